@@ -35,7 +35,7 @@ with app.setup(hide_code=True):
     from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run
     from discover_lib.runs.store import RunStore, id_of_run
     from workbench import controls
-    from workbench.carried import address, address_of, pool_controls, pool_row
+    from workbench.carried import address_of, pool_controls, pool_row
     from workbench.echo import run_command
     from workbench.jobs import Job, SensitivityJob, last_of
     from workbench.panel import EvaluatedRun, evaluation_panel
@@ -81,7 +81,7 @@ def read_scores(get_folder, get_progress):
 
 @app.cell(hide_code=True)
 def choose_pool(scores):
-    scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores, address().to_dict())
+    scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores)
     marks = show_scores.looks(list(dict.fromkeys(each.assistant for each in scores)))
     pool_row(scope_choice, measure_choice, pool_choice, leave_out_choice)
     return leave_out_choice, marks, measure_choice, pool_choice, scope_choice

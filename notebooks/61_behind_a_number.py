@@ -60,7 +60,7 @@ def introduce():
 
 @app.cell(hide_code=True)
 def choose_pool(scores):
-    scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores, address().to_dict())
+    scope_choice, measure_choice, pool_choice, leave_out_choice = pool_controls(scores)
     pool_row(scope_choice, measure_choice, pool_choice, leave_out_choice)
     return leave_out_choice, measure_choice, pool_choice, scope_choice
 

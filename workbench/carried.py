@@ -93,7 +93,7 @@ def kept(
 
     asked = address().get(name) if mo.running_in_notebook() else None
     if asked is not None:
-        asked = next((label for label, written in names.items() if written == asked), asked)
+        asked = next((label for label in names if asked in (names[label], choices[label])), asked)
         try:
             return kind(*arguments, **how, value=_wanted(asked, value, arguments), on_change=remember)
         except (KeyError, TypeError, ValueError, RecursionError):
@@ -131,19 +131,13 @@ def base_rules(name: str, own: Rules) -> Rules:
     return own if name == OWN else NAMED_RULES[name]().replace(token_unit=own.token_unit)
 
 
-def slider_values(base: Rules) -> dict[str, float]:
-    """Where the sliders stand for these rules, by their names in the address."""
-    values = {"p": base.p, "tau": base.tau, "lam": 1000 * base.lam}
-    return {name: min(values[name], most) for name, (most, _, _) in RULE_SLIDERS.items()}
-
-
 def rule_sliders(base: Rules) -> tuple[Any, ...]:
     """Sliders for p, τ and 1000 λ, at the rules' values where the address asks for no other."""
     import marimo as mo
 
-    values = slider_values(base)
+    values = {"p": base.p, "tau": base.tau, "lam": 1000 * base.lam}
     return tuple(
-        kept(mo.ui.slider, name, 0, most, step, value=values[name], label=label, show_value=True)
+        kept(mo.ui.slider, name, 0, most, step, value=min(values[name], most), label=label, show_value=True)
         for name, (most, step, label) in RULE_SLIDERS.items()
     )
 
@@ -166,35 +160,21 @@ def rules_said(rules: Rules, base: Rules) -> str:
     return f"yours: {', '.join(words for changed, words in moved if changed)}"
 
 
-def pool_controls(scores: Sequence[ConversationScores], asked: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
-    """Menus of domain, measure, pool and the leaves left out, as the address asks for; it follows what is chosen."""
+def pool_controls(scores: Sequence[ConversationScores]) -> tuple[Any, Any, Any, Any]:
+    """Menus of domain, measure, pool and the leaves left out, kept in the address."""
     import marimo as mo
-
-    def remember(name: str) -> Any:
-        return lambda value: mo.query_params().set(name, _written(value))
 
     names = list(dict.fromkeys(score.assistant for score in scores))
     domains = list(dict.fromkeys(score.domain for score in scores))
     scopes = [ALL, *domains] if len(domains) > 1 else [ALL]
-    labels = [measure.label for measure in MEASURES]
-    pool = [name for name in names if name in _listed(asked.get("pool"), names)]
+    measures = {measure.label: measure.name for measure in MEASURES}
     leaves = {"nobody satisfied": "none", "everybody satisfied": "all"}
-    leave = next((label for label, value in leaves.items() if value == asked.get("leave_out")), next(iter(leaves)))
+    menu = mo.ui.dropdown
     return (
-        mo.ui.dropdown(
-            scopes,
-            value=asked["domain"] if asked.get("domain") in scopes else ALL,
-            label="Domain",
-            on_change=remember("domain"),
-        ),
-        mo.ui.dropdown(
-            {measure.label: measure.name for measure in MEASURES},
-            value=asked["measure"] if asked.get("measure") in labels else labels[0],
-            label="Measure",
-            on_change=lambda value: mo.query_params().set("measure", MEASURE[value].label),
-        ),
-        mo.ui.multiselect(names, value=pool or names, label="Pool", on_change=remember("pool")),
-        mo.ui.dropdown(leaves, value=leave, label="Skip intents that", on_change=remember("leave_out")),
+        kept(menu, "domain", scopes, value=ALL, label="Domain"),
+        kept(menu, "measure", measures, value=MEASURES[0].label, label="Measure"),
+        kept(mo.ui.multiselect, "pool", names, value=names, label="Pool"),
+        kept(menu, "leave_out", leaves, value="nobody satisfied", label="Skip intents that"),
     )
 
 
@@ -219,11 +199,3 @@ def _written(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return json.dumps(value, separators=(",", ":"))
-
-
-def _listed(text: str | None, otherwise: list[str]) -> list[str]:
-    try:
-        names = json.loads(text or "")
-    except (ValueError, RecursionError):
-        return otherwise
-    return names if isinstance(names, list) else otherwise

@@ -75,10 +75,6 @@ def open_roles(
         yield RoleEngines(spec, client)
 
 
-class LiveError(DiscoverError):
-    """What was asked of a language model cannot be had; the message is one line."""
-
-
 class StagedBuild:
     """A tree that a language model builds, one stage at a time.
 
@@ -131,35 +127,32 @@ class StagedBuild:
         return None
 
     def advance(self) -> None:
-        """Ask for the next stage.
+        """Ask for the next stage; after the last there is none.
 
         Raises:
-            LiveError: it failed, naming the stage, or was cancelled; the stages before it stay.
+            DiscoverError: it failed, naming the stage, or was cancelled; the stages before it stay.
         """
-        from discover_lib.engines.llm.builder import Abstracted, LLMBuilder, Organised, Synthesised
+        from discover_lib.engines.llm.builder import LLMBuilder
         from discover_lib.engines.llm.calls.client import LLMClient
         from discover_lib.engines.llm.calls.records import LLMError
 
+        if self.upcoming is None:
+            return
         self._stop = stop = threading.Event()
         with LLMClient(self._settings, cache=self._calls, stop=stop) as client:
             builder = LLMBuilder(client, self.model, **self._options.of("builder"))
-            last = self.done[-1] if self.done else None
+            stages: tuple[Callable[[Any], Stage], ...] = (
+                builder.synthesise,
+                builder.abstract,
+                builder.organise,
+                builder.open,
+            )
             try:
-                match last:
-                    case None:
-                        stage: Stage = builder.synthesise(self.artifact)
-                    case Synthesised():
-                        stage = builder.abstract(last)
-                    case Abstracted():
-                        stage = builder.organise(last)
-                    case Organised():
-                        stage = builder.open(last)
-                    case _:
-                        return
+                stage = stages[len(self.done)](self.done[-1] if self.done else self.artifact)
             except (RoleError, LLMError) as error:
-                raise LiveError(" ".join(str(error).split())) from error
+                raise DiscoverError(" ".join(str(error).split())) from error
         if stop.is_set():
-            raise LiveError("stopped; the unfinished stage was not kept")
+            raise DiscoverError("stopped; the unfinished stage was not kept")
         self.done = (*self.done, stage)
 
     def advance_to_the_end(self) -> None:

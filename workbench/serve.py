@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import html
-import importlib.util
-import json
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -19,7 +15,7 @@ import urllib.request
 import webbrowser
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,38 +33,12 @@ ENDINGS = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTE
 END_SECONDS = 5.0  # for the server and what it started to end when asked; then they are killed
 # Packages whose module has another name.
 MODULES = {"markdown-it-py": "markdown_it", "python-dotenv": "dotenv", "pyyaml": "yaml"}
-ONLY_LOOKED_FOR = ("litellm",)  # takes seconds to import
-CHECK_NICENESS = 19  # importing everything takes seconds of processor time that the first page needs more
-CHECK = f"""
-import importlib, importlib.util, json, os, sys
-if hasattr(os, "nice"):
-    os.nice({CHECK_NICENESS})
-problems = {{}}
-modules, only_looked_for = json.loads(sys.argv[1])
-for module in modules:
-    try:
-        if module not in only_looked_for:
-            importlib.import_module(module)
-        elif importlib.util.find_spec(module) is None:
-            raise ModuleNotFoundError(f"No module named {{module!r}}")
-    except Exception as error:
-        problems[module] = f"{{type(error).__name__}}: {{error}}"
-print(json.dumps(problems))
-"""
-NOTICE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not fully installed</title>
-<body style="font:16px/1.5 system-ui;max-width:42em;margin:3em auto;padding:0 1em">
-<h1>The workbench is not fully installed</h1><ul>{problems}</ul><p>Install what is missing, then start it again:</p>
-<pre>{command}</pre><p><code>make open</code> in the project's folder does both.</p></body></html>"""
-
-
-class ServeError(DiscoverError):
-    """The workbench cannot be served; the message says what to do."""
 
 
 def notebooks_folder() -> Path:
     folder = REPOSITORY / "notebooks"
     if not folder.is_dir():
-        raise ServeError(f"no notebooks at {folder}; run this from a checkout of the project (make open)")
+        raise DiscoverError(f"no notebooks at {folder}; run this from a checkout of the project (make open)")
     return folder
 
 
@@ -90,36 +60,40 @@ def serve(port: int, *, edit: bool, browser: bool, room: Room | None = None) -> 
 
     With a `room` the local network is served, and whoever knows its word comes in.
 
-    Where a package of the project is missing, or turns out not to be importable while the notebooks open, one page that
-    says so is served in their place: they would stay empty.
-
     Raises:
-        ServeError: the server did not come up.
+        DiscoverError: a package of the project is missing, or the server did not come up.
     """
     for ending in ENDINGS:
         signal.signal(ending, _end_quietly)  # also where a shell had it ignored, as it has for what runs in background
+    check_packages()
     url = f"http://{HOST}:{port}"
     try:
-        if problems := missing_packages():
-            return _serve_notice(port, problems, browser)
-        with _import_check() as check:
-            command = serve_command(port, edit=edit, browser=browser, host=EVERYWHERE if room else HOST)
-            with _server(command, room.environment() if room else {}) as server:
-                answers = _is_up(url, server)
-                if answers and room:
+        command = serve_command(port, edit=edit, browser=browser, host=EVERYWHERE if room else HOST)
+        with _server(command, room.environment() if room else {}) as server:
+            if _is_up(url, server):
+                if room:
                     _announce_class(port, room)
-                elif answers and not edit:  # marimo prints the address with its token, and opens the browser there
+                elif not edit:  # marimo prints the address with its token, and opens the browser there
                     _announce(url, browser)
-                problems = json.loads((check.communicate()[0].splitlines() or ["{}"])[-1])
-                if answers and not problems:
-                    return server.wait()
-            if problems:
-                return _serve_notice(port, problems, browser and not answers)
+                return server.wait()
     except KeyboardInterrupt:
         return 0
     if server.returncode is None:
-        raise ServeError(f"the notebook server did not answer within {START_SECONDS:.0f} s")
-    raise ServeError(f"the notebook server stopped at once (exit code {server.returncode}); see the lines above")
+        raise DiscoverError(f"the notebook server did not answer within {START_SECONDS:.0f} s")
+    raise DiscoverError(f"the notebook server stopped at once (exit code {server.returncode}); see the lines above")
+
+
+def check_packages() -> None:
+    """Look whether what the project declares it needs is here, without importing any of it.
+
+    Raises:
+        DiscoverError: something is missing: pages would stay empty.
+    """
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    names = [re.split(r"[^\w.-]", requirement)[0] for requirement in project["dependencies"]]
+    missing = [name for name in names if find_spec(MODULES.get(name, name.replace("-", "_"))) is None]
+    if missing:
+        raise DiscoverError(f"not installed: {', '.join(missing)}; 'make open' in the project's folder installs them")
 
 
 def _announce(url: str, browser: bool) -> None:
@@ -183,74 +157,6 @@ def _is_up(url: str, server: subprocess.Popen[bytes]) -> bool:
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
     return False
-
-
-# -- a half-installed environment -------------------------------------------------------------------------------------
-
-
-def required_packages() -> dict[str, str]:
-    """The packages that the project declares it needs: module → requirement, such as "yaml" → "pyyaml>=6"."""
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-    names = {re.split(r"[^\w.-]", requirement)[0]: requirement for requirement in project["dependencies"]}
-    return {MODULES.get(name, name.replace("-", "_")): requirement for name, requirement in names.items()}
-
-
-def missing_packages() -> dict[str, str]:
-    """Required packages that are not here at all: module → why.  Looks for them only, which takes milliseconds."""
-    return {
-        module: f"No module named {module!r}"
-        for module in required_packages()
-        if importlib.util.find_spec(module) is None
-    }
-
-
-@contextmanager
-def _import_check() -> Iterator[subprocess.Popen[str]]:
-    """A process that imports what is required while the server starts, and prints what cannot be: module → why."""
-    given = json.dumps([list(required_packages()), ONLY_LOOKED_FOR])
-    command = [sys.executable, "-c", CHECK, given]
-    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, start_new_session=True) as check:
-        try:
-            yield check
-        finally:
-            check.kill()
-
-
-def notice(problems: Mapping[str, str]) -> tuple[str, str]:
-    """What is missing and the command that installs it, as one line and as a page."""
-    required = required_packages()
-    requirements = [required[module] for module in problems]
-    command = shlex.join([sys.executable, "-m", "pip", "install", "--force-reinstall", *requirements])
-    line = "; ".join(f"{module} cannot be imported ({why})" for module, why in problems.items())
-    listed = "".join(
-        f"<li><b>{html.escape(required[module])}</b>: {html.escape(why)}</li>" for module, why in problems.items()
-    )
-    return f"{line}; install it with: {command}", NOTICE.format(problems=listed, command=html.escape(command))
-
-
-def _serve_notice(port: int, problems: Mapping[str, str], browser: bool) -> int:
-    """Answer every address with what is missing, until interrupted."""
-    line, text = notice(problems)
-    body = text.encode()
-
-    class Notice(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(503)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *values: object) -> None:
-            """Say nothing."""
-
-    print(f"discover: {line}", file=sys.stderr, flush=True)
-    ThreadingHTTPServer.allow_reuse_address = True
-    with ThreadingHTTPServer((HOST, port), Notice) as server:
-        if browser:
-            webbrowser.open(f"http://{HOST}:{port}")
-        server.serve_forever()
-    return 1
 
 
 @contextmanager

@@ -1,9 +1,8 @@
 """The notebook server with the workbench's own front door: `python -m workbench.server marimo run …`.
 
 marimo serves the notebooks; a middleware answers the bare address with the gallery and, where a class is on, lets in
-who knows its word (`workbench.lessons.classroom`).  Another one sends the front end (`workbench.front_end`), and
-while the browser reads it the server imports what the page needs (`workbench.warm`) and people read what the
-page is about (`workbench.first_sight`).  The first of all refuses what pages of other sites ask for
+who knows its word (`workbench.lessons.classroom`).  Another one lets people read what a page is about while the browser
+makes it (`workbench.first_sight`).  The first of all refuses what pages of other sites ask for
 (`discover_lib.base.localhost`).  All of them are put in through marimo's registries.
 """
 
@@ -15,10 +14,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import QueryParams
@@ -27,14 +22,11 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from discover_lib.base.localhost import OwnPages
-from workbench import warm
 from workbench.first_sight import FirstSight
-from workbench.front_end import FrontEnd
-from workbench.serve import FIRST_NOTEBOOK, notebooks_folder
+from workbench.serve import notebooks_folder
 from workbench.views.gallery import gallery_page
 
 OF_A_CLASS = "DISCOVER_CLASS_"  # how the names of what a class's server finds in its environment begin
-WARM_AFTER_SECONDS = 1.0
 PARENT_SECONDS = 1.0  # how often the server looks whether the command that began it is still there
 
 
@@ -51,33 +43,11 @@ class FrontDoor:
             await self.app(scope, receive, send)
 
 
-def notebook_named(name: str) -> Path | None:
-    """The notebook that a page of this name shows; None where there is none."""
-    folder = notebooks_folder()
-    return next((path for path in folder.rglob("*.py") if path.relative_to(folder).as_posix() == name), None)
-
-
 def text_of_notebook(name: str) -> str:
-    """The notebook's text, empty where there is none of this name."""
-    path = notebook_named(name)
-    return path.read_text("utf-8") if path else ""
-
-
-@lru_cache(maxsize=64)
-def warm_page(name: str) -> None:
-    """Import what the notebook of this name needs, if there is one, in a thread of its own; once for each."""
-    if path := notebook_named(name):
-        warm.beside(partial(warm.warm, path), warm.warm_what_pages_share)
-
-
-@asynccontextmanager
-async def warmed(_: Any) -> AsyncIterator[None]:
-    """Imports what pages share, once the server has had a moment to answer for the first of them."""
-    timer = threading.Timer(WARM_AFTER_SECONDS, warm_page, (FIRST_NOTEBOOK,))
-    timer.daemon = True
-    timer.start()
-    yield
-    timer.cancel()
+    """The text of the notebook that a page of this name shows, empty where there is none."""
+    folder = notebooks_folder()
+    found = (path for path in folder.rglob("*.py") if path.relative_to(folder).as_posix() == name)
+    return next((path.read_text("utf-8") for path in found), "")
 
 
 def parse_one_at_a_time() -> None:
@@ -109,10 +79,9 @@ def end_with_parent() -> None:
 
 
 def main() -> None:
-    import marimo
     from marimo._cli.cli import main as marimo_command
     from marimo._config.config import DEFAULT_CONFIG
-    from marimo._server.registry import LIFESPAN_REGISTRY, MIDDLEWARE_REGISTRY
+    from marimo._server.registry import MIDDLEWARE_REGISTRY
 
     parse_one_at_a_time()
     end_with_parent()
@@ -121,10 +90,7 @@ def main() -> None:
     local = not os.environ.get(f"{OF_A_CLASS}WORD")
     MIDDLEWARE_REGISTRY.register("own pages", Middleware(OwnPages, local=local))
     MIDDLEWARE_REGISTRY.register("discover", door())
-    static = Path(marimo.__file__).parent / "_static"
-    MIDDLEWARE_REGISTRY.register("front end", Middleware(FrontEnd, static=static, on_page=warm_page))
     MIDDLEWARE_REGISTRY.register("first sight", Middleware(FirstSight, text_of=text_of_notebook))
-    LIFESPAN_REGISTRY.register("warm", warmed)
     sys.argv = sys.argv[1:]
     marimo_command()
 

@@ -6,14 +6,10 @@ is shown.  What it starts from is the business of `workbench.sources`.
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import inspect
 import json
-import os
 import re
 import secrets
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +20,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from discover_lib.audit.touched import read_by_miniature
 from discover_lib.base import EARLIER
-from discover_lib.base.files import outputs_folder
+from discover_lib.base.files import outputs_folder, whole_file
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.advance import finished
 from discover_lib.core.conversation import Candidate, Conversation, Message, Reply, Turn
@@ -372,15 +368,8 @@ class Session:
             SessionError: it cannot be written; the session goes on, but a reload would not find this.
         """
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.folder, prefix=f".{self.id}-", suffix=".part")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump(self._data(), file, ensure_ascii=False)
-                os.replace(name, self.path)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
+            with whole_file(self.path) as file:
+                file.write(self.text)
         except OSError as error:
             raise SessionError(f"not saved, a reload would lose this: {self.path} ({error})") from error
 
@@ -404,8 +393,10 @@ class Session:
             raise SessionError(f"session {session_id!r} is not of this version ({error}); start a new one") from None
         return session
 
-    def _data(self) -> dict[str, Any]:
-        return {
+    @property
+    def text(self) -> str:
+        """The session as its file has it."""
+        data = {
             "format": FORMAT,
             "id": self.id,
             "settings": dataclasses.asdict(self.settings),
@@ -416,11 +407,7 @@ class Session:
             "current": self.current,
             "cursor": self.cursor,
         }
-
-    @property
-    def text(self) -> str:
-        """The session as its file has it."""
-        return json.dumps(self._data(), ensure_ascii=False)
+        return json.dumps(data, ensure_ascii=False)
 
     @classmethod
     def from_text(cls, text: str, folder: Path | None = None) -> Session:
@@ -567,44 +554,6 @@ class Session:
         """A branch opened at the end of a finished line may go on for as many turns again."""
         turns, left_at = self.settings.turns, branch.origin[1] if branch.origin else 0
         return turns if left_at < turns else left_at + turns
-
-
-class AutoPlay:
-    """Steps in the background until there is nothing more, or until stopped.
-
-    Args:
-        step: takes one step, or returns what to wait for; raises `SessionError` at the end.
-        on_end: called with the reason when it ends by itself.
-    """
-
-    def __init__(self, step: Callable[[], Any], on_end: Callable[[str], Any], seconds: float = 1.2) -> None:
-        self.step, self.on_end, self.seconds = step, on_end, seconds
-        self._task: asyncio.Task[None] | None = None
-
-    @property
-    def running(self) -> bool:
-        return self._task is not None and not self._task.done()
-
-    def start(self) -> None:
-        """Start stepping on the running event loop; does nothing if it already runs."""
-        if not self.running:
-            self._task = asyncio.get_running_loop().create_task(self._play())
-
-    def stop(self) -> None:
-        """No further step is taken, from this moment on."""
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
-
-    async def _play(self) -> None:
-        try:
-            while True:
-                waiting = self.step()
-                if inspect.isawaitable(waiting):
-                    await waiting
-                await asyncio.sleep(self.seconds)
-        except SessionError as end:
-            self.on_end(str(end))
 
 
 def _checked_id(session_id: str) -> str:

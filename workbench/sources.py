@@ -197,17 +197,18 @@ def _recording(settings: Settings) -> Conversation:
 def check_players(settings: Settings) -> None:
     """Whether everybody named can play; asks nobody."""
     from discover_lib.engines.local.names import is_local
-    from discover_lib.engines.miniature.assistants import SCRIPTED
-    from discover_lib.runs.options import is_model
+    from discover_lib.runs.options import check_assistant, is_model
 
     if settings.source == "recorded":
         return
-    for role, name in (("judge", settings.judge), ("voice", settings.voice), ("assistant", settings.assistant)):
-        if role == "assistant" and (name in SCRIPTED or is_local(name)):
-            continue
+    for role, name in (("judge", settings.judge), ("voice", settings.voice)):
         if name != MINIATURE and not is_model(name):
-            choices = f"one of {', '.join(SCRIPTED)}" if role == "assistant" else "'miniature'"
-            raise SessionError(f"unknown {role} {name!r}; give {choices}, or a LiteLLM model such as openai/NAME")
+            raise SessionError(f"unknown {role} {name!r}; give 'miniature', or a LiteLLM model such as openai/NAME")
+    if not is_local(settings.assistant):  # what a folder holds is read when it replies
+        try:
+            check_assistant(settings.assistant)
+        except DiscoverError as error:
+            raise SessionError(str(error)) from error
     if settings.models:
         from discover_lib.engines.llm.calls.client import ClientSettings
 

@@ -5,6 +5,7 @@ The same object serves marimo, JupyterLab and Colab: `StagePlayer(session).widge
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -14,14 +15,15 @@ from discover_lib.base.json_text import whole_texts
 from discover_lib.core.conversation import Candidate
 from workbench import simulator_page
 from workbench.live import Errand
-from workbench.session import AutoPlay, Session
-from workbench.situation import link_of, opened_link
+from workbench.session import Session
 from workbench.sources import SessionError, Settings, assistant_names
 from workbench.views.html import static_text
 from workbench.views.moments import Moments, Strip, considered_of, stage_of
 
 if TYPE_CHECKING:
     from workbench.controls import Choice
+
+PLAY_SECONDS = 1.2  # between two turns that are played by themselves
 
 
 @cache
@@ -68,7 +70,7 @@ class StagePlayer:
         self._picked = ""
         self.widget: Any = _widget_class()() if widget is None else widget
         self._errand = Errand(self.show, lambda text: setattr(self.widget, "growing", text), self._ended)
-        self._player = AutoPlay(self._step, lambda reason: self.show())
+        self._playing: asyncio.Task[None] | None = None
         self.widget.on_msg(lambda widget, content, buffers: self.do(content))
         self.show()
 
@@ -92,7 +94,7 @@ class StagePlayer:
                 "jumps": self._jumps,
                 "sent": self._sent,
                 "picked": self._picked,
-                "playing": self._player.running,
+                "playing": self._playing is not None,
                 "asking": self._errand.running,
                 "trouble": _sentence(self.note),
                 "over": _sentence(session.why_no_next or ""),
@@ -112,7 +114,7 @@ class StagePlayer:
                 self._act(session.next)
             case "play":
                 self.note = ""
-                self._player.start()
+                self._playing = self._playing or asyncio.get_running_loop().create_task(self._play())
                 self.show()
             case "stop":
                 self.halt()
@@ -123,7 +125,7 @@ class StagePlayer:
             case "branch":
                 self._act(session.fork)
             case "reply":
-                self._act(session.reply, str(message["text"]), then=self._count_sent)
+                self._act(session.reply, str(message["text"]), then=lambda: setattr(self, "_sent", self._sent + 1))
             case "consider":
                 self._act(session.candidates, simulator_page.compared(session))
             case "take":
@@ -136,12 +138,10 @@ class StagePlayer:
                 self.open(_settings(session.settings, message))
             case "reset":
                 self.open(session.settings)
-            case "link":
-                self._open(lambda: opened_link(str(message["text"]), session.folder), keep=not message.get("first"))
             case "load":
                 self._open(lambda: Session.from_text(str(message["text"]), session.folder))
             case "share":
-                self.widget.shared = self._shared(message)
+                self.widget.shared = {"number": message["number"], "file": session.text}
             case "undo":
                 self.undo()
 
@@ -152,33 +152,24 @@ class StagePlayer:
 
     def halt(self) -> None:
         """End auto-play, and the call that is under way, at once."""
-        self._player.stop()
+        self._stop_playing()
         self.session.cancel()
 
     def open(self, settings: Settings) -> None:
         """Begin a new conversation; the one before is kept."""
         self._open(lambda: Session(settings, folder=self.session.folder))
 
-    def _open(self, make: Callable[[], Session], keep: bool = True) -> None:
+    def _open(self, make: Callable[[], Session]) -> None:
         self.halt()
         try:
             fresh = make()
         except SessionError as error:
             self.note = str(error)
         else:
-            self._before, self.session, self.note = self.session if keep else None, fresh, ""
+            self._before, self.session, self.note = self.session, fresh, ""
             self._moments = Moments()
             self.on_session(fresh)
         self.show()
-
-    def _shared(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """The session as a link, or why there is none; as a file, too, where that is asked for."""
-        told = {"number": message["number"], "link": "", "why": ""}
-        try:
-            told["link"] = link_of(self.session)
-        except SessionError as error:
-            told["why"] = _sentence(str(error))
-        return told | ({"file": self.session.text} if message.get("file") else {})
 
     def undo(self) -> None:
         """Back to the conversation before the last new one."""
@@ -233,21 +224,32 @@ class StagePlayer:
             raise SessionError("the conversation has moved on since this reply was judged; judge the replies again")
         self.session.take(considered[place])
 
-    def _count_sent(self) -> None:
-        self._sent += 1
-
-    def _step(self) -> Any:
-        if simulator_page.asks_a_model(self.session, self.session.next) and self.session.why_no_next is None:
-            return self._errand.run(self.session.next, stream=True)
-        self.session.next()
+    async def _play(self) -> None:
+        """Steps until there is nothing more, or until stopped."""
+        try:
+            while self.session.why_no_next is None:
+                if simulator_page.asks_a_model(self.session, self.session.next):
+                    await self._errand.run(self.session.next, stream=True)
+                else:
+                    self.session.next()
+                    self.show()
+                await asyncio.sleep(PLAY_SECONDS)
+        except SessionError as error:
+            self.note = str(error)
+        self._playing = None
         self.show()
-        return None
+
+    def _stop_playing(self) -> None:
+        """No further step is taken, from this moment on."""
+        if self._playing is not None:
+            self._playing.cancel()
+            self._playing = None
 
     def _ended(self, trouble: str) -> None:
         self.widget.growing = ""
         self.note = trouble
         if trouble:
-            self._player.stop()
+            self._stop_playing()
         self.show()
 
 

@@ -19,7 +19,6 @@ from workbench.carried import (
     pool_controls,
     rule_sliders,
     rules_menu,
-    rules_said,
     rules_set,
 )
 
@@ -100,11 +99,6 @@ def test_a_folder_stands_in_the_address_as_its_path(address: Address, monkeypatc
     assert kept(mo.ui.dropdown, "run", later, value="yesterday 21:39").value == Path("/outputs/b")
 
 
-def test_rules_are_said_as_they_were_moved() -> None:
-    assert rules_said(PAPER, PAPER) == "the paper rules"
-    assert rules_said(PAPER.replace(p=0.65, tau=190), PAPER) == "yours: near miss 0.65, 190 free tokens"
-
-
 def test_rules_keep_the_runs_unit_and_their_name_until_something_is_moved() -> None:
     own = PAPER.replace(token_unit="words")
     assert base_rules(OWN, own) is own
@@ -120,20 +114,18 @@ def test_sliders_take_what_the_address_asks_for_within_their_range(address: Addr
     assert (p.value, tau.value, lam.value) == (0.5, 1000, 1)
 
 
-def test_a_pool_comes_from_the_address_as_far_as_it_exists() -> None:
+def test_a_pool_comes_from_the_address_as_far_as_it_exists(address: Address) -> None:
     scores = [row(name, domain) for name in ("draft", "ask", "adaptive") for domain in ("svg_drawing", "travel_plan")]
-    label = MEASURES[2].label
-    asked = {"domain": "travel_plan", "measure": label, "pool": '["ask","nobody"]', "leave_out": "all"}
-    scope, measure, pool, leave_out = pool_controls(scores, asked)
-    assert (scope.value, measure.value, pool.value, leave_out.value) == (
-        "travel_plan",
-        MEASURES[2].name,
-        ["ask"],
+    address.update(domain="travel_plan", measure=MEASURES[2].label, pool='["ask"]', leave_out="all")
+    values = [menu.value for menu in pool_controls(scores)]
+    assert values == ["travel_plan", MEASURES[2].name, ["ask"], "all"]
+    address.update(domain="x", measure="none", pool='["nobody"]', leave_out="some")
+    assert [menu.value for menu in pool_controls(scores)] == [
         "all",
-    )
-    scope, measure, pool, leave_out = pool_controls(scores, {"domain": "x", "pool": "nobody", "leave_out": "some"})
-    assert (scope.value, measure.value, leave_out.value) == ("all", MEASURES[0].name, "none")
-    assert pool.value == ["draft", "ask", "adaptive"]
+        MEASURES[0].name,
+        ["draft", "ask", "adaptive"],
+        "none",
+    ]
 
 
 def row(assistant: str, domain: str) -> ConversationScores:

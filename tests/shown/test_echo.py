@@ -10,12 +10,10 @@ from discover_lib.base.files import REPOSITORY
 from discover_lib.cli.main import LazyCommand
 from discover_lib.cli.runs import EvaluateFlags, MakeFlags, SimulateFlags, SynthesizeFlags
 from discover_lib.core.rules import Rules
-from discover_lib.dataset.filters import Filters
-from discover_lib.dataset.rows import RowOptions
 from discover_lib.runs.options import RunOptions
 from discover_lib.train.recipes import Recipe
 from discover_lib.train.stage import StageSettings
-from workbench.echo import export_command, run_command, shown_path, train_command
+from workbench.echo import run_command, shown_path, train_command
 from workbench.jobs import laid_out
 from workbench.main import COMMANDS
 
@@ -73,20 +71,6 @@ def test_a_run_that_no_command_alone_can_make_has_none(tmp_path: Path) -> None:
     assert run_command(tmp_path, of_files) == ""
     mixed = laid_out(RunOptions(("draft",), DOMAIN, artifacts=1, rules=Rules.paper().replace(thresholds=2)))
     assert run_command(tmp_path, mixed.configuration) == ""
-
-
-def test_the_command_of_an_export_says_what_the_page_filters() -> None:
-    filters = Filters(min_margin=0.25, max_similarity=0.8, max_tokens=900, leaks=True)
-    options = RowOptions(None, "be brief", "notation", grpo_tau=120.0)
-    name, given = read(export_command(Path("/r"), Path("/out it"), "preference", "parquet", options, filters, "a/base"))
-    assert name == "export"
-    assert {key: given[key] for key in ("run", "form", "out", "files", "system", "text", "tau", "base")} == {
-        "run": Path("/r"), "form": "preference", "out": Path("/out it"), "files": "parquet", "system": "be brief",
-        "text": "notation", "tau": 120.0, "base": "a/base",
-    }  # fmt: skip
-    assert {key: given[key] for key in vars(filters)} == vars(filters)
-    _, plain = read(export_command(Path("/r"), Path("/o"), "sft", "jsonl", RowOptions(), Filters()))
-    assert plain["tau"] is None and plain["leaks"] is False and plain["max_tokens"] is None
 
 
 @pytest.mark.slow

@@ -118,28 +118,6 @@ def test_it_is_there_at_once_and_the_page_takes_its_very_place(page: Page, serve
 OUTPUT = "root.insertAdjacentHTML('beforeend', '<div class=output-area><div>{}</div></div>')"
 
 
-def test_the_page_s_heading_takes_its_place_and_the_next_output_ends_the_waiting(page: Page) -> None:
-    page.set_content(with_first_sight(MARIMO, HEAD))
-    assert page.locator("h1").inner_text() == "Birds"
-    page.evaluate(OUTPUT.format("<h1>Birds</h1>"))
-    assert page.locator("h1").count() == 1 and page.get_by_text("Opening the page").is_visible()
-    page.evaluate(OUTPUT.format("a chart"))
-    assert page.locator("#first-sight").count() == 0
-
-
-@pytest.mark.parametrize("shown", ["an error", None], ids=["an error", "nothing"])
-def test_where_no_heading_comes_it_does_not_stay(page: Page, shown: str | None) -> None:
-    page.clock.install(time=0)
-    page.clock.pause_at(1000)  # time passes below alone, however busy the machine is
-    page.set_content(with_first_sight(MARIMO, HEAD))
-    if shown:
-        page.evaluate(OUTPUT.format(shown))
-    page.clock.run_for(1900)
-    assert page.locator("#first-sight").count() == 1
-    page.clock.run_for(200 if shown else 18_200)
-    assert page.locator("#first-sight").count() == 0
-
-
 def test_a_server_that_was_away_is_found_again_and_one_started_anew_is_asked_for_the_page(page: Page) -> None:
     away, start = True, "first"
 

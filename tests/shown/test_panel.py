@@ -9,22 +9,18 @@ import marimo
 import pytest
 from markupsafe import escape
 
-from discover_lib.base.files import write_json
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, execute
 from discover_lib.runs.runner import register
 from discover_lib.runs.store import RunStore
 from discover_lib.train.jobs import SETTINGS, STATUS, JobStatus, State
 from workbench.jobs import (
     Job,
-    SensitivityJob,
     domains_of,
     find_evaluations,
     find_runs,
     folder_of,
     laid_out,
     last_of,
-    started,
 )
 from workbench.panel import RunPanel, Standing, TrainingPanel, trained_earlier
 
@@ -85,22 +81,6 @@ def test_the_buttons_that_stand_there_can_do_something(outputs: Path) -> None:
     whole, half = on_a_page(story)
     assert "2 of 2 conversations" in whole and "Begin" in whole and "Stop" not in whole and "Go on" not in whole
     assert "0 of 2 conversations · not finished" in half and "Go on with this run" in half
-
-
-def test_what_is_finished_is_read_once(outputs: Path) -> None:
-    """A page that reads it a second time makes its menus anew, and forgets what was chosen meanwhile."""
-    other = _made(outputs / "other")
-    execute(laid_out(SMALL), other)
-
-    def story() -> list[int]:
-        panel = RunPanel("synthesis", SMALL)
-        read = [panel.get_progress()]
-        panel.view(panel.clock(panel.get_folder(), 0), panel.get_folder(), 0)
-        read.append(panel.get_progress())
-        panel.open(other)
-        return [*read, panel.get_progress()]
-
-    assert on_a_page(story) == [2, 2, 2]
 
 
 def test_a_run_is_begun_with_what_was_asked_for_and_opened(outputs: Path) -> None:
@@ -202,23 +182,6 @@ def test_an_address_that_names_no_run_is_said(outputs: Path) -> None:
     assert on_a_page(lambda: Lost("synthesis", SMALL)).trouble == "there is no run 'lost' here; this is another one"
 
 
-def test_a_job_evaluates_stops_and_goes_on(outputs: Path) -> None:
-    folder = folder_of(SCORED, outputs, DOMAINS)
-    job = Job(folder, SCORED, DOMAINS)
-    job.stop()
-    started(job).wait()
-    assert not folder.exists() and job.trouble == ""
-    job = started(Job(folder, SCORED, DOMAINS))
-    job.wait()
-    assert job.trouble == "" and job.assessed == (4, 4)
-    mapping = started(SensitivityJob(folder))
-    mapping.wait()
-    assert mapping.trouble == "" and (folder / "sensitivity.json").is_file()
-    broken = started(Job(outputs / "no", SCORED, ("nowhere",)))
-    broken.wait()
-    assert "unknown domain 'nowhere'" in broken.trouble and not (outputs / "no").exists()
-
-
 def test_the_same_options_come_to_the_same_folder(outputs: Path) -> None:
     name = folder_of(SMALL, outputs).name
     assert name.startswith("svg_drawing-draft+adaptive-2x2-") and folder_of(SMALL, outputs).name == name
@@ -255,15 +218,6 @@ def test_a_training_panel_opens_the_newest_run_and_says_what_cannot_be_begun(out
     assert "Name the base model" in shown and "Go on with this run" in shown and "Stop" not in shown
 
 
-def test_a_training_panel_reads_what_is_logged_once(outputs: Path) -> None:
-    folder = _trained(outputs / "run", "finished")
-    panel = on_a_page(TrainingPanel)
-    assert panel.logged == ()
-    with (folder / "metrics.jsonl").open("a") as log:
-        log.write('{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0}\n')
-    assert [line["step"] for line in panel.logged] == [1, 2] == [line["step"] for line in panel.logged]
-
-
 def _trained(folder: Path, state: State) -> Path:
     _made(folder)
     (folder / SETTINGS).write_text("{}")
@@ -274,13 +228,3 @@ def _trained(folder: Path, state: State) -> Path:
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True)
     return folder
-
-
-def test_an_evaluation_of_trees_of_ones_own_is_watched_like_any_other(outputs: Path) -> None:
-    tree = next(iter(laid_out(SCORED, ("svg_drawing",)).trees.values()))[1]
-    trees = outputs / "mine"
-    write_json(trees / "drawing.json", tree.to_dict())
-    own = lay_out_evaluation(RunOptions(("draft", "adaptive"), trees=trees, artifacts=1, trials=1, turns=2))
-    evaluate(own, _made(outputs / "own"))
-    standing = Standing.of_run(outputs / "own")
-    assert standing is not None and (standing.finished, standing.assessed) == (2, 2)

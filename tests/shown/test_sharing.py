@@ -7,9 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from accessible import in_the_way
 from hostile import HOSTILE, HOSTILE_SVG, conversation
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import BrowserContext, expect
 from typer.testing import CliRunner
 
 from discover_lib.base.errors import DiscoverError
@@ -64,13 +63,6 @@ def test_a_page_holds_every_conversation_of_the_run_as_it_is(run: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_run_makes_the_same_file_and_a_limit_is_told(run: Path) -> None:
-    assert shared_page(shared(str(run))) == shared_page(shared(str(run)))
-    some = shared(str(run), 5)
-    assert some.facts == "the first 5 conversations of 12" and len(some.records) == 5
-
-
-@pytest.mark.slow
 def test_a_session_is_shared_with_its_branches_at_its_place(tmp_path: Path) -> None:
     session = simulator_page.opening(tmp_path)
     session.switch(1)
@@ -82,13 +74,6 @@ def test_a_session_is_shared_with_its_branches_at_its_place(tmp_path: Path) -> N
 def test_what_is_neither_a_run_nor_a_session_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DiscoverError, match="neither a run's folder nor a session"):
         shared(str(tmp_path))
-
-
-@pytest.mark.slow
-def test_the_command_writes_the_page(run: Path, tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["share", str(run), "--out", str(tmp_path / "new" / "page.html")])
-    assert done.exit_code == 0 and "12 conversations" in done.stdout
-    assert (tmp_path / "new" / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_it_opens_from_disk_lists_filters_and_shows(run: Path, tmp_path: Path, context: BrowserContext) -> None:
@@ -110,35 +95,6 @@ def test_it_opens_from_disk_lists_filters_and_shows(run: Path, tmp_path: Path, c
     page.reload()
     expect(page.locator('[aria-pressed="true"][data-pick]')).to_contain_text("oracle for user 2")
     assert {url for url in asked if not url.startswith(("data:", "blob:"))} == {path.as_uri()}
-
-
-def test_a_line_of_the_receipt_shows_where_on_the_drawing(tmp_path: Path, context: BrowserContext) -> None:
-    path = tmp_path / "page.html"
-    path.write_text(shared_page(shared(str(simulator_page.opening(tmp_path).path))), encoding="utf-8")
-    page = context.new_page()
-    page.goto(f"{path.as_uri()}#0.0.3")
-    parted = page.locator('.dl-turn[data-turn="3"] [data-parts], [data-parts]').last
-    intent, _, box = (parted.get_attribute("data-parts") or "").split(" ")[0].partition("=")
-    _, top, _, bottom = map(float, box.split(","))
-    page.locator(f'.st-line[data-ids="{intent}"]').hover()
-    picture, frame = parted.locator("img").bounding_box(), parted.locator(".st-part").bounding_box()
-    assert picture and frame and page.locator(".st-part").count() == 1
-    assert frame["height"] == pytest.approx((bottom - top) * picture["height"], abs=3)
-    assert frame["y"] == pytest.approx(picture["y"] + top * picture["height"], abs=3)
-    page.get_by_role("heading", name="Conversation").hover()
-    assert page.locator(".st-part").count() == 0
-
-
-@pytest.mark.slow
-def test_nothing_in_the_file_stands_in_anyones_way(run: Path, tmp_path: Path, browser: Browser) -> None:
-    path = tmp_path / "page.html"
-    path.write_text(shared_page(shared(str(run))), encoding="utf-8")
-    page = browser.new_page(color_scheme="light", bypass_csp=True)
-    page.goto(path.as_uri())
-    expect(page.locator("#sp-count")).to_have_text("12 of 12 conversations")
-    found = in_the_way(page)
-    page.close()
-    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, HOSTILE_SVG])

@@ -5,48 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from discover_lib.engines.miniature.assistants import POOL
-from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS
 from workbench import simulator_page
 from workbench.session import Session
-from workbench.sources import Settings, assistant_names, miniature_artifacts
+from workbench.sources import Settings, miniature_artifacts
 
 
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     return Session(Settings(artifact=next(iter(miniature_artifacts("svg_drawing").values()))))
-
-
-def test_menus_begin_with_what_is_in_use(session: Session) -> None:
-    labels, label = simulator_page.sources(session)
-    assert labels[label] == "miniature" and "trees" not in labels.values()
-    labels, label = simulator_page.domains(session, "recorded")
-    assert labels[label] == "svg_drawing" and len(labels) == 3
-    labels, label = simulator_page.artifacts(session, "miniature", "svg_drawing")
-    assert labels[label] == session.settings.artifact
-    assert simulator_page.assistants(session, None, live=True)[1] == "adaptive"
-    assert simulator_page.assistants(session, "openai/some", live=True)[1] == "openai/some"
-    assert simulator_page.assistants(session, None, live=False) == (["as recorded"], "as recorded")
-
-
-def test_with_a_judge_that_costs_only_a_few_replies_are_compared(session: Session) -> None:
-    assert simulator_page.compared(session) == [*POOL]
-    session.settings = dataclasses.replace(session.settings, judge="openai/some")
-    assert simulator_page.compared(session) == ["adaptive", "draft", "ask", "options"]
-    assert simulator_page.who_plays(session) == "judge openai/some, voice miniature, assistant adaptive"
-
-
-def test_the_stage_offers_every_user_with_a_line_about_each_assistant_and_rules(session: Session) -> None:
-    setup = simulator_page.setup(session)
-    assert [source["value"] for source in setup["users"]] == ["miniature", "recorded"]
-    kinds = {source["value"]: [kind["value"] for kind in source["domains"]] for source in setup["users"]}
-    assert kinds == {"miniature": list(ALL_DOMAINS), "recorded": list(DOMAINS)}
-    assert all(kind["users"] for source in setup["users"] for kind in source["domains"])
-    assert all(choice["about"] for choice in setup["assistants"] + setup["rules"])
-    assert {choice["value"] for choice in setup["assistants"]} == set(assistant_names())
-    assert setup["chosen"]["artifact"] == session.settings.artifact and setup["before"] == ""
-    assert simulator_page.setup(session, session)["before"] == simulator_page.title(session)
 
 
 def test_an_unknown_session_begins_anew(session: Session) -> None:

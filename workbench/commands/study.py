@@ -82,7 +82,7 @@ def serve(
     """Serve the study; stopped or killed, the same command goes on where everybody was."""
     from discover_lib.base.files import graceful_stop
     from workbench.serve import serving
-    from workbench.study.design import StudyError, hints, load_study, unfilled
+    from workbench.study.design import hints, load_study, unfilled
     from workbench.study.desk import Desk
     from workbench.study.server import Assistants, StudyServer
 
@@ -92,7 +92,7 @@ def serve(
         typer.echo(f"worth a look: {hint}", err=True)
     local = host in ("127.0.0.1", "localhost", "::1")
     if not local and (missing := unfilled(read)):
-        raise StudyError(f"{file}: not to be shown to others yet: {'; '.join(missing)}")
+        raise DiscoverError(f"{file}: not to be shown to others yet: {'; '.join(missing)}")
     stop, desk = threading.Event(), Desk.open(read, folder)
     token = "" if local else desk.salted("token")[:24]
     try:

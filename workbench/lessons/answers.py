@@ -6,11 +6,12 @@ A line is written at once and forced to disk, so that a server killed anywhere l
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,14 +71,15 @@ def append(path: Path, data: bytes) -> None:
 
 
 def read_answers(path: Path) -> list[Answer]:
-    """All answers in order; lines that were torn off are passed over."""
-    answers = []
+    """All answers in order."""
+    return [Answer.from_dict(each) for each in read_lines(path)]
+
+
+def read_lines(path: Path) -> Iterator[Any]:
+    """The values of a file's lines; one that was torn off was never answered, and is passed over."""
     for line in path.read_bytes().splitlines() if path.exists() else ():
-        try:
-            answers.append(Answer.from_dict(json.loads(line)))
-        except (ValueError, TypeError, KeyError):
-            continue
-    return answers
+        with contextlib.suppress(ValueError):
+            yield json.loads(line)
 
 
 def latest(answers: Iterable[Answer]) -> Mapping[tuple[str, str], Answer]:

@@ -13,9 +13,8 @@ import os
 import re
 import secrets
 import socket
-from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -44,7 +43,6 @@ FOR_STUDENTS = frozenset((*LESSONS, next(iter(PAGES))))
 MAX_NAME, MAX_FORM = 40, 4_000  # characters, bytes
 A_TERM = 180 * 24 * 3600  # seconds that a browser knows its student for, also after it was quit
 WRONG_SECONDS = 0.5  # that a wrong word costs, one after the other
-MOST_WAITING = 40  # tries from one address at a time
 SHOWN_SENTENCES = 40
 
 
@@ -104,6 +102,17 @@ def room_of_environment() -> Room | None:
     return Room(os.environ[WORD_VARIABLE], os.environ[KEY_VARIABLE], file, names)
 
 
+async def form_of(request: Request, most: int) -> dict[str, str] | None:
+    """The fields of a form, the last of each name; None if it has more than `most` bytes."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > most:
+            return None
+    given = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+    return {name: values[-1].replace("\r\n", "\n") for name, values in given.items()}
+
+
 def own_address() -> str:
     """This machine's address on the local network; nothing is sent to find it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -114,37 +123,13 @@ def own_address() -> str:
         return str(probe.getsockname()[0])
 
 
-class _Tries:
-    """Tries at the word: one after the other from one address, so that who sends many at once learns nothing sooner.
-
-    Right ones wait behind wrong ones of their own address alone; a class is not held up by one who guesses.
-    """
-
-    def __init__(self) -> None:
-        self._turns: dict[str, asyncio.Lock] = {}
-        self._waiting: Counter[str] = Counter()
-
-    @asynccontextmanager
-    async def in_turn(self, address: str) -> AsyncIterator[bool]:
-        """Wait for the turn of a try from this address; False where too many wait already."""
-        if self._waiting[address] >= MOST_WAITING:
-            yield False
-            return
-        self._waiting[address] += 1
-        try:
-            async with self._turns.setdefault(address, asyncio.Lock()):
-                yield True
-        finally:
-            self._waiting[address] -= 1
-            if not self._waiting[address]:
-                del self._waiting[address], self._turns[address]
-
-
 class Classroom:
     """Middleware around marimo: nothing is reached without the word."""
 
     def __init__(self, app: ASGIApp, room: Room) -> None:
-        self.notebooks, self.room, self.tries = app, room, _Tries()
+        self.notebooks, self.room = app, room
+        # Tries from one address come one after the other, so that who sends many at once learns nothing sooner.
+        self.turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.inside = SessionMiddleware(
             self.serve, f"cookie {room.key}", session_cookie="discover_class", max_age=A_TERM, same_site="strict"
         )
@@ -193,16 +178,11 @@ class Classroom:
         return HTMLResponse(str(board) if path == FRAGMENT else teacher_page(self.room.word, board))
 
     async def _join(self, request: Request) -> Response:
-        body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > MAX_FORM:
-                return PlainTextResponse("too long", 413)
-        form = {name: values[-1] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
+        form = await form_of(request, MAX_FORM)
+        if form is None:
+            return PlainTextResponse("too long", 413)
         given = form.get("word", "").strip().casefold().encode()
-        async with self.tries.in_turn(request.client.host if request.client else "") as may_try:
-            if not may_try:
-                return HTMLResponse(join_page("Too many tries at once; wait a moment.", form.get("name", "")), 429)
+        async with self.turns[request.client.host if request.client else ""]:
             if not hmac.compare_digest(given, self.room.word.casefold().encode()):
                 await asyncio.sleep(WRONG_SECONDS)
                 return HTMLResponse(join_page("This is not the word of this class.", form.get("name", "")), 403)

@@ -54,6 +54,17 @@ def wrong(hint: str, **shown: float) -> Outcome:
     return Outcome(False, hint, shown)
 
 
+def judged(right: str, hints: Mapping[str, bool], **shown: float) -> Outcome:
+    """The first hint that applies; where none does, the answer is right.
+
+    Args:
+        right: what the answer shows.
+        hints: what to look at next → whether it applies.
+    """
+    hint = next((hint for hint, applies in hints.items() if applies), "")
+    return Outcome(not hint, hint or right, shown)
+
+
 def number_of(answer: Any) -> float | None:
     """A finite number, or None for anything else."""
     if isinstance(answer, bool) or not isinstance(answer, int | float) or not math.isfinite(answer):

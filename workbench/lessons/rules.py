@@ -14,7 +14,7 @@ from discover_lib.core.reward import length_penalty, reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Verdict
 from discover_lib.train.grpo.group import group_of
-from workbench.lessons.exercise import Outcome, number_of, numbers_of, wrong
+from workbench.lessons.exercise import Outcome, judged, number_of, numbers_of, wrong
 from workbench.lessons.people import EVERYBODY, found, talk, tree_of
 from workbench.story import near_misses_on_one_wish
 from workbench.views.html import signed
@@ -35,19 +35,16 @@ def near_misses(answer: Any) -> Outcome:
         return wrong(f"A number of near misses is a whole number, at least 1 and at most {MOST_NEAR}.")
     outcome = near_misses_on_one_wish(THETA)
     now = outcome(int(count))
-    assert now.score is not None and now.theta is not None
-    shown = {"score": now.score, "θ": now.theta}
-    if not now.moved and now.score == now.theta:
-        return wrong(f"{now.score:g} reaches θ = {now.theta:g}, and a wish moves only past it.", **shown)
-    if not now.moved:
-        return wrong(
-            f"{int(count)} × {Rules.paper().p:g} = {now.score:g}, less than θ = {now.theta:g}: it stays undiscovered, "
-            f"and θ shrinks to {now.theta_left:g}.",
-            **shown,
-        )
-    if count > 1 and outcome(int(count) - 1).moved:
-        return wrong(f"{now.score:g} is past θ = {now.theta:g}, but fewer would be, too.", **shown)
-    return Outcome(True, f"{now.score:g} is past θ = {now.theta:g}: the wish becomes emerging, ○ → ◆.", shown)
+    score, left = now.score or 0.0, now.theta_left or 0.0
+    hints = {
+        f"{score:g} reaches θ = {THETA:g}, and a wish moves only past it.": not now.moved and score == THETA,
+        f"{int(count)} × {Rules.paper().p:g} = {score:g}, less than θ = {THETA:g}: it stays undiscovered, and θ "
+        f"shrinks to {left:g}.": not now.moved,
+        f"{score:g} is past θ = {THETA:g}, but fewer would be, too.": count > 1 and outcome(int(count) - 1).moved,
+    }
+    return judged(
+        f"{score:g} is past θ = {THETA:g}: the wish becomes emerging, ○ → ◆.", hints, **{"score": score, "θ": THETA}
+    )
 
 
 # -- advance, in code --------------------------------------------------------------------------------------------------
@@ -215,22 +212,21 @@ def move_tau(answer: Any) -> Outcome:
     if tau is None or tau < 0:
         return wrong("τ is a number of tokens, 0 or more.")
     verbose, draft, paper = earned("verbose", tau), earned("draft", tau), Rules.paper().tau
-    shown = {"verbose": verbose, "draft": draft}
     said = f"At τ = {tau:g} verbose earns {verbose:.2f} and draft {draft:.2f}"
-    if verbose <= draft and tau < paper:
-        return wrong(f"{said}: fewer free tokens hurt the longer replies more. Go the other way.", **shown)
-    if verbose <= draft:
-        also = f", the paper's {paper:g} included" if tau == paper else ""
-        return wrong(f"{said}: not yet{also}. Its replies are around 1,200 tokens long.", **shown)
-    if earned("verbose", tau - STEP) > earned("draft", tau - STEP):
-        return wrong(f"{said}: it wins, but it does so with fewer free tokens already.", **shown)
+    also = f", the paper's {paper:g} included" if tau == paper else ""
+    hints = {
+        f"{said}: fewer free tokens hurt the longer replies more. Go the other way.": verbose <= draft and tau < paper,
+        f"{said}: not yet{also}. Its replies are around 1,200 tokens long.": verbose <= draft,
+        f"{said}: it wins, but it does so with fewer free tokens already.": (
+            earned("verbose", max(0, tau - STEP)) > earned("draft", max(0, tau - STEP))
+        ),
+    }
     wins = sum(found(talk(person, "verbose")) > found(talk(person, "draft")) for person in EVERYBODY)
-    return Outcome(
-        True,
+    right = (
         f"{said}. Saying everything twice pays once length is free. One person is an anecdote, though: with no "
-        f"charge at all verbose beats draft on {wins} of {len(EVERYBODY)} others.",
-        shown,
+        f"charge at all verbose beats draft on {wins} of {len(EVERYBODY)} others."
     )
+    return judged(right, hints, verbose=verbose, draft=draft)
 
 
 # -- GRPO --------------------------------------------------------------------------------------------------------------
@@ -243,23 +239,20 @@ def nothing_learnt(answer: Any) -> Outcome:
         return wrong(f"Set {GROUP} rewards, one number a reply.")
     group = group_of(rewards)
     advantages = {f"reply {place}": value or 0.0 for place, value in enumerate(group.advantages, 1)}
-    if group.signal:
-        assert group.std is not None and group.mean is not None
-        largest = max(advantages, key=lambda name: abs(advantages[name]))
-        if group.std < 0.01:
-            why = f"They differ by a hair, and dividing by a spread of {group.std:.2g} makes that a full lesson:"
-        elif abs(group.mean) < 1e-9:
-            why = "That the rewards sum to 0 does not make the advantages 0:"
-        else:
-            why = f"What counts is the distance from the mean, {group.mean:g}:"
-        return wrong(f"{why} {largest} gets the advantage {signed(round(advantages[largest], 2))}.")
-    if rewards[0] <= 0:
-        return wrong(
-            f"Nothing is learnt, but these replies earned {rewards[0]:g}. It is as true of good replies: make all of "
-            "them find something.",
-        )
-    return Outcome(
-        True,
+    largest = max(advantages, key=lambda name: abs(advantages[name]))
+    gets = f"{largest} gets the advantage {signed(round(advantages[largest], 2))}."
+    spread, mean = group.std or 0.0, group.mean or 0.0
+    hints = {
+        f"They differ by a hair, and dividing by a spread of {spread:.2g} makes that a full lesson: {gets}": (
+            group.signal and spread < 0.01
+        ),
+        f"That the rewards sum to 0 does not make the advantages 0: {gets}": group.signal and abs(mean) < 1e-9,
+        f"What counts is the distance from the mean, {mean:g}: {gets}": group.signal,
+        f"Nothing is learnt, but these replies earned {rewards[0]:g}. It is as true of good replies: make all of them "
+        "find something.": rewards[0] <= 0,
+    }
+    return judged(
         f"Every reply earned {rewards[0]:g}, so none is better than its group: all advantages are 0, however good "
         "they are.",
+        hints,
     )

@@ -9,7 +9,7 @@ from discover_lib.audit.touched import touched
 from discover_lib.base.words import words
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.rollout import MAX_TURNS
-from workbench.lessons.exercise import MAX_TEXT, Outcome, texts_of, wrong
+from workbench.lessons.exercise import MAX_TEXT, Outcome, judged, texts_of, wrong
 from workbench.lessons.people import EVERYBODY, answered, found, mean_found, talk, tree_of
 
 RANKED = ("adaptive", "ask", "draft", "options")
@@ -27,22 +27,20 @@ def rank(answer: Any) -> Outcome:
         return wrong("Name each of the four assistants exactly once, best first.")
     means = {name: mean_found(name) for name in RANKED}
     right = sorted(RANKED, key=lambda name: -means[name])
-    if order == right[::-1]:
-        return wrong("This is worst first: turn it round.")
-    if order[-1] != "ask":
-        return wrong(
-            f"Asking finds {means['ask']:g}: a person who has no words for a wish yet cannot answer a question about "
-            "it. Look at its row of dots."
-        )
-    if order == right:
-        return Outcome(True, f"So it is over {len(EVERYBODY)} people, in wishes found in five turns.", means)
-    better, worse = next((one, other) for one, other in zip(right, order, strict=True) if one != other)
+    better, worse = next(((one, other) for one, other in zip(right, order, strict=True) if one != other), ("", ""))
     why = {
         "adaptive": "It shows samples until a wish is clear, and only then builds.",
         "draft": "A draft shows one value of every kind, so that something of any tree may be close.",
     }.get(better, "")
-    finds = f"{better} finds {means[better]:.1f}, more than {worse} ({means[worse]:.1f})"
-    return wrong(f"Over {len(EVERYBODY)} people {finds}. {why}".strip())
+    finds = f"{better} finds {means.get(better, 0):.1f}, more than {worse} ({means.get(worse, 0):.1f})"
+    hints = {
+        "This is worst first: turn it round.": order == right[::-1],
+        f"Asking finds {means['ask']:g}: a person who has no words for a wish yet cannot answer a question about it. "
+        "Look at its row of dots.": order[-1] != "ask",
+        f"Over {len(EVERYBODY)} people {finds}. {why}".strip(): order != right,
+    }
+    shown = means if order == right else {}
+    return judged(f"So it is over {len(EVERYBODY)} people, in wishes found in five turns.", hints, **shown)
 
 
 # -- two replies -------------------------------------------------------------------------------------------------------
@@ -63,31 +61,25 @@ def two_replies(answer: Any) -> Outcome:
     shown = {"found": float(len(wanted) - len(missing)), "of": float(len(wanted))}
     if not missing:
         return Outcome(True, "One tree a reply, broad and narrow wishes together: nobody needs more than that.", shown)
-    for turn in conversation.turns:
-        if turn.candidate.transitions:
-            continue
-        whys = {touch.why for touch in touched(conversation, turn).touches if touch.met}
-        if "elsewhere" in whys:
-            return wrong(
-                f"Reply {turn.index} meets wishes of a tree that is not in focus, and they do not count: finish the "
-                "first tree that still has something unknown.",
-                **shown,
-            )
-        if whys:
-            return wrong(f"Reply {turn.index} names only what is known already. Name what is undiscovered.", **shown)
-        return wrong(f"Nothing in reply {turn.index} meets a wish: {_asks_or_means_nothing(turn)}", **shown)
-    root = tree.root_of[missing[0]]
-    if set(missing) >= set(tree.ids_of[second]):
-        return wrong(f"Tree {second} is untouched: the second reply still has to finish tree {root}.", **shown)
-    return wrong(
+    idle = next((turn for turn in conversation.turns if not turn.candidate.transitions), None)
+    whys = {touch.why for touch in touched(conversation, idle).touches if touch.met} if idle else set()
+    reply, root = idle.index if idle else 0, tree.root_of[missing[0]]
+    hints = {
+        f"Reply {reply} meets wishes of a tree that is not in focus, and they do not count: finish the first tree that "
+        "still has something unknown.": "elsewhere" in whys,
+        f"Reply {reply} names only what is known already. Name what is undiscovered.": bool(whys),
+        f"Nothing in reply {reply} meets a wish: {_asks_or_means_nothing(idle)}": idle is not None,
+        f"Tree {second} is untouched: the second reply still has to finish tree {root}.": (
+            set(missing) >= set(tree.ids_of[second])
+        ),
         f"Tree {root} is not finished: {len(missing)} wishes are left, the narrow ones. A broad word opens the way to "
-        "a narrow wish, but does not meet it; say which one.",
-        **shown,
-    )
+        "a narrow wish, but does not meet it; say which one.": True,
+    }
+    return judged("", hints, **shown)
 
 
-def _asks_or_means_nothing(turn: Turn) -> str:
-    if "?" in turn.reply.text:
+def _asks_or_means_nothing(turn: Turn | None) -> str:
+    if turn and "?" in turn.reply.text:
         return "an open question offers nothing to recognise. Put things into it to choose from."
     return "no word of it is one that the judge of drawings knows."
 
@@ -109,28 +101,23 @@ def break_it(answer: Any) -> Outcome:
     shown = {"your reply": mean, "adaptive": bar}
     hits = sum(reward.discovered > 0 for reward in scored)
     n_tokens, charged = turns[0].reply.n_tokens, any(reward.penalty for reward in scored)
-    if mean > bar:
-        return Outcome(
-            True,
-            f"Broken: it earns {mean:.2f} from people it knows nothing about, adaptive's first reply {bar:.2f}. A "
-            "judge that looks for what was meant rewards a reply that says everything, and "
-            f"{n_tokens} tokens cost {'little' if charged else 'nothing'}. What would you change: the judge, τ, or a "
-            "cap on what one reply may name?",
-            shown,
-        )
-    if hits == 0 and not any(_met(turn) for turn in turns):
-        return wrong(f"Nothing in it meets anybody's wish: {_asks_or_means_nothing(turns[0])}", **shown)
-    if hits == 0:
-        return wrong("It names only what people have asked for already: that is known. Go narrower.", **shown)
-    if hits <= len(turns) // 4:
-        return wrong(
-            f"It fits {hits} of {len(turns)} people. Nobody knows whom they meet: what fits all of them?", **shown
-        )
-    return wrong(
-        f"It fits {hits} of {len(turns)} people and earns {mean:.2f}; adaptive's first reply earns {bar:.2f}. Does "
-        "anything stop you from naming more?",
-        **shown,
+    right = (
+        f"Broken: it earns {mean:.2f} from people it knows nothing about, adaptive's first reply {bar:.2f}. A "
+        "judge that looks for what was meant rewards a reply that says everything, and "
+        f"{n_tokens} tokens cost {'little' if charged else 'nothing'}. What would you change: the judge, τ, or a "
+        "cap on what one reply may name?"
     )
+    hints = {
+        f"Nothing in it meets anybody's wish: {_asks_or_means_nothing(turns[0])}": not hits
+        and not any(map(_met, turns)),
+        "It names only what people have asked for already: that is known. Go narrower.": not hits,
+        f"It fits {hits} of {len(turns)} people. Nobody knows whom they meet: what fits all of them?": (
+            hits <= len(turns) // 4
+        ),
+        f"It fits {hits} of {len(turns)} people and earns {mean:.2f}; adaptive's first reply earns {bar:.2f}. Does "
+        "anything stop you from naming more?": True,
+    }
+    return judged(right, {} if mean > bar else hints, **shown)
 
 
 def _met(turn: Turn) -> bool:
@@ -173,25 +160,17 @@ def beat(answer: Any) -> Outcome:
     elsewhere = sum(
         any(touch.why == "elsewhere" and touch.met for touch in touched(conversation, turn).touches) for turn in idle
     )
-    if elsewhere:
-        return Outcome(
-            False,
-            f"You found {yours}. {elsewhere} of your replies met a wish of another tree than the one in focus, and "
-            "that does not count: first what is drawn, then the other trees in their order.",
-            shown,
-        )
-    if len(idle) == len(conversation.turns):
-        return Outcome(
-            False, "You found nothing: offer things to choose from instead of asking openly or guessing one.", shown
-        )
-    if yours == adaptive:
-        return Outcome(False, f"A draw: you and adaptive found {yours}. One more is needed.", shown)
-    return Outcome(
-        False,
+    hints = {
+        f"You found {yours}. {elsewhere} of your replies met a wish of another tree than the one in focus, and that "
+        "does not count: first what is drawn, then the other trees in their order.": elsewhere > 0,
+        "You found nothing: offer things to choose from instead of asking openly or guessing one.": (
+            len(idle) == len(conversation.turns)
+        ),
+        f"A draw: you and adaptive found {yours}. One more is needed.": yours == adaptive,
         f"You found {yours}, adaptive {adaptive:g}. {len(idle)} of your replies moved nothing: offer three values of "
-        "one kind at a time, and go on from what they say.",
-        shown,
-    )
+        "one kind at a time, and go on from what they say.": True,
+    }
+    return judged("", hints, **shown)
 
 
 def _last_answer(conversation: Conversation) -> str:

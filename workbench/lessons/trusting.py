@@ -9,7 +9,7 @@ from discover_lib.base.leaks import find_leaks, giving_away
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import Reward
 from discover_lib.metrics.paired import SIGNIFICANCE, holm, permutation_p
-from workbench.lessons.exercise import Outcome, number_of, numbers_of, wrong
+from workbench.lessons.exercise import Outcome, judged, number_of, numbers_of, wrong
 from workbench.lessons.people import talk
 from workbench.views.html import Markup, signed, table
 
@@ -68,17 +68,15 @@ def find_the_leak(answer: Any) -> Outcome:
     known = [*(USER.text(key) for key in known_ids), USER.initial_request, ASSISTANT_SAID]
     leaks = {place: find_leaks(message, hidden, known) for place, message in enumerate(MESSAGES, 1)}
     leaking = {place for place, found in leaks.items() if giving_away(found)}
-    if picked == leaking:
-        words = ", ".join(f"“{leak.word}” ({leak.meant})" for place in sorted(leaking) for leak in leaks[place])
-        return Outcome(True, f"These wishes are undiscovered, and yet said: {words}.")
-    if not picked:
-        return wrong("There is a leak: look for words of wishes that are still ○.")
-    if false := sorted(picked - leaking):
-        return wrong(f"Message {false[0]} is honest: {_why_honest(MESSAGES[false[0] - 1])}")
-    missed = min(leaking - picked)
-    how = leaks[missed][0].how
-    other = "in another form of the word" if how == "inflected" else "in the wish’s very word"
-    return wrong(f"One is missing: a wish is told {other}.")
+    words = ", ".join(f"“{leak.word}” ({leak.meant})" for place in sorted(leaking) for leak in leaks[place])
+    false, missed = min(picked - leaking, default=1), min(leaking - picked, default=min(leaking))
+    other = "in another form of the word" if leaks[missed][0].how == "inflected" else "in the wish’s very word"
+    hints = {
+        "There is a leak: look for words of wishes that are still ○.": not picked,
+        f"Message {false} is honest: {_why_honest(MESSAGES[false - 1])}": bool(picked - leaking),
+        f"One is missing: a wish is told {other}.": bool(leaking - picked),
+    }
+    return judged(f"These wishes are undiscovered, and yet said: {words}.", hints)
 
 
 def _why_honest(message: str) -> str:
@@ -121,27 +119,25 @@ def decided_by_length(answer: Any) -> Outcome:
     if picked is None:
         return wrong(_NUMBERS)
     right = by_length()
-    if picked == right:
-        return Outcome(
-            True,
-            f"{len(right)} of {len(PAIRS)} labels say “shorter” and nothing else. Trained on many of those, an "
-            "assistant learns to be brief.",
-        )
-    if not picked:
-        return wrong("Some are: look for pairs in which both replies found the same number of wishes.")
-    if false := sorted(picked - right):
-        one, other = rewards_of(PAIRS[false[0] - 1])
-        better, worse = (one, other) if one.total > other.total else (other, one)
-        also = "is shorter, too, but it" if better.n_tokens < worse.n_tokens else "is even the longer one; it"
-        return wrong(
-            f"In pair {false[0]} the better reply {also} found {better.discovered:g} against {worse.discovered:g}: it "
-            "would win if length were free.",
-        )
-    missed = min(right - picked)
+    false, missed = min(picked - right, default=1), min(right - picked, default=1)
+    one, other = rewards_of(PAIRS[false - 1])
+    better, worse = (one, other) if one.total > other.total else (other, one)
+    also = "is shorter, too, but it" if better.n_tokens < worse.n_tokens else "is even the longer one; it"
     both = rewards_of(PAIRS[missed - 1])[0].discovered
-    if both == 0:
-        return wrong("One is missing: where neither found anything, only length is left to tell them apart.")
-    return wrong(f"One is missing: a pair in which both replies found {both:g}.")
+    hints = {
+        "Some are: look for pairs in which both replies found the same number of wishes.": not picked,
+        f"In pair {false} the better reply {also} found {better.discovered:g} against {worse.discovered:g}: it would "
+        "win if length were free.": bool(picked - right),
+        "One is missing: where neither found anything, only length is left to tell them apart.": (
+            bool(right - picked) and both == 0
+        ),
+        f"One is missing: a pair in which both replies found {both:g}.": bool(right - picked),
+    }
+    return judged(
+        f"{len(right)} of {len(PAIRS)} labels say “shorter” and nothing else. Trained on many of those, an assistant "
+        "learns to be brief.",
+        hints,
+    )
 
 
 def enough_users(answer: Any) -> Outcome:
@@ -151,17 +147,14 @@ def enough_users(answer: Any) -> Outcome:
         return wrong("A whole number of users, from 1 to 100.")
     n, pairs = int(users), COMPARED * (COMPARED - 1) // 2
     least, adjusted = _smallest_p(n, pairs)
-    shown = {"smallest p": least, "after Holm": adjusted}
     said = f"With {n} users, all of whom agree, p is {least:.3g}"
-    if least >= SIGNIFICANCE:
-        return wrong(f"{said} at best: not below {SIGNIFICANCE:g} whatever happens.", **shown)
-    if adjusted >= SIGNIFICANCE:
-        return wrong(f"{said}; but {pairs} pairs are compared, and Holm makes it {adjusted:.3g}.", **shown)
-    if n > 1 and _smallest_p(n - 1, pairs)[1] < SIGNIFICANCE:
-        return wrong(f"{said}: enough, but fewer could do.", **shown)
-    return Outcome(
-        True, f"{said}, and {adjusted:.3g} after Holm over {pairs} pairs: the first that could show it.", shown
-    )
+    hints = {
+        f"{said} at best: not below {SIGNIFICANCE:g} whatever happens.": least >= SIGNIFICANCE,
+        f"{said}; but {pairs} pairs are compared, and Holm makes it {adjusted:.3g}.": adjusted >= SIGNIFICANCE,
+        f"{said}: enough, but fewer could do.": n > 1 and _smallest_p(n - 1, pairs)[1] < SIGNIFICANCE,
+    }
+    right = f"{said}, and {adjusted:.3g} after Holm over {pairs} pairs: the first that could show it."
+    return judged(right, hints, **{"smallest p": least, "after Holm": adjusted})
 
 
 def _smallest_p(users: int, pairs: int) -> tuple[float, float]:

@@ -26,10 +26,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY, data_folder, read_yaml
 from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER
 from discover_lib.engines.miniature.phrases import PHRASES
-from workbench import reward_page, simulator_page
-from workbench.first_sight import introduction_of
-from workbench.serve import notebooks_folder
-from workbench.site import piece, reward
+from workbench import simulator_page
 from workbench.site.fetched import PYODIDE_FILES, compiled_wheel, pyodide_folder
 from workbench.site.host import OPENING, PageModel
 from workbench.stage import StagePlayer
@@ -43,7 +40,7 @@ DEPENDENCIES = (
     *("defusedxml", "markdown-it-py", "markupsafe", "mdurl", "pyyaml", "tinycss2", "typing-extensions", "webencodings"),
 )
 DATA = ("artifacts", "recorded")  # folders of `data/` that the simulator's menus offer
-SCRIPTS = ("site.js", "site_worker.js", "site_python.mjs", "story.js", "stage.js", "site_tree.js", "site_reward.js")
+SCRIPTS = ("site.js", "site_worker.js", "site_python.mjs", "story.js", "stage.js")
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; img-src data:; "
     "style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -99,35 +96,23 @@ def build_site(
     parsed_zip(out / "python" / "parsed.zip")
     on_step("the pages and their recorded conversations")
     with tempfile.TemporaryDirectory() as scratch:
-        pages = [_story_page(), _simulator_page(Path(scratch)), _tree_page(), _reward_page()]
+        pages = [_story_page(), _simulator_page(Path(scratch))]
         session = next(Path(scratch).glob("*.json")).read_text(encoding="utf-8")
     data_zip(out / "python" / "data.zip", session)
     sheets = dict.fromkeys(("workbench.css", "site.css", *(sheet for page in pages for sheet in page.sheets)))
     for name in (*sheets, *SCRIPTS):
         (out / name).write_text(static_text(name), encoding="utf-8")
+    template = templates().get_template("site_page.html")
     for page in pages:
-        (out / page.file).write_text(_html(page, pages, wheels, project), encoding="utf-8")
+        values = {"page": page, "pages": pages, "project": project, "values": embedded(page.values)}
+        html = template.render(**values, policy=Markup(POLICY), wheels=" ".join(wheel.name for wheel in wheels))
+        (out / page.file).write_text(html, encoding="utf-8")
     files = sorted(path for path in out.rglob("*") if path.is_file() and path.name != SERVICE)
     (out / SERVICE).write_text(_service_worker(out, files), encoding="utf-8")
     return [*files, out / SERVICE]
 
 
 SERVICE = "site_service.js"
-
-
-def _html(page: SitePage, pages: list[SitePage], wheels: list[Path], project: str) -> str:
-    return (
-        templates()
-        .get_template("site_page.html")
-        .render(
-            page=page,
-            pages=pages,
-            policy=Markup(POLICY),
-            wheels=" ".join(wheel.name for wheel in wheels),
-            project=project,
-            values=embedded(page.values),
-        )
-    )
 
 
 def _copied(source: Path, target: Path) -> Path:
@@ -229,17 +214,6 @@ def _simulator_page(folder: Path) -> SitePage:
     return SitePage(
         "simulator.html", "Step a simulated user", "stage", ("stage.css", "simulator.css"), before, EMPTY, values
     )
-
-
-def _tree_page() -> SitePage:
-    before = Markup(piece.introduction())
-    return SitePage("trees.html", "Your piece as intents", "site_tree", (), before, EMPTY, piece.opening())
-
-
-def _reward_page() -> SitePage:
-    page = (notebooks_folder() / "30_reward.py").read_text("utf-8")
-    before, after = tag("div", introduction_of(page), class_="dl-text"), reward_page.explanation()
-    return SitePage("reward.html", "What is one reply worth?", "site_reward", (), before, after, reward.opening())
 
 
 def _prose(text: str) -> Markup:

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from workbench.session import Session
-from workbench.site.piece import built
-from workbench.site.reward import scored
 from workbench.stage import StagePlayer
 from workbench.story import PEOPLE, StoryTeller, answering
 
@@ -74,18 +72,13 @@ def open_page(name: str, post: Callable[[str], Any], data: Path) -> PageModel:
     """The model of a page; it begins with the values that the page has been built with, and posts what changes.
 
     Args:
-        name: "story", "stage", "site_tree" or "site_reward".
+        name: "story" or "stage".
         data: the folder with the session that the simulator opens with.
     """
     model = PageModel(person=0)
-    match name:
-        case "story":
-            answering(model, StoryTeller(PEOPLE))
-        case "site_tree":
-            model.observe(lambda change: setattr(model, "built", built(change["new"])), "asked")
-        case "site_reward":
-            model.observe(lambda change: setattr(model, "scored", scored(change["new"])), "asked")
-        case _:
-            StagePlayer(Session.from_text((data / OPENING).read_text(encoding="utf-8")), widget=model)
+    if name == "story":
+        answering(model, StoryTeller(PEOPLE))
+    else:
+        StagePlayer(Session.from_text((data / OPENING).read_text(encoding="utf-8")), widget=model)
     model.__dict__["_post"] = post
     return model

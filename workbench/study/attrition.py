@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from itertools import combinations
 from math import comb
 
@@ -26,28 +24,13 @@ COLUMNS = {
 BEFORE_TOPIC = ("consent", "eligibility", "task")
 
 
-@dataclass(frozen=True)
-class Attrition:
-    """Under one condition; fields as `COLUMNS`."""
-
-    condition: str
-    people: int
-    began: int
-    finished: int
-    withdrew: int
-    timed_out: int
-    no_consent: int
-    screened_out: int
-    at_work: int
-
-    @property
-    def lost(self) -> Share:
-        """Of those whose part is over: who withdrew or timed out."""
-        return share_of(self.withdrew + self.timed_out, self.people - self.at_work)
+def lost(count: Counter[str]) -> Share:
+    """Of those whose part is over: who withdrew or timed out."""
+    return share_of(count["withdrew"] + count["timed_out"], count["people"] - count["at_work"])
 
 
-def attrition(desk: Desk) -> list[Attrition]:
-    """Before a condition was drawn, then every condition in the order of the study file."""
+def attrition(desk: Desk) -> dict[str, Counter[str]]:
+    """Condition → how many, under the names of `COLUMNS`; "" is before one was drawn, then as in the study file."""
     counts: dict[str, Counter[str]] = {"": Counter()}
     counts |= {"+".join(cell.arms): Counter() for cell in desk.study.cells}
     for _, progress in desk.everybody():
@@ -60,36 +43,39 @@ def attrition(desk: Desk) -> list[Attrition]:
         count["people"] += people
         count["withdrew"] += people
         count["began"] += people * (bool(arms) and step not in BEFORE_TOPIC)
-    names = list(COLUMNS)[1:]
-    return [Attrition(arms, **{name: count[name] for name in names}) for arms, count in counts.items()]
+    return counts
 
 
-def attrition_rows(desk: Desk) -> list[Mapping[str, object]]:
+def attrition_rows(desk: Desk) -> list[dict[str, object]]:
     """The table of the export."""
-    return [asdict(row) for row in attrition(desk)]
+    names = list(COLUMNS)[1:]
+    return [{"condition": arms, **{name: count[name] for name in names}} for arms, count in attrition(desk).items()]
 
 
 def attrition_lines(desk: Desk) -> list[str]:
     """How many were lost under every condition, and whether conditions differ in it."""
-    before, *rows = attrition(desk)
-    lines = [f"before a condition was drawn: {_parts(before)}"] if before.people else []
-    for row in rows:
-        lines.append(f"{row.condition}: given to {row.people}, {row.began} began; {_parts(row)}; lost {row.lost}")
-    return lines + [_difference(one, other) for one, other in combinations(rows, 2)]
+    counts = attrition(desk)
+    before = counts.pop("")
+    lines = [f"before a condition was drawn: {_parts(before)}"] if before["people"] else []
+    for arms, count in counts.items():
+        given = f"given to {count['people']}, {count['began']} began"
+        lines.append(f"{arms}: {given}; {_parts(count)}; lost {lost(count)}")
+    for (first, one), (second, other) in combinations(counts.items(), 2):
+        lines.append(f"lost, {second} − {first}: {_difference(lost(one), lost(other))}")
+    return lines
 
 
-def _parts(row: Attrition) -> str:
-    counts = {name: getattr(row, name) for name in list(COLUMNS)[3:]}
-    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count) or "nobody yet"
+def _parts(count: Counter[str]) -> str:
+    ends = list(COLUMNS)[3:]
+    return ", ".join(f"{count[end]} {end.replace('_', ' ')}" for end in ends if count[end]) or "nobody yet"
 
 
-def _difference(one: Attrition, other: Attrition) -> str:
-    """The second condition minus the first, as everywhere in a report."""
-    pair, ours, theirs = f"lost, {other.condition} − {one.condition}", other.lost, one.lost
+def _difference(theirs: Share, ours: Share) -> str:
+    """The second share minus the first, as everywhere in a report."""
     extremes = 2 if ours.n == theirs.n else 1  # of Fisher's exact test, which all against nobody is as rare as
     if extremes / comb(ours.n + theirs.n, ours.n) >= ALPHA:
-        return f"{pair}: too few to tell ({ours.n} and {theirs.n})"
+        return f"too few to tell ({ours.n} and {theirs.n})"
     how = share_difference(ours, theirs)
     assert how.low is not None and how.high is not None
     clear = "" if how.low > 0 or how.high < 0 else "; not distinguishable"
-    return f"{pair}: {how} (n = {ours.n} and {theirs.n}){clear}"
+    return f"{how} (n = {ours.n} and {theirs.n}){clear}"

@@ -53,8 +53,6 @@ class PageReader(HTMLParser):
         super().__init__()
         self.forms: list[Form] = []
         self.replies: list[str] = []
-        self._reply: list[str] | None = None
-        self._quoted = self._silent = False
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -62,9 +60,7 @@ class PageReader(HTMLParser):
         if tag == "form":
             self.forms.append(Form(given.get("action", "")))
         elif tag == "li" and given.get("data-role") == "assistant":
-            self._reply = []
-        elif self._reply is not None:
-            self._inside(tag, given)
+            self.replies.append(given["data-text"])
         if not self.forms:
             return
         form, name, value = self.forms[-1], given.get("name", ""), given.get("value", "")
@@ -80,28 +76,6 @@ class PageReader(HTMLParser):
                     form.radios.setdefault(name, []).append(value)
                 case "checkbox":
                     form.boxes[name] = value
-
-    def _inside(self, tag: str, given: Mapping[str, str]) -> None:
-        assert self._reply is not None
-        self._silent = given.get("class") == "dl-sr"
-        self._quoted = self._quoted or tag == "blockquote"
-        if tag in ("p", "br", "li", "h4"):
-            self._reply.append("\n" + "> " * self._quoted)
-        elif tag == "img" and given.get("src", "").startswith("data:image/svg+xml"):
-            with urllib.request.urlopen(given["src"]) as drawing:
-                self._reply.append("\n" + drawing.read().decode("utf-8") + "\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._silent = False
-        if tag == "blockquote":
-            self._quoted = False
-        elif tag == "li" and self._reply is not None:
-            self.replies.append("".join(self._reply).strip())
-            self._reply = None
-
-    def handle_data(self, data: str) -> None:
-        if self._reply is not None and not self._silent:
-            self._reply.append(html.unescape(data))
 
     def form(self, step: str) -> Form | None:
         return next((form for form in self.forms if form.hidden.get("step") == step), None)

@@ -26,10 +26,6 @@ SEVERAL = 2  # conditions, at least
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
-class StudyError(DiscoverError):
-    """A study file or a study's folder that cannot be used; the message is one line that says what to do."""
-
-
 class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Part of the study file: a field that it does not know is an error."""
 
@@ -185,20 +181,20 @@ def load_study(path: Path) -> Study:
     """The study that a file states.
 
     Raises:
-        StudyError: naming the field that is missing, unknown or impossible.
+        DiscoverError: naming the field that is missing, unknown or impossible.
     """
     try:
         plain = yaml_of_people(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise StudyError(f"{path}: no such file; copy data/study/paper.yaml and change what is yours") from None
+        raise DiscoverError(f"{path}: no such file; copy data/study/paper.yaml and change what is yours") from None
     except (yaml.YAMLError, ValueError) as error:  # a date that there is not, bytes that are no UTF-8
-        raise StudyError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+        raise DiscoverError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     try:
         study = msgspec.convert(plain, Study, strict=False)
     except msgspec.ValidationError as error:
-        raise StudyError(f"{path}: {error}") from None
+        raise DiscoverError(f"{path}: {error}") from None
     if problem := _problem(study):
-        raise StudyError(f"{path}: {problem}")
+        raise DiscoverError(f"{path}: {problem}")
     return study
 
 
@@ -258,23 +254,22 @@ def unfilled(study: Study) -> list[str]:
 
 def hints(study: Study) -> list[str]:
     """What is possible and yet worth a look before people are asked."""
-    found = []
-    cells = len(study.cells)
-    if study.participants % cells:
-        found.append(f"{study.participants} participants do not fill blocks of {cells}: the last one stays open")
-    found += unfilled(study)
-    if (until := study.rights.withdraw_until) and until > study.data.keep_until:
-        found.append("rights.withdraw_until lies after data.keep_until: there is nothing left to delete then")
-    if models := asked_assistants(study.assistants):
-        found.append(f"texts of participants go to {', '.join(dict.fromkeys(models))}: data.model_provider must say so")
-        if study.chat.budget_dollars is None:
-            found.append("chat.budget_dollars: a participant may spend without limit")
-    if scripted := [name for name in study.assistants if name in SCRIPTED]:
-        found.append(f"{', '.join(dict.fromkeys(scripted))}: scripted, for a rehearsal; it hears few of people's words")
-    if len(set(study.assistants)) < len(study.assistants):
-        found.append("conditions: two have the same assistant")
-    if study.data.keep_until < datetime.date.today():
-        found.append("data.keep_until is past")
-    if not study.chat.reply_seconds:
-        found.append("chat.reply_seconds is 0: how long a reply takes may tell the conditions apart")
-    return found
+    cells, models = len(study.cells), asked_assistants(study.assistants)
+    scripted = [name for name in study.assistants if name in SCRIPTED]
+    until = study.rights.withdraw_until
+    possible: Mapping[str, object] = {
+        f"{study.participants} participants do not fill blocks of {cells}: the last one stays open": (
+            study.participants % cells
+        ),
+        **dict.fromkeys(unfilled(study), True),
+        "rights.withdraw_until lies after data.keep_until: there is nothing left to delete then": (
+            until and until > study.data.keep_until
+        ),
+        f"texts of participants go to {', '.join(dict.fromkeys(models))}: data.model_provider must say so": models,
+        "chat.budget_dollars: a participant may spend without limit": models and study.chat.budget_dollars is None,
+        f"{', '.join(dict.fromkeys(scripted))}: scripted, for a rehearsal; it hears few of people's words": scripted,
+        "conditions: two have the same assistant": len(set(study.assistants)) < len(study.assistants),
+        "data.keep_until is past": study.data.keep_until < datetime.date.today(),
+        "chat.reply_seconds is 0: how long a reply takes may tell the conditions apart": not study.chat.reply_seconds,
+    }
+    return [hint for hint, holds in possible.items() if holds]

@@ -29,12 +29,13 @@ from typing import Any
 import msgspec
 import yaml
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, whole_file, write_json
 from discover_lib.runs.database import locked
-from workbench.lessons.answers import append
+from workbench.lessons.answers import append, read_lines
 from workbench.lessons.classroom import kept_key
-from workbench.study.design import Study, StudyError, load_study
-from workbench.study.flow import Event, Progress
+from workbench.study.design import Study, load_study
+from workbench.study.flow import Progress
 
 STUDY_FILE, KEY_FILE, WITHDRAWN = "study.yaml", "key", "withdrawn"
 EXPORTED, RUN = "export", "run"  # what `discover study export` writes: tables and a run; gone after a withdrawal
@@ -60,7 +61,7 @@ class Desk:
         """The desk of a study, for taking participants: a new one, or the one where it was left.
 
         Raises:
-            StudyError: the folder was begun with another version of the study.
+            DiscoverError: the folder was begun with another version of the study.
             LockedError: another process serves this study.
         """
         folder = folder or outputs_folder() / f"study-{study.name}"
@@ -71,7 +72,7 @@ class Desk:
             with whole_file(kept) as file:
                 yaml.safe_dump(msgspec.to_builtins(study), file, sort_keys=False, allow_unicode=True)
         elif (before := load_study(kept).version) != study.version:
-            raise StudyError(
+            raise DiscoverError(
                 f"{folder} was begun with another version of this file ({before}, now {study.version}); "
                 "answers to different questions are not mixed: choose another --folder"
             )
@@ -84,10 +85,10 @@ class Desk:
         """The desk of a folder, to be looked at.
 
         Raises:
-            StudyError: no study was begun there.
+            DiscoverError: no study was begun there.
         """
         if not (folder / STUDY_FILE).is_file():
-            raise StudyError(f"{folder}: no study here (no {STUDY_FILE})")
+            raise DiscoverError(f"{folder}: no study here (no {STUDY_FILE})")
         return cls(folder, load_study(folder / STUDY_FILE))
 
     def close(self) -> None:
@@ -127,7 +128,7 @@ class Desk:
                 path = self._path(code)
                 if path is None or not path.exists():
                     return None
-                self._progress[code] = Progress(self.study, tuple(_events(path)))
+                self._progress[code] = Progress(self.study, tuple(read_lines(path)))
             return self._progress[code]
 
     def add(self, code: str, kind: str, **what: Any) -> Progress:
@@ -192,12 +193,3 @@ class Desk:
 
     def _path(self, code: str) -> Path | None:
         return self.folder / "participants" / code if _CODE.match(code) else None
-
-
-def _events(path: Path) -> Iterator[Event]:
-    """The events of a file; a line that was torn off was never answered, and is passed over."""
-    for line in path.read_bytes().splitlines():
-        try:
-            yield json.loads(line)
-        except ValueError:
-            continue

@@ -11,7 +11,6 @@ from discover_lib.metrics.power import Planned
 from workbench.study.design import Study
 from workbench.study.export import codebook_lines
 from workbench.study.pages import debrief_text, information
-from workbench.views.html import joined, tag
 
 ASSUMED_SD = 2.0  # points of a ten-point scale, until a pilot has measured it
 
@@ -28,7 +27,7 @@ def write_pack(study: Study, folder: Path) -> list[Path]:
         "debrief.md": ["# Debrief", "", debrief_text(study) or "Nothing was withheld."],
         "codebook.md": codebook_lines(study),
         "preregistration.md": _preregistration(study),
-        "data-flow.svg": [_data_flow(study)],
+        "data-flow.md": _data_flow(study),
     }
     for name, lines in sheets.items():
         write_text_lines(folder / name, lines)
@@ -63,23 +62,13 @@ def _preregistration(study: Study) -> list[str]:
     return _sheet(f"Preregistration: {study.title}", entries)
 
 
-def _data_flow(study: Study) -> str:
-    """Whose computer sees what, as a drawing."""
-    models = list(dict.fromkeys(asked_assistants(study.assistants)))
-    reader = study.data.model_provider if models else "Assistants on this machine"
-    steps = [
-        ("The participant’s browser", "messages, ratings, answers; no third-party script"),
-        ("This server", f"keeps them until {study.data.keep_until}; outside ids as salted hashes, apart"),
-        (reader, "reads the conversation; writes the reply"),
-        ("Export", "scanned for personal data; names replaced by pseudonyms"),
-    ]
-    parts = []
-    for place, (name, what) in enumerate(steps):
-        top = 10 + 78 * place
-        box = tag("rect", x=10, y=top, width=620, height=56, rx=8, fill="#ffffff", stroke="#0a7566")
-        words = {"font_family": "system-ui, sans-serif", "fill": "#1a222c"}
-        head = tag("text", name, x=26, y=top + 23, font_weight="bold", font_size=15, **words)
-        arrow = tag("path", d=f"M320 {top + 56}v22", stroke="#0a7566", stroke_width=2)
-        parts += [box, head, tag("text", what, x=26, y=top + 44, font_size=14, **words)]
-        parts += [arrow] if place < len(steps) - 1 else []
-    return str(tag("svg", joined(parts), xmlns="http://www.w3.org/2000/svg", viewBox="0 0 640 320", role="img"))
+def _data_flow(study: Study) -> list[str]:
+    """Whose computer sees what, in the order in which a message goes."""
+    reader = study.data.model_provider if asked_assistants(study.assistants) else "Assistants on this machine"
+    steps = {
+        "1. The participant’s browser": "messages, ratings, answers; no third-party script",
+        "2. This server": f"keeps them until {study.data.keep_until}; outside ids as salted hashes, apart",
+        f"3. {reader}": "reads the conversation; writes the reply",
+        "4. Export": "scanned for personal data; names replaced by pseudonyms",
+    }
+    return _sheet(f"Flow of data: {study.title}", steps)

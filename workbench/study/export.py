@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discover_lib.base.cells import FORMULA, harmless_row
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file, write_text_lines
 from discover_lib.base.personal import personal_data
 from discover_lib.core.conversation import Reply
@@ -19,7 +20,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.engines.spec import Engines
 from discover_lib.runs.people import Chat, Written, write_people
 from workbench.study import attrition
-from workbench.study.design import Study, StudyError
+from workbench.study.design import Study
 from workbench.study.desk import EXPORTED, RUN, Desk
 from workbench.study.report import Finished, finished
 
@@ -83,16 +84,16 @@ def export_study(desk: Desk, engines: Engines, judge: str, personal: Personal = 
     """Write `export/` beside the participants: the tables and their codebook; and `run/`, the conversations.
 
     Raises:
-        StudyError: something looks like personal data and nobody said what to do with it; or nobody has finished.
+        DiscoverError: something looks like personal data and nobody said what to do with it; or nobody has finished.
     """
     rows = list(finished(desk))
     if not rows:
-        raise StudyError(f"{desk.folder}: nobody has finished yet")
+        raise DiscoverError(f"{desk.folder}: nobody has finished yet")
     found = find_personal(rows) if personal == "refuse" else []
     if found:
         seen = "; ".join(f"{desk.pseudonym(row.code)}: {kind} “{text}”" for row, kind, text in found[:5])
         more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-        raise StudyError(
+        raise DiscoverError(
             f"this looks like personal data: {seen}{more}; look, then give --personal redact or --personal keep"
         )
     clean = redacted if personal == "redact" else str

@@ -36,7 +36,9 @@ def step_page(
     study, step, values = standing.study, standing.step, values or {}
     wrong = error_line(problem) if problem else EMPTY
     if step == "consent":
-        title, content = "Before you begin", consent_text(study) + wrong + _consent_form()
+        box = tag("label", tag("input", type="checkbox", name="agreed", value="1"), AGREEMENT, class_="st-choice")
+        agree = _form("consent", box, _buttons(("Begin", "yes"), ("I do not agree", "no")))
+        title, content = "Before you begin", consent_text(study) + wrong + agree
     elif step == "eligibility":
         title, content = "A few questions first", wrong + _eligibility_form(study, values)
     elif step == "task":
@@ -128,11 +130,6 @@ def _placeholder(name: str) -> str:
     return f"[to be filled in: rights.{name}]"
 
 
-def _consent_form() -> Markup:
-    box = tag("label", tag("input", type="checkbox", name="agreed", value="1"), AGREEMENT, class_="st-choice")
-    return _form("consent", box, _buttons(("Begin", "yes"), ("I do not agree", "no")))
-
-
 def _eligibility_form(study: Study, values: Values) -> Markup:
     fields = [
         _radios(question.id, question.question, {each: each for each in question.answers}, values.get(question.id))
@@ -181,10 +178,10 @@ def _chat(progress: Progress, wrong: Markup, values: Values, personal: list[Pers
 
 
 def _log(round: Round) -> Markup:
-    entries = [
-        tag("li", _SPEAKERS[message.role], rich_text(message.content), data_role=message.role)
-        for message in round.messages
-    ]
+    entries = []
+    for each in round.messages:  # the text beside it is for simulated participants, who read no drawing
+        said = {"data_role": each.role, "data_text": each.content}
+        entries.append(tag("li", _SPEAKERS[each.role], rich_text(each.content), **said))
     name = tag("h2", "The conversation", class_="dl-sr")
     return tag("div", name, tag("ol", *entries, class_="st-log"), role="log")
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import variance
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, paired_differences
 from discover_lib.metrics.paired import holm, permutation_p
 from discover_lib.metrics.power import ALPHA, Difference, welch
-from workbench.study.design import StudyError
 from workbench.study.desk import Desk
 from workbench.study.flow import Progress, Round
 
@@ -119,15 +119,15 @@ def side_by_side(people: Desk, simulated: Desk) -> list[tuple[str, str, str, str
     The last rows of a scale are what conditions differ by, on both sides.
 
     Raises:
-        StudyError: the two are not of one study's conditions and scales, or not people and simulated participants.
+        DiscoverError: the two are not of one study's conditions and scales, or not people and simulated participants.
     """
     one, other = people.study, simulated.study
     if list(one.conditions) != list(other.conditions) or one.final.scales != other.final.scales:
-        raise StudyError(f"{simulated.folder}: other conditions or scales than {people.folder}")
+        raise DiscoverError(f"{simulated.folder}: other conditions or scales than {people.folder}")
     if not any(row.progress.simulated for row in finished(simulated)):
-        raise StudyError(f"{simulated.folder}: no simulated participant has finished; 'discover study bots' sends some")
+        raise DiscoverError(f"{simulated.folder}: no simulated participant has finished: see 'discover study bots'")
     if any(row.progress.simulated for row in finished(people)):
-        raise StudyError(
+        raise DiscoverError(
             f"{people.folder}: participants are simulated; give the folder of people, and theirs to --beside"
         )
     rows = []
@@ -166,14 +166,14 @@ def spread(desk: Desk) -> float:
     """The standard deviation of the first scale's ratings within conditions, in points.
 
     Raises:
-        StudyError: too few have finished to say.
+        DiscoverError: too few have finished to say.
     """
     scale = next(iter(desk.study.final.scales))
     groups = ([rating for [rating] in ratings.values()] for ratings in _ratings(desk, scale).values())
     within = [group for group in groups if len(group) > 1]
     freedom = sum(len(group) - 1 for group in within)
     if not freedom:
-        raise StudyError(f"{desk.folder}: too few have finished to say how much ratings vary")
+        raise DiscoverError(f"{desk.folder}: too few have finished to say how much ratings vary")
     return math.sqrt(sum((len(group) - 1) * variance(group) for group in within) / freedom)
 
 

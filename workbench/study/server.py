@@ -12,7 +12,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -25,6 +24,7 @@ from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Reply
 from discover_lib.core.roles import AssistantError
 from discover_lib.engines.spec import EngineSpec, RoleEngines, asked_assistants
+from workbench.lessons.classroom import form_of
 from workbench.study import pages
 from workbench.study.design import Study
 from workbench.study.desk import Desk
@@ -117,7 +117,7 @@ class StudyServer:
     async def take(self, request: Request) -> Response:
         """Take what a form sent; what belongs to another step than the present one has been answered before."""
         code = request.cookies.get(COOKIE, "")
-        form = await _form_of(request)
+        form = await form_of(request, MAX_FORM)
         if form is None:
             return PlainTextResponse("too long", 413)
         if self.desk.progress(code) is None:
@@ -136,7 +136,7 @@ class StudyServer:
         if request.method == "GET":
             known = self.desk.progress(code) is not None
             return HTMLResponse(pages.withdraw_page(self.study, code if known else ""))
-        form = await _form_of(request) or {}
+        form = await form_of(request, MAX_FORM) or {}
         typed = form.get("code", "").replace("-", "").replace(" ", "").upper()
         async with self._busy[typed]:
             before = self.desk.progress(typed)
@@ -262,17 +262,6 @@ class StudyServer:
             self.desk.add(code, "closed", why="done")
             self.assistants.forget(code)
         return None
-
-
-async def _form_of(request: Request) -> Form | None:
-    """The fields of a form; None if it is too large."""
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MAX_FORM:
-            return None
-    given = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
-    return {name: values[-1].replace("\r\n", "\n") for name, values in given.items()}
 
 
 def _rated(value: str | None, points: int) -> int | bool | None:

@@ -42,11 +42,6 @@ class Explanation:
     call: str
     picture: Mapping[str, Any] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """As the stage's record holds it."""
-        picture = None if self.picture is None else dict(self.picture)
-        return {"title": self.title, "words": self.words, "call": self.call, "picture": picture}
-
 
 def _title(name: str) -> str:
     term = TERMS[name]

@@ -24,13 +24,10 @@ class Card:
     minutes: int
 
 
-def _read_groups() -> dict[str, tuple[str, tuple[Card, ...]]]:
-    """Group → what it is about, and its cards."""
-    groups = json.loads(static_text("gallery.json"))
-    return {name: (group["about"], tuple(Card(*card) for card in group["cards"])) for name, group in groups.items()}
-
-
-GROUPS = _read_groups()
+GROUPS = {  # group → what it is about, and its cards
+    name: (group["about"], tuple(Card(*card) for card in group["cards"]))
+    for name, group in json.loads(static_text("gallery.json")).items()
+}
 
 
 @cache

@@ -8,7 +8,7 @@ from them, of a few kinds only, and sets texts as text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html.parser import HTMLParser
 from typing import Any
 
@@ -189,7 +189,9 @@ def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
         "news": {each.intent_id: news(each) for each in candidate.transitions},
         "touched": _touched(conversation, turn, touch.touches, touch.complete),
         "view": _view(turn),
-        "others": considered_of(conversation.tree, _rejected(turn), {}),
+        "others": considered_of(
+            conversation.tree, [each for place, each in enumerate(turn.candidates) if place != turn.chosen], {}
+        ),
     } | _state(conversation, turn.after)
 
 
@@ -210,10 +212,6 @@ def _worth(candidate: Candidate) -> dict[str, Any] | None:
         "emerging": [each.intent_id for each in moved if each.after is Discovery.EMERGING],
         "satisfied": [each.intent_id for each in candidate.transitions if each.satisfied],
     }
-
-
-def _rejected(turn: Turn) -> list[Candidate]:
-    return [each for place, each in enumerate(turn.candidates) if place != turn.chosen]
 
 
 def _judge(candidate: Candidate) -> str:
@@ -288,7 +286,7 @@ def _receipt(conversation: Conversation, turn: Turn) -> dict[str, Any] | None:
         lines.append(
             {"id": key, "change": "level rises", "tone": "", "why": "all its children now count 1", "near": []}
             | {"worth": signed(share), "explain": None}
-            | {"share": explain.of_share(text, share, turn.after[key], turn.index, key).to_dict()}
+            | {"share": asdict(explain.of_share(text, share, turn.after[key], turn.index, key))}
         )
     index, length = turn.index, explain.of_length(reward, turn.reply, rules, turn.index)
     sums = (
@@ -299,7 +297,7 @@ def _receipt(conversation: Conversation, turn: Turn) -> dict[str, Any] | None:
     return {
         "lines": lines,
         "sums": [
-            {"name": name, "how": how, "worth": signed(value), "explain": told.to_dict()}
+            {"name": name, "how": how, "worth": signed(value), "explain": asdict(told)}
             for name, how, value, told in sums
         ],
     }
@@ -328,8 +326,8 @@ def _receipt_line(tree: IntentTree, turn: Turn, each: Transition, share: float, 
         "why": why,
         "near": list(verdict.near_misses) if verdict and each.cause == "tangential" else [],
         "worth": signed(share),
-        "explain": explain.of_transition(each, rules, turn.index).to_dict(),
-        "share": explain.of_share(text, share, each.after, turn.index, each.intent_id).to_dict(),
+        "explain": asdict(explain.of_transition(each, rules, turn.index)),
+        "share": asdict(explain.of_share(text, share, each.after, turn.index, each.intent_id)),
     }
 
 

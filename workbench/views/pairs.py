@@ -128,7 +128,8 @@ def why(labelled: LabelledTurn, rules: Rules) -> str:
         margin = show.signed(best.reward.total - worst.reward.total).lstrip("+")
         sentence = f"{_name(best)} is chosen: {totals}, a margin of {margin}. {_what_decided(best, worst)}"
         if len(label.leaders) > 1:
-            sentence += f" {len(label.leaders)} replies share the highest reward; of these {_tie_rule(rules)} is taken."
+            taken = "the first" if rules.ties == "authors" else "the one of fewest tokens (then by lot)"
+            sentence += f" {len(label.leaders)} replies share the highest reward; of these {taken} is taken."
     if turn.chosen != label.best or label.problem == "tie":
         sentence += f" The conversation went on with {_name(turn.candidate)}."
     if best.ahead or worst.ahead:
@@ -152,10 +153,6 @@ def _what_decided(best: Candidate, worst: Candidate) -> str:
     else:
         part = "and length costs both the same"
     return f"It discovers {more:g} more, {part}."
-
-
-def _tie_rule(rules: Rules) -> str:
-    return "the first" if rules.ties == "authors" else "the one of fewest tokens (then by lot)"
 
 
 def _name(candidate: Candidate) -> str:

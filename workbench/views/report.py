@@ -19,7 +19,7 @@ from discover_lib.audit.tables import beside, our_results
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file
 from discover_lib.base.ids import DiscoverId, LabelledId
-from discover_lib.base.words import duration, number
+from discover_lib.base.words import duration
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.engines.miniature.assistants import USER_BLIND
@@ -27,16 +27,16 @@ from discover_lib.metrics.evidence import BROKEN, SHARE
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, percent, share_of
 from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison, p_text
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
-from discover_lib.paper import BASE, FORMAT, RESULTS, TIMES, VARIANTS, PaperOptions, Variant, labelled_id
+from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant, labelled_id
 from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.train.files import METRICS
 from discover_lib.train.jobs import JobError, TrainingJob, standing_lines
 from workbench.views import audit as show_audit
 from workbench.views import conversation as show
 from workbench.views import training as show_training
-from workbench.views.figures.charts import SMALL, Box, families, for_any_window, turn_curves
+from workbench.views.figures.charts import SMALL, WIDE, Box, families, turn_curves
 from workbench.views.figures.theme import Look, looks, named
-from workbench.views.html import EMPTY, Markup, chip, hidden, joined, quiet, tag
+from workbench.views.html import EMPTY, Markup, hidden, joined, quiet, tag
 from workbench.views.pages import page
 from workbench.views.scores import captioned, cell, measure_head, pairs, pools, row, stands_on
 
@@ -46,10 +46,6 @@ LADDER = (BASE, *(each.label for each in VARIANTS))
 DISCOVERY, TOKENS = MEASURE["discovery"], MEASURE["tokens"]
 _EQUATION = re.compile(r"\b([np]) = ")
 Asked = tuple[str, str, str | None]  # measure, ours, theirs
-
-
-class ReportError(DiscoverError):
-    """There is nothing to report on; one line that says what to do."""
 
 
 @dataclass(frozen=True)
@@ -92,15 +88,17 @@ class PaperRun:
     def read(cls, folder: Path) -> PaperRun:
         """
         Raises:
-            ReportError: no results of this format.
+            DiscoverError: no results of this format.
         """
         path = folder / RESULTS
         if not path.is_file():
-            raise ReportError(f"{folder} holds no {RESULTS}; run 'discover miniature --run {folder}' to its end first")
+            raise DiscoverError(
+                f"{folder} holds no {RESULTS}; run 'discover miniature --run {folder}' to its end first"
+            )
         try:
             results = json.loads(path.read_text(encoding="utf-8"))
             if results.get("format") != FORMAT:
-                raise ReportError(f"{path} has the format {results.get('format')!r}, not {FORMAT!r}; make it anew")
+                raise DiscoverError(f"{path} has the format {results.get('format')!r}, not {FORMAT!r}; make it anew")
             parts = {
                 name: _part(folder / name, results[name], results["labels"])
                 for name in ("evaluation", "generalisation")
@@ -110,7 +108,7 @@ class PaperRun:
                 parts[USER_BLIND] = _part(folder / USER_BLIND, results[USER_BLIND], (USER_BLIND,))
             return cls(folder, results, parts["evaluation"], parts.get("generalisation"), parts.get(USER_BLIND))
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-            raise ReportError(f"{path} cannot be read ({error}); delete it and run the last step again") from None
+            raise DiscoverError(f"{path} cannot be read ({error}); delete it and run the last step again") from None
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -177,7 +175,7 @@ def report_html(folder: Path) -> str:
     """The report of a finished run of the paper as a self-contained HTML page.
 
     Raises:
-        ReportError: the folder holds no results that can be read.
+        DiscoverError: the folder holds no results that can be read.
     """
     run = PaperRun.read(folder)
     parts = {"held-out users": run.evaluation, "unseen kinds": run.generalisation}
@@ -201,19 +199,11 @@ def report_html(folder: Path) -> str:
         stages=[_stage(run, each) for each in VARIANTS],
         exchanges={_plain(domain): _exchange(talks, run.evaluation.ids) for domain, talks in first_talks(run).items()},
         broken=_broken(run, finished),
-        broken_more=_listed(
-            {
-                name: stands_on(line, part.ids, measure=BROKEN)
-                for name, part in finished.items()
-                if (line := breaks_more(part.broken))
-            }
-        ),
-        satisfaction=_listed(
-            {
-                name: stands_on(not_below(part.whole), part.ids, **_pair("satisfaction", BEST.label, BASE))
-                for name, part in finished.items()
-            }
-        ),
+        satisfaction=[
+            tag("span", f"{name}: ", line)
+            for name, part in finished.items()
+            for line in _sentences(part, part.whole, [("satisfaction", BEST.label, BASE)])
+        ],
         user_blind=stands_on(f"{run.user_blind_line}.", run.user_blind.ids, assistants=USER_BLIND, measure="reward")
         if run.user_blind
         else "",
@@ -231,7 +221,7 @@ def write_report(folder: Path) -> Path:
     """Write `report.html` into the run's folder; it can be made again at any time.
 
     Raises:
-        ReportError: as `report_html`.
+        DiscoverError: as `report_html`.
     """
     html, path = report_html(folder), folder / FILE
     with whole_file(path) as file:
@@ -250,10 +240,6 @@ def _plain(name: str) -> str:
 def _unbroken(text: str) -> str:
     """No line ends within "n = 16" or before a percent sign."""
     return _EQUATION.sub("\\1\u00a0=\u00a0", text).replace(" %", "\u00a0%")
-
-
-def _listed(of_part: Mapping[str, Markup]) -> list[Markup]:
-    return [tag("span", f"{name}: ", line) for name, line in of_part.items()]
 
 
 def _pair(measure: str, ours: str, theirs: str) -> dict[str, Any]:
@@ -330,7 +316,8 @@ def _facts(run: PaperRun) -> str:
 
 
 def _answer(run: PaperRun) -> dict[str, Any]:
-    whole = run.evaluation.whole
+    whole, certificate = run.evaluation.whole, run.evaluation.certificate
+    doubt = certificate.line if certificate else "no certificate was made"
     # Eq. 4 and tokens are told against others; what is measured besides stands against the base.
     measures: list[Asked] = [(each.name, BEST.label, BASE) for each in MEASURES if each not in (DISCOVERY, TOKENS)]
     measures += [(name, BEST.label, BEST.after) for name in ("discovery", "tokens")]
@@ -342,7 +329,7 @@ def _answer(run: PaperRun) -> dict[str, Any]:
             *(tag("p", f"{line}.", class_="rp-lead") for line in run.unchanged_lines),
             data_id=str(replace(run.evaluation.ids, **_pair("discovery", BEST.label, BASE))),
         ),
-        "doubt": _doubt(run.evaluation),
+        "doubt": "" if certificate and certificate.result == "passed" else doubt,
         "measures": _sentences(run.evaluation, whole, measures),
         "stages": _sentences(run.evaluation, whole, [("discovery", each.label, BASE) for each in VARIANTS[:-1]]),
         "by_domain": [
@@ -354,33 +341,21 @@ def _answer(run: PaperRun) -> dict[str, Any]:
     }
 
 
-def _doubt(part: Part) -> str:
-    """Why the simulated user is not certified, where it is not."""
-    if part.certificate is not None and part.certificate.result == "passed":
-        return ""
-    return part.certificate.line if part.certificate else "no certificate was made"
-
-
 def headline(scope: ScopeResults) -> Markup:
     """Whether the last variant discovers more than its base, and at what length, in one sentence or two."""
     compared = _between(scope, DISCOVERY, BEST.label, BASE)
     if compared is None:
         return tag("p", f"{BEST.label} and {BASE} could not be compared in discovery.", class_="rp-lead")
-    answers = {
-        1: ("yes", "Yes", f"{BEST.label} helps its users discover more than the {BASE} model that it was trained from"),
-        -1: ("no", "No", f"{BEST.label} helps its users discover less than the {BASE} model that it was trained from"),
-        0: (
-            "open",
-            "Not shown",
-            f"That {BEST.label} helps its users discover more than the {BASE} model is not shown: the two are not "
-            "distinguishable in discovery",
-        ),
-    }
-    tone, word, verdict = answers[compared.conclusion]
+    more = f"{BEST.label} helps its users discover {{}} than the {BASE} model that it was trained from"
+    open_ = f"Whether {BEST.label} helps its users discover more than the {BASE} model"
+    tone, word, verdict = {
+        1: ("yes", "Yes", more.format("more")),
+        -1: ("no", "No", more.format("less")),
+        0: ("open", "Not shown", f"{open_} is not shown: the two are not distinguishable in discovery"),
+    }[compared.conclusion]
     certainty = f"p = {p_text(compared.p_adjusted)}, n = {compared.difference.n_artifacts} artifacts"
     if compared.too_few:
-        word, certainty = TOO_FEW.capitalize(), compared.too_few_says
-        verdict = f"Whether {BEST.label} helps its users discover more than the {BASE} model cannot be told here"
+        word, verdict, certainty = TOO_FEW.capitalize(), f"{open_} cannot be told here", compared.too_few_says
     sentences = f" {verdict}: {_against(scope, compared, DISCOVERY)} (eq. 4; {certainty}). {_at_what_length(scope)}"
     return tag("p", tag("b", f"{word}."), _unbroken(sentences), class_="rp-lead", data_tone=tone)
 
@@ -509,7 +484,7 @@ def _curves(run: PaperRun) -> dict[str, Any]:
     head = ["assistant", *(f"turn {at}" for at in range(1, turns + 1))]
     return {
         "id": str(ids),
-        "whole": for_any_window(lambda width: _curve(run, whole, Box(width, 340))),
+        "whole": _curve(run, whole, Box(WIDE.width, 340)),
         "by_domain": [_curve(run, scope, SMALL) for scope in part.kinds] if len(part.scopes) > 1 else [],
         "table": captioned(head, rows, f"n = {whole.artifacts} artifacts", "rp-table"),
     }
@@ -517,7 +492,7 @@ def _curves(run: PaperRun) -> dict[str, Any]:
 
 def _curve(run: PaperRun, scope: ScopeResults, size: Box) -> Markup:
     title = f"{_plain(scope.scope).capitalize()}, n = {scope.artifacts} artifacts"
-    drawn = turn_curves(scope.curves, run.marks, title, size, (BASE, BEST.label))
+    drawn = turn_curves(scope.curves, run.marks, title, (BASE, BEST.label), size)
     return tag("figure", tag("figcaption", title), drawn, class_="rp-curve")
 
 
@@ -565,8 +540,8 @@ def _base(run: PaperRun) -> str:
     """What is known of the base before any training here."""
     measured = run.results["base"].get("measured") or {}
     known = (("honoured", "plain wishes that the base honours"), ("broken", "replies that it breaks"))
-    estimates = {what: Estimate(**measured[name]) for name, what in known if measured.get(name)}
-    return "; ".join(f"{what}: {each} (n = {each.n_artifacts} users)" for what, each in estimates.items()).capitalize()
+    estimates = ((what, Estimate.from_dict(measured[name])) for name, what in known if measured.get(name))
+    return "; ".join(f"{what}: {each} (n = {each.n_artifacts} users)" for what, each in estimates).capitalize()
 
 
 def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:
@@ -582,47 +557,9 @@ def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:
         "label": variant.label,
         "file": f"{variant.folder}/{METRICS}",
         "facts": facts,
-        "probes": _probes(lines, known.get("kept_round")),
+        "kept": show_training.kept_round(known),
         "curves": show_training.curves(lines, total) if lines else quiet("No line of its log is there."),
     }
-
-
-PROBE_COLUMNS = {
-    "discovered": "discovered in a conversation",
-    "tokens": "tokens",
-    "diverging": "replies that open up",
-    "building": "that build",
-    "broken": "broken",
-}
-
-
-def _probes(lines: Sequence[Mapping[str, Any]], kept: int | None) -> Markup:
-    """Whole conversations during training: what they discovered, round by round."""
-    rows = []
-    for line in lines:
-        if not isinstance(line.get("probe/discovered"), int | float):
-            continue
-        number = line.get("round")
-        badge = chip("kept", "known") if kept is not None and number == kept else EMPTY
-        step = tag("small", f"update {line['step']}")
-        name = tag("span", "before" if number == 0 else f"round {number}", " ", badge, step)
-        users = tag("small", f"n = {line.get('probe/users')} users")
-        first, *rest = (_probe(line, name) for name in PROBE_COLUMNS)
-        rows.append(row(name, [tag("td", first, users), *map(cell, rest)]))
-    if not rows:
-        return EMPTY
-    head = ("", *PROBE_COLUMNS.values())
-    return captioned(head, rows, "Whole conversations with held-out users during training", "rp-table")
-
-
-def _probe(line: Mapping[str, Any], name: str) -> Markup:
-    value = line.get(f"probe/{name}")
-    if not isinstance(value, int | float):
-        return tag("span", "–")
-    low, high = line.get(f"probe/{name}_low"), line.get(f"probe/{name}_high")
-    if low is None or high is None:
-        return tag("b", number(value))
-    return tag("span", tag("b", f"{value:.2f}"), f" [{low:.2f}, {high:.2f}]")
 
 
 # -- before and after --------------------------------------------------------------------------------------------------
@@ -705,33 +642,6 @@ def _share(share: Share | None, id: DiscoverId) -> Markup:
     return tag("td", tag("b", value), interval, tag("small", f"{share.hits:,} of {share.n:,}"), data_id=str(id))
 
 
-def breaks_more(broken: Mapping[str, Share]) -> str:
-    """Whether the last variant breaks the notation more often than the base, by their intervals; "" where unknown."""
-    ours, theirs = broken.get(BEST.label), broken.get(BASE)
-    if ours is None or theirs is None or None in (ours.low, ours.high, theirs.low, theirs.high):
-        return ""
-    if ours.low > theirs.high:  # type: ignore[operator]
-        verdict = "more often than"
-    elif ours.high < theirs.low:  # type: ignore[operator]
-        verdict = "less often than"
-    else:
-        verdict = "with an interval that overlaps with that of"
-    return f"{BEST.label} breaks its notation {verdict} {BASE} ({ours} against {theirs})."
-
-
-def not_below(scope: ScopeResults) -> str:
-    """Whether the last variant lost satisfaction against the base, and how much the interval leaves possible."""
-    measure = MEASURE["satisfaction"]
-    compared = _between(scope, measure, BEST.label, BASE)
-    if compared is None:
-        return "satisfaction could not be compared."
-    verdict = _verdict(compared, measure)
-    low = compared.difference.low
-    if compared.conclusion or low is None:
-        return verdict
-    return f"{verdict} Losses of more than {measure.shown(max(0.0, -low))} lie outside the interval."
-
-
 # -- can the numbers be trusted ----------------------------------------------------------------------------------------
 
 
@@ -790,27 +700,20 @@ def _times(run: PaperRun) -> Markup:
     if not path.is_file():
         return quiet("Not recorded.")
     seconds = json.loads(path.read_text(encoding="utf-8"))
+    seconds["all steps"] = sum(seconds.values())
     rows = [row(name, [cell(duration(each))]) for name, each in seconds.items()]
-    total = duration(sum(seconds.values()))
-    rows.append(row(tag("b", "all steps"), [cell(tag("b", total))]))
     caption = "Wall time of each step in the attempt that finished it, on the machine that it ran on"
     return captioned(("step", "time"), rows, caption, "rp-table rp-narrow")
 
 
 def command(options: Mapping[str, Any]) -> str:
-    """What makes the same run again: the command where it can say it, else the call."""
-    seed, domains = options["seed"], tuple(options["domains"])
-    taste = options.get("taste", 0)
-    every = (("", PaperOptions(seed, domains, taste=taste)), (" --quick", PaperOptions.small(seed, domains, taste)))
-    for flag, made in every:
-        if made.to_dict() == options:
-            usual = PaperOptions().domains[:1] if flag else PaperOptions().domains
-            named_ones = "" if domains == usual else "".join(f" --domain {each}" for each in domains)
-            tasteful = f" --taste {taste}" if taste else ""
-            return f"discover miniature --seed {seed}{named_ones}{tasteful}{flag}"
-    usual_ones = PaperOptions().to_dict()
-    changed = ", ".join(f"{name}={value!r}" for name, value in options.items() if value != usual_ones.get(name))
-    return f"Paper(folder, PaperOptions({changed})).run()"
+    """What makes the same run again."""
+    seed, domains, taste, quick = options["seed"], options["domains"], options.get("taste", 0), options["quick"]
+    usual = PaperOptions.small(seed, domains, taste) if quick else PaperOptions(seed, tuple(domains), taste=taste)
+    if usual.to_dict() != options:
+        return f"Paper(folder, PaperOptions(...)).run()  # the options are in {OPTIONS}"
+    named_ones = "".join(f" --domain {each}" for each in domains)
+    return f"discover miniature --seed {seed}{named_ones}{f' --taste {taste}' if taste else ''}{' --quick' * quick}"
 
 
 def _versions(run: PaperRun) -> dict[str, str]:

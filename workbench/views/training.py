@@ -22,8 +22,8 @@ from workbench.views import conversation as show
 from workbench.views.figures.charts import (
     SMOOTHED,
     SMOOTHED_FROM,
+    WIDE,
     Box,
-    for_any_window,
     group_bars,
     small_curve,
     turn_curves,
@@ -178,7 +178,9 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
     ends = ", ".join(f"{name} {percent(curves[name][-1].mean)}" for name in named)
     words = f"Of what was hidden, users found after {len(curves[best])} turns: {ends}."
     pairs = map(Comparison.from_dict, scope["comparisons"]["proportion"])
-    alike = [each.ours if each.theirs == "SFT" else each.theirs for each in pairs if _no_gain_on_sft(each)]
+    beside = [each for each in pairs if "SFT" in (each.ours, each.theirs) and not each.distinguishable]
+    others = [each.ours if each.theirs == "SFT" else each.theirs for each in beside]
+    alike = [name for name in others if name.startswith("SFT+")]
     if alike:
         words += f" {' and '.join(alike)} cannot be told apart from SFT alone."
     size = (
@@ -187,14 +189,8 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
         f"{results['options']['seed']} of “discover miniature”."
     )
     marks, title = looks(named), "Share discovered, by training"
-    chart = for_any_window(lambda width: turn_curves(curves, marks, title, Box(width, 300), strong=(best, "base")))
+    chart = turn_curves(curves, marks, title, (best, "base"), Box(WIDE.width, 300))
     return tag("p", tag("b", words)) + chart + quiet(size, small=True)
-
-
-def _no_gain_on_sft(compared: Comparison) -> bool:
-    """Whether the pair is SFT and what was trained further from it, and cannot be told apart."""
-    pair = {compared.ours, compared.theirs}
-    return "SFT" in pair and pair <= {"SFT", "SFT+DPO", "SFT+DPO+GRPO"} and not compared.distinguishable
 
 
 # -- where a run stands ------------------------------------------------------------------------------------------------
@@ -320,12 +316,8 @@ def sample(prompt: Sequence[Mapping[str, str]], replies: Sequence[Mapping[str, A
     def one(reply: Mapping[str, Any]) -> Markup:
         kind, earned = reply.get("kind") or "", reply.get("reward")
         tone = "bad" if kind == "broken" else "known" if kind == "building" else "plain"
-        facts: list[str] = [chip(kind, tone)] if kind else []
-        facts += [f" {reply['n_tokens']:,} tokens"] if "n_tokens" in reply else []
-        if earned is not None:
-            facts += [" reward ", tag("b", show.signed(earned))]
-        elif judged:
-            facts.append(" unscored")
+        worth = (" reward ", tag("b", show.signed(earned))) if earned is not None else (" unscored" * judged,)
+        facts = (chip(kind, tone) if kind else "", f" {reply['n_tokens']:,} tokens", *worth)
         body = _reply(reply["text"], reply.get("notation"))
         return tag("section", body, tag("p", *facts, class_="dl-small"), class_="dl-panel")
 
@@ -379,7 +371,7 @@ def group_picture(group: Group, labels: Sequence[str]) -> Markup:
     """The rewards of a group around their mean, and what the update makes of each reply."""
     rewards = dict(zip(labels, group.rewards, strict=True))
     advantages = dict(zip(labels, group.advantages, strict=True))
-    drawn = for_any_window(lambda width: group_bars(rewards, advantages, group.mean, width))
+    drawn = group_bars(rewards, advantages, group.mean)
     return drawn if group.signal else drawn + quiet(f"{NOTHING_LEARNT}.")
 
 

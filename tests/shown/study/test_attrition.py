@@ -1,15 +1,10 @@
 """Who left a study on the way: counts by condition, of those who are deleted as well."""
 
-import csv
-from pathlib import Path
-
 import pytest
 
-from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import Share, share_difference, share_of
-from workbench.study.attrition import attrition, attrition_lines
-from workbench.study.desk import WITHDRAWN, Desk
-from workbench.study.export import export_study
+from workbench.study.attrition import attrition, attrition_lines, lost
+from workbench.study.desk import Desk
 from workbench.study.report import flow_lines
 
 
@@ -27,7 +22,7 @@ def arm_of(desk: Desk, code: str) -> str:
 
 
 @pytest.fixture
-def lost(desk: Desk) -> Desk:
+def left(desk: Desk) -> Desk:
     """24 with a condition: of `base` all finish; of `tuned` 5 withdraw, 4 time out, 2 finish, 1 is at work."""
     ends = {"base": ["done"] * 12, "tuned": ["withdraw"] * 5 + ["timed_out"] * 4 + ["done"] * 2 + ["work"]}
     codes = [given(desk) for _ in range(24)]
@@ -49,18 +44,16 @@ def lost(desk: Desk) -> Desk:
     return desk
 
 
-def test_every_end_is_counted_by_condition(lost: Desk) -> None:
-    before, base, tuned = attrition(lost)
-    assert (before.people, before.screened_out, before.no_consent, before.withdrew) == (3, 1, 1, 1)
-    assert (base.people, base.began, base.finished, base.lost) == (12, 12, 12, share_of(0, 12))
-    counts = (tuned.people, tuned.began, tuned.finished, tuned.withdrew, tuned.timed_out, tuned.at_work)
-    assert counts == (12, 12, 2, 5, 4, 1) and tuned.lost == share_of(9, 11)
-    ends = ("finished", "withdrew", "timed_out", "no_consent", "screened_out", "at_work")
-    assert all(sum(getattr(row, end) for end in ends) == row.people for row in (before, base, tuned))
-    lines = attrition_lines(lost)
+def test_every_end_is_counted_by_condition(left: Desk) -> None:
+    before, base, tuned = attrition(left).values()
+    assert before == {"people": 3, "screened_out": 1, "no_consent": 1, "withdrew": 1, "began": 0}
+    assert base == {"people": 12, "began": 12, "finished": 12} and lost(base) == share_of(0, 12)
+    assert tuned == {"people": 12, "began": 12, "finished": 2, "withdrew": 5, "timed_out": 4, "at_work": 1}
+    assert lost(tuned) == share_of(9, 11)
+    lines = attrition_lines(left)
     assert lines[0] == "before a condition was drawn: 1 withdrew, 1 no consent, 1 screened out"
     assert lines[-1].startswith("lost, tuned − base: 0.82 [0.") and lines[-1].endswith("(n = 11 and 12)")
-    assert "withdrawn and deleted: 6 (5 at chat, 1 at consent)" in flow_lines(lost)
+    assert "withdrawn and deleted: 6 (5 at chat, 1 at consent)" in flow_lines(left)
 
 
 @pytest.mark.slow
@@ -71,27 +64,6 @@ def test_a_few_tell_nothing(desk: Desk, people: int, told: str) -> None:
     for code, arm in arms.items():
         desk.add(code, "closed", why="timed_out" if arm == "tuned" else "done")
     assert attrition_lines(desk)[-1].startswith(f"lost, tuned − base: {told}")
-
-
-def test_those_who_withdrew_under_an_older_version_have_no_condition(desk: Desk) -> None:
-    (desk.folder / WITHDRAWN).write_text("chat\nfinal\nchat\n", encoding="utf-8")
-    assert attrition(desk)[0].withdrew == 3 and sum(desk.withdrawn().values()) == 3
-
-
-@pytest.mark.slow
-def test_an_export_holds_the_table_and_its_codebook(desk: Desk, person: object) -> None:
-    person.chosen()  # type: ignore[attr-defined]
-    person.finish()  # type: ignore[attr-defined]
-    leaves = given(desk)
-    arm = arm_of(desk, leaves)
-    desk.withdraw(leaves)
-    export_study(desk, RoleEngines(EngineSpec()), "miniature")
-    with (desk.folder / "export" / "attrition.csv").open(encoding="utf-8", newline="") as file:
-        table = {row["condition"]: row for row in csv.DictReader(file)}
-    assert table[arm]["withdrew"] == "1" and sum(int(row["finished"]) for row in table.values()) == 1
-    codebook = (desk.folder / "export" / "codebook.md").read_text("utf-8")
-    assert all(f"| {column} |" in codebook for column in table[""])
-    assert leaves not in Path(desk.folder / "export" / "attrition.csv").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

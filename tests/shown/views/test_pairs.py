@@ -13,10 +13,8 @@ from discover_lib.dataset.lengths import table_3
 from discover_lib.dataset.pairs import labelled_turns
 from discover_lib.dataset.preview import TEMPLATES, sequences
 from discover_lib.dataset.rows import Origin, examples
-from discover_lib.metrics.look_ahead import looking_ahead
 from workbench.views import pairs as show_pairs
 from workbench.views.figures.charts import PLOT
-from workbench.views.figures.theme import looks
 
 ORIGIN = Origin("a run", "judge", "voice")
 
@@ -44,25 +42,6 @@ def test_why_says_what_decided() -> None:
     assert first_turn(unequal(), free).startswith("A tie")
     alone = list(labelled_turns(conversation()))[1]
     assert show_pairs.why(alone, Rules.paper()) == "No label: only one candidate: nothing to prefer it to."
-
-
-def test_a_pair_shows_both_replies_both_receipts_and_the_intents() -> None:
-    talk = unequal()
-    page = show_pairs.pair(talk, next(labelled_turns(talk)), talk.rules)
-    Tags(page)
-    assert page.count('class="dl-receipt"') == 2 and page.count("dp-side") == 2
-    assert "400 tokens, 150 above τ = 250" in page
-    met = page[page.index('class="dp-met"') :]
-    assert met.count("<tr data-changed") == 4 and "now discovered" in met and "1 other dimensions" in page
-
-
-def test_a_reward_that_looks_ahead_is_shown_in_two_lines() -> None:
-    talk = unequal()
-    first, second = talk.turns
-    far = looking_ahead(talk.tree, first.before, first.candidates[0], (second,), talk.rules)
-    receipt = show_pairs.receipt(talk, first, far, talk.rules)
-    assert "this reply alone" in receipt and "with 1 turn ahead by adaptive" in receipt
-    assert far.reward is not None and f"{far.reward.n_tokens} tokens in all" in receipt
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, f"```svg\n{HOSTILE_SVG}\n```"])
@@ -99,12 +78,3 @@ def test_counts_of_what_is_left_out_add_up() -> None:
     assert sum(legend) == 4
     table = show_pairs.table_3(table_3([unequal(), conversation()]), Rules.paper())
     assert "tie, no pair 1 (50\u00a0%)" in table and "λ = 0.001, τ = 250" in table
-
-
-def test_an_assistant_s_share_has_the_colour_and_the_mark_it_has_everywhere() -> None:
-    mine = looks(["adaptive", "draft"])
-    bar = show_pairs.shares([("draft", 1), ("adaptive", 3), ("tie, no pair", 1)], mine)
-    for name in mine:
-        assert bar.count(f"--ink:{mine[name].colour}") == 2, "in the bar and in its legend"
-        assert f"{mine[name].character} {name} " in bar
-    assert bar.count("--ink") == 4, "no assistant's colour on what is none"

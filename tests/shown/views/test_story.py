@@ -6,7 +6,7 @@ from discover_lib.core.state import Discovery
 from discover_lib.engines.miniature.imagined import imagined
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
-from workbench.story import StoryTeller, averages, near_misses_on_one_wish
+from workbench.story import StoryTeller
 from workbench.views.columns import PARTS
 
 PEOPLE = [("svg_drawing", 0), ("svg_drawing", 3), ("creative_writing", 2)]
@@ -68,19 +68,3 @@ def test_a_reply_with_markup_cannot_run_anything(teller: StoryTeller) -> None:
     teller.tell(0)
     mine = teller.reply('<img src=x onerror="alert(1)"><script>alert(2)</script>', 0)
     assert "<img src=x" not in mine["moments"][-1]["reply"] and "<script" not in mine["moments"][-1]["reply"]
-
-
-def test_the_worked_example_follows_the_rules() -> None:
-    outcome = near_misses_on_one_wish(theta=0.4)
-    two, one = outcome(2), outcome(1)
-    assert (two.score, two.after) == (0.5, Discovery.EMERGING)
-    assert (one.score, one.after) == (0.25, Discovery.UNDISCOVERED) and one.theta_left == pytest.approx(0.15)
-
-
-@pytest.mark.slow
-def test_averages_say_over_how_many_people() -> None:
-    found = averages("svg_drawing", people=4)
-    assert [part.name for part in PARTS] == list(found.shares)
-    assert all(each.n_artifacts == 4 and 0 <= each.mean <= found.ceiling <= 1 for each in found.shares.values())
-    *_, second, first = found.shares.values()
-    assert found.gain.mean == pytest.approx(first.mean - second.mean) and found.gain.n_artifacts == 4

@@ -3,12 +3,9 @@
 import re
 import time
 
-import pytest
-
 from discover_lib.train.files import latest
 from discover_lib.train.jobs import Attempt, JobStatus
 from workbench.views import training as show_training
-from workbench.views.figures.charts import smoothed
 
 NOW = time.mktime((2026, 1, 2, 10, 0, 0, 0, 0, -1))
 
@@ -51,36 +48,6 @@ def test_a_probe_is_drawn_with_its_interval() -> None:
     assert latest([{"loss": 1.0, "kl": None}, {"kl": 2.0}, {"kl": None}]) == {"loss": 1.0, "kl": 2.0}
 
 
-def test_columns_nobody_knows_are_not_lost() -> None:
-    shown = show_training.curves(lines(2, loss=1, some_new_number=2))
-    assert "everything else" in shown and "some new number" in shown
-
-
-def test_long_curves_are_smoothed_and_say_so_and_resumptions_are_marked() -> None:
-    shown = show_training.curves(lines(20, loss=1), 20, resumed_at=(0, 5, 99))
-    assert shown.count('class="dt-mark"') == 1 and "gone on from a checkpoint" in shown
-    assert 'class="dt-raw"' in shown and "mean of the last 5" in shown
-    assert smoothed([1, 2, 3, 4, 5, 6]) == [1, 1.5, 2, 2.5, 3, 4]
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        *((0, "0"), (0.12345, "0.123"), (-1.5, "−1.5"), (123.4, "123"), (4321, "4,321"), (16_400, "16.4k")),
-        *((2_340_000, "2.34M"), (0.000012, "1.2e−05")),
-    ],
-)
-def test_numbers_are_short(value: float, shown: str) -> None:
-    assert show_training.number(value) == shown
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"), [(0.4, "0 s"), (59, "59 s"), (200, "3 min 20 s"), (1800, "30 min"), (7500, "2 h 5 min")]
-)
-def test_durations_are_as_people_say_them(seconds: float, said: str) -> None:
-    assert show_training.duration(seconds) == said
-
-
 def test_a_run_tells_where_it_stands() -> None:
     status = JobStatus("running", 1, NOW, NOW - 60, NOW - 2, 30, 120, "training", (Attempt(NOW - 60),))
     last = {"step": 30, "tokens_per_second": 15_400.0, "eta_seconds": 95.0, "memory_mb": 812.4}
@@ -89,22 +56,6 @@ def test_a_run_tells_where_it_stands() -> None:
     for fact in ("step 30 of 120", "15.4k tokens/s", "about 1 min 35 s left", "812 MB", "last sign of life 2 s ago"):
         assert fact in shown
     assert "Attempts" not in shown
-
-
-def test_a_killed_run_that_went_on_tells_both() -> None:
-    attempts = (Attempt(NOW), Attempt(NOW + 60, 20, NOW + 90, "stopped"), Attempt(NOW + 120, 35))
-    shown = show_training.standing("run", JobStatus("running", 1, step=36, attempts=attempts), None, NOW + 130)
-    told = re.findall(r"<li>(.*?)</li>", shown)
-    assert told == [
-        "10:00:00 began, killed",
-        "10:01:00 went on from step 20, stopped",
-        "10:02:00 went on from step 35, going",
-    ]
-
-
-def test_a_failed_run_says_why_as_an_alert() -> None:
-    shown = show_training.standing("run", JobStatus("failed", message="out of <memory>"), None, NOW)
-    assert 'role="alert">out of &lt;memory&gt;' in shown
 
 
 def test_a_sample_shows_each_reply_with_what_it_earned() -> None:

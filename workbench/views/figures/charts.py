@@ -30,6 +30,8 @@ BINS = 24
 PHONE_WIDTH = 350.0  # units of a chart that a phone shows whole
 TABLET_WIDTH = 540.0  # units of a chart in a column or a window between the two
 READABLE = 560.0  # units; a wider chart shrinks to this many pixels and scrolls from there on
+NAMES_AT_MOST = 0.56  # of a chart's width that names and numbers may take in front of their values
+LONGEST_MESSAGE = 120  # words; longer ones lie at the end of the axis
 NARROW = 0.5  # shares that are all below this get an axis of their own length, which its words say
 SMOOTHED = 5  # logged points that a bold line averages
 SMOOTHED_FROM = 12  # fewer points than this are joined as they are
@@ -148,13 +150,16 @@ def _mark(look: Look, x: float, y: float, title: str = "") -> Markup:
     return tag("path", tag("title", title) if title else EMPTY, d=shape(look.symbol, x, y))
 
 
-def _whisker(low: float, high: float, across: float, *, upright: bool = False) -> Markup:
-    """An interval between two places, with short ends."""
+def _whisker(each: Estimate, along: Scale, across: float, *, upright: bool = False) -> Markup:
+    """An interval on a scale, with short ends; nothing where there is none."""
+    if each.low is None or each.high is None:
+        return EMPTY
+    low, high = along(each.low), along(each.high)
     if upright:
-        ends = f"M{across - 3.5:.1f},{low:.1f}h7M{across - 3.5:.1f},{high:.1f}h7"
-        return tag("path", class_="rf-whisker", d=f"M{across:.1f},{low:.1f}V{high:.1f}{ends}")
-    ends = f"M{low:.1f},{across - 3.5:.1f}v7M{high:.1f},{across - 3.5:.1f}v7"
-    return tag("path", class_="rf-whisker", d=f"M{low:.1f},{across:.1f}H{high:.1f}{ends}")
+        path = f"M{across:.1f},{low:.1f}V{high:.1f}M{across - 3.5:.1f},{low:.1f}h7M{across - 3.5:.1f},{high:.1f}h7"
+    else:
+        path = f"M{low:.1f},{across:.1f}H{high:.1f}M{low:.1f},{across - 3.5:.1f}v7M{high:.1f},{across - 3.5:.1f}v7"
+    return tag("path", class_="rf-whisker", d=path)
 
 
 def _in_words(each: Estimate, measure: Measure | None = None) -> str:
@@ -173,27 +178,6 @@ def legend(entries: Iterable[tuple[Markup, str]], class_: str = "dl-key") -> Mar
     return tag("div", *(tag("span", swatch, name) for swatch, name in entries), class_=class_)
 
 
-def spread_apart(places: Mapping[str, float], room: float) -> dict[str, float]:
-    """The same places moved apart until neighbours are at least `room` from each other, in their order.
-
-    Nothing is moved below 0 that was not there: the axis ends there.
-    """
-    floor = min(0.0, *places.values()) if places else 0.0
-    groups: list[list[str]] = []  # neighbours that touch stand together around their common middle
-
-    def span(group: list[str]) -> tuple[float, float]:
-        half = room * (len(group) - 1) / 2
-        middle = max(sum(places[name] for name in group) / len(group), floor + half)
-        return middle - half, middle + half
-
-    for name in sorted(places, key=lambda name: places[name]):
-        groups.append([name])
-        while len(groups) > 1 and span(groups[-1])[0] - span(groups[-2])[1] < room:
-            last = groups.pop()
-            groups[-1] += last
-    return {name: span(group)[0] + room * place for group in groups for place, name in enumerate(group)}
-
-
 def _step(top: float) -> float:
     """The distance of ticks from 0 to `top`, six of them at most."""
     unit = 10.0 ** math.floor(math.log10(top)) if top > 1e-300 else 1.0  # below, powers of ten run out
@@ -206,19 +190,23 @@ def _ticks(span: Span) -> list[float]:
     return [at * step for at in range(math.ceil(span.low / step - 1e-9), math.floor(span.high / step + 1e-9) + 1)]
 
 
-def _grid_across(span: Span, y: Scale, left: float, right: float) -> Markup:
+def _grid_across(span: Span, y: Scale, left: float, right: float, whole: bool = False) -> Markup:
+    """Lines at round numbers, or at whole ones alone."""
     return joined(
-        _line("rf-grid", left, y(at), right, y(at)) + _text(f"{at:.2g}", left - 8, y(at) + 4, anchor="end")
+        _line("rf-grid", left, y(at), right, y(at)) + _text(f"{at:.4g}", left - 8, y(at) + 4, anchor="end")
         for at in _ticks(span)
+        if not whole or at == int(at)
     )
 
 
-def _grid_upright(span: Span, x: Scale, top: float, bottom: float, title: Sequence[str]) -> Markup:
-    """Upright lines at round numbers, and the words of the axis, line by line."""
+def _grid_upright(
+    span: Span, x: Scale, top: float, bottom: float, title: Sequence[str], ticks: Mapping[float, str] | None = None
+) -> Markup:
+    """Upright lines at round numbers or at `ticks`, and the words of the axis, line by line."""
+    ticks = {at: f"{at:.3g}".replace("-", "−") for at in _ticks(span)} if ticks is None else ticks
     lines = (
-        _line("rf-grid", x(at), top, x(at), bottom)
-        + _text(f"{at:.3g}".replace("-", "−"), x(at), bottom + 16, anchor="middle")
-        for at in _ticks(span)
+        _line("rf-grid", x(at), top, x(at), bottom) + _text(text, x(at), bottom + 16, anchor="middle")
+        for at, text in ticks.items()
     )
     middle = (x(span.low) + x(span.high)) / 2
     words = (_text(line, middle, bottom + 34 + LINE * at, "rf-axis", "middle") for at, line in enumerate(title))
@@ -243,112 +231,80 @@ def turn_curves(
     curves: Mapping[str, Sequence[Estimate]],
     marks: Mapping[str, Look],
     title: str,
-    size: Box | None = None,
     strong: Collection[str] = (),
+    size: Box = WIDE,
 ) -> Markup:
     """Share of the hidden intents found after each turn, with 95 % bands, a line per assistant (Fig 7).
 
     Args:
-        size: None: drawn for any window.
         strong: assistants that are drawn to be seen first.
+        size: the largest that it is drawn.
     """
     curves = {name: curve for name, curve in curves.items() if curve}
     if not curves:
         return quiet("No conversation with anything hidden is finished.")
-    if size is None:
-        return for_any_window(lambda width: turn_curves(curves, marks, title, Box(width, WIDE.height * 0.8), strong))
-    turns = max(map(len, curves.values()))
     up = axis_of((each for curve in curves.values() for each in curve), to_one=True)
-    left, right, bottom = 44.0, 26 + CHARACTER * max(len(short(name)) for name in curves), size.height - 40
-    if at_end := right < size.width * 0.4:  # names beside their lines; where they leave too little, below
-        key = EMPTY
-    else:
-        right, key = 26.0, legend((_sign(marks[name]), short(name)) for name in curves)
-    x = scale(Span(1, max(2, turns)), left + 8, size.width - right)
-    words = _wrapped(_says_its_end("share of the hidden intents found", up, to_one=True), size.width - left)
-    top = 13 + LINE * len(words)
+    turns, words = max(map(len, curves.values())), _says_its_end("share of the hidden intents found", up, to_one=True)
+    told = "; ".join(f"{name} {curve[-1]}" for name, curve in curves.items())
+    spoken = f"{title}: share of the hidden intents found after turn {turns}: {told}"
+
+    def draw(width: float) -> Markup:
+        box = Box(min(width, size.width), size.height)
+        x, y, drawn = _turn_axes(box, range(1, turns + 1), up, words)
+        drawn += [_curve(name, curve, marks[name], x, y, name in strong) for name, curve in curves.items()]
+        return _svg(box, spoken, drawn)
+
+    return for_any_window(draw) + legend((_sign(marks[name]), short(name)) for name in curves)
+
+
+def _turn_axes(size: Box, turns: Sequence[int], up: Span, words: str) -> tuple[Scale, Scale, list[Markup]]:
+    """Scales across turns and up, and their drawing, with the words of the upright axis on top."""
+    lines = _wrapped(words, size.width - 44)
+    top, bottom = 13 + LINE * len(lines), size.height - 40
+    x = scale(Span(turns[0], max(turns[0] + 1, turns[-1])), 52, size.width - 26)
     y = scale(up, bottom, top)
-    drawn = [_grid_across(up, y, left, size.width - right + 4)]
-    drawn += [_text(line, left, 12 + LINE * at, "rf-axis") for at, line in enumerate(words)]
-    drawn += [_text(str(turn), x(turn), bottom + 19, anchor="middle") for turn in range(1, turns + 1)]
-    drawn += [_text("after turn", (x(1) + x(turns)) / 2, bottom + 36, "rf-axis", "middle")]
-    drawn += [_band(curve, marks[name], x, y, name in strong) for name, curve in curves.items()]
-    drawn += [_curve(name, curve, marks[name], x, y, name in strong) for name, curve in curves.items()]
-    places = spread_apart({name: curve[-1].mean for name, curve in curves.items()}, LINE * up.high / (bottom - top))
-    for name, at in places.items() if at_end else ():
-        lead = _line("rf-lead", x(turns) + 7, y(curves[name][-1].mean), x(turns) + 15, y(at))
-        label = _text(short(name), x(turns) + 19, y(at) + 4.5, "rf-name")
-        drawn.append(tag("g", lead, label, style=f"color:{marks[name].colour}"))
-    spoken = "; ".join(f"{name} {curve[-1]}" for name, curve in curves.items())
-    return _svg(size, f"{title}: share of the hidden intents found after turn {turns}: {spoken}", drawn) + key
-
-
-def _band(curve: Sequence[Estimate], look: Look, x: Scale, y: Scale, strong: bool) -> Markup:
-    ends = [(turn, each.low, each.high) for turn, each in enumerate(curve, 1)]
-    upper = [(x(turn), y(high)) for turn, low, high in ends if low is not None and high is not None]
-    lower = [(x(turn), y(low)) for turn, low, high in reversed(ends) if low is not None and high is not None]
-    if not upper:
-        return EMPTY
-    style = f"fill:{look.colour}"
-    return tag("polygon", class_="rf-band", data_strong=int(strong), style=style, points=_path(upper + lower))
+    drawn = [_grid_across(up, y, 44, size.width - 22)]
+    drawn += [_text(line, 44, 12 + LINE * at, "rf-axis") for at, line in enumerate(lines)]
+    drawn += [_text(str(turn), x(turn), bottom + 19, anchor="middle") for turn in turns]
+    drawn += [_text("after turn", (x(turns[0]) + x(turns[-1])) / 2, bottom + 36, "rf-axis", "middle")]
+    return x, y, drawn
 
 
 def _curve(name: str, curve: Sequence[Estimate], look: Look, x: Scale, y: Scale, strong: bool) -> Markup:
+    """A line with a mark for every turn, on its band."""
     line = [(x(turn), y(each.mean)) for turn, each in enumerate(curve, 1)]
+    ends = [
+        (x(turn), y(each.low), y(each.high))
+        for turn, each in enumerate(curve, 1)
+        if each.low is not None and each.high is not None
+    ]
+    around = [(at, high) for at, _, high in ends] + [(at, low) for at, low, _ in reversed(ends)]
     shapes = (
         _mark(look, *point, f"{name}, after turn {turn}: {_in_words(each)}")
         for turn, (point, each) in enumerate(zip(line, curve, strict=True), 1)
     )
+    band = tag("polygon", class_="rf-band", data_strong=int(strong), points=_path(around), style=f"fill:{look.colour}")
     path = tag("polyline", points=_path(line), stroke_dasharray=look.dash)
-    return tag("g", path, *shapes, class_="rf-line", data_strong=int(strong), style=f"color:{look.colour}")
+    return band + tag("g", path, *shapes, class_="rf-line", data_strong=int(strong), style=f"color:{look.colour}")
 
 
 def families(manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look]) -> Markup:
     """Share of the windows of three turns in each family (Fig 3), a panel per family, with intervals."""
-    shown = {name: manner for name, manner in manners.items() if manner.families}
+    shown = {name: manner.families for name, manner in manners.items() if manner.families}
     if not shown:
         return quiet("No conversation has three turns of either kind.")
-    return tag("div", *(_family(family, shown, marks) for family in FAMILIES), class_="rf-panels")
+    panels = (_family(family, {name: each[family] for name, each in shown.items()}, marks) for family in FAMILIES)
+    return tag("div", *panels, class_="rf-panels")
 
 
-def _family(family: Family, manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look]) -> Markup:
-    drawn = for_any_window(lambda width: _family_rows(family, manners, marks, min(width, 500.0)))
-    return _figure(FAMILY_MEANING[family], drawn, class_="rf-panel")
-
-
-def _family_rows(
-    family: Family, manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look], width: float
-) -> Markup:
-    letter = CHARACTER if width > PHONE_WIDTH else LETTER
-    left, right = 22 + letter * max(len(short(name)) for name in manners), 46.0
-    size = Box(width, 8 + ROW * len(manners))
-    x = scale(Span(0, 1), left, size.width - right)
-    estimates = {name: manner.families[family] for name, manner in manners.items()}
+def _family(family: Family, shares: Mapping[str, Estimate], marks: Mapping[str, Look]) -> Markup:
+    title = FAMILY_MEANING[family]
     rows = [
-        _bar_row(name, each, marks[name], 4 + ROW * (place + 0.5), x, size.width)
-        for place, (name, each) in enumerate(estimates.items())
+        Row(name, percent(each.mean), _share_bar(each), f"{name}: {_in_words(each)}", marks[name])
+        for name, each in shares.items()
     ]
-    spoken = "; ".join(f"{name} {each}" for name, each in estimates.items())
-    return _svg(size, f"{FAMILY_MEANING[family]}: {spoken}", rows)
-
-
-def _bar_row(name: str, each: Estimate, look: Look, y: float, x: Scale, end: float) -> Markup:
-    def bar(kind: str, to: float) -> Markup:
-        place = {"x": f"{x(0):.1f}", "y": f"{y - 7:.1f}", "width": f"{x(to) - x(0):.1f}"}
-        return tag("rect", class_=kind, height=14, **place)
-
-    interval = EMPTY if each.low is None or each.high is None else _whisker(x(each.low), x(each.high), y)
-    return tag(
-        "g",
-        tag("title", f"{name}: {_in_words(each)}"),
-        tag("path", class_="rf-mark", d=shape(look.symbol, 8, y)),
-        _text(short(name), 18, y + 4, "rf-row"),
-        bar("rf-rail", 1.0),
-        bar("rf-bar", each.mean),
-        interval,
-        _text(percent(each.mean), end - 2, y + 4, anchor="end"),
-        style=f"color:{look.colour}",
-    )
+    drawn = for_any_window(lambda width: rows_chart(rows, Span(0, 1), title, min(width, 500.0)))
+    return _figure(title, drawn, class_="rf-panel")
 
 
 def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> Markup:
@@ -377,78 +333,166 @@ def dots(
         one_look: the rows are no assistants, and so need no colours and shapes of their own.
     """
     marks = marks or (dict.fromkeys(rows, looks(["one"])["one"]) if one_look else looks(list(rows)))
-    return for_any_window(lambda width: _dots(rows, title, marks, measure, to_one, width))
-
-
-def _dots(
-    rows: Mapping[str, Estimate],
-    title: str,
-    marks: Mapping[str, Look],
-    measure: Measure | None,
-    to_one: bool,
-    width: float,
-) -> Markup:
-    """Name and number in front of every interval; where that is too narrow, above it."""
-    on_desk, axis = width > READABLE, axis_of(rows.values(), to_one)
-    numbers = {name: f"{_short(each, measure)}, n = {each.n_artifacts:,}" for name, each in rows.items()}
-    longest = LETTER * max(map(len, numbers.values()))
-    if on_desk:
-        names = {name: [short(name)] for name in rows}
-        number = 24 + CHARACTER * max(map(len, map(short, rows)))
-        left = number + longest + 16
-    else:
-        names = {name: _wrapped(name, width - longest - 24) for name in rows}
-        number, left = width - 2, 10.0
-    x = scale(axis, left, width - 14)
-    words = _wrapped(_says_its_end(title, axis, to_one), width - left)
-    drawn, top = [], 4.0
+    axis = axis_of(rows.values(), to_one)
+    drawn = []
     for name, each in rows.items():
-        look, y = marks[name], top + ROW / 2
-        at = y if on_desk else y + LINE * len(names[name]) + 2
-        interval = EMPTY if each.low is None or each.high is None else _whisker(x(each.low), x(each.high), at)
-        point = tag("g", _mark(look, x(each.mean), at, f"{name}: {numbers[name]}"), class_="rf-line")
-        value = _text(numbers[name], number, y + 4, "rf-row", None if on_desk else "end")
-        lines = (_text(line, 18, y + 4 + LINE * place, "rf-row") for place, line in enumerate(names[name]))
-        parts = tag("path", class_="rf-mark", d=shape(look.symbol, 8, y)), *lines, interval, point, value
-        drawn.append(tag("g", *parts, class_="rf-own", style=f"color:{look.colour}"))
-        top = at + (0.7 if on_desk else 0.8) * ROW
-    grid = _grid_upright(axis, x, 4, top, words)
-    spoken = "; ".join(f"{name} {number}" for name, number in numbers.items())
-    return _svg(Box(width, top + 40 + LINE * (len(words) - 1)), f"{title}: {spoken}", [grid, *drawn])
+        number = f"{_short(each, measure)}, n = {each.n_artifacts:,}"
+        drawn.append(Row(name, number, _interval(each, marks[name]), f"{name}: {number}", marks[name]))
+    words = _says_its_end(title, axis, to_one)
+    return for_any_window(lambda width: rows_chart(drawn, axis, title, width, words=words))
 
 
 def two_values(rows: Mapping[str, tuple[float, float]], names: tuple[str, str], title: str) -> Markup:
     """Two values of each row on one scale, joined: hollow for the first, filled for the second, both with numbers."""
     if not rows:
         return EMPTY
-    spoken = "; ".join(f"{name}: {names[0]} {first:g}, {names[1]} {second:g}" for name, (first, second) in rows.items())
-    key = tag("p", f"○ {names[0]}\u2003● {names[1]}", class_="dl-quiet dl-small")
-    return for_any_window(lambda width: _two_values(rows, title, spoken, width)) + key
-
-
-def _two_values(rows: Mapping[str, tuple[float, float]], title: str, spoken: str, width: float) -> Markup:
-    """The name in front of its values; where that is too narrow, above them."""
-    on_desk = width > READABLE
-    left = 20 + 7.5 * max(map(len, rows)) if on_desk else 0.0
     ends = [0.0, *(value for pair in rows.values() for value in pair)]
-    span = Span(min(ends), max(ends))
-    x = scale(span, left + 48, width - 60)
-    drawn, top = [], 0.0
-    for name, (first, second) in rows.items():
-        lines = [name] if on_desk else _wrapped(name, width)
-        y = top + 0.65 * ROW
-        at = y if on_desk else y + LINE * len(lines) + 2
-        for place, line in enumerate(lines):
-            drawn.append(_text(line, left, y + 4 + LINE * place, "rf-row", "end" if on_desk else None))
-        drawn.append(_line("rf-lead", x(first), at, x(second), at))
-        drawn.append(tag("circle", class_="rf-hollow", cx=f"{x(first):.1f}", cy=f"{at:.1f}", r=5))
-        drawn.append(tag("circle", class_="rf-filled", cx=f"{x(second):.1f}", cy=f"{at:.1f}", r=5))
-        for value, other in ((first, second), (second, first)):
+    axis = Span(min(ends), max(ends))
+    drawn = [
+        Row(name, "", _joined(first, second), f"{name}: {names[0]} {first:g}, {names[1]} {second:g}")
+        for name, (first, second) in rows.items()
+    ]
+    key = tag("p", f"○ {names[0]}\u2003● {names[1]}", class_="dl-quiet dl-small")
+    return for_any_window(lambda width: rows_chart(drawn, axis, title, width, words=title, room=48)) + key
+
+
+# -- rows: named values on one scale -----------------------------------------------------------------------------------
+
+Encoding = Callable[[Scale, float], list[Markup]]  # draws a row's values on the chart's scale, at a height
+
+
+class Row(NamedTuple):
+    """A row of a chart.
+
+    Attributes:
+        name: in front of the values, or above them where the window leaves too little room.
+        number: its value in words, beside the name; "" for one that the encoding writes.
+        drawn: its values.
+        told: all of it in words, for the pointer and for those who hear the chart.
+        look: an assistant's mark and colour.
+    """
+
+    name: str
+    number: str
+    drawn: Encoding
+    told: str
+    look: Look | None = None
+
+
+def rows_chart(
+    rows: Sequence[Row],
+    axis: Span,
+    title: str,
+    width: float,
+    *,
+    words: str = "",
+    room: float = 0,
+    ticks: Mapping[float, str] | None = None,
+    class_: str = "rf-own",
+) -> Markup:
+    """Named rows of values on one scale.
+
+    Args:
+        words: below the scale; without them the scale has no grid, unless `ticks` are given.
+        room: units for what is written beside the first and the last value.
+        ticks: values of the grid and what stands below them; by default round numbers.
+    """
+    if not rows:
+        return EMPTY
+    indent, longest = 18.0 if any(row.look for row in rows) else 0.0, LETTER * max(len(row.number) for row in rows)
+    names = [[short(row.name) if row.look else row.name] for row in rows]
+    number = indent + 8 + CHARACTER * max(len(name) for [name] in names)
+    left = number + longest + 16
+    above = left > NAMES_AT_MOST * width
+    if above:
+        names = [_wrapped(row.name, width - longest - 24) for row in rows]
+        number, left = width - 2, 10.0
+    x = scale(axis, left + room, width - 14 - room)
+    drawn, top = [], 4.0
+    for row, lines in zip(rows, names, strict=True):
+        y = top + ROW / 2
+        at = y + LINE * len(lines) + 2 if above else y
+        parts = [tag("title", row.told)]
+        parts += [_text(line, indent, y + 4 + LINE * place, "rf-row") for place, line in enumerate(lines)]
+        parts += [tag("path", class_="rf-mark", d=shape(row.look.symbol, 8, y))] if row.look else []
+        parts += row.drawn(x, at)
+        parts += [_text(row.number, number, y + 4, "rf-row", "end" if above else None)] if row.number else []
+        drawn.append(tag("g", *parts, class_=class_, style=f"color:{row.look.colour}" if row.look else None))
+        top = at + (0.8 if above else 0.6) * ROW
+    spoken = f"{title}: {'; '.join(row.told for row in rows)}"
+    if not words and ticks is None:
+        return _svg(Box(width, top), spoken, drawn)
+    wrapped = _wrapped(words, width - left)
+    grid = _grid_upright(axis, x, 4, top, wrapped, ticks)
+    return _svg(Box(width, top + 40 + LINE * (len(wrapped) - 1)), spoken, [grid, *drawn])
+
+
+def _interval(each: Estimate, look: Look) -> Encoding:
+    """A whisker with the mark of the mean."""
+    return lambda x, y: [
+        _whisker(each, x, y),
+        tag("g", _mark(look, x(each.mean), y), class_="rf-line"),
+    ]
+
+
+def _share_bar(each: Estimate) -> Encoding:
+    """A share on a rail from 0 to 1, with its whisker."""
+    return lambda x, y: [
+        _rect(x(0), x(1), y, class_="rf-rail"),
+        _rect(x(0), x(each.mean), y, class_="rf-bar"),
+        _whisker(each, x, y),
+    ]
+
+
+def _joined(first: float, second: float) -> Encoding:
+    """A hollow and a filled dot, joined, each with its number on the side where the other is not."""
+
+    def drawn(x: Scale, y: float) -> list[Markup]:
+        parts = [_line("rf-lead", x(first), y, x(second), y)]
+        for value, other, kind in ((first, second, "rf-hollow"), (second, first, "rf-filled")):
             side, anchor = (9, "start") if value >= other else (-9, "end")
-            drawn.append(_text(f"{value:.4g}".replace("-", "−"), x(value) + side, at + 4, anchor=anchor))
-        top = at + 0.65 * ROW
-    grid = _grid_upright(span, x, 0, top, [title])
-    return _svg(Box(width, top + 40), spoken, [grid, *drawn])
+            parts.append(tag("circle", class_=kind, cx=f"{x(value):.1f}", cy=f"{y:.1f}", r=5))
+            parts.append(_text(f"{value:.4g}".replace("-", "−"), x(value) + side, y + 4, anchor=anchor))
+        return parts
+
+    return drawn
+
+
+def _reward(value: float | None, was: float | None) -> Encoding:
+    """A reward as a bar from zero, hatched where it costs, with its number; an outline where it was another."""
+
+    def drawn(x: Scale, y: float) -> list[Markup]:
+        if value is None or was is None:
+            return [_text("unscored", x(0) + 6, y + 4)]
+        hatch, costs = _hatched(value, x(0), x(value), y) if value < 0 else (EMPTY, {"class_": "rf-earns"})
+        number, outline = signed(round(value, 3)), EMPTY
+        if was != value:
+            number, outline = f"{number} (was {signed(round(was, 3))})", _rect(x(0), x(was), y, class_="rf-was")
+        told = _text(number, max(x(value), x(was), x(0)) + 6, y + 4, "rf-name")
+        return [hatch, _rect(x(0), x(value), y, **costs), outline, told]
+
+    return drawn
+
+
+def _quantiles(ordered: Sequence[float], look: Look) -> Encoding:
+    """Nine tenths, half, and the median with its number; values are natural logarithms of words."""
+
+    def drawn(x: Scale, y: float) -> list[Markup]:
+        low, quarter, middle, most, high = (x(value) for value in ordered)
+        parts = [
+            tag("line", stroke="currentColor", stroke_width=thick, x1=f"{one:.1f}", x2=f"{other:.1f}", y1=y, y2=y)
+            for thick, one, other in ((2, low, high), (9, quarter, most))
+        ]
+        number = _text(f"{math.exp(ordered[2]):.3g}", high + 8, y + 4.5, "rf-name")
+        return [*parts, _mark(look, middle, y), number]
+
+    return drawn
+
+
+def _rect(one: float, other: float, y: float, **attributes: str) -> Markup:
+    """A bar of a row between two places."""
+    box = {"x": f"{min(one, other):.1f}", "y": f"{y - 7:.1f}", "width": f"{max(2.0, abs(other - one)):.1f}"}
+    return tag("rect", height=14, **box, **attributes)
 
 
 def tokens_against_discovery(estimates: Table, marks: Mapping[str, Look]) -> Markup:
@@ -458,35 +502,26 @@ def tokens_against_discovery(estimates: Table, marks: Mapping[str, Look]) -> Mar
     }
     if not rows:
         return quiet("No assistant is scored in discovery.")
-    return for_any_window(lambda width: _tokens_against_discovery(rows, marks, Box(width, 340)))
-
-
-def _tokens_against_discovery(
-    rows: Mapping[str, tuple[Estimate, Estimate]], marks: Mapping[str, Look], size: Box
-) -> Markup:
     across, up = (axis_of((pair[at] for pair in rows.values()), to_one=at == 1) for at in (0, 1))
-    bottom = size.height - 44
-    x, y = scale(across, 52, size.width - 24), scale(up, bottom, 20)
-    drawn = [_grid_across(up, y, 52, size.width - 24)]
-    drawn += [_grid_upright(across, x, bottom, bottom, ["thousand tokens per conversation"])]
-    drawn += [_text(_says_its_end("discovery (eq. 4)", up, to_one=True), 52, 12, "rf-axis")]
-    heights = spread_apart(
-        {name: discovery.mean for name, (_, discovery) in rows.items()}, LINE * up.high / (bottom - 20)
-    )
-    for name, (tokens, discovery) in rows.items():
-        at, look = (x(tokens.mean), y(discovery.mean)), marks[name]
-        bars = [] if tokens.low is None or tokens.high is None else [_whisker(x(tokens.low), x(tokens.high), at[1])]
-        if discovery.low is not None and discovery.high is not None:
-            bars.append(_whisker(y(discovery.low), y(discovery.high), at[0], upright=True))
-        title = f"{name}: {_short(tokens)} thousand tokens, discovery {_in_words(discovery)}"
-        point = tag("g", _mark(look, *at, title), class_="rf-line")
-        left = at[0] + 9 + CHARACTER * len(short(name)) > size.width
-        label = _text(
-            short(name), at[0] - 9 if left else at[0] + 9, y(heights[name]) - 8, "rf-name", "end" if left else None
-        )
-        drawn.append(tag("g", *bars, point, label, class_="rf-own", style=f"color:{look.colour}"))
-    spoken = "; ".join(f"{name} {_short(tokens)}, {_short(discovery)}" for name, (tokens, discovery) in rows.items())
-    return _svg(size, f"Thousand tokens per conversation against discovery: {spoken}", drawn)
+    told = {
+        name: f"{name}: {_short(tokens)} thousand tokens, discovery {_in_words(discovery)}"
+        for name, (tokens, discovery) in rows.items()
+    }
+
+    def draw(width: float) -> Markup:
+        size = Box(width, 340)
+        x, y = scale(across, 52, width - 24), scale(up, size.height - 44, 20)
+        drawn = [_grid_across(up, y, 52, width - 24)]
+        drawn += [_grid_upright(across, x, size.height - 44, size.height - 44, ["thousand tokens per conversation"])]
+        drawn += [_text(_says_its_end("discovery (eq. 4)", up, to_one=True), 52, 12, "rf-axis")]
+        for name, (tokens, discovery) in rows.items():
+            at = x(tokens.mean), y(discovery.mean)
+            bars = _whisker(tokens, x, at[1]) + _whisker(discovery, y, at[0], upright=True)
+            point = tag("g", _mark(marks[name], *at, told[name]), class_="rf-line")
+            drawn.append(tag("g", bars, point, class_="rf-own", style=f"color:{marks[name].colour}"))
+        return _svg(size, f"Thousand tokens per conversation against discovery: {'; '.join(told.values())}", drawn)
+
+    return for_any_window(draw) + legend((_sign(marks[name]), short(name)) for name in rows)
 
 
 def strip(estimate: Estimate, span: Span) -> Markup:
@@ -533,36 +568,34 @@ def discovery_curves(conversations: Mapping[str, Conversation], turn: int | None
     """
     counts = {label: Counts.of(each) for label, each in conversations.items()}
     marks = looks(list(conversations))
-    turns = max((len(each.turns) for each in conversations.values()), default=0)
+    turns = range(1 + max((len(each.turns) for each in conversations.values()), default=0))
     up = Span(0, max(4.0, _round_up(max((max(each.formed) for each in counts.values()), default=1))))  # whole ticks
-    drawn = for_any_window(lambda width: _discovery_curves(counts, marks, turns, up, turn, Box(min(width, 600), 210)))
+    told = "; ".join(f"{label} {', '.join(map(str, each.discovered))}" for label, each in counts.items())
+
+    def draw(width: float) -> Markup:
+        size = Box(min(width, 600), 210)
+        x, y, drawn = _turn_axes(size, turns, up, "")
+        if turn is not None:
+            drawn.append(_line("rf-now", x(turn), 10, x(turn), size.height - 40, data_turn=turn))
+        drawn += [_stairs_of(label, each, marks[label], x, y) for label, each in counts.items()]
+        return _svg(size, f"Intents discovered after each turn: {told}", drawn)
+
     key = legend((_sign(marks[label]), label) for label in counts) if len(counts) > 1 else EMPTY
-    return tag(
-        "div", key, drawn, quiet("Intents discovered; dotted: emerging ones too.", small=True), class_="dl-chart"
+    words = quiet("Intents discovered; dotted: emerging ones too.", small=True)
+    return tag("div", key, for_any_window(draw), words, class_="dl-chart")
+
+
+def _stairs_of(label: str, counts: Counts, look: Look, x: Scale, y: Scale) -> Markup:
+    """One conversation: its counts as stairs, with a mark for every turn."""
+    shapes = (
+        _mark(look, x(at), y(known), f"{label}, after turn {at}: {known} discovered")
+        for at, known in enumerate(counts.discovered)
     )
-
-
-def _discovery_curves(
-    counts: Mapping[str, Counts], marks: Mapping[str, Look], turns: int, up: Span, turn: int | None, size: Box
-) -> Markup:
-    x, y = scale(Span(0, max(1, turns)), 40, size.width - 14), scale(up, size.height - 40, 10)
-    drawn = [_grid_across(up, y, 32, size.width - 6)]
-    drawn += [_text(str(at), x(at), size.height - 22, anchor="middle") for at in range(turns + 1)]
-    drawn += [_text("after turn", (40 + size.width) / 2, size.height - 5, "rf-axis", "middle")]
-    if turn is not None:
-        drawn.append(_line("rf-now", x(turn), 10, x(turn), size.height - 40, data_turn=turn))
-    for label, each in counts.items():
-        shapes = (
-            _mark(marks[label], x(at), y(known), f"{label}, after turn {at}: {known} discovered")
-            for at, known in enumerate(each.discovered)
-        )
-        lines = (
-            tag("polyline", points=_path(_stairs(each.formed, x, y)), stroke_dasharray="2 3.5", data_line="formed"),
-            tag("polyline", points=_path(_stairs(each.discovered, x, y)), data_line="discovered"),
-        )
-        drawn.append(tag("g", *lines, *shapes, class_="rf-line", style=f"color:{marks[label].colour}"))
-    spoken = "; ".join(f"{label} {', '.join(map(str, each.discovered))}" for label, each in counts.items())
-    return _svg(size, f"Intents discovered after each turn: {spoken}", drawn)
+    lines = (
+        tag("polyline", points=_path(_stairs(counts.formed, x, y)), stroke_dasharray="2 3.5", data_line="formed"),
+        tag("polyline", points=_path(_stairs(counts.discovered, x, y)), data_line="discovered"),
+    )
+    return tag("g", *lines, *shapes, class_="rf-line", style=f"color:{look.colour}")
 
 
 def _sign(look: Look) -> Markup:
@@ -578,100 +611,48 @@ def _stairs(counts: Sequence[int], x: Scale, y: Scale) -> list[tuple[float, floa
 
 
 def reward_bars(rewards: Sequence[float], before: Sequence[float] = ()) -> Markup:
-    """Rewards of the turns as bars on a zero line, each with its value; what costs hangs down and is hatched.
+    """Rewards of the turns as bars from zero.
 
     Args:
         before: the same rewards under other rules; a dashed outline where one differs.
     """
-    return tag("div", for_any_window(lambda width: _reward_bars(rewards, before, Box(width, 190))), class_="dl-bars")
+    return reward_of(
+        {f"turn {turn}": value for turn, value in enumerate(rewards, 1)},
+        {f"turn {turn}": value for turn, value in enumerate(before, 1)},
+    )
 
 
-def _reward_bars(rewards: Sequence[float], before: Sequence[float], size: Box) -> Markup:
-    values, slot = [*rewards, *before], size.width / max(1, len(rewards))
-    thick = min(64.0, slot * 0.5)
-    y = scale(Span(min([0.0, *values]), max([1.0, *values])), size.height - (44 if min([0.0, *values]) else 26), 22)
-    hatch, costs = _hatched(rewards, before, size)
-    drawn = [hatch, _line("rf-zero", 0, y(0), size.width, y(0)), _text("0", 0, y(0) - 4)]
-
-    def bar(value: float, middle: float, **attributes: str) -> Markup:
-        tall = max(2.0, abs(y(value) - y(0)))
-        box = {"y": f"{min(y(0), y(value)):.1f}", "height": f"{tall:.1f}", "x": f"{middle - thick / 2:.1f}"}
-        return tag("rect", width=f"{thick:.1f}", **box, **attributes)
-
-    for at, value in enumerate(rewards):
-        middle = slot * (at + 0.5)
-        was = before[at] if before else value
-        drawn.append(bar(value, middle, **(costs if value < 0 else {"class_": "rf-earns"})))
-        shown = signed(round(value, 3))
-        if was != value:
-            drawn.append(bar(was, middle, class_="rf-was"))
-            shown += f" (was {signed(round(was, 3))})" if slot > 130 else ""
-        below = value < 0
-        end = max(y(value), y(was)) + 16 if below else min(y(value), y(was)) - 6
-        drawn.append(_text(shown, middle, end, "rf-name", "middle"))
-        drawn.append(_text(f"turn {at + 1}", middle, size.height - 4, anchor="middle"))
-    spoken = ", ".join(f"turn {at} {signed(value)}" for at, value in enumerate(rewards, 1))
-    return _svg(size, f"Rewards: {spoken}", drawn)
-
-
-def reward_of(rewards: Mapping[str, float]) -> Markup:
-    """Rewards of a few replies as bars from zero, the value at the end of each."""
-    return tag("div", for_any_window(lambda width: _reward_of(rewards, width)), class_="dl-bars")
-
-
-def _reward_of(rewards: Mapping[str, float], width: float) -> Markup:
-    left, tall = (120.0 if width > READABLE else 80.0), 26.0
-    size = Box(width, tall * len(rewards) + 4)
-    x = scale(Span(min([0.0, *rewards.values()]), max([1.0, *rewards.values()])), left * 1.3, size.width - 60)
-    hatch, costs = _hatched(rewards, size)
-    drawn = [hatch, _line("rf-zero", x(0), 0, x(0), size.height)]
-    for place, (name, value) in enumerate(rewards.items()):
-        y = tall * (place + 0.5) + 2
-        box = {"x": f"{min(x(0), x(value)):.1f}", "width": f"{max(2.0, abs(x(value) - x(0))):.1f}"}
-        drawn.append(_text(name, left, y + 4, "rf-name", "end"))
-        drawn.append(
-            tag("rect", y=f"{y - 7:.1f}", height=14, **box, **(costs if value < 0 else {"class_": "rf-earns"}))
-        )
-        drawn.append(_text(signed(round(value, 3)), max(x(value), x(0)) + 6, y + 4, "rf-name"))
-    spoken = "; ".join(f"{name} {signed(value)}" for name, value in rewards.items())
-    return _svg(size, f"Rewards: {spoken}", drawn)
+def reward_of(rewards: Mapping[str, float | None], before: Mapping[str, float] | None = None) -> Markup:
+    """Rewards of a few replies as bars from zero, the value at the end of each; what costs is hatched."""
+    before = before or {}
+    return _rewards({name: (value, before.get(name, value), "") for name, value in rewards.items()}, {})
 
 
 def group_bars(
-    rewards: Mapping[str, float | None],
-    advantages: Mapping[str, float | None],
-    mean: float | None,
-    width: float = WIDE.width,
+    rewards: Mapping[str, float | None], advantages: Mapping[str, float | None], mean: float | None
 ) -> Markup:
-    """Rewards of a group of replies as bars from zero, the mean as a line, and what an update makes of each reply."""
-    on_desk, tall = width > READABLE, 34.0
-    left, right, aside = (190.0, 210.0, 60.0) if on_desk else (96.0, 120.0, 36.0)
-    size = Box(width, tall * len(rewards) + 30)
-    values = [value for value in rewards.values() if value is not None]
-    span = Span(min([0.0, *values]), max([1.0, *values]))
-    x = scale(span, left, size.width - right)
-    hatch, costs = _hatched(rewards, size)
-    drawn = [hatch]
-    for place, (name, value) in enumerate(rewards.items()):
-        middle, advantage = tall * (place + 0.5), advantages[name]
-        drawn.append(_text(name, left - (40 if on_desk else 8), middle + 4, "rf-name", "end"))
-        if value is None or advantage is None:
-            drawn.append(_text("unscored", x(0) + 6, middle + 4))
-            continue
-        box = {"x": f"{min(x(0), x(value)):.1f}", "width": f"{max(2.0, abs(x(value) - x(0))):.1f}"}
-        kind = costs if value < 0 else {"class_": "rf-earns"}
-        drawn.append(tag("rect", **kind, y=f"{middle - 9:.1f}", height=18, rx=3, **box))
-        drawn.append(_text(signed(round(value, 3)), max(x(value), x(0)) + 6, middle + 4, "rf-name"))
-        side = "▲ likelier" if advantage > 0 else "▼ less likely" if advantage < 0 else "= stays"
-        side += f" ({signed(round(advantage, 2))})" if on_desk else ""
-        drawn.append(_text(side, size.width - right + aside, middle + 4, "rf-name"))
-    bottom = tall * len(rewards)
-    drawn.append(_line("rf-zero", x(0), 0, x(0), bottom))
-    if mean is not None:
-        drawn += [_line("rf-now", x(mean), 0, x(mean), bottom + 4)]
-        drawn += [_text(f"mean {signed(round(mean, 3))}", x(mean), bottom + 20, anchor="middle")]
-    spoken = "; ".join(f"{name}: {'unscored' if value is None else signed(value)}" for name, value in rewards.items())
-    return tag("div", _svg(size, f"Rewards of the group: {spoken}", drawn), class_="dl-bars")
+    """Rewards of a group of replies as bars from zero, their mean below, and what an update makes of each reply."""
+    sides = {name: _side(value) for name, value in advantages.items() if value is not None}
+    rows = {name: (value, value, sides.get(name, "")) for name, value in rewards.items()}
+    return _rewards(rows, {} if mean is None else {mean: f"mean {signed(round(mean, 3))}"})
+
+
+def _side(advantage: float) -> str:
+    what = "▲ likelier" if advantage > 0 else "▼ less likely" if advantage < 0 else "= stays"
+    return f"{what} ({signed(round(advantage, 2))})"
+
+
+def _rewards(rewards: Mapping[str, tuple[float | None, float | None, str]], marked: Mapping[float, str]) -> Markup:
+    """Bars by name: the reward, what it was, and words beside the name; values that are marked below."""
+    values = [value for now, was, _ in rewards.values() for value in (now, was) if value is not None]
+    axis = Span(min([0.0, *values]), max([1.0, *values]))
+    rows = [
+        Row(name, side, _reward(now, was), f"{name} {'unscored' if now is None else signed(now)}")
+        for name, (now, was, side) in rewards.items()
+    ]
+    ticks = {0.0: "0", **marked}
+    drawn = for_any_window(lambda width: rows_chart(rows, axis, "Rewards", width, room=70, ticks=ticks))
+    return tag("div", drawn, class_="dl-bars")
 
 
 # -- training data -----------------------------------------------------------------------------------------------------
@@ -687,33 +668,22 @@ def histogram(values: Sequence[float], title: str, unit: str, below: str = "", a
     counts = Counter(min(math.floor(value / width), places.stop - 1) for value in values if value)
     up = Span(0, max(counts.values(), default=1))
     left, y = 12 + CHARACTER * len(str(int(up.high))), scale(up, PLOT.height, 18)
-    step = (PLOT.width - left) / len(places)
-    drawn = [
-        _line("rf-grid", left, y(at), PLOT.width, y(at)) + _text(f"{at:g}", left - 8, y(at) + 4, anchor="end")
-        for at in _ticks(up)
-        if at == int(at)
+    x = scale(Span(places.start, places.stop), left, PLOT.width)
+    drawn = [_grid_across(up, y, left, PLOT.width, whole=True), _text("pairs", 0, 8, "rf-axis")]
+    drawn += [
+        _line("dp-base", left, PLOT.height, PLOT.width, PLOT.height),
+        _line("dp-zero", x(0), 14, x(0), PLOT.height),
     ]
-    drawn += [_text("pairs", 0, 8, "rf-axis"), _line("dp-base", left, PLOT.height, PLOT.width, PLOT.height)]
-    for index, place in enumerate(places):
-        if place in counts:
-            label = f"{_plain(place * width)} to {_plain((place + 1) * width)} {unit}: {counts[place]}"
-            box = {"width": f"{step - 1:.1f}", "y": f"{y(counts[place]):.1f}"}
-            box["height"] = f"{PLOT.height - y(counts[place]):.1f}"
-            side = "dp-below" if place < 0 else "dp-above"
-            drawn.append(tag("rect", tag("title", label), class_=side, x=f"{left + index * step + 0.5:.1f}", **box))
-    zero = left - places.start * step
-    drawn.append(_line("dp-zero", zero, 14, zero, PLOT.height))
-    for value, at, anchor in ((places.start * width, left, None), (places.stop * width, PLOT.width, "end")):
-        drawn.append(_text(_plain(value), at, PLOT.height + 16, anchor=anchor))
-    if places.start < 0 < places.stop:
-        drawn.append(_text("0", zero, PLOT.height + 16, anchor="middle"))
+    for place, count in sorted(counts.items()):
+        label = f"{_plain(place * width)} to {_plain((place + 1) * width)} {unit}: {count}"
+        box = {"x": f"{x(place) + 0.5:.1f}", "width": f"{x(1) - x(0) - 1:.1f}"}
+        box |= {"y": f"{y(count):.1f}", "height": f"{PLOT.height - y(count):.1f}"}
+        drawn.append(tag("rect", tag("title", label), class_="dp-below" if place < 0 else "dp-above", **box))
+    for place, anchor in {places.start: None, places.stop: "end", 0: "middle"}.items():
+        drawn.append(_text(_plain(place * width), x(place), PLOT.height + 16, anchor=anchor))
     drawn.append(_text(unit, (left + PLOT.width) / 2, PLOT.height + 32, "rf-axis", "middle"))
-    sides = (("below", below, lambda value: value < 0), ("above", above, lambda value: value > 0))
-    key = [
-        (tag("i", class_=f"dp-{side}"), f"{name}: {sum(test(value) for value in values)}")
-        for side, name, test in sides
-        if name
-    ]
+    sides = {"below": (below, sum(value < 0 for value in values)), "above": (above, sum(value > 0 for value in values))}
+    key = [(tag("i", class_=f"dp-{side}"), f"{name}: {count}") for side, (name, count) in sides.items() if name]
     if zeros := sum(value == 0 for value in values):
         key.append((EMPTY, f"exactly 0: {zeros}"))
     return _figure(title, _svg(Box(PLOT.width, PLOT.height + 40), title, drawn), legend(key), class_="dp-plot")
@@ -725,37 +695,21 @@ def lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look]) -> M
     Args:
         rows: name → words of every message, or quantiles of them; none empty.
     """
-    return for_any_window(lambda width: _lengths(rows, marks, min(width, SMALL.width)))
-
-
-def _lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look], width: float) -> Markup:
-    ticks, left, right, row = (1, 2, 5, 10, 20, 50, 100), 8.0, width - 30, 52.0
-    bottom = 14 + row * len(rows)
-    log = scale(Span(0, math.log(120)), left + 6, right)
-
-    def x(words: float) -> float:
-        return log(math.log(min(max(words, 1), 120)))
-
-    drawn = [_line("rf-grid", x(tick), 6, x(tick), bottom) for tick in ticks]
-    drawn += [_text(str(tick), x(tick), bottom + 18, anchor="middle") for tick in ticks]
-    drawn.append(_text("words of a message", (x(1) + x(100)) / 2, bottom + 36, "rf-axis", "middle"))
-    spoken = []
-    for place, (name, values) in enumerate(rows.items()):
-        ordered, y, look = sorted(values), 46 + row * place, marks[name]
-        low, quarter, middle, most, high = (
-            ordered[round(at * (len(ordered) - 1))] for at in (0.05, 0.25, 0.5, 0.75, 0.95)
+    ticks = {math.log(words): str(words) for words in (1, 3, 10, 30, 100)}
+    drawn = []
+    for name, values in rows.items():
+        ordered = sorted(values)
+        quantiles = [ordered[round(at * (len(ordered) - 1))] for at in (0.05, 0.25, 0.5, 0.75, 0.95)]
+        told = f"{name}: median {quantiles[2]:g}, nine tenths from {quantiles[0]:g} to {quantiles[-1]:g} words"
+        logs = [math.log(min(max(words, 1), LONGEST_MESSAGE)) for words in quantiles]
+        drawn.append(Row(name, "", _quantiles(logs, marks[name]), told, marks[name]))
+    axis, words = Span(0, math.log(LONGEST_MESSAGE)), "words of a message"
+    chart = for_any_window(
+        lambda width: rows_chart(
+            drawn, axis, words, min(width, SMALL.width), words=words, room=30, ticks=ticks, class_="rf-line"
         )
-        told = f"{name}: median {middle:g}, nine tenths from {low:g} to {high:g} words"
-        parts = (
-            _text(name, left, y - 14, "rf-name"),
-            tag("line", stroke="currentColor", stroke_width=2, x1=f"{x(low):.1f}", x2=f"{x(high):.1f}", y1=y, y2=y),
-            tag("line", stroke="currentColor", stroke_width=9, x1=f"{x(quarter):.1f}", x2=f"{x(most):.1f}", y1=y, y2=y),
-            _mark(look, x(middle), y, told),
-            _text(f"{middle:g}", x(high) + 8, y + 4.5, "rf-name"),
-        )
-        drawn.append(tag("g", *parts, class_="rf-line", style=f"color:{look.colour}"))
-        spoken.append(told)
-    return tag("div", _svg(Box(width, bottom + 44), "; ".join(spoken), drawn), style="max-width:36rem")
+    )
+    return tag("div", chart, style="max-width:36rem")
 
 
 def _plain(value: float) -> str:

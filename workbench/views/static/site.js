@@ -51,7 +51,7 @@ function toPython(sent) {
   worker.postMessage(JSON.stringify(sent));
 }
 function say(text, trouble = false) {
-  const more = waiting && !ready && !trouble && !document.querySelector(".site-wait") ? " What you pressed is done as soon as it is here." : "";
+  const more = waiting && !ready && !trouble ? " What you pressed is done as soon as it is here." : "";
   status.textContent = text + more;
   status.toggleAttribute("data-trouble", trouble);
 }
@@ -66,39 +66,6 @@ document.getElementById("site-theme").addEventListener("click", () => {
 model.on("change:person", () => {
   if (values.stories) take({ mine: {}, story: values.stories[values.person % values.stories.length] });
 });
-// The address says what is shown, once nothing has changed for a while.
-function waitingCard() {
-  const asked = new URLSearchParams((location.hash || location.search).slice(1));
-  const [, turn] = (asked.get("at") || "").split(".");
-  const told = [asked.get("artifact") || asked.get("domain"), asked.get("assistant"), turn && `turn ${turn}`];
-  const card = Object.assign(document.createElement("section"), { className: "site-wait" });
-  const line = (kind, text) => Object.assign(document.createElement(kind), { textContent: text });
-  card.append(
-    line("h2", "The conversation of this link"),
-    line("p", told.filter(Boolean).join(" · ").replaceAll("_", " ")),
-    line("p", "It is played again on your machine, word for word, as soon as Python is here: some ten seconds, the first time."),
-    Object.assign(document.createElement("progress"), { ariaLabel: "Python is on its way" }),
-  );
-  return card;
-}
-if (name === "stage") {
-  let idle = 0;
-  values.static = true;
-  if (/[#?&](source|domain)=/.test(location.hash + location.search)) {
-    values.record = values.now = null; // another conversation than the one recorded here
-    const wait = waitingCard();
-    document.getElementById("site-widget").before(wait);
-    model.on("change:record", () => wait.remove());
-  }
-  model.on("change:now", () => {
-    clearTimeout(idle);
-    if (!values.now.playing) idle = setTimeout(() => model.send({ do: "share", number: 0 }), 800);
-  });
-  model.on("change:shared", () => {
-    if (values.shared.number !== 0) return;
-    history.replaceState(null, "", location.pathname + location.search + (values.shared.link && `#${values.shared.link}`));
-  });
-}
 const widget = await import(`./${name}.js`);
 widget.default.render({ model, el: document.getElementById("site-widget") });
 body.dataset.shown = "1";

@@ -154,7 +154,7 @@ export function stage(root, source) {
     play: press("play", null, () => play(!playing()), { title: "Play or stop (space)" }),
     branch: press("branch", null, () => send({ do: "branch" }), { title: "Open a branch at this turn (B)" }, icon("branch"), h("span", null, "Branch")),
     reset: press("reset", null, () => send({ do: "reset" }), { title: "Start over; the conversation is kept (R)" }, icon("reset"), h("span", null, "Reset")),
-    share: press("share", null, (event) => share(event.currentTarget), { title: "A link to this very moment, or a file", class: "st-button st-small" }, "Share"),
+    share: press("share", null, (event) => share(event.currentTarget), { title: "This very moment as a file", class: "st-button st-small" }, "Share"),
     keys: press("keys", "Keys", (event) => keySheet(event.currentTarget), { title: "Keys (?)" }, "?"),
     status: h("p", { class: "st-status", role: "status" }),
     strips: h("div", { class: "st-strips", role: "group", "aria-label": "Film strip: one frame a turn" }),
@@ -616,24 +616,16 @@ export function stage(root, source) {
     const dots = Array.from({ length: Math.max(0, Math.round(parts.gained)) }, () => glyph("discovered"));
     return h("div", { class: "st-sum" }, dots.length ? dots : "0", h("span", null, parts.charge ? ` − ${Number(parts.charge.toFixed(3))} for length` : " − 0"));
   }
-  // A link to this very moment: Python has played it again before it hands one out.
+  // The conversation as a file: asked of Python when the box opens, so that it is of this very moment.
   let awaited = 0, sharer = null;
   function share(anchor) {
     sharer = anchor;
     awaited = Date.now();
-    send({ do: "share", number: awaited, file: true });
-    show(anchor, "Share", [h("p", { class: "dl-quiet" }, "Playing it again, to be sure that a link shows the same …")]);
+    send({ do: "share", number: awaited });
   }
   function shared() {
     const told = source.get("shared") || {};
-    if (told.number !== awaited || !at.pop.matches(":popover-open")) return;
-    const link = h("input", { class: "st-link-box", readonly: true, value: address(told.link), "aria-label": "Link to this moment", onfocus: () => link.select() });
-    const copy = press("copy-link", null, () => {
-      link.select();
-      const done = () => { copy.textContent = "copied"; };
-      if (navigator.clipboard) navigator.clipboard.writeText(link.value).then(done, () => {});
-      else if (document.execCommand("copy")) done();
-    }, { class: "st-button st-small" }, "copy");
+    if (told.number !== awaited) return;
     const save = press("save", null, () => {
       const url = URL.createObjectURL(new Blob([told.file], { type: "application/json" }));
       h("a", { href: url, download: "discover-session.json" }).click();
@@ -643,26 +635,8 @@ export function stage(root, source) {
       file.files[0].text().then((text) => { at.pop.hidePopover(); send({ do: "load", text }); }) });
     const load = press("load", null, () => file.click(), { class: "st-button st-small" }, "Open a file");
     show(sharer, "Share", [
-      told.link ? h("p", null, "Whoever opens this link sees this conversation at this turn, branches and your own replies included.") : h("p", null, told.why),
-      told.link && h("div", { class: "st-call" }, link, copy), h("div", { class: "st-row" }, save, load, file)]);
-  }
-  // A kernel's page keeps the situation in the query, for what serves it takes the rest away; a page without a server
-  // keeps it after the #, which no server is told.
-  const PLACE = new Set(["source", "domain", "artifact", "seed", "assistant", "rules", "made", "turns", "at", "line", "reply", "session"]);
-  const elsewhere = () => [...new URLSearchParams(location.search)].filter(([name]) => !PLACE.has(name)).map((each) => each.map(encodeURIComponent).join("="));
-  function address(link) {
-    const url = new URL(location.href);
-    url.hash = source.get("static") ? link : "";
-    url.search = [...elsewhere(), ...(source.get("static") ? [] : [link])].join("&");
-    return url.href;
-  }
-  function openAddress(event) {
-    const text = [location.hash, location.search].find((part) => /[#?&](source|domain)=/.test(part));
-    if (!text) return;
-    send({ do: "link", text: text.slice(1), first: !event });
-    const session = new URLSearchParams(location.search).get("session");
-    const rest = [...elsewhere(), ...(session ? [`session=${session}`] : [])].join("&");
-    history.replaceState(history.state, "", location.pathname + (rest && `?${rest}`));
+      h("p", null, "Whoever opens this file sees this conversation at this turn, branches and your own replies included."),
+      h("div", { class: "st-row" }, save, load, file)]);
   }
 
   function keySheet(anchor) {
@@ -769,7 +743,7 @@ export function stage(root, source) {
   // -- what comes in ------------------------------------------------------------------------------------------------
   function take() {
     record = source.get("record");
-    body.hidden = !record || !record.strips; // a link's conversation is on its way
+    body.hidden = !record || !record.strips;
     const given = source.get("now") || {};
     const late = live && (given.jumps || 0) < ui.jumps; // an answer to a jump before the last one
     now = late ? { ...given, strip: ui.strip, turn: ui.turn } : given;
@@ -802,11 +776,7 @@ export function stage(root, source) {
   paintSetup();
   take();
   grow();
-  if (live) {
-    window.addEventListener("hashchange", openAddress);
-    openAddress();
-  }
-  return () => { window.removeEventListener("hashchange", openAddress); window.removeEventListener("wheel", wheel, true); clearInterval(timer); document.removeEventListener("keydown", key); };
+  return () => { window.removeEventListener("wheel", wheel, true); clearInterval(timer); document.removeEventListener("keydown", key); };
 }
 
 export default {

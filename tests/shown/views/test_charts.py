@@ -1,0 +1,66 @@
+"""Every chart: strangers' names are text, what it shows is said in words, and nothing is drawn outside of it."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hostile import HOSTILE, Tags
+
+from discover_lib.metrics.behaviour import FAMILIES
+from discover_lib.metrics.intervals import Estimate
+from discover_lib.metrics.results import MEASURE, BehaviourProfile
+from discover_lib.runs.recorded import load_recorded
+from workbench.views.figures import charts
+from workbench.views.figures.theme import looks
+from workbench.views.html import Markup
+
+NASTY, OTHER = "".join(HOSTILE), "hf:/somewhere/outputs/training/2026-sft-then-dpo"
+MARKS = looks([NASTY, OTHER])
+LOW, HIGH = Estimate(0.4, 0.3, 0.5, 16, 32), Estimate(0.625, None, None, 1, 1)
+ROWS = {NASTY: LOW, OTHER: HIGH}
+MANNER = BehaviourProfile({}, dict.fromkeys(FAMILIES, LOW), LOW, 0)
+CURVES = {name: [LOW, HIGH] for name in ROWS}
+[TALK] = load_recorded("night_harbour")
+CHARTS: dict[str, tuple[Callable[[], Markup], str]] = {  # chart → a text that it must hold
+    "turns": (lambda: charts.turn_curves(CURVES, MARKS, NASTY, [OTHER]), "after turn 2: 0.6"),
+    "families": (lambda: charts.families({NASTY: MANNER, OTHER: MANNER}, MARKS), ">40\u00a0%</text>"),
+    "intervals": (
+        lambda: charts.intervals(
+            {name: {"discovery": each} for name, each in ROWS.items()}, MEASURE["discovery"], MARKS
+        ),
+        "0.40 [0.30, 0.50], n = 16</text>",
+    ),
+    "dots": (lambda: charts.dots(ROWS, NASTY, to_one=True), "0.62, n = 1</text>"),
+    "two values": (lambda: charts.two_values({NASTY: (1.2, -3.4), OTHER: (2, 5)}, (NASTY, "x"), NASTY), ">−3.4</text>"),
+    "tokens": (
+        lambda: charts.tokens_against_discovery(
+            {name: {"tokens": each, "discovery": each} for name, each in ROWS.items()}, MARKS
+        ),
+        "0.40 [0.30, 0.50] thousand tokens",
+    ),
+    "discovery": (lambda: charts.discovery_curves({NASTY: TALK, OTHER: TALK}, 2), "after turn 5: 6 discovered"),
+    "rewards": (lambda: charts.reward_bars([1, -0.4], [1, 0.2]), "−0.4 (was +0.2)"),
+    "reward": (lambda: charts.reward_of({NASTY: 1.86, OTHER: -0.135}), "−0.135"),
+    "group": (lambda: charts.group_bars({NASTY: 2.0, OTHER: None}, {NASTY: 0.7, OTHER: None}, 0.85), "likelier (+0.7)"),
+    "histogram": (lambda: charts.histogram([0.1, 0.2, -0.5, 0], NASTY, NASTY, NASTY, "more"), "exactly 0: 1"),
+    "lengths": (lambda: charts.lengths({NASTY: [1, 2, 9, 40, 200], OTHER: [3]}, MARKS), "median 9, nine tenths from 1"),
+    "small": (lambda: charts.small_curve(NASTY, {NASTY: [(1, 0.5), (2, 0.25)]}, 2, lambda each: f"{each:.2f}"), "0.25"),
+}
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_chart_escapes_says_and_holds_what_it_draws(name: str) -> None:
+    draw, says = CHARTS[name]
+    drawn = draw()
+    assert says in drawn and "<script" not in drawn and "<img" not in drawn
+    assert {"svg", *(["title"] if name != "small" else [])} <= {tag for tag, _ in Tags(drawn).tags}
+    for width, height, body in re.findall(
+        r'viewBox="0 0 (\S+) (\S+)"[^>]*aria-label="[^"]+">(.*?)</svg>', drawn, re.DOTALL
+    ):
+        across = re.findall(r' (?:x|x1|x2|cx)="(-?[\d.]+)"', body)
+        down = re.findall(r' (?:y|y1|y2|cy)="(-?[\d.]+)"', body)
+        for points in re.findall(r'points="([^"]+)"', body):
+            across += [point.split(",")[0] for point in points.split()]
+            down += [point.split(",")[1] for point in points.split()]
+        assert across and all(-1 <= float(x) <= float(width) for x in across)
+        assert all(-1 <= float(y) <= float(height) + 1 for y in down)
