@@ -2,9 +2,6 @@
 
 import base64
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.local.lineage import Lineage, Source, content_hash
 from discover_lib.train.publish import Publication, PublishError, converter, gguf, hub_name
 from discover_lib.train.recipes import Recipe
@@ -187,39 +185,36 @@ def hub() -> Iterator[Hub]:
     server.shutdown()
 
 
-def push(run: Path, hub: Hub, *words: str, token: str | None = "secret") -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING_FACE"))}
-    environment = kept | {
-        "HF_ENDPOINT": hub.address,
-        "HF_HOME": str(run.parent / "hf"),
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-    }
-    command = [sys.executable, "-c", "from workbench.main import main; main()", "push", str(run)]
-    return subprocess.run(
-        [*command, "--to", "me/model", "--base-id", "org/base", *words],
-        capture_output=True, text=True, check=False, env=environment | ({"HF_TOKEN": token} if token else {}),
-    )  # fmt: skip
+def push(run: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch, token: str | None = "secret") -> str:
+    from huggingface_hub import constants
+
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(constants, "ENDPOINT", hub.address)
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(run.parent / "token"))
+    if token:
+        monkeypatch.setenv("HF_TOKEN", token)
+    return Publication(run, "org/base").push("me/model")
 
 
 @pytest.mark.slow
-def test_a_pushed_adapter_is_on_the_hub_with_card_and_lineage(base: Path, tmp_path: Path, hub: Hub) -> None:
-    (base / "README.md").unlink()
-    done = push(finished(tmp_path / "run", str(base)), hub)
-    assert done.returncode == 0 and f"pushed → {hub.address}/me/model" in done.stdout, done.stderr
+def test_a_pushed_adapter_is_on_the_hub_with_card_and_lineage(
+    base: Path, tmp_path: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert push(finished(tmp_path / "run", str(base)), hub, monkeypatch) == f"{hub.address}/me/model"
     assert set(hub.files) == {"README.md", "adapter_config.json", "adapter_model.safetensors", "lineage.json"}
     assert hub.files["adapter_model.safetensors"] == b"weights of run"
-    assert b"license: mit" in hub.files["README.md"]  # the base's, as its page says
+    assert b"license: apache-2.0" in hub.files["README.md"]  # the base's, as its card says
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("token", "said"), [(None, "run hf auth login, or set HF_TOKEN"), ("stolen", ".*401")])
 def test_without_a_token_or_with_a_wrong_one_nothing_is_pushed_and_a_line_says_why(
-    base: Path, tmp_path: Path, hub: Hub
+    token: str | None, said: str, base: Path, tmp_path: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = finished(tmp_path / "run", str(base))
-    none, wrong = push(run, hub, token=None), push(run, hub, token="stolen")
-    assert none.returncode and none.stderr.strip().endswith("hf auth login, or set HF_TOKEN (one that may write)")
-    assert wrong.returncode and "the Hub did not take me/model: " in wrong.stderr and "401" in wrong.stderr
-    assert len(none.stderr.strip().splitlines()) == len(wrong.stderr.strip().splitlines()) == 1 and not hub.files
+    with pytest.raises(DiscoverError, match=said) as error:
+        push(finished(tmp_path / "run", str(base)), hub, monkeypatch, token)
+    assert "\n" not in str(error.value) and not hub.files
 
 
 @pytest.mark.slow

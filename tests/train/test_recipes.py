@@ -333,7 +333,7 @@ def test_a_hub_s_model_id_is_kept_as_it_is(tmp_path: Path) -> None:
     assert adapter_chain(run).base == Source("Qwen/Qwen3-8B")
 
 
-# -- dialects and the GPU script ---------------------------------------------------------------------------------------
+# -- dialects ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_chat_model_is_told_the_system_message_and_counted_in_its_own_tokens() -> None:
@@ -348,14 +348,3 @@ def test_a_chat_model_is_told_the_system_message_and_counted_in_its_own_tokens()
     reply = plain.decode("A tale.", 4, "", ())
     assert (reply.text, reply.n_tokens, reply.counting) == ("A tale.", 4, "tokenizer of some/base")
     assert not plain.is_broken(reply) and plain.is_broken(plain.decode(" ", 0, "", ()))
-
-
-@pytest.mark.slow
-def test_the_gpu_script_says_in_one_line_that_there_is_no_gpu() -> None:
-    import torch
-
-    if torch.cuda.is_available():
-        pytest.skip("there is one")
-    script = Path(__file__).parents[1] / "gpu_check.py"
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "no CUDA device on this machine: nothing was checked\n")
