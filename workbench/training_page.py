@@ -17,7 +17,7 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.dataset.preview import TEMPLATES, sequences, tiny_sequences
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.train.access import Access
-from discover_lib.train.data import DataError, Row, load_rows, overlap
+from discover_lib.train.data import Row, load_rows, overlap
 from discover_lib.train.recipes import Recipe
 from discover_lib.train.stage import StageSettings
 from workbench.controls import Choice, ChoiceError, plan_table, read_choice
@@ -40,7 +40,7 @@ def rows_to_train_on(folder: Path, stage: Any, tiny: bool, system: str = "none")
     """The rows of a stage, and why there are none or why they must not be trained on."""
     try:
         rows = load_rows(folder, stage, "notation" if tiny else "content", system=system)
-    except DataError as error:
+    except DiscoverError as error:
         return (), str(error)
     return rows.train, overlap(rows)
 

@@ -41,14 +41,13 @@ class Recorder(TrainerCallback):
     def __init__(
         self,
         folder: Path,
+        samples: Samples,
         *,
-        samples: Samples | None = None,
         sample_steps: int = 0,
         on_progress: Progress = print,
     ) -> None:
         self.folder = folder
         self.stopped = False
-        self.history: list[dict[str, Any]] = []
         self._samples, self._sample_steps, self._on_progress = samples, sample_steps, on_progress
         self._terminated = False
         self._begun = self._last_time = time.monotonic()
@@ -83,11 +82,10 @@ class Recorder(TrainerCallback):
         line = {"step": state.global_step, "total_steps": state.max_steps, **_plain(logs), **self._running(state, logs)}
         if line.get("simulator/seconds") is not None and line.get("step_time"):
             line["simulator/share"] = line["simulator/seconds"] / line["step_time"]
-        self.history.append(line)
         _append(self.folder / METRICS, line)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if self._samples is not None and self._sample_steps and state.global_step % self._sample_steps == 0:
+        if self._sample_steps and state.global_step % self._sample_steps == 0:
             for sample in self._samples():
                 _append(self.folder / SAMPLES, {"step": state.global_step, **sample})
         if self._terminated or (self.folder / STOP).exists():
@@ -100,12 +98,17 @@ class Recorder(TrainerCallback):
     def _terminate(self, number: int, frame: object) -> None:
         self._terminated = True
 
+    @property
+    def seconds(self) -> float:
+        """Since the run was first begun, without the time between attempts."""
+        return self._before + time.monotonic() - self._begun
+
     def _running(self, state: Any, logs: Mapping[str, Any]) -> dict[str, Any]:
         """Speed, memory and time: tokens a second, MB, seconds since the run was first begun, seconds left."""
         now = time.monotonic()
         done = state.global_step - self._first_step
         row: dict[str, Any] = {
-            "seconds": round(self._before + now - self._begun, 3),
+            "seconds": round(self.seconds, 3),
             "memory_mb": round(peak_memory_mb(), 1),
         }
         if done > 0:

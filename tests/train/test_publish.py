@@ -1,4 +1,4 @@
-"""A trained model for others: its card, the folder that is uploaded, a Hub over HTTP, and llama.cpp's converter."""
+"""A trained model for others: its card, the folder that is uploaded, and a Hub over HTTP."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ import pytest
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.local.lineage import Lineage, Source, content_hash
-from discover_lib.train.publish import Publication, PublishError, converter, gguf, hub_name
+from discover_lib.train.publish import Publication, hub_name
 from discover_lib.train.recipes import Recipe
 
 DATA = {"folder": "/home/someone/secret/rows", "digest": "d1" * 16, "kind": "prompt", "train": 1200, "held_out": 80}
@@ -119,7 +119,7 @@ def test_what_others_could_not_use_is_refused_in_a_line(base: Path, tmp_path: Pa
     assert "stands on earlier stages" in line and line.endswith("add --merged")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
-    with pytest.raises(PublishError, match="not empty; name a new folder"):
+    with pytest.raises(DiscoverError, match="not empty; name a new folder"):
         Publication(sft, "org/base").write(tmp_path / "full")
 
 
@@ -137,8 +137,6 @@ class Hub:
 
     def answer(self, path: str, body: bytes, token: str | None) -> tuple[int, Any]:
         self.asked.append(path)
-        if path == "/api/models/org/base":
-            return 200, {"id": "org/base", "cardData": {"license": "mit"}}
         if token != "Bearer secret":
             return 401, {"error": "Invalid token"}
         if path == "/api/repos/create":
@@ -235,23 +233,3 @@ def test_merged_weights_are_those_of_the_base_with_the_adapter(tmp_path: Path) -
     whole = AutoModelForCausalLM.from_pretrained(folder)
     assert torch.allclose(whole(ids).logits, worn.eval()(ids).logits, atol=1e-4)
     assert "library_name: transformers" in (folder / "README.md").read_text() and (folder / "lineage.json").is_file()
-
-
-def test_without_llama_cpp_a_line_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LLAMA_CPP", str(tmp_path))
-    with pytest.raises(PublishError, match=r"no convert_hf_to_gguf\.py here: clone llama\.cpp, pip install gguf"):
-        converter("q8_0")
-    (tmp_path / "convert_hf_to_gguf.py").write_text("")
-    assert converter("q8_0") == (tmp_path / "convert_hf_to_gguf.py", None)
-    with pytest.raises(PublishError, match="q4_k_m needs llama-quantize: build"):
-        converter("q4_k_m")
-    with pytest.raises(PublishError, match="unknown type 'q3'; choose one of f32, f16"):
-        converter("q3")
-
-
-def test_the_converter_s_complaint_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LLAMA_CPP", str(tmp_path))
-    (tmp_path / "convert_hf_to_gguf.py").write_text("raise SystemExit('Model FooForCausalLM is not supported')")
-    (tmp_path / "model").mkdir()
-    with pytest.raises(PublishError, match=r"^convert_hf_to_gguf\.py: Model FooForCausalLM is not supported$"):
-        gguf(tmp_path / "model", "f16")

@@ -48,6 +48,7 @@ from discover_lib.train.grpo.rollouts import (
     RolloutError,
     Sampler,
     Talk,
+    difference_text,
     own_prefixes,
     probe,
     probe_text,
@@ -282,11 +283,22 @@ class Rounds:
         metrics = json.loads(path.read_text(encoding="utf-8"))
         return metrics if isinstance(metrics, dict) else {}
 
+    def adapter(self, number: int) -> Path:
+        """Where the adapter is kept as it was after `number` rounds."""
+        return self.folder / ROUNDS / f"round-{number}"
+
     def keep(self, number: int, model: Any) -> None:
         """Save the adapter as it is after `number` rounds."""
-        folder = self.folder / ROUNDS / f"round-{number}"
-        shutil.rmtree(folder, ignore_errors=True)
-        model.save_pretrained(str(folder), selected_adapters=["default"])
+        shutil.rmtree(self.adapter(number), ignore_errors=True)
+        model.save_pretrained(str(self.adapter(number)), selected_adapters=["default"])
+
+    def told(self, kept: int) -> str:
+        """Which round's adapter is kept, and how it compares with the model that the stage began with."""
+        if kept == 0:
+            return "kept the model as it was: in no round more was discovered than before training"
+        difference = difference_text(self.measure(kept), self.measure(0))
+        against = f"; against the model that it began with: {difference}" if difference else ""
+        return f"kept round {kept} of {self.recipe.rounds}, after which most was discovered{against}"
 
     def best(self) -> int | None:
         """The round after which most was discovered, the first of equals; None if nothing was measured.
@@ -296,8 +308,7 @@ class Rounds:
         measured = {
             number: value
             for number in range(self.recipe.rounds + 1)
-            if (self.folder / ROUNDS / f"round-{number}").is_dir()
-            and (value := self.measure(number).get("probe/discovered")) is not None
+            if self.adapter(number).is_dir() and (value := self.measure(number).get("probe/discovered")) is not None
         }
         return max(measured, key=lambda number: (measured[number], -number)) if measured else None
 
