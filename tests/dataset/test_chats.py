@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from command_line import assert_one_line_error, discover
 
-from discover_lib.dataset.chats import ChatFileError, read_chats
+from discover_lib.base.errors import DiscoverError
+from discover_lib.dataset.chats import read_chats
 
 
 def node(parent: str | None, role: str, text: str) -> dict[str, Any]:
@@ -63,29 +64,19 @@ def test_a_study_s_own_messages_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "says"),
+    ("name", "text"),
     [
-        ("other.json", "[]", "other.json: no chat found; ShareGPT"),
-        ("other.json", "{}", "other.json: no chat found; ShareGPT"),
-        ("other.json", "[{}, 2]", "other.json: chat 2 has none of the forms"),
-        ("other.json", '[{"messages": 7}]', "other.json: chat 1 has none of the forms"),
-        ("other.json", "no json", "other.json: no JSON of chats"),
-        ("other.json", "[" * 100_000, "other.json: no JSON of chats"),
-        ("other.json", '[{"mapping": {}}]', "other.json: no chat found"),
-        ("other.jsonl", '{"messages": []}\n\n{"mess', "other.jsonl, line 3: no JSON of chats"),
-        (
-            "other.csv",
-            "participant,text\np-1,an owl\n",
-            "other.csv: no chat found, since there is no column place, role;",
-        ),
+        *(("a.json", text) for text in ("[]", "{}", "[{}, 2]", '[{"messages": 7}]', "no json", "[" * 100_000)),
+        ("a.json", '[{"mapping": {}}]'),
+        ("a.jsonl", '{"messages": []}\n\n{"mess'),
+        ("a.csv", "participant,text\np-1,an owl\n"),
     ],
 )
-def test_what_holds_no_chat_is_one_plain_error(tmp_path: Path, name: str, text: str, says: str) -> None:
+def test_what_holds_no_chat_is_one_plain_error(tmp_path: Path, name: str, text: str) -> None:
     path = tmp_path / name
     path.write_text(text, "utf-8")
-    with pytest.raises(ChatFileError, match=says) as caught:
+    with pytest.raises(DiscoverError, match=r"^[^\n]*a\.\w+: no (file of chats|chat found); ShareGPT"):
         read_chats(path)
-    assert "Error" not in str(caught.value)
 
 
 @pytest.mark.slow
