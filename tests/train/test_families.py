@@ -104,7 +104,7 @@ class Scripted:
     asked: list[list[int]]
     max_tokens: int = 64
 
-    def complete(self, prompts: Sequence[Sequence[int]], on_reply: Any = None) -> list[list[int]]:
+    def complete(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
         text = self.replies[len(self.asked)]
         self.asked.append(list(prompts[0]))
         return [[*self.chat.tokenizer(text, add_special_tokens=False)["input_ids"], self.chat.closing[0]]]

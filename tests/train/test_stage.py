@@ -20,7 +20,7 @@ from discover_lib.engines.local.chat import Chat
 from discover_lib.engines.local.dialect import Notation
 from discover_lib.engines.miniature.judge import MiniatureJudge
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.train.grpo.reward import RewardError, Scorer, SimulatorReward, Users
+from discover_lib.train.grpo.reward import Scorer, SimulatorReward, Users
 from discover_lib.train.grpo.rollouts import difference_text
 from discover_lib.train.recipes import GrpoRecipe, Recipe
 from discover_lib.train.stage import StageError, StageResult, StageSettings, problems, run_stage
@@ -302,7 +302,7 @@ def test_a_failed_judgement_is_none_and_many_of_them_stop_the_run(states: list[s
     good, bad = "maybe colours ocean / forest ?", "maybe colours autumn / ocean ?"
     got, found = rewards(states[:3], [good, bad, good], judge)
     assert got[1] is None and None not in (got[0], got[2]) and found["share/unscored"] == pytest.approx(1 / 3)
-    with pytest.raises(RewardError, match="2 of 3 replies could not be judged; the last: judge: no verdict"):
+    with pytest.raises(DiscoverError, match="2 of 3 replies could not be judged; the last: judge: no verdict"):
         rewards(states[:3], [good, bad, bad], judge)
 
 

@@ -45,7 +45,6 @@ from discover_lib.train.grpo.reward import (
 from discover_lib.train.grpo.rollouts import (
     OwnLookAhead,
     Player,
-    RolloutError,
     Sampler,
     Talk,
     difference_text,
@@ -53,7 +52,6 @@ from discover_lib.train.grpo.rollouts import (
     probe,
     probe_text,
     seeded,
-    telling,
     within,
 )
 from discover_lib.train.recipes import GrpoRecipe
@@ -98,7 +96,6 @@ class RoundsTrainer(GRPOTrainer):
     budget: int | None = None  # tokens of prompts and replies that are written at a time
     current: Sequence[Mapping[str, Any]] = ()
     turns: SeveralTurns | None = None  # whose advantages stand in place of one for a whole rollout
-    early: SimulatorReward | None = None  # judges replies of one turn as soon as they are written
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         self.current = [dict(self.table.row(each["place"])) for each in inputs]
@@ -109,9 +106,6 @@ class RoundsTrainer(GRPOTrainer):
             before.restore()  # gone on with, the step writes the same replies, whose judgements are there already
             self.save_now()
             raise
-        finally:
-            if self.early is not None:
-                self.early.judging.close()
         if self.turns is not None:
             rows = self.turns.token_advantages(self.num_generations, scaled=self.scale_rewards == "group")
             advantages = torch.zeros(batch["completion_ids"].shape, device=batch["advantages"].device)
@@ -132,19 +126,8 @@ class RoundsTrainer(GRPOTrainer):
         batches = [prompt_ids] if self.budget is None else within(prompt_ids, self.max_completion_length, self.budget)
         replies: list[list[int]] = []
         logprobs: list[Any] = []
-        early = self.early
-
-        def begin(place: int, ids: list[int]) -> None:
-            assert early is not None
-            early.begin(str(self.current[place]["state"]), ids)
-
         for some in batches:
-            ends = early.ends if early else ()
-            with telling(self.model, ends, begin if early else None, len(replies)):
-                ids, of_tokens = super()._generate_single_turn(some, *arguments, **named)
-            if early:  # those without an end, and those that no model of ours has written
-                for place, reply in enumerate(ids, len(replies)):
-                    begin(place, reply)
+            ids, of_tokens = super()._generate_single_turn(some, *arguments, **named)
             replies += ids
             logprobs += of_tokens or []
         return replies, logprobs or None
@@ -180,7 +163,7 @@ class SeveralTurns:
         states = [str(each["state"]) for each in trainer.current]
         talks = self.player.roll_out([self.player.scorer.users.fresh(each) for each in states], self.turns)
         if any(not each.completion_ids for each in talks):
-            raise RolloutError("a prompt leaves no room for a reply; lower max_completion or leave longer prompts out")
+            raise DiscoverError("a prompt leaves no room for a reply; lower max_completion or leave longer prompts out")
         self.last = [(state, score) for state, talk in zip(states, talks, strict=True) for score in talk.scores[:1]]
         self._talks = talks
         log_rewards(
@@ -264,7 +247,7 @@ class Rounds:
                 simulators = [self.player.scorer.users.fresh(each["state"]) for each in some]
                 prefixes += own_prefixes(self.player.play(simulators, turns))
         if not prefixes:
-            raise RolloutError("no prompt could be collected from the model's own conversations; set own_prefixes off")
+            raise DiscoverError("no prompt could be collected from the model's own conversations; set own_prefixes off")
         self.on_progress(f"round {number + 1}: {len(prefixes)} prompts from the model's own conversations")
         return prefixes
 
@@ -428,7 +411,6 @@ def grpo_run(
     )
     trainer.table, trainer.chat, trainer.budget = Table(rows, seed), chat, recipe.generation_tokens
     trainer.turns = reward if isinstance(reward, SeveralTurns) and recipe.reward_to_go else None
-    trainer.early = single if single.judging.early else None
     settle_reference(trainer.model, recipe)
     rounds = Rounds(
         recipe,
