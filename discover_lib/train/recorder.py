@@ -26,7 +26,7 @@ Samples = Callable[[], Sequence[Mapping[str, Any]]]
 class Recorder(TrainerCallback):
     """Appends a line per logged step, writes samples, and ends the run cleanly when it is asked to.
 
-    A file `STOP` in the folder ends the run after the step in hand, with a checkpoint; whoever answers signals makes it.
+    A file `STOP` in the folder ends the run after the step in hand, with a checkpoint; who answers signals makes it.
 
     Args:
         folder: of the run.
@@ -117,7 +117,7 @@ def peak_memory_mb() -> float:
 
 def _plain(logs: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers as JSON has them: not finite is null."""
-    numbers = {name: value for name, value in logs.items() if type(value) in (int, float)}
+    numbers = {name: value for name, value in logs.items() if isinstance(value, int | float)}
     return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
 
 
