@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import assert_one_line_error, discover
+from command_line import discover
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.dataset.chats import read_chats
@@ -92,16 +92,3 @@ def test_short_chats_are_counted_and_not_measured(tmp_path: Path) -> None:
     assert f"{windows}, 5 of 5 here; not compared\n" in said
     assert "people: 5 chats, 5 messages\nhere: 5 chats, 5 messages\n" in said
     assert f"{windows}, 1 of 5 here\n" in discover("reality", long, long).stdout
-
-
-@pytest.mark.slow
-def test_a_run_is_compared_with_people(tmp_path: Path) -> None:
-    run, people = tmp_path / "run", tmp_path / "people.jsonl"
-    asked = ["--domain", "creative_writing", "--artifacts", 6, "--assistant", "adaptive", "--run", run]
-    assert discover("simulate", *asked).returncode == 0
-    chat = [{"role": "user", "content": text} for text in ("Write a long story about the sea. " * 8, "ok", "more")]
-    people.write_text("\n".join(json.dumps({"messages": chat[: 2 + k % 2]}) for k in range(8)), "utf-8")
-    said = discover("reality", people, run)
-    assert said.returncode == 0 and "mean words of a message" in said.stdout and "random halves" in said.stdout
-    assert discover("reality", people, people).returncode == 0
-    assert_one_line_error(discover("reality", tmp_path / "none.json", run), "none.json")

@@ -233,7 +233,6 @@ def test_what_is_no_json_is_one_line(content: bytes, said: str, tmp_path: Path) 
     ("configs", "name"),
     [
         ([{"model_name": "a"}, {"model_name": "b"}], "b #2"),
-        ([{"assistant_index": 1, "model_name": "b"}, {"assistant_index": 0, "model_name": "a"}], "b #2"),
         ([{"assistant_index": 1, "model_name": "b"}], "b #2"),
         ([{"model_name": "b"}], "b #2"),  # else both files of two assistants would be one assistant's
     ],
@@ -385,10 +384,3 @@ def test_an_import_again_holds_what_the_files_hold_now(tmp_path: Path) -> None:
     (theirs / "best_of_n.json").unlink()
     discover("import", tmp_path / "theirs", "--run", run)
     assert list(read_jsonl(run / "conversations.jsonl")) == [alone]
-
-
-def test_a_broken_file_is_one_line_and_leaves_no_run(tmp_path: Path) -> None:
-    written(tmp_path / "theirs", wrong(lambda data: data.pop("mode")))
-    code, said = discover("import", tmp_path / "theirs", "--run", tmp_path / "run")
-    assert code == 2 and said.strip().endswith("missing required field `mode`")
-    assert not (tmp_path / "run" / "run.sqlite").exists()

@@ -17,7 +17,6 @@ from discover_lib.dataset.rows import (
     Origin,
     RowOptions,
     examples,
-    grpo_rules,
     plain,
     restore,
     similarity_of,
@@ -230,14 +229,6 @@ def test_prompt_rows_restore_the_same_user_who_gives_the_same_rewards(synthesise
     assert count == sum(len(each.turns) for each in synthesised) > 100
 
 
-def test_a_prompt_row_can_keep_the_tau_of_its_rules() -> None:
-    conversation = talk(["one", "two"])
-    (row,) = made("prompt", conversation, grpo_tau=None, rules=Rules.paper().replace(lam=0.5))
-    user = restore(row.train["state"], ScriptedJudge(READINGS), EchoVoice())
-    assert user.rules.tau == 250 and user.rules.lam == 0.5
-    assert grpo_rules(Rules.paper()) == Rules.paper_grpo()
-
-
 @pytest.mark.parametrize(
     "wrong", ["", "{", "[]", "{}", '{"format": "discover-state/9"}', '{"format": "discover-state/1"}']
 )
@@ -301,14 +292,6 @@ def test_a_leaking_user_drops_what_comes_after_and_not_what_was_before() -> None
     assert [row.leaks for row in made("preference", leaking)] == [0, 1]
     assert [row.leaks for row in made("prompt", leaking)] == [0, 1]
     assert counted(made("sft", leaking)) == {"leak": 1} and counted(made("sft", leaking), leaks=True) == {}
-
-
-def test_the_same_user_met_by_two_assistants_is_one_first_prompt() -> None:
-    domain = "svg_drawing"
-    (first,) = generate_artifacts(domain, "train", 1)
-    trees = {first.id: (domain, engine(domain).builder.build(first).tree)}
-    units = plan_units(trees, ["draft", "ask"], trials=1, turns=2, rules=Rules.paper(), seed=0)
-    assert counted(made("prompt", *run_units(units))) == {"duplicate": 1}
 
 
 # -- splits ---------------------------------------------------------------------------------------------------------

@@ -3,9 +3,7 @@
 import json
 import os
 import signal
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -181,23 +179,6 @@ def test_of_two_starts_at_once_one_is_refused(begin: Callable[..., TrainingJob],
 
 
 @pytest.mark.slow
-def test_the_run_outlives_the_process_that_began_it(begin: Callable[..., TrainingJob], tmp_path: Path) -> None:
-    script, folder = tmp_path / "trainer.py", tmp_path / "outputs" / "run"
-    code = f"""
-        import sys
-        from pathlib import Path
-        from discover_lib.train import jobs
-        folder = {str(folder)!r}
-        jobs.launch({SETTINGS!r}, Path(folder), [sys.executable, {str(script)!r}, folder, "0.05"])
-    """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    job = TrainingJob(folder)
-    assert job.status().going
-    assert job.wait(20).state == "finished"
-
-
-@pytest.mark.slow
 def test_another_process_with_the_same_number_is_not_taken_for_it(tmp_path: Path) -> None:
     job = TrainingJob(tmp_path)
     begun = jobs.process_start(os.getpid())
@@ -210,18 +191,6 @@ def test_another_process_with_the_same_number_is_not_taken_for_it(tmp_path: Path
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_other_settings_in_the_same_folder_are_refused_by_name(begin: Callable[..., TrainingJob]) -> None:
-    job = begin(None, "0")
-    assert job.wait(20).state == "finished"
-    other = {**SETTINGS, "seed": 1, "recipe": {"sft": {"learning_rate": 2e-3, "epochs": 3}}}
-    with pytest.raises(JobError) as refusal:
-        begin(job.folder, settings=other)
-    assert "seed: 0 there, 1 asked" in str(refusal.value)
-    assert "recipe.sft.learning_rate: 0.001 there, 0.002 asked" in str(refusal.value)
-    assert "epochs" not in str(refusal.value)
 
 
 def test_a_folder_of_something_else_is_refused(begin: Callable[..., TrainingJob], tmp_path: Path) -> None:

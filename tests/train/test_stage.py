@@ -438,17 +438,6 @@ def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> No
     assert len(caught.value.problems) == len(problems(made)) == 5 and not (tmp_path / "run").exists()
 
 
-def test_rows_of_another_kind_or_form_are_refused(tiny: Path, tmp_path: Path) -> None:
-    base = tmp_path / "base"
-    base.mkdir()
-    wrong = StageSettings("sft", str(tiny / "data" / "dpo"), str(base), recipe=short_recipe())
-    assert "rows of kind preference, but sft rows are needed" in problems(wrong)[0]
-    plain = StageSettings("sft", str(tiny / "data" / "sft"), str(base), recipe=short_recipe())
-    assert "the rows hold notation, the base speaks content" in problems(plain)[0]
-    (base / "tiny.json").write_text(json.dumps({"domains": ["creative_writing"]}))
-    assert f"knows the domains creative_writing, and the rows are of {DOMAIN}" in problems(plain)[0]
-
-
 def test_options_of_the_live_judge_are_settings_where_there_are_any(tmp_path: Path) -> None:
     plain = settings(tmp_path, "grpo")
     assert StageSettings.from_dict(plain.to_dict()) == plain
