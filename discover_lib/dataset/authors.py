@@ -27,7 +27,7 @@ from discover_lib.core.reward import Reward, length_penalty, reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition
 from discover_lib.core.view import leaked_words, user_view
-from discover_lib.dataset.formats import Foreign, FormatError, keep_run, parse, read_json
+from discover_lib.dataset.formats import Foreign, FormatError, Number, keep_run, parse, read_json
 
 RULES = Rules.authors()
 REST = "authors_file"  # key of a conversation's setting: what the file holds beyond our records
@@ -68,8 +68,8 @@ class Node(Foreign):
     id: str | int | float
     text: str
     aware: float
-    satisfied: float
-    update_thresholds: tuple[float, ...]
+    satisfied: Number
+    update_thresholds: tuple[Number, ...]
     children: list[Node] | None = None
 
     def __post_init__(self) -> None:
@@ -100,8 +100,8 @@ class TheirCandidate(Foreign):
 
     assistant_index: int
     assistant_response: str
-    delta_awareness: float | None = None
-    reward: float | None = None
+    delta_awareness: Number | None = None
+    reward: Number | None = None
     updated_criteria_objs: Criteria | None = None
 
 
@@ -113,7 +113,7 @@ class Candidates(Foreign):
 
 
 class Score(Foreign):
-    delta_awareness: float
+    delta_awareness: Number
 
 
 class RunFile(Foreign):

@@ -20,7 +20,7 @@ from discover_lib.core.simulator import DIGITS
 from discover_lib.dataset.authors import Said, run_file
 from discover_lib.dataset.export import RowSet, Source, row_set
 from discover_lib.dataset.filters import Filters
-from discover_lib.dataset.formats import Foreign, FormatError, json_lines, parse, read_json
+from discover_lib.dataset.formats import Foreign, FormatError, Number, json_lines, parse, read_json
 from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, pair_example, similarity_of
 
 REST = "authors_rows"  # column that holds what our columns do not
@@ -35,7 +35,7 @@ class Row(Foreign):
     completion: str
     assistant_index: int
     prompt: list[Said]
-    score: float | None = None
+    score: Number | None = None
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
@@ -36,6 +36,7 @@ class Foreign(msgspec.Struct):
 
 
 Model = TypeVar("Model", bound=Foreign)
+Number = Annotated[float, msgspec.Meta(gt=-1e300, lt=1e300)]  # a finite one
 
 
 def parse(model: type[Model], data: Any, file: str) -> Model:
@@ -46,7 +47,7 @@ def parse(model: type[Model], data: Any, file: str) -> Model:
     """
     try:
         return msgspec.convert(data, model)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, RecursionError) as error:
         raise FormatError(f"{file}: {error}") from None
 
 

@@ -7,10 +7,8 @@ trainer differs.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
-import shutil
 import sys
 import tempfile
 import warnings
@@ -23,7 +21,6 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.engines.local.chat import end_tokens
 from discover_lib.engines.local.dialect import is_tiny
-from discover_lib.engines.local.lineage import content_hash
 from discover_lib.engines.local.names import TINY, native_bf16
 from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Precision, StageRecipe
 
@@ -74,7 +71,7 @@ def choose_backend(requested: str = "auto", base: str = "") -> Backend:
     if missing := missing_libraries():
         raise DiscoverError(f"training needs {', '.join(missing)}, which is not installed: {INSTALL}")
     installed, cuda = importlib.util.find_spec("unsloth") is not None, has_cuda()
-    tiny = is_tiny(base) or Path(base).parent.name == TINY
+    tiny, bf16 = is_tiny(base) or Path(base).parent.name == TINY, cuda and native_bf16()
     if requested == "unsloth":
         if tiny:
             raise DiscoverError("the tiny model is not for Unsloth; use --backend transformers")
@@ -82,15 +79,12 @@ def choose_backend(requested: str = "auto", base: str = "") -> Backend:
             raise DiscoverError("Unsloth needs a CUDA device, and none was found; use --backend transformers")
         if not installed:
             raise DiscoverError("Unsloth is not installed: pip install 'discover-lib[gpu]', or --backend transformers")
-        return Backend("unsloth", "cuda", "asked for", native_bf16())
-    device: Literal["cuda", "cpu"] = "cuda" if cuda else "cpu"
-    bf16 = cuda and native_bf16()
-    if requested == "transformers":
-        return Backend("transformers", device, "asked for", bf16)
-    if cuda and installed and not tiny:
+        return Backend("unsloth", "cuda", "asked for", bf16)
+    if requested == "auto" and cuda and installed and not tiny:
         return Backend("unsloth", "cuda", "a CUDA device and Unsloth are here", bf16)
-    why = "the tiny model is not for Unsloth" if cuda and installed else "Unsloth is not installed"
-    return Backend("transformers", device, why if cuda else "no CUDA device", bf16)
+    why = "the tiny model is not for Unsloth" if installed else "Unsloth is not installed"
+    why = "asked for" if requested == "transformers" else why if cuda else "no CUDA device"
+    return Backend("transformers", "cuda" if cuda else "cpu", why, bf16)
 
 
 def has_cuda() -> bool:
@@ -258,7 +252,7 @@ def load_policy(
 
     Args:
         adapters: folders of the earlier stages' adapters, in order.
-        scratch: folder that merged bases are kept in, where they have to go through files.
+        scratch: folder for a merged base that has to go through files.
 
     Raises:
         DiscoverError: a model cannot be loaded, or the adapter to continue is of another shape than the recipe's.
@@ -270,12 +264,17 @@ def load_policy(
     if continued:
         _same_shape(continued, lora)
     set_seed(seed)  # a fresh adapter's weights are drawn
-    if merged and (backend.name == "unsloth" or recipe.load_in_4bit):
-        base, merged = str(_merged_files(base, merged, scratch)), []
-    if backend.name == "unsloth":
-        model = _unsloth(base, lora, recipe, backend, seed)
-    else:
-        model = _transformers(base, merged, lora, recipe, backend)
+    scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=scratch) as made:
+        if merged and (backend.name == "unsloth" or recipe.load_in_4bit):
+            # A 16-bit merge goes through files: an adapter must not be merged into a base of 4 bits.
+            merged_model(base, merged).save_pretrained(made)
+            load_tokenizer(base).save_pretrained(made)
+            base, merged = made, []
+        if backend.name == "unsloth":
+            model = _unsloth(base, lora, recipe, backend, seed)
+        else:
+            model = _transformers(base, merged, lora, recipe, backend)
     if continued:
         load_adapter(model, continued)
     return model
@@ -378,30 +377,6 @@ def _fast_inference(lora: LoraRecipe, recipe: StageRecipe) -> dict[str, Any]:
         "max_lora_rank": lora.r,
         "gpu_memory_utilization": recipe.generation_memory,
     }
-
-
-def _merged_files(base: str, adapters: Sequence[str], scratch: Path) -> Path:
-    """A 16-bit merge on disk, made once for all runs: an adapter must not be merged into a base of 4 bits.
-
-    Of earlier merges the latest one is kept, too; each is as large as its base.
-    """
-    contents = "\0".join([base, *(content_hash(each) for each in (base, *adapters))])
-    folder = scratch / hashlib.blake2b(contents.encode(), digest_size=16).hexdigest()
-    if not folder.is_dir():
-        scratch.mkdir(parents=True, exist_ok=True)
-        for other in sorted(scratch.iterdir(), key=lambda path: path.stat().st_mtime)[:-1]:
-            shutil.rmtree(other, ignore_errors=True)
-        with tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as made:
-            partial = Path(made) / "model"
-            merged_model(base, adapters).save_pretrained(partial)
-            load_tokenizer(base).save_pretrained(partial)
-            try:
-                partial.rename(folder)
-            except OSError:
-                if not folder.is_dir():  # else another run was faster, and its merge is as good
-                    raise
-    folder.touch()
-    return folder
 
 
 def _same_shape(adapter: str, lora: LoraRecipe) -> None:

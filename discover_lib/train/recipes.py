@@ -31,9 +31,10 @@ Precision = Literal["auto", "bf16", "fp16", "fp32"]
 Generation = Literal["transformers", "vllm-server", "vllm-colocate", "unsloth-fast"]
 
 # Numbers by their range, which holds for what is read.
-Positive = Annotated[float, Meta(gt=0)]
+Positive = Annotated[float, Meta(gt=0, lt=1e300)]
 PositiveInt = Annotated[int, Meta(gt=0)]
-NotNegative = Annotated[float, Meta(ge=0)]
+NotNegative = Annotated[float, Meta(ge=0, lt=1e300)]
+Share = Annotated[float, Meta(ge=0, lt=1)]
 Count = Annotated[int, Meta(ge=0)]  # 0 for none
 
 STAGES: tuple[Stage, ...] = ("sft", "dpo", "grpo")
@@ -47,7 +48,7 @@ class LoraRecipe:
 
     r: PositiveInt = 32
     alpha: PositiveInt = 64
-    dropout: Annotated[float, Meta(ge=0, lt=1)] = 0.1
+    dropout: Share = 0.1
     targets: Annotated[tuple[str, ...], Meta(min_length=1)] = PROJECTIONS
 
 
@@ -80,8 +81,8 @@ class StageRecipe:
     schedule: Schedule = "cosine"
     warmup: NotNegative = 0.0
     weight_decay: NotNegative = 0.0
-    adam_beta1: float = 0.9
-    adam_beta2: float = 0.999
+    adam_beta1: Share = 0.9
+    adam_beta2: Share = 0.999
     adam_epsilon: Positive = 1e-8
     max_grad_norm: NotNegative = 1.0
     precision: Precision = "auto"
@@ -189,7 +190,7 @@ class GrpoRecipe(StageRecipe):
     repetition_penalty: Positive = 1.0
     beta: NotNegative = 0.0
     epsilon: Positive = 0.28
-    epsilon_high: float | None = None
+    epsilon_high: Positive | None = None
     generation: Generation = "transformers"
     generation_memory: Annotated[float, Meta(gt=0, lt=1)] = 0.3
     generation_tokens: PositiveInt | None = None

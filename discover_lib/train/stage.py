@@ -309,7 +309,7 @@ class _Run:
             self.part,
             self.backend,
             seed=settings.seed,
-            scratch=outputs_folder() / "cache" / "merged",
+            scratch=outputs_folder() / "cache",
         )
         trained = sum(each.numel() for each in model.parameters() if each.requires_grad)
         total = self.part.steps(len(self.rows))

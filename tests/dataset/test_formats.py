@@ -191,6 +191,10 @@ def wrong(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
             "$.per_turn_candidates[1].candidates[0].reward",
         ),
         (
+            lambda data: data["per_turn_candidates"][1]["candidates"][0].update(reward=float("nan")),
+            "$.per_turn_candidates[1].candidates[0].reward",
+        ),
+        (
             lambda data: data["per_turn_candidates"][1]["candidates"][0].update(reward=None),
             "per_turn_candidates[1].candidates[0] has no reward",
         ),

@@ -81,6 +81,7 @@ def test_a_contradiction_is_named(stage: Stage, changes: dict[str, Any], known: 
         ({"load_in_4bit": 1}, "sft.load_in_4bit: Expected `bool`"),
         ({"learning_rate": float("nan")}, "sft.learning_rate: Expected `float` > 0.0"),
         ({"learning_rate": 0}, "sft.learning_rate: Expected `float` > 0.0"),
+        ({"learning_rate": float("inf")}, "sft.learning_rate: Expected `float` < "),
         ({"lora.targets": "q_proj"}, "lora.targets: Expected `array`"),
         ({"lora.targets": []}, "lora.targets: Expected `array` of length >= 1"),
         ({"dpo.label_smoothing": 0.5}, "dpo.label_smoothing: Expected `float` < 0.5"),

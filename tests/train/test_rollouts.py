@@ -1,7 +1,6 @@
 """How the policy is sampled: in batches that fit, up to any end mark, and left as it was found."""
 
 import dataclasses
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -112,28 +111,6 @@ def test_a_gpu_holds_one_model_at_a_time(gpu: bool, kept: list[str], monkeypatch
     monkeypatch.setattr(names, "_load", load)
     assert [names._loaded(name) for name in "abc"] == ["model a", "model b", "model c"]
     assert list(names._MODELS) == kept
-
-
-@pytest.mark.slow
-def test_merges_are_shared_and_only_the_latest_is_kept_beside_a_new_one(tmp_path: Any) -> None:
-    from peft import LoraConfig, get_peft_model
-    from training import make_base
-
-    from discover_lib.train.backend import _merged_files, merged_model
-
-    base, scratch = make_base(tmp_path / "base"), tmp_path / "cache"
-    adapters = []
-    for number in range(3):
-        worn = get_peft_model(merged_model(str(base), []), LoraConfig(r=2 + number, target_modules=["q_proj"]))
-        worn.save_pretrained(tmp_path / str(number))
-        adapters.append(str(tmp_path / str(number)))
-    first, second = (_merged_files(str(base), [adapter], scratch) for adapter in adapters[:2])
-    for long_ago, folder in enumerate((first, second)):
-        os.utime(folder, (long_ago, long_ago))
-    assert _merged_files(str(base), adapters[:1], scratch) == first  # used last
-    third = _merged_files(str(base), adapters[2:], scratch)
-    assert set(scratch.iterdir()) == {first, third} and not second.exists()
-    assert (third / "tokenizer.json").is_file() and merged_model(str(third), []).num_parameters() > 0
 
 
 def scorer(threads: int) -> Scorer:

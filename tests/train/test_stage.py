@@ -169,11 +169,20 @@ def test_a_continued_adapter_has_its_beginning_as_reference_and_is_saved_alone(
 
 
 @pytest.mark.slow
-def test_a_stage_on_a_stage_is_the_base_with_both_adapters(tiny: Path, dpo: StageResult, tmp_path: Path) -> None:
+def test_a_stage_on_a_stage_is_the_base_with_both_adapters(
+    tiny: Path, dpo: StageResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import torch
 
     from discover_lib.engines.local.lineage import adapter_chain
-    from discover_lib.train.backend import choose_backend, load_adapter, load_policy, merged_model
+    from discover_lib.train.backend import (
+        Backend,
+        choose_backend,
+        load_adapter,
+        load_policy,
+        load_tokenizer,
+        merged_model,
+    )
 
     chain = adapter_chain(dpo.folder)
     assert [each.stage for each in chain.adapters] == ["sft", "dpo"]
@@ -187,6 +196,17 @@ def test_a_stage_on_a_stage_is_the_base_with_both_adapters(tiny: Path, dpo: Stag
     with torch.no_grad():
         assert torch.allclose(whole(ids).logits, worn.eval()(ids).logits, atol=1e-4)
         assert not torch.allclose(whole(ids).logits, merged_model(base, [])(ids).logits, atol=1e-4)
+
+    def unsloth(files: str, *_: Any) -> Any:  # which takes a merge through files
+        assert load_tokenizer(files).chat_template
+        return merged_model(files, [])
+
+    monkeypatch.setattr("discover_lib.train.backend._unsloth", unsloth)
+    gpu = Backend("unsloth", "cuda", "")
+    filed = load_policy(base, [first, second], recipe.lora, recipe.dpo, gpu, seed=0, scratch=tmp_path / "cache")
+    with torch.no_grad():
+        assert torch.allclose(whole(ids).logits, filed.eval()(ids).logits, atol=1e-4)
+    assert not list((tmp_path / "cache").iterdir())
 
 
 # -- the reward --------------------------------------------------------------------------------------------------------
