@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -71,15 +69,16 @@ class Publication:
         if folder.exists() and any(folder.iterdir()):
             raise DiscoverError(f"{folder}: not empty; name a new folder")
         run, chain = run_of(self.run), adapter_chain(self.run)
+        base = self._base(chain)
         if self.merged:
             merge(f"{PREFIX}{run}", folder)
         else:
             shutil.copytree(run / ADAPTER, folder)
             configuration = read_json(folder / "adapter_config.json")
-            write_json(folder / "adapter_config.json", configuration | {"base_model_name_or_path": self._base(chain)})
-        lineage = Lineage.read(run)
-        write_json(folder / FILE, _without_paths(read_json(run / FILE), self._base(chain)))
-        (folder / "README.md").write_text(self.card(lineage, chain, name or folder.name), encoding="utf-8")
+            write_json(folder / "adapter_config.json", configuration | {"base_model_name_or_path": base})
+        write_json(folder / FILE, _without_paths(read_json(run / FILE), base))
+        card = self.card(Lineage.read(run), chain, name or folder.name)
+        (folder / "README.md").write_text(card, encoding="utf-8")
         return folder
 
     def push(self, repository: str, *, private: bool = False) -> str:
@@ -101,9 +100,8 @@ class Publication:
                 address = hub.create_repo(repository, private=private, exist_ok=True)
                 hub.upload_folder(repo_id=address.repo_id, folder_path=folder, commit_message="Trained with discover")
             except (HfHubHTTPError, HFValidationError, httpx.HTTPError, OSError, ValueError) as error:
-                raise DiscoverError(
-                    f"the Hub did not take {repository}: {' '.join(str(error).split())[:300]}"
-                ) from None
+                reason = " ".join(str(error).split())[:300]
+                raise DiscoverError(f"the Hub did not take {repository}: {reason}") from None
         return str(address)
 
     def card(self, lineage: Lineage, chain: Chain, name: str) -> str:
@@ -146,14 +144,8 @@ class Publication:
 
     def _base(self, chain: Chain) -> str:
         """The base as others may fetch it; "" where only this machine has it."""
-        return self.base_id or hub_name(chain.base.path)
-
-
-def hub_name(path: str) -> str:
-    """A model's name on the Hub, by itself or by its folder in the Hub's cache; "" for any other folder."""
-    if cached := re.search(r"models--([^/]+)--([^/]+)/snapshots/", path.replace(os.sep, "/") + "/"):
-        return "/".join(cached.groups())
-    return "" if Path(path).is_absolute() or Path(path).is_dir() else path
+        path = Path(chain.base.path)
+        return self.base_id or ("" if path.is_absolute() or path.is_dir() else chain.base.path)
 
 
 def measured(run: Path) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.local.lineage import Lineage, Source, content_hash
-from discover_lib.train.publish import Publication, hub_name
+from discover_lib.train.publish import Publication
 from discover_lib.train.recipes import Recipe
 
 DATA = {"folder": "/home/someone/secret/rows", "digest": "d1" * 16, "kind": "prompt", "train": 1200, "held_out": 80}
@@ -86,18 +86,6 @@ def test_an_evaluation_comes_into_the_card_with_its_intervals(base: Path, tmp_pa
     card = (publication.write(tmp_path / "out") / "README.md").read_text()
     assert "Evaluated on 90 users of 30 artifacts (95 %):" in card and "- proportion: share found" in card
     assert "| run | 0.50 [0.40, 0.61] |" in card and "| draft | not scored |" in card
-
-
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
-        ("/home/x/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/0abc", "Qwen/Qwen3-8B"),
-        ("/models/mine", ""),
-    ],
-)
-def test_a_folder_of_the_hub_s_cache_is_known_by_its_name(path: str, name: str) -> None:
-    assert hub_name(path) == name
 
 
 def test_what_others_could_not_use_is_refused_in_a_line(base: Path, tmp_path: Path) -> None:
