@@ -21,7 +21,7 @@ with app.setup(hide_code=True):
     from discover_lib.dataset.export import Source, make_rows, write_rows
     from discover_lib.dataset.filters import REASONS, Filters, sieve
     from discover_lib.dataset.pairs import DatasetError, labelled_turns
-    from discover_lib.dataset.preview import TEMPLATES, sequences
+    from discover_lib.dataset.preview import TEMPLATES
     from discover_lib.dataset.rows import RowOptions, examples
     from discover_lib.runs.store import StoreError
     from workbench import controls
@@ -357,7 +357,7 @@ def show_preview(conversation, filters, labelled_turn, origin, preview_choice, r
             return show.error_line(f"This turn makes no such row: {', '.join(REASONS[each] for each in reasons)}.")
         note = ", ".join(REASONS[each] for each in reasons)
         parts = [show.error_line(f"The filters leave this row out: {note}.")] if note else []
-        marked = show_pairs.loss(sequences(example.train, TEMPLATES[template_choice.value]))
+        marked = show_pairs.loss(TEMPLATES[template_choice.value].sequences(example.train))
         parts.append(show.panel("The text, and what carries loss", show.quiet(CARRIES[kind]), marked))
         parts.append(show.panel("The row", show_pairs.row_json(example.row, example.train)))
         return show.joined(parts)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.paper import OPTIONS, VARIANTS, WAVES, Paper, PaperError, PaperOptions, PaperStopped, Step, Variant
-from discover_lib.train.recipes import RecipeError
 
 
 def paper(folder: Path, options: PaperOptions | None = None, **given) -> tuple[Paper, list[str]]:
@@ -82,7 +82,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_setting_that_does_not_exist_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     options = dataclasses.replace(PaperOptions.small(), changes={"sft": {"learning_rat": 1.0}})
-    with pytest.raises(RecipeError, match="learning_rate"):
+    with pytest.raises(DiscoverError, match="learning_rate"):
         paper(tmp_path / "paper", options)[0].run()
     assert not (tmp_path / "paper").exists()
 

@@ -364,7 +364,7 @@ def read_fields(record: Record, values: Mapping[str, Any], prefix: str = "") -> 
     """The record with what the controls hold.
 
     Raises:
-        FieldError: an invalid number.
+        DiscoverError: an invalid number.
         ValueError: the record itself refuses a value.
     """
     hints = get_type_hints(type(record))
@@ -404,8 +404,6 @@ def _read(name: str, hint: Any, given: Any) -> Any:
     """A value of the type of its field; only text is converted."""
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-    from discover_lib.train.recipes import FieldError
-
     if not isinstance(given, str) or _choices(hint):
         return given
     text, parts = given.strip().replace("−", "-"), _parts(hint)
@@ -422,7 +420,7 @@ def _read(name: str, hint: Any, given: Any) -> Any:
     except ValidationError as error:
         first = error.errors()[0]
         problem = _PROBLEMS.get(first["type"], "invalid number")
-        raise FieldError(
+        raise DiscoverError(
             f"{name.replace('_', ' ')}: {problem} {str(first['input'])!r}; write one such as 5e-6 or 16"
         ) from None
 

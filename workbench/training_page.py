@@ -14,10 +14,10 @@ from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
-from discover_lib.dataset.preview import TEMPLATES, sequences, tiny_sequences
+from discover_lib.dataset.preview import TEMPLATES, tiny_sequences
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.train.access import Access
-from discover_lib.train.data import DataError, Row, load_rows, overlap
+from discover_lib.train.data import Row, load_rows, overlap
 from discover_lib.train.recipes import Recipe
 from discover_lib.train.stage import StageSettings
 from workbench.controls import Choice, ChoiceError, plan_table, read_choice
@@ -40,7 +40,7 @@ def rows_to_train_on(folder: Path, stage: Any, tiny: bool, system: str = "none")
     """The rows of a stage, and why there are none or why they must not be trained on."""
     try:
         rows = load_rows(folder, stage, "notation" if tiny else "content", system=system)
-    except DataError as error:
+    except DiscoverError as error:
         return (), str(error)
     return rows.train, overlap(rows)
 
@@ -50,7 +50,7 @@ def row_preview(rows: Sequence[Row], number: int, stage: str, tiny: bool) -> Mar
     if not rows:
         return show.quiet("There is no such row in these data: choose others.")
     row = rows[number - 1]
-    made = tiny_sequences(row, row["domain"]) if tiny else sequences(row, TEMPLATES["Qwen2.5"])
+    made = tiny_sequences(row, row["domain"]) if tiny else TEMPLATES["Qwen2.5"].sequences(row)
     heard = (
         " The user’s words reach the tiny model through what the miniature’s lexicon hears in them."
         if tiny

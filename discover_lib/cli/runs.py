@@ -412,7 +412,8 @@ def _plan_of_training(flags: PlanFlags) -> Plan:
     if flags.data is None:
         raise DiscoverError("--for train needs --data: the rows or the run to train on")
     recipe = Recipe.named(flags.recipe).changed("grpo", assignments(flags.changes))
-    recipe.check("grpo")
+    if lines := recipe.problems("grpo"):
+        raise DiscoverError("; ".join(lines))
     judge, voice = flags.judge or flags.engine, flags.voice or flags.engine
     options = flags.role_options.to_dict()
     settings = StageSettings("grpo", str(flags.data), "", recipe=recipe, judge=judge, voice=voice, options=options)

@@ -40,16 +40,13 @@ from discover_lib.metrics.intervals import percent
 from discover_lib.train import jobs
 from discover_lib.train.access import Access
 from discover_lib.train.alarms import alarms
-from discover_lib.train.backend import choose_backend, generation_problems, unsuitable
 from discover_lib.train.estimate import (
     CARD_OF_RECIPE,
     CARDS,
     ERROR,
     FORMULA,
     Card,
-    EstimateError,
     architecture_of,
-    caution,
     estimate,
     refusal,
     without_bf16,
@@ -57,7 +54,7 @@ from discover_lib.train.estimate import (
 from discover_lib.train.files import latest
 from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
 from discover_lib.train.recipes import STAGES, Recipe, assignments, beside_the_paper
-from discover_lib.train.stage import StageSettings, problems
+from discover_lib.train.stage import StageError, StageSettings, checked, problems
 
 TINY = "tiny"  # the name of the miniature's base model
 POLL_SECONDS = 0.5
@@ -202,18 +199,14 @@ def _say_what_fits(settings: StageSettings, card: Card, meant: str) -> None:
     """What every stage needs on a card, by the base's own `config.json`; refuses what does not fit."""
     try:
         base = architecture_of(settings.base)
-    except EstimateError as error:
+    except DiscoverError as error:
         typer.echo(error)
         return
     typer.echo(f"{base.weights / 1e9:.2f} billion weights: {base.source}")
-    needed = [estimate(each, base, settings.recipe, card, meant) for each in STAGES]
-    for each in needed:
-        typer.echo(each.line)
-    typer.echo("\n".join([*dict.fromkeys(each.parts for each in needed), FORMULA]))
-    typer.echo(f"nothing of this was measured on a GPU: what grows with the batch ± {percent(ERROR)}")
+    for each in STAGES:
+        typer.echo(estimate(each, base, settings.recipe, card, meant).line)
+    typer.echo(f"{FORMULA}\nnothing of this was measured on a GPU: what grows with the batch ± {percent(ERROR)}")
     _refuse([line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))])
-    for line in filter(None, (caution(each, base, settings.recipe, card, meant) for each in STAGES)):
-        typer.echo(line)
 
 
 def _refuse(lines: Sequence[str]) -> None:
@@ -230,20 +223,11 @@ def _meant(backend: str) -> str:
 def merge(
     model: Annotated[str, typer.Argument(help="A training run, or a local model as hf:DIR+ADAPTER.")],
     out: Annotated[Path, typer.Option(help="A new folder for the merged model.")],
-    gguf: Annotated[
-        str | None, typer.Option(help="One file for llama.cpp or Ollama, too: f16, q8_0, q4_k_m ... (needs llama.cpp).")
-    ] = None,
 ) -> None:
     """Write a model with its adapters as one folder, and say how to serve it."""
-    from discover_lib.train import publish
-
-    if gguf:
-        publish.converter(gguf)  # refused before anything is merged
     try:
         folder = merge_local(model if is_local(model) else f"{PREFIX}{model}", out)
         typer.echo(f"merged → {folder}")
-        if gguf:
-            typer.echo(f"converted → {publish.gguf(folder, gguf)}")
         for what, line in serving(folder).items():
             typer.echo(f"  {what}: {line}")
     except LocalModelError as error:
@@ -323,15 +307,15 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
     missing = base.is_absolute() and not base.exists()
     if missing and base.parent.name != TINY:
         _refuse([f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"])
-    obstacles = problems(settings, run, access, to_be_made=missing)
     try:
-        access.check(settings.spec.models() if settings.stage == "grpo" else [])
-    except DiscoverError as error:
-        if str(error) in obstacles:
-            raise  # a key that is missing has an exit code of its own
-    _refuse(obstacles)
-    backend, part = choose_backend(settings.backend, settings.base_path), settings.recipe.of(settings.stage)
-    _refuse([f"{settings.stage}: {line}" for line in unsuitable(part, backend)] + generation_problems(part, backend))
+        backend = checked(settings, run, access, to_be_made=missing)
+    except StageError as refused:
+        try:
+            access.check(settings.models())
+        except DiscoverError as error:
+            if str(error) in refused.problems:
+                raise  # a key that is missing has an exit code of its own
+        raise JobError("; ".join(refused.problems)) from None
     typer.echo(f"checks passed: {settings.stage} with the recipe {settings.recipe.name!r} in {run}")
     return backend.line
 

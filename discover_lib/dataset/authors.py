@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator
+from msgspec import Meta
 
 from discover_lib.base.files import write_json
 from discover_lib.base.tokens import COUNTING, count_tokens
@@ -27,7 +27,7 @@ from discover_lib.core.reward import Reward, length_penalty, reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition
 from discover_lib.core.view import leaked_words, user_view
-from discover_lib.dataset.formats import Foreign, FormatError, Number, keep_run, number, parse, read_json
+from discover_lib.dataset.formats import Foreign, FormatError, Number, keep_run, parse, read_json
 
 RULES = Rules.authors()
 REST = "authors_file"  # key of a conversation's setting: what the file holds beyond our records
@@ -62,41 +62,27 @@ NOT_HELD = (
 # -- what we read of a run file ------------------------------------------------------------------------------------
 
 
-def _level(value: Any) -> Discovery:
-    if number(value) not in LEVELS:
-        raise ValueError(f"must be 0, 0.5 or 1, got {value}")
-    return LEVELS[value]
-
-
-def _one(criteria: list[Criterion]) -> list[Criterion]:
-    """The authors' code makes one criterion and no more."""
-    if len(criteria) != 1:
-        raise ValueError(f"holds {len(criteria)} criteria; only files with one can be read")
-    return criteria
-
-
-def _reason(text: str) -> str:
-    if text not in STOPS and not text.startswith("error"):
-        raise ValueError(f"must be one of {', '.join(STOPS)} or 'error: ...', got {text!r:.60}")
-    return text
-
-
 class Node(Foreign):
     """An intent with its state.  An id that is not quoted came out of YAML as a number."""
 
-    id: Annotated[str, BeforeValidator(str)]
+    id: str | int | float
     text: str
-    aware: Annotated[Discovery, PlainValidator(_level)]
+    aware: float
     satisfied: Number
-    update_thresholds: list[Number]
+    update_thresholds: tuple[Number, ...]
     children: list[Node] | None = None
+
+    def __post_init__(self) -> None:
+        self.id = str(self.id)
+        if self.aware not in LEVELS:
+            raise ValueError(f"aware must be 0, 0.5 or 1, got {self.aware}")
 
 
 class Criterion(Foreign):
     hierarchy: list[Node]
 
 
-Criteria = Annotated[list[Criterion], AfterValidator(_one)]
+Criteria = Annotated[list[Criterion], Meta(min_length=1, max_length=1)]  # the authors' code makes one and no more
 
 
 class Config(Foreign):
@@ -123,7 +109,7 @@ class Candidates(Foreign):
     """The candidates of one turn."""
 
     candidates: list[TheirCandidate]
-    chosen_assistant_index: Any
+    chosen_assistant_index: int
 
 
 class Score(Foreign):
@@ -135,13 +121,13 @@ class RunFile(Foreign):
 
     artifact_id: str
     mode: str
-    assistant_configs: list[Config]
-    conversation: list[Said]
+    assistant_configs: Annotated[list[Config], Meta(min_length=1)]
+    conversation: Annotated[list[Said], Meta(min_length=1)]
+    criteria_history: Annotated[list[Criteria], Meta(min_length=1)]
+    terminated_reason: str
     per_turn_candidates: list[Candidates] | None = None
-    criteria_history: list[Criteria]
     turnwise_scores: list[Score] | None = None
-    terminated_reason: Annotated[str, AfterValidator(_reason)]
-    assistant_id: Any = None
+    assistant_id: int | None = None
     trial_id: Any = None
 
 
@@ -160,19 +146,20 @@ def _nodes(nodes: Sequence[Node]) -> Iterator[Node]:
 
 def _tree(criteria: Sequence[Criterion], artifact_type: str, request: str) -> IntentTree:
     def intent(node: Node) -> Intent:
-        return Intent(node.id, node.text, tuple(map(intent, node.children or ())))
+        return Intent(str(node.id), node.text, tuple(map(intent, node.children or ())))
 
     roots = criteria[0].hierarchy
-    known = tuple(node.id for node in _nodes(roots) if node.aware is Discovery.DISCOVERED)
+    known = tuple(str(node.id) for node in _nodes(roots) if node.aware == 1)
     return IntentTree(artifact_type, "", request, known, tuple(map(intent, roots)))
 
 
 def _state(criteria: Sequence[Criterion], drawn: Mapping[str, Threshold] | None = None) -> IntentState:
     """The state in a snapshot; `drawn` are the thresholds of the first one."""
-    nodes = list(_nodes(criteria[0].hierarchy))
-    left = {node.id: tuple(node.update_thresholds) for node in nodes}
-    satisfied = frozenset(node.id for node in nodes if node.satisfied)
-    return IntentState({node.id: node.aware for node in nodes}, satisfied, left, left if drawn is None else drawn)
+    nodes = {str(node.id): node for node in _nodes(criteria[0].hierarchy)}
+    left = {name: node.update_thresholds for name, node in nodes.items()}
+    satisfied = frozenset(name for name, node in nodes.items() if node.satisfied)
+    levels = {name: LEVELS[node.aware] for name, node in nodes.items()}
+    return IntentState(levels, satisfied, left, left if drawn is None else drawn)
 
 
 def _criteria(
@@ -251,10 +238,6 @@ class _Reader:
 
     def conversation(self, artifact_type: str) -> Conversation:
         run = self.run
-        if not run.conversation:
-            raise self.wrong("conversation is empty; it opens with the user's request")
-        if not run.criteria_history:
-            raise self.wrong("criteria_history is empty; it opens with the state at the start")
         try:
             tree = _tree(run.criteria_history[0], artifact_type, self.said(0, "user"))
         except TreeError as error:
@@ -279,20 +262,17 @@ class _Reader:
             "trial": 0 if run.trial_id is None else run.trial_id,
             "note": f"read from {self.path.name}: {NO_VERDICTS}",
         }
-        stop = STOPS.get(run.terminated_reason, "error")
+        stop = STOPS.get(run.terminated_reason, "error")  # theirs say "error: ..."
         return Conversation(tree, RULES, 0, start, tuple(turns), stop, setting)
 
     def names(self) -> dict[int, str]:
         """What the assistants are called here, by their number in the file."""
-        configs = self.run.assistant_configs
-        if not configs:
-            raise self.wrong("assistant_configs is empty; it names the assistants")
+        configs, number = self.run.assistant_configs, self.run.assistant_id
         numbered = {
             place if each.assistant_index is None else each.assistant_index: each.model_name
             for place, each in enumerate(configs)
         }
-        number = self.run.assistant_id
-        if isinstance(number, int) and number not in numbered:  # the file of one of several names that one alone
+        if number is not None and number not in numbered:  # the file of one of several names that one alone
             numbered = {number: configs[0].model_name if len(configs) == 1 else "assistant"} | numbered
         return {place: f"{name} #{place + 1}" for place, name in numbered.items()}
 
@@ -301,7 +281,7 @@ class _Reader:
         run = self.run
         if run.per_turn_candidates is None:
             reply = self.said(2 * index - 1, "assistant")
-            name = names[run.assistant_id] if isinstance(run.assistant_id, int) else next(iter(names.values()))
+            name = next(iter(names.values())) if run.assistant_id is None else names[run.assistant_id]
             after = self.state(tree, run.criteria_history[index], before, f"criteria_history[{index}]")
             delta = self.nth("turnwise_scores", index - 1).delta_awareness
             candidates, chosen = [_candidate(tree, before, after, reply, name, delta, None)], 0

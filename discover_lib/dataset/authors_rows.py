@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator
+from msgspec import Meta
 
 from discover_lib.base.json_text import to_json
 from discover_lib.base.tokens import TokenCount
@@ -27,17 +27,11 @@ REST = "authors_rows"  # column that holds what our columns do not
 SAME_TURN = ("artifact_id", "conv_id", "turn_id", "source_dir")  # and the prompt: their conv_id is not unique
 
 
-def _decimal(text: str) -> str:
-    if not text.isdecimal():
-        raise ValueError(f"must be a number written as text, got {text!r:.60}")
-    return text
-
-
 class Row(Foreign):
     """What every reader of a row needs."""
 
     artifact_id: str
-    turn_id: Annotated[str, AfterValidator(_decimal)]
+    turn_id: Annotated[str, Meta(pattern=r"^[0-9]+$")]
     completion: str
     assistant_index: int
     prompt: list[Said]
@@ -50,18 +44,16 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     Raises:
         FormatError: naming the row and the field that is wrong.
     """
-    if path.suffix != ".jsonl":
-        listed = read_json(path)
-        if not isinstance(listed, list):
-            raise FormatError(f"{path}: the file must be a list, got {listed!r:.60}")
-        for place, row in enumerate(listed):
-            parse(Row, row, str(path), place)
-        return listed
-    rows = []
-    for where, row in json_lines(path):
+    if path.suffix == ".jsonl":
+        listed = list(json_lines(path))
+    else:
+        rows = read_json(path)
+        if not isinstance(rows, list):
+            raise FormatError(f"{path}: the file must be a list, got {rows!r:.60}")
+        listed = [(f"{path}: row {place}", row) for place, row in enumerate(rows)]
+    for where, row in listed:
         parse(Row, row, where)
-        rows.append(row)
-    return rows
+    return [row for _, row in listed]
 
 
 def examples_of(

@@ -20,54 +20,29 @@ _GUARD = re.compile(r"^'(?=[=+@-])")  # what an export of a study puts before te
 USER_ROLES = frozenset(("user", "human"))
 
 
-class ChatFileError(DiscoverError):
-    """A file in which no chat can be found; the message says which forms are read."""
-
-
 def read_chats(path: Path) -> list[list[str]]:
     """The user's messages of every chat of a file that has any.
 
     Raises:
-        ChatFileError: the file cannot be read, or holds no chat in a form that is known.
+        DiscoverError: the file cannot be read, or holds no chat in a form that is known.
     """
     try:
-        chats = list(_study(path)) if path.suffix == ".csv" else list(_exported(path))
+        chats = [chat for chat in (_study(path) if path.suffix == ".csv" else map(_said, _items(path))) if chat]
     except OSError as error:
-        raise ChatFileError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ChatFileError(f"{path}: not a text file; {FORMS}") from None
-    except csv.Error as error:
-        raise ChatFileError(f"{path}: not a CSV file of chats ({error}); {FORMS}") from None
-    chats = [chat for chat in chats if chat]
+        raise DiscoverError(f"{path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error):
+        raise DiscoverError(f"{path}: no file of chats; {FORMS}") from None
     if not chats:
-        raise ChatFileError(f"{path}: no chat found; {FORMS}")
+        raise DiscoverError(f"{path}: no chat found; {FORMS}")
     return chats
 
 
-def _exported(path: Path) -> Iterator[list[str]]:
-    for place, item in enumerate(_items(path), 1):
-        try:
-            yield _said(item)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise ChatFileError(f"{path}: chat {place} has none of the forms that are known; {FORMS}") from None
-
-
-def _items(path: Path) -> Iterator[Any]:
+def _items(path: Path) -> list[Any]:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".jsonl":
-        for number, line in enumerate(text.splitlines(), 1):
-            if line.strip():
-                yield _parsed(line, f"{path}, line {number}")
-        return
-    whole = _parsed(text, str(path))
-    yield from whole if isinstance(whole, list) else [whole]
-
-
-def _parsed(text: str, where: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise ChatFileError(f"{where}: no JSON of chats; {FORMS}") from None
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    whole = json.loads(text)
+    return whole if isinstance(whole, list) else [whole]
 
 
 def _said(item: Mapping[str, Any]) -> list[str]:
@@ -101,11 +76,7 @@ def _openai(item: Mapping[str, Any]) -> Iterator[str]:
 def _study(path: Path) -> Iterator[list[str]]:
     chats: dict[tuple[str, str], list[str]] = {}
     with path.open(encoding="utf-8", newline="") as file:
-        table = csv.DictReader(file)
-        missing = [name for name in ("participant", "place", "role", "text") if name not in (table.fieldnames or ())]
-        if missing:
-            raise ChatFileError(f"{path}: no chat found, since there is no column {', '.join(missing)}; {FORMS}")
-        for row in table:
+        for row in csv.DictReader(file):
             if row["role"] == "user":
                 chats.setdefault((row["participant"], row["place"]), []).append(_GUARD.sub("", row["text"]))
     yield from chats.values()

@@ -277,8 +277,7 @@ def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
         text = (folder / "data" / f"{split}.jsonl").read_text(encoding="utf-8")
         return [json.loads(line) for line in text.split("\n") if line]
     if files == "sharegpt":
-        listed = json.loads((folder / "data" / f"{split}.json").read_text(encoding="utf-8"))
-        return [from_sharegpt(row) for row in listed]
+        raise DatasetError(f"{folder}: ShareGPT files are for other trainers; export the rows again with --files jsonl")
     try:
         if files == "parquet":
             import pyarrow.parquet as parquet
@@ -294,7 +293,6 @@ def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
 # -- ShareGPT -------------------------------------------------------------------------------------------------------
 
 _SPEAKERS = {"user": "human", "assistant": "gpt"}
-_ROLES = {speaker: role for role, speaker in _SPEAKERS.items()}
 _TALK = ("messages", "prompt")  # the column that holds the conversation, by kind of row
 _REPLIES = ("chosen", "rejected")
 
@@ -305,8 +303,7 @@ def to_sharegpt(row: Mapping[str, Any]) -> dict[str, Any]:
     Of a preference row `chosen` and `rejected` are one message each.  All other columns stay as they are.
     """
     column = next(name for name in _TALK if name in row)
-    talk = list(row[column])
-    made: dict[str, Any] = {"source_column": column}
+    talk, made = list(row[column]), dict[str, Any]()
     if talk and talk[0]["role"] == "system":
         made["system"] = talk.pop(0)["content"]
     made["conversations"] = [_spoken(message) for message in talk]
@@ -314,30 +311,5 @@ def to_sharegpt(row: Mapping[str, Any]) -> dict[str, Any]:
     return made | {name: value for name, value in row.items() if name not in (column, *_REPLIES)}
 
 
-def from_sharegpt(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row that `to_sharegpt` was given.
-
-    A row from elsewhere has no `source_column`: it becomes `messages` if it ends with the assistant, else `prompt`.
-
-    Raises:
-        DatasetError: it is not of that form.
-    """
-    try:
-        talk = [_message(spoken) for spoken in row["conversations"]]
-        replies = {name: [_message(row[name])] for name in _REPLIES if name in row}
-    except (KeyError, TypeError) as error:
-        raise DatasetError(f"not a ShareGPT row ({type(error).__name__}: {error})") from None
-    if row.get("system"):
-        talk.insert(0, {"role": "system", "content": row["system"]})
-    ends_with_assistant = bool(talk) and talk[-1]["role"] == "assistant"
-    column = row.get("source_column") or ("messages" if ends_with_assistant and not replies else "prompt")
-    known = ("conversations", "system", "source_column", *_REPLIES)
-    return {column: talk, **replies, **{name: value for name, value in row.items() if name not in known}}
-
-
 def _spoken(message: Mapping[str, str]) -> dict[str, str]:
     return {"from": _SPEAKERS[message["role"]], "value": message["content"]}
-
-
-def _message(spoken: Mapping[str, str]) -> dict[str, str]:
-    return {"role": _ROLES[spoken["from"]], "content": spoken["value"]}

@@ -1,6 +1,6 @@
 """Files that others can read: conversations as JSON lines and as a table, and how a foreign file is read with care.
 
-A foreign file is parsed by a pydantic model, and what is wrong with it is said in one line naming file and field.  The
+A foreign file is read into records, and what is wrong with it is said in one line naming file and field.  The
 formats of the authors' code are in `discover_lib.dataset.authors`.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError
+import msgspec
 
 from discover_lib.base import files
 from discover_lib.base.errors import DiscoverError
@@ -23,7 +23,6 @@ from discover_lib.metrics.scores import Assessment, scores_of
 
 if TYPE_CHECKING:
     import pandas
-    from pydantic_core import ErrorDetails
 
 MAX_BYTES = 1_000_000_000  # of one file to be read whole
 
@@ -32,61 +31,24 @@ class FormatError(DiscoverError):
     """A file that is not of the form it should have; the message is one line naming the file and the field."""
 
 
-class Foreign(BaseModel):
+class Foreign(msgspec.Struct):
     """What we read of a file of others: these fields, of these types; whatever else it holds is let be."""
-
-    model_config = ConfigDict(strict=True, frozen=True)
 
 
 Model = TypeVar("Model", bound=Foreign)
+Number = Annotated[float, msgspec.Meta(gt=-1e300, lt=1e300)]  # a finite one
 
 
-def number(value: Any) -> int | float:
-    """A finite number as it stands in the file; 1 stays an integer."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"must be a number, got {value!r:.60}")
-    return value
-
-
-Number = Annotated[int | float, PlainValidator(number)]
-
-
-def parse(model: type[Model], data: Any, file: str, *at: str | int) -> Model:
+def parse(model: type[Model], data: Any, file: str) -> Model:
     """A part of a file, read.
-
-    Args:
-        at: where in the file it stands: names and places, from the outermost on.
 
     Raises:
         FormatError: naming the file, the field, and what it must be.
     """
     try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        raise FormatError(f"{file}: {_problem(error.errors()[0], at)}") from None
-
-
-_WANTED = {
-    "string_type": "text",
-    "int_type": "a whole number",
-    "list_type": "a list",
-    "model_type": "an object",
-}
-
-
-def _problem(error: ErrorDetails, at: tuple[str | int, ...]) -> str:
-    kind, place = error["type"], (*at, *error["loc"])
-    if kind == "missing":
-        return f"{_place(place[:-1])} has no {place[-1]!r}"
-    if kind == "value_error":  # of a check of ours, which says what came
-        return f"{_place(place)} {error['ctx']['error']}"
-    return f"{_place(place)} must be {_WANTED.get(kind, error['msg'])}, got {error['input']!r:.60}"
-
-
-def _place(names: Iterable[str | int]) -> str:
-    """A place in a file as one writes it: ``conversation[3].role``."""
-    written = "".join(f"[{name}]" if isinstance(name, int) else f".{name}" for name in names)
-    return written.lstrip(".") or "the file"
+        return msgspec.convert(data, model)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise FormatError(f"{file}: {error}") from None
 
 
 def read_json(path: Path) -> Any:

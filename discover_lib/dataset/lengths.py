@@ -5,7 +5,6 @@ Every mean carries its interval over artifacts (see `discover_lib.metrics.interv
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 RESAMPLES = 1_000
 STRONG_AUC = 0.1  # how far from chance the whole interval must lie before length is called a predictor
+TAILS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
 FEWEST_ARTIFACTS = 10  # with fewer, an interval over artifacts says nothing
 
 LengthVerdict = Literal["predicts", "some", "not_distinguishable", "too_few"]
@@ -39,6 +39,16 @@ class Spread:
         return f"{mean:.2f} ± {self.sd:.2f}{interval}"
 
 
+# What a turn, or a win, is counted as beside those of an assistant alone.
+SHARED = "highest reward shared by several assistants"
+MOVED = "judge was shown another tree than these rules would show"
+LEFT_OUT = {
+    "one_candidate": "left out: one candidate",
+    "failed_assistant": "left out: assistant failed",
+    "failed_judgement": "left out: judgement failed",
+}
+
+
 @dataclass(frozen=True)
 class Table3:
     """The paper's Table 3 for one set of conversations.
@@ -48,9 +58,8 @@ class Table3:
         wins: assistant → turns in which it alone had the highest reward; with `shared` and `ties` they add up to turns.
         ties: turns in which all candidates were worth the same: no pair.
         shared: turns that make a pair, but whose highest reward several assistants share.
-        one_candidate, no_reply, failed: turns left out, with one candidate only, or with fewer than two that were
-            judged, because an assistant failed or the judge did.
-        focus_moved: turns labelled under other rules whose judge was shown another tree than these rules would show.
+        others: what else was met → turns: those left out, with fewer than two candidates that were judged, and those
+            labelled under other rules whose judge was shown another tree than these rules would show.
     """
 
     artifacts: int
@@ -61,34 +70,20 @@ class Table3:
     wins: Mapping[str, int]
     ties: int
     shared: int
-    one_candidate: int
-    failed: int
-    focus_moved: int
-    no_reply: int = 0
-
-    def share(self, count: int) -> float:
-        """Of all turns; nan without turns."""
-        return count / self.turns if self.turns else math.nan
+    others: Mapping[str, int]
 
     def rows(self) -> list[tuple[str, str]]:
         """The table as (what, figure), to be printed or shown."""
 
         def counted(number: int) -> str:
-            return f"{number} ({percent(self.share(number), 1)})" if self.turns else "0"
+            return f"{number} ({percent(number / self.turns, 1)})" if self.turns else "0"
 
         rows = [("artifacts", str(self.artifacts)), ("turns", str(self.turns))]
         named = (("chosen reward", self.chosen), ("rejected reward", self.rejected), ("margin", self.margin))
         rows += [(name, str(spread)) for name, spread in named if spread is not None]
         rows += [(f"{name} wins", counted(count)) for name, count in self.wins.items()]
         rows.append(("ties (no pair)", counted(self.ties)))
-        left_out = (
-            ("highest reward shared by several assistants", self.shared),
-            ("left out: one candidate", self.one_candidate),
-            ("left out: assistant failed", self.no_reply),
-            ("left out: judgement failed", self.failed),
-            ("judge was shown another tree than these rules would show", self.focus_moved),
-        )
-        return rows + [(name, str(count)) for name, count in left_out if count]
+        return rows + [(name, str(count)) for name, count in {SHARED: self.shared, **self.others}.items() if count]
 
 
 def table_3(conversations: Iterable[Conversation], rules: Rules | None = None) -> Table3:
@@ -96,21 +91,19 @@ def table_3(conversations: Iterable[Conversation], rules: Rules | None = None) -
     artifacts: list[str] = []
     judged: list[LabelledTurn] = []
     names: dict[str, None] = {}
-    outcomes: Counter[str] = Counter()
-    wins: Counter[str] = Counter()
+    others: Counter[str] = Counter()
     for conversation in conversations:
         for each in labelled_turns(conversation, rules):
             names |= dict.fromkeys(candidate.reply.assistant for candidate in each.turn.candidates)
-            outcomes["focus_moved"] += not each.focus_kept
-            if each.label.problem in ("one_candidate", "failed_assistant", "failed_judgement"):
-                outcomes[each.label.problem] += 1
+            others[MOVED] += not each.focus_kept
+            if each.label.problem in LEFT_OUT:
+                others[LEFT_OUT[each.label.problem]] += 1
                 continue
             artifacts.append(str(conversation.setting.get("artifact", "")))
             judged.append(each)
-            winner = _winner(each)
-            wins[winner or ""] += 1
-            outcomes["tie"] += each.label.problem == "tie"
     chosen, rejected = [total_of(each.best) for each in judged], [total_of(each.worst) for each in judged]
+    wins = Counter(map(_winner, judged))
+    ties = sum(each.label.problem == "tie" for each in judged)
     return Table3(
         artifacts=len(set(artifacts)),
         turns=len(judged),
@@ -118,12 +111,9 @@ def table_3(conversations: Iterable[Conversation], rules: Rules | None = None) -
         rejected=_spread(artifacts, rejected),
         margin=_spread(artifacts, [high - low for high, low in zip(chosen, rejected, strict=True)]),
         wins={name: wins[name] for name in names},
-        ties=outcomes["tie"],
-        shared=wins[""] - outcomes["tie"],
-        one_candidate=outcomes["one_candidate"],
-        failed=outcomes["failed_judgement"],
-        focus_moved=outcomes["focus_moved"],
-        no_reply=outcomes["failed_assistant"],
+        ties=ties,
+        shared=wins[None] - ties,
+        others=others,
     )
 
 
@@ -146,8 +136,7 @@ def _spread(artifacts: Sequence[str], values: Sequence[float]) -> Spread | None:
     if len(names) == 1:
         return Spread(Estimate(mean, None, None, 1, len(values)), sd)
     drawn = np.random.default_rng(0).integers(0, len(names), size=(RESAMPLES, len(names)))
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(sums[drawn].sum(axis=1) / turns[drawn].sum(axis=1), [tail, 1 - tail])
+    low, high = np.quantile(sums[drawn].sum(axis=1) / turns[drawn].sum(axis=1), TAILS)
     return Spread(Estimate(mean, float(low), float(high), len(names), len(values)), sd)
 
 
@@ -239,18 +228,16 @@ def length_report(pairs: Iterable[PairLength], seed: int = 0, resamples: int = R
     for pair in kept:
         by_artifact.setdefault(pair.artifact, []).append(pair.difference)
     groups = [np.array(by_artifact[name], dtype=float) for name in sorted(by_artifact)]
-    auc, low, high = _auc(np.concatenate(groups)), None, None
+    low = high = None
     if len(groups) > 1:
-        rng = np.random.default_rng(seed)
-        drawn = rng.integers(0, len(groups), size=(resamples, len(groups)))
+        drawn = np.random.default_rng(seed).integers(0, len(groups), size=(resamples, len(groups)))
         values = _aucs(groups, np.array([np.bincount(places, minlength=len(groups)) for places in drawn]))
-        tail = (1 - CONFIDENCE) / 2
-        low, high = (float(each) for each in np.quantile(values, [tail, 1 - tail]))
+        low, high = (float(each) for each in np.quantile(values, TAILS))
     return LengthReport(
         verdict=_verdict(low, high, len(groups)),
         n_pairs=len(kept),
         n_artifacts=len(groups),
-        auc=auc,
+        auc=float(_aucs(groups, np.ones((1, len(groups)), dtype=int))[0]),
         low=low,
         high=high,
         chosen_longer=sum(pair.difference > 0 for pair in kept),
@@ -268,21 +255,15 @@ def _verdict(low: float | None, high: float | None, n_artifacts: int) -> LengthV
     return "some" if low > 0.5 or high < 0.5 else "not_distinguishable"
 
 
-def _auc(differences: np.ndarray) -> float:
+def _aucs(groups: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
     """Area under the ROC curve of "how much longer is this reply than the other one" for "it is the chosen one".
 
     Every pair is shown both ways round, so the positives are `d` and the negatives `−d`; the area is the share of
-    couples of pairs with dᵢ + dⱼ > 0, equal ones counting half.
-    """
-    import numpy as np
+    couples of pairs with dᵢ + dⱼ > 0, equal ones counting half.  Lengths take few values, so each value is counted
+    instead of sorting every sample.
 
-    return float(_aucs([differences], np.ones((1, 1), dtype=int))[0])
-
-
-def _aucs(groups: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
-    """The areas of several samples of groups at once: `times[s, g]` says how often sample s holds group g.
-
-    Lengths take few values, so each value is counted instead of sorting every sample.
+    Args:
+        times: `times[s, g]` says how often sample s holds group g.
     """
     import numpy as np
 

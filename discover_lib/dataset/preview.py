@@ -7,12 +7,14 @@ compare them where TRL and transformers are installed).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from discover_lib.base.tokens import WireMessage
 from discover_lib.engines.local.tiny_language import ASSISTANT, END, USER, encode_messages
+
+SIDES = ("chosen", "rejected")
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class ChatTemplate:
         begin: opens the whole text.
         default_system: is put in where a conversation brings no system message; "" for none.
         trims: words lose their outer spaces.
+        roles: what it calls a role, where that is another name.
     """
 
     name: str
@@ -50,35 +53,39 @@ class ChatTemplate:
     begin: str = ""
     default_system: str = ""
     trims: bool = False
+    roles: Mapping[str, str] = field(default_factory=dict)
 
-    def conversation(self, messages: Sequence[WireMessage]) -> list[Piece]:
-        """A whole conversation as SFT takes it: the assistant's messages carry loss, ends included."""
-        return _joined([*self._opening(messages), *self._messages(messages, loss=True)])
-
-    def prompt(self, messages: Sequence[WireMessage]) -> list[Piece]:
-        """A prompt up to where the model goes on.  It carries no loss."""
-        start = Piece(self.head.format(role="assistant") + self.lead, "template", False)
-        return _joined([*self._opening(messages), *self._messages(messages, loss=False), start])
-
-    def completion(self, reply: WireMessage) -> list[Piece]:
-        """A reply after its prompt, as preference training takes it: all of it carries loss."""
-        return [Piece(self._words(reply), reply["role"], True), Piece(self.tail, "template", True)]
-
-    def _opening(self, messages: Sequence[WireMessage]) -> Iterator[Piece]:
-        yield Piece(self.begin, "template", False)
-        if self.default_system and (not messages or messages[0]["role"] != "system"):
-            yield from self._messages([{"role": "system", "content": self.default_system}], loss=False)
-
-    def _messages(self, messages: Iterable[WireMessage], *, loss: bool) -> Iterator[Piece]:
-        for message in messages:
+    def pieces(self, messages: Sequence[WireMessage], *, loss: bool) -> list[Piece]:
+        """A conversation.  With `loss` the assistant's messages carry it, ends included; without, it is a prompt, up to
+        where the model goes on.
+        """
+        given = list(messages)
+        if self.default_system and (not given or given[0]["role"] != "system"):
+            given.insert(0, {"role": "system", "content": self.default_system})
+        pieces = [Piece(self.begin, "template", False)]
+        for message in given:
             learnt = loss and message["role"] == "assistant"
-            yield Piece(self.head.format(role=message["role"]), "template", False)
-            yield Piece(self.lead, "template", learnt)
-            yield Piece(self._words(message), message["role"], learnt)
-            yield Piece(self.tail, "template", learnt)
+            pieces.append(Piece(self._head(message["role"]), "template", False))
+            pieces.append(Piece(self.lead, "template", learnt))
+            pieces += self._words(message, learnt)
+        pieces += [] if loss else [Piece(self._head("assistant") + self.lead, "template", False)]
+        return _joined(pieces)
 
-    def _words(self, message: WireMessage) -> str:
-        return message["content"].strip() if self.trims else message["content"]
+    def sequences(self, row: Mapping[str, Any]) -> dict[str, list[Piece]]:
+        """The sequences that a trainer makes of a row: name → pieces.  A preference row makes two."""
+        if "messages" in row:
+            return {"conversation": self.pieces(row["messages"], loss=True)}
+        prompt = self.pieces(row["prompt"], loss=False)
+        if "chosen" not in row:
+            return {"prompt": prompt}
+        return {name: prompt + self._words(row[name][0], True) for name in SIDES}
+
+    def _head(self, role: str) -> str:
+        return self.head.format(role=self.roles.get(role, role))
+
+    def _words(self, message: WireMessage, learnt: bool) -> list[Piece]:
+        words = message["content"].strip() if self.trims else message["content"]
+        return [Piece(words, message["role"], learnt), Piece(self.tail, "template", learnt)]
 
 
 TEMPLATES: Mapping[str, ChatTemplate] = {
@@ -104,16 +111,6 @@ TEMPLATES: Mapping[str, ChatTemplate] = {
 }
 
 
-def sequences(row: Mapping[str, Any], template: ChatTemplate) -> dict[str, list[Piece]]:
-    """The sequences that a trainer makes of a row: name → pieces.  A preference row makes two."""
-    if "messages" in row:
-        return {"conversation": template.conversation(row["messages"])}
-    if "chosen" in row:
-        prompt = template.prompt(row["prompt"])
-        return {name: prompt + template.completion(row[name][0]) for name in ("chosen", "rejected")}
-    return {"prompt": template.prompt(row["prompt"])}
-
-
 def _joined(pieces: Iterable[Piece]) -> list[Piece]:
     """Neighbours of one kind become one piece; empty ones are left out."""
     joined: list[Piece] = []
@@ -125,34 +122,12 @@ def _joined(pieces: Iterable[Piece]) -> list[Piece]:
     return joined
 
 
-# -- the tiny model ----------------------------------------------------------------------------------------------------
-
-_MARKS = {"user": f" {USER} ", "assistant": f" {ASSISTANT} "}
+TINY = ChatTemplate("tiny", head=" {role} ", lead="", tail=f" {END}", roles={"user": USER, "assistant": ASSISTANT})
 
 
 def tiny_sequences(row: Mapping[str, Any], domain: str) -> dict[str, list[Piece]]:
-    """The sequences that a trainer makes of a row of `domain`: name → pieces.  A preference row makes two."""
-    if "messages" in row:
-        return {"conversation": _pieces(encode_messages(row["messages"], domain), loss=True)}
-    prompt = encode_messages(row["prompt"], domain)
-    if "chosen" in row:
-        before = [*_pieces(prompt, loss=False), Piece(_MARKS["assistant"], "template", False)]
-        return {name: before + _reply(row[name], domain) for name in ("chosen", "rejected")}
-    return {"prompt": [*_pieces(prompt, loss=False), Piece(_MARKS["assistant"], "template", False)]}
-
-
-def _reply(reply: Sequence[WireMessage], domain: str) -> list[Piece]:
-    """A reply behind its prompt: all of it carries loss."""
-    content = encode_messages(reply, domain)[-1]["content"]
-    return [Piece(content, "assistant", True), Piece(f" {END}", "template", True)]
-
-
-def _pieces(wire: Sequence[Mapping[str, str]], *, loss: bool) -> list[Piece]:
-    pieces = []
-    for message in wire:
-        learnt = loss and message["role"] == "assistant"
-        mark = _MARKS.get(message["role"])
-        pieces += [Piece(mark, "template", False)] if mark else []
-        pieces.append(Piece(message["content"], message["role"], learnt))
-        pieces += [Piece(f" {END}", "template", learnt)] if mark else []
-    return pieces
+    """The sequences that the tiny model's trainer makes of a row of `domain`: name → pieces."""
+    about, *_ = encode_messages((), domain)
+    encoded = {name: encode_messages(row[name], domain)[1:] for name in ("messages", "prompt", *SIDES) if name in row}
+    opening = [Piece(about["content"], "system", False)]
+    return {name: opening + pieces for name, pieces in TINY.sequences(encoded).items()}

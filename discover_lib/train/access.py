@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+import msgspec
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_json
+from discover_lib.base.files import read_json, write_json
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
 from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, RETRIED, Completion, LLMError, Request
 from discover_lib.runs.options import RunOptionsError, check_models, check_prices
@@ -60,7 +60,7 @@ class Access:
 
     def write(self, folder: Path) -> None:
         """Keep it in a run's folder for the process that trains; it holds no key."""
-        write_json(folder / ACCESS, _FORM.dump_python(self, mode="json"))
+        write_json(folder / ACCESS, msgspec.to_builtins(self, enc_hook=str))
 
     @classmethod
     def read(cls, folder: Path) -> Access:
@@ -71,9 +71,10 @@ class Access:
         """
         path = folder / ACCESS
         try:
-            return _FORM.validate_json(path.read_bytes()) if path.exists() else cls()
-        except ValidationError as error:
-            raise DiscoverError(f"{path}: damaged ({error.errors()[0]['msg']})") from None
+            made = read_json(path) if path.exists() else {}
+            return msgspec.convert(made, cls, dec_hook=lambda kind, value: kind(value))  # paths
+        except msgspec.ValidationError as error:
+            raise DiscoverError(f"{path}: damaged ({error})") from None
 
     def check(self, models: list[str]) -> None:
         """Check what can be told without asking these models.
@@ -87,9 +88,6 @@ class Access:
             raise RunOptionsError(line)
         check_prices(models, self.client, self.budget_dollars)
         check_models(models, self.client)
-
-
-_FORM: TypeAdapter[Access] = TypeAdapter(Access)
 
 
 @contextmanager

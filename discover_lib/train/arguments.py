@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from discover_lib.train.backend import Backend, BackendError, precision
+from discover_lib.train.backend import Backend, DiscoverError, precision
 from discover_lib.train.recipes import DpoRecipe, GrpoRecipe, StageRecipe, SupervisedRecipe
 
 CHECKPOINTS = "checkpoints"
@@ -140,12 +140,12 @@ def configuration(kind: type, values: Mapping[str, Any]) -> Any:
     """A trainer's configuration; every value must find its place.
 
     Raises:
-        BackendError: the installed version has no such setting.
+        DiscoverError: the installed version has no such setting.
     """
     known = {each.name for each in dataclasses.fields(kind)}
     lost = sorted(set(values) - known - NEWER)
     if lost:
-        raise BackendError(f"the installed TRL has no {', '.join(lost)}; install one that our extras allow")
+        raise DiscoverError(f"the installed TRL has no {', '.join(lost)}; install one that our extras allow")
     return kind(**{name: value for name, value in values.items() if name in known})
 
 

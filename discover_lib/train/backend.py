@@ -7,10 +7,8 @@ trainer differs.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
-import shutil
 import sys
 import tempfile
 import warnings
@@ -23,7 +21,6 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.engines.local.chat import end_tokens
 from discover_lib.engines.local.dialect import is_tiny
-from discover_lib.engines.local.lineage import content_hash
 from discover_lib.engines.local.names import TINY, native_bf16
 from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Precision, StageRecipe
 
@@ -35,10 +32,6 @@ ASKED: tuple[Asked, ...] = ("auto", "unsloth", "transformers")
 NEEDED = ("torch", "transformers", "trl", "peft", "datasets", "accelerate")
 INSTALL = "pip install 'discover-lib[train]'"
 BROKEN_TRL = "1.15.0"  # cannot train DPO or GRPO without a GPU
-
-
-class BackendError(DiscoverError):
-    """Training cannot be done here as asked; the message is one line that says what to do."""
 
 
 @dataclass(frozen=True)
@@ -71,30 +64,27 @@ def choose_backend(requested: str = "auto", base: str = "") -> Backend:
         base: what is trained; a tiny base is made in the same process by `transformers`, which then trains it, too.
 
     Raises:
-        BackendError: an unknown name, a library that is missing, or Unsloth where it cannot run.
+        DiscoverError: an unknown name, a library that is missing, or Unsloth where it cannot run.
     """
     if requested not in ASKED:
-        raise BackendError(f"unknown backend {requested!r}; choose one of {', '.join(ASKED)}")
+        raise DiscoverError(f"unknown backend {requested!r}; choose one of {', '.join(ASKED)}")
     if missing := missing_libraries():
-        raise BackendError(f"training needs {', '.join(missing)}, which is not installed: {INSTALL}")
+        raise DiscoverError(f"training needs {', '.join(missing)}, which is not installed: {INSTALL}")
     installed, cuda = importlib.util.find_spec("unsloth") is not None, has_cuda()
-    tiny = is_tiny(base) or Path(base).parent.name == TINY
+    tiny, bf16 = is_tiny(base) or Path(base).parent.name == TINY, cuda and native_bf16()
     if requested == "unsloth":
         if tiny:
-            raise BackendError("the tiny model is not for Unsloth; use --backend transformers")
+            raise DiscoverError("the tiny model is not for Unsloth; use --backend transformers")
         if not cuda:
-            raise BackendError("Unsloth needs a CUDA device, and none was found; use --backend transformers")
+            raise DiscoverError("Unsloth needs a CUDA device, and none was found; use --backend transformers")
         if not installed:
-            raise BackendError("Unsloth is not installed: pip install 'discover-lib[gpu]', or --backend transformers")
-        return Backend("unsloth", "cuda", "asked for", native_bf16())
-    device: Literal["cuda", "cpu"] = "cuda" if cuda else "cpu"
-    bf16 = cuda and native_bf16()
-    if requested == "transformers":
-        return Backend("transformers", device, "asked for", bf16)
-    if cuda and installed and not tiny:
+            raise DiscoverError("Unsloth is not installed: pip install 'discover-lib[gpu]', or --backend transformers")
+        return Backend("unsloth", "cuda", "asked for", bf16)
+    if requested == "auto" and cuda and installed and not tiny:
         return Backend("unsloth", "cuda", "a CUDA device and Unsloth are here", bf16)
-    why = "the tiny model is not for Unsloth" if cuda and installed else "Unsloth is not installed"
-    return Backend("transformers", device, why if cuda else "no CUDA device", bf16)
+    why = "the tiny model is not for Unsloth" if installed else "Unsloth is not installed"
+    why = "asked for" if requested == "transformers" else why if cuda else "no CUDA device"
+    return Backend("transformers", "cuda" if cuda else "cpu", why, bf16)
 
 
 def has_cuda() -> bool:
@@ -120,6 +110,14 @@ def unsuitable(part: StageRecipe, backend: Backend) -> list[str]:
             lines.append(f"the optimizer {part.optimizer} needs a CUDA device; use adamw_torch")
     elif (part.load_in_4bit or part.optimizer.endswith("8bit")) and importlib.util.find_spec("bitsandbytes") is None:
         lines.append("4-bit bases and 8-bit optimizers need bitsandbytes: pip install 'discover-lib[gpu]'")
+    if isinstance(part, GrpoRecipe) and part.generation != "transformers":
+        needed = "unsloth" if part.generation == "unsloth-fast" else "transformers"
+        if backend.name != needed:
+            lines.append(f"generation {part.generation} goes with --backend {needed}, not {backend.name}")
+        elif backend.device == "cpu":
+            lines.append(f"generation {part.generation} needs a CUDA device; set generation to transformers")
+        elif part.generation != "vllm-server" and importlib.util.find_spec("vllm") is None:
+            lines.append(f"generation {part.generation} needs vLLM: pip install vllm")
     if backend.name == "unsloth":
         if part.precision == "fp32":
             lines.append("Unsloth does not train in precision fp32; use auto, or --backend transformers")
@@ -140,7 +138,7 @@ def prepare(backend: Backend) -> None:
     """Import the backend's libraries in their order, and set up this process.
 
     Raises:
-        BackendError: they do not work here, or Unsloth comes too late in this process.
+        DiscoverError: they do not work here, or Unsloth comes too late in this process.
     """
     import torch
 
@@ -150,7 +148,7 @@ def prepare(backend: Backend) -> None:
         os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", str(outputs_folder() / "cache" / "unsloth"))
         early = [name for name in ("trl", "transformers", "peft") if name in sys.modules]
         if early:
-            raise BackendError(
+            raise DiscoverError(
                 f"{', '.join(early)} was imported before Unsloth in this process; train in a process of its own "
                 "('discover train' does), or use the backend 'transformers'"
             )
@@ -158,7 +156,7 @@ def prepare(backend: Backend) -> None:
             import unsloth  # noqa: F401
         except (ImportError, NotImplementedError, RuntimeError) as error:
             message = " ".join(str(error).split())
-            raise BackendError(f"Unsloth does not work here ({message:.200}); use --backend transformers") from None
+            raise DiscoverError(f"Unsloth does not work here ({message:.200}); use --backend transformers") from None
     import datasets
     import transformers
     import trl
@@ -169,7 +167,7 @@ def prepare(backend: Backend) -> None:
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"transformers\.")
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # rollouts of several turns are an experiment of TRL's
     if trl.__version__ == BROKEN_TRL and backend.device == "cpu":
-        raise BackendError(f"TRL {BROKEN_TRL} cannot train without a GPU; install another: pip install 'trl!=1.15.0'")
+        raise DiscoverError(f"TRL {BROKEN_TRL} cannot train without a GPU; install another: pip install 'trl!=1.15.0'")
 
 
 def precision(requested: Precision, backend: Backend) -> Literal["bf16", "fp16", "fp32"]:
@@ -189,7 +187,7 @@ def load_tokenizer(base: str) -> PreTrainedTokenizerBase:
     """The base's tokenizer, with something to pad with, on the left.
 
     Raises:
-        BackendError: no tokenizer, or it has no chat template.
+        DiscoverError: no tokenizer, or it has no chat template.
     """
     from transformers import AutoTokenizer
 
@@ -198,7 +196,7 @@ def load_tokenizer(base: str) -> PreTrainedTokenizerBase:
     except (OSError, ValueError) as error:
         raise _unloadable(base, "tokenizer", error) from None
     if tokenizer.chat_template is None:
-        raise BackendError(f"{base}: the tokenizer has no chat template; use an instruction-tuned base")
+        raise DiscoverError(f"{base}: the tokenizer has no chat template; use an instruction-tuned base")
     if tokenizer.pad_token in (None, tokenizer.eos_token):
         tokenizer.pad_token = _padding(tokenizer) or tokenizer.eos_token
     tokenizer.padding_side = "left"
@@ -229,7 +227,7 @@ def context_of(base: str) -> int | None:
     """The longest sequence that a base can read, in tokens; None where its configuration does not say.
 
     Raises:
-        BackendError: there is no such model.
+        DiscoverError: there is no such model.
     """
     from transformers import AutoConfig
 
@@ -254,10 +252,10 @@ def load_policy(
 
     Args:
         adapters: folders of the earlier stages' adapters, in order.
-        scratch: folder that merged bases are kept in, where they have to go through files.
+        scratch: folder for a merged base that has to go through files.
 
     Raises:
-        BackendError: a model cannot be loaded, or the adapter to continue is of another shape than the recipe's.
+        DiscoverError: a model cannot be loaded, or the adapter to continue is of another shape than the recipe's.
     """
     from transformers import set_seed
 
@@ -266,12 +264,17 @@ def load_policy(
     if continued:
         _same_shape(continued, lora)
     set_seed(seed)  # a fresh adapter's weights are drawn
-    if merged and (backend.name == "unsloth" or recipe.load_in_4bit):
-        base, merged = str(_merged_files(base, merged, scratch)), []
-    if backend.name == "unsloth":
-        model = _unsloth(base, lora, recipe, backend, seed)
-    else:
-        model = _transformers(base, merged, lora, recipe, backend)
+    scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=scratch) as made:
+        if merged and (backend.name == "unsloth" or recipe.load_in_4bit):
+            # A 16-bit merge goes through files: an adapter must not be merged into a base of 4 bits.
+            merged_model(base, merged).save_pretrained(made)
+            load_tokenizer(base).save_pretrained(made)
+            base, merged = made, []
+        if backend.name == "unsloth":
+            model = _unsloth(base, lora, recipe, backend, seed)
+        else:
+            model = _transformers(base, merged, lora, recipe, backend)
     if continued:
         load_adapter(model, continued)
     return model
@@ -284,7 +287,7 @@ def merged_model(base: str, adapters: Sequence[str], *, dtype: str = "auto") -> 
         dtype: a name of torch's, or "auto" for the one that the base was saved in.
 
     Raises:
-        BackendError: the base cannot be loaded.
+        DiscoverError: the base cannot be loaded.
     """
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
@@ -337,7 +340,7 @@ def _transformers(base: str, merged: Sequence[str], lora: LoraRecipe, recipe: St
     try:
         return get_peft_model(model, config)
     except ValueError as error:
-        raise BackendError(f"{base}: the adapter does not fit ({_first_line(error)})") from None
+        raise DiscoverError(f"{base}: the adapter does not fit ({_first_line(error)})") from None
 
 
 def _unsloth(base: str, lora: LoraRecipe, recipe: StageRecipe, backend: Backend, seed: int) -> Any:
@@ -376,59 +379,21 @@ def _fast_inference(lora: LoraRecipe, recipe: StageRecipe) -> dict[str, Any]:
     }
 
 
-def generation_problems(recipe: StageRecipe, backend: Backend) -> list[str]:
-    """Why the replies cannot be written as the recipe asks; [] if they can."""
-    if not isinstance(recipe, GrpoRecipe) or recipe.generation == "transformers":
-        return []
-    needed = "unsloth" if recipe.generation == "unsloth-fast" else "transformers"
-    if backend.name != needed:
-        return [f"grpo: generation {recipe.generation} goes with --backend {needed}, not {backend.name}"]
-    if backend.device == "cpu":
-        return [f"grpo: generation {recipe.generation} needs a CUDA device; set generation to transformers"]
-    if recipe.generation != "vllm-server" and importlib.util.find_spec("vllm") is None:
-        return [f"grpo: generation {recipe.generation} needs vLLM: pip install vllm"]
-    return []
-
-
-def _merged_files(base: str, adapters: Sequence[str], scratch: Path) -> Path:
-    """A 16-bit merge on disk, made once for all runs: an adapter must not be merged into a base of 4 bits.
-
-    Of earlier merges the latest one is kept, too; each is as large as its base.
-    """
-    contents = "\0".join([base, *(content_hash(each) for each in (base, *adapters))])
-    folder = scratch / hashlib.blake2b(contents.encode(), digest_size=16).hexdigest()
-    if not folder.is_dir():
-        scratch.mkdir(parents=True, exist_ok=True)
-        for other in sorted(scratch.iterdir(), key=lambda path: path.stat().st_mtime)[:-1]:
-            shutil.rmtree(other, ignore_errors=True)
-        with tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as made:
-            partial = Path(made) / "model"
-            merged_model(base, adapters).save_pretrained(partial)
-            load_tokenizer(base).save_pretrained(partial)
-            try:
-                partial.rename(folder)
-            except OSError:
-                if not folder.is_dir():  # else another run was faster, and its merge is as good
-                    raise
-    folder.touch()
-    return folder
-
-
 def _same_shape(adapter: str, lora: LoraRecipe) -> None:
     from peft import LoraConfig
 
     stored = LoraConfig.from_pretrained(adapter)
     if (stored.r, stored.lora_alpha) != (lora.r, lora.alpha) or set(stored.target_modules) != set(lora.targets):
         modules = ", ".join(sorted(stored.target_modules))
-        raise BackendError(
+        raise DiscoverError(
             f"{adapter} has r={stored.r}, alpha={stored.lora_alpha} and modules {modules}; "
             "to continue it, set the recipe's lora to the same"
         )
 
 
-def _unloadable(base: str, what: str, error: Exception) -> BackendError:
+def _unloadable(base: str, what: str, error: Exception) -> DiscoverError:
     hint = "" if Path(base).is_absolute() else "; is the name right, and is it a model that asks for hf auth login?"
-    return BackendError(f"{base}: no {what} can be loaded ({_first_line(error)}){hint}")
+    return DiscoverError(f"{base}: no {what} can be loaded ({_first_line(error)}){hint}")
 
 
 def _first_line(error: Exception) -> str:

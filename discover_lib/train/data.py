@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.tokens import WireMessage
 from discover_lib.dataset.export import MARK, Source, make_rows, read_rows
-from discover_lib.dataset.pairs import DatasetError
 from discover_lib.dataset.rows import Kind, RowOptions, digest
 from discover_lib.engines.local.chat import Chat
 from discover_lib.engines.local.dialect import Dialect
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.runs.store import FILE as STORE_FILE
-from discover_lib.runs.store import RunStore, StoreError
+from discover_lib.runs.store import RunStore
 from discover_lib.train.recipes import Stage
 
 Row = Mapping[str, Any]
@@ -32,10 +30,6 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
 TRAIN, HELD_OUT = "train", "test"
 NAMED = 3  # rows left out that a report names
 IGNORED = -100  # label of a token that carries no loss
-
-
-class DataError(DiscoverError):
-    """Rows that cannot be trained on; the message is one line that says what to do."""
 
 
 @dataclass(frozen=True)
@@ -73,52 +67,35 @@ def load_rows(folder: Path, stage: Stage, text: str, *, system: str = "none", se
         system: the system policy of rows made from a run; exported rows have theirs.
 
     Raises:
-        DataError: the folder holds neither, or rows of another kind or form.
+        DiscoverError: the folder holds neither, or rows of another kind or form.
     """
     kind = KINDS[stage]
-    try:
-        if (folder / MARK).is_file():
-            splits = read_rows(folder)
-        elif (folder / STORE_FILE).is_file():
-            options = RowOptions(system=system, text="notation" if text == "notation" else "content")
-            made = make_rows(kind, [Source.of_run(folder)], options, seed=seed)
-            splits = {split: [each.row for each in kept] for split, kept in made.splits.items()}
-        else:
-            raise DataError(f"{folder}: neither exported rows nor a run; make some with 'discover export'")
-    except (DatasetError, StoreError) as error:
-        raise DataError(str(error)) from None
+    if (folder / MARK).is_file():
+        splits = read_rows(folder)
+    elif (folder / STORE_FILE).is_file():
+        options = RowOptions(system=system, text="notation" if text == "notation" else "content")
+        made = make_rows(kind, [Source.of_run(folder)], options, seed=seed)
+        splits = {split: [each.row for each in kept] for split, kept in made.splits.items()}
+    else:
+        raise DiscoverError(f"{folder}: neither exported rows nor a run; make some with 'discover export'")
     train, held_out = tuple(splits.get(TRAIN, ())), tuple(splits.get(HELD_OUT, ()))
     if not train:
-        raise DataError(f"{folder}: no rows to train on (split {TRAIN!r})")
-    _check_kind(train[0], kind, folder)
-    _check_form(train, text, folder)
-    return TrainingRows(kind, train, held_out, str(folder.resolve()), digest([*train, *held_out]), _system(train[0]))
-
-
-def _check_kind(row: Row, kind: Kind, folder: Path) -> None:
-    stored_kind = next((each for each, columns in COLUMNS.items() if set(columns) <= set(row)), None)
-    if stored_kind != kind:
-        raise DataError(
-            f"{folder}: rows of kind {stored_kind}, but {kind} rows are needed; export with --format {kind}"
-        )
-
-
-def _check_form(rows: Sequence[Row], text: str, folder: Path) -> None:
-    forms = {row.get("text_form", "content") for row in rows}
+        raise DiscoverError(f"{folder}: no rows to train on (split {TRAIN!r})")
+    held = next((each for each, columns in COLUMNS.items() if set(columns) <= set(train[0])), None)
+    if held != kind:
+        raise DiscoverError(f"{folder}: rows of kind {held}, but {kind} rows are needed; export with --format {kind}")
+    forms = {row.get("text_form", "content") for row in train}
     if forms != {text}:
-        raise DataError(
+        raise DiscoverError(
             f"{folder}: the rows hold {' and '.join(sorted(forms))}, the base speaks {text}; "
             f"export them again with --text {text}"
         )
+    return TrainingRows(kind, train, held_out, str(folder.resolve()), digest([*train, *held_out]), _system(train[0]))
 
 
 def _system(row: Row) -> str:
-    first = _talk(row)[0]
+    first = (row["messages"] if "messages" in row else row["prompt"])[0]
     return str(first["content"]) if first["role"] == "system" else ""
-
-
-def _talk(row: Row) -> list[WireMessage]:
-    return list(row["messages"] if "messages" in row else row["prompt"])
 
 
 _OF_EVALUATIONS = re.compile(rf"(?:{'|'.join(ALL_DOMAINS)})-eval-\d+(?:-taste\d+)?")
@@ -183,7 +160,6 @@ class Fitting:
     """Rows that fit, in the trainer's form, and what was left out."""
 
     rows: tuple[dict[str, Any], ...]
-    places: tuple[int, ...]  # among the rows given
     too_long: tuple[tuple[str, int], ...]  # name and tokens
 
     def line(self, what: str, limit: int) -> str:
@@ -198,16 +174,15 @@ class Fitting:
 
 def fit(rows: Iterable[Row], dialect: Dialect, chat: Chat, limit: int) -> Fitting:
     """Rows in the trainer's form; those longer than `limit` tokens are left out and named."""
-    kept, places, too_long = [], [], []
-    for place, row in enumerate(rows):
+    kept, too_long = [], []
+    for row in rows:
         made = trainer_row(row, dialect, chat)
         tokens = longest(made, chat)
         if tokens > limit:
             too_long.append((row_name(row), tokens))
         else:
             kept.append(made)
-            places.append(place)
-    return Fitting(tuple(kept), tuple(places), tuple(too_long))
+    return Fitting(tuple(kept), tuple(too_long))
 
 
 def row_name(row: Row) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.train.backend import emulated
-from discover_lib.train.recipes import STAGES, GrpoRecipe, LoraRecipe, Recipe, Stage, StageRecipe
+from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Recipe, Stage, StageRecipe
 
 GIB = 2**30
 ERROR = 0.5
@@ -27,10 +27,6 @@ FORMULA = (
     "each, in 8 bit 2) + 1.5 GiB + activations (a layer's input a layer, one layer whole) + logits (10 bytes each); "
     "GRPO: or the cache of keys and values, if that is more"
 )
-
-
-class EstimateError(DiscoverError):
-    """Nothing can be estimated; the message is one line that says what is missing."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +83,11 @@ def architecture_of(base: str) -> Architecture:
     """The shape of a base by its `config.json`, which is the file itself, or in its folder or the hub's cache.
 
     Raises:
-        EstimateError: there is none on this machine, or it is of another kind of model.
+        DiscoverError: there is none on this machine, or it is of another kind of model.
     """
     configuration = config_of(base)
     if configuration is None:
-        raise EstimateError(f"{base}: no config.json on this machine, so what fits is not estimated; give its folder")
+        raise DiscoverError(f"{base}: no config.json on this machine, so what fits is not estimated; give its folder")
     text = configuration.get("text_config", configuration)
     try:
         heads = text["num_attention_heads"]
@@ -107,7 +103,7 @@ def architecture_of(base: str) -> Architecture:
             f"config.json of {base}",
         )
     except KeyError as error:
-        raise EstimateError(f"{base}: its config.json has no {error}; only plain decoders are estimated") from None
+        raise DiscoverError(f"{base}: its config.json has no {error}; only plain decoders are estimated") from None
 
 
 def config_of(base: str) -> dict[str, Any] | None:
@@ -169,14 +165,6 @@ class Estimate:
         return self.weights + self.adapter + self.optimizer + CONTEXT_GIB
 
     @property
-    def parts(self) -> str:
-        """What `fixed` consists of, as the formula has it."""
-        return (
-            f"{self.fixed:.1f} GiB whatever the batch is: weights {self.weights:.1f}, adapter with gradient "
-            f"{self.adapter:.1f}, optimizer {self.optimizer:.1f}, CUDA and its libraries {CONTEXT_GIB:.1f}"
-        )
-
-    @property
     def fits(self) -> Literal["yes", "perhaps", "no"]:
         if self.fixed + self.batch * (1 - ERROR) > self.card.memory:
             return "no"
@@ -213,7 +201,7 @@ def misfit(stage: Stage, base: str, recipe: Recipe, card: Card, backend: str) ->
     """Why a stage cannot fit a card, at the least that it may need; [] where it may, or where nothing is known."""
     try:
         line = refusal(stage, architecture_of(base), recipe, card, backend)
-    except EstimateError:
+    except DiscoverError:
         return []
     return [line] if line else []
 
@@ -224,49 +212,23 @@ def without_bf16(stage: Stage, recipe: Recipe, card: Card) -> str:
 
 
 def refusal(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backend: str) -> str:
-    """Why a stage cannot be trained on a card, in one line with what to do; "" where it can, or may."""
-    if line := without_bf16(stage, recipe, card):
-        return line
+    """Why a stage does not fit a card, in one line with the fewest fields to lower; "" where it fits, or may."""
     needed = estimate(stage, base, recipe, card, backend)
     if needed.fits != "no":
         return ""
+    part = recipe.of(stage)
+    one, bits, length = {"per_device": 1}, {"load_in_4bit": True}, {"max_length": part.max_length // 2}
+    tried = {"yes": "", "perhaps": "", "no": ""}
+    for changes in (one, bits, one | bits, one | bits | length):
+        lowered = recipe.replace(**{stage: replace(part, **changes)})
+        fits = estimate(stage, base, lowered, card, backend).fits
+        tried[fits] = tried[fits] or ", ".join(f"{stage}.{name}={str(new).lower()}" for name, new in changes.items())
+    lower = tried["yes"] or tried["perhaps"]
+    remedy = f"set {lower}" if lower else "take a larger card or a smaller base"
     return (
         f"{stage}: {base.weights / 1e9:.1f} billion weights need about {needed.fixed + needed.batch:.0f} GiB, "
-        f"and {card.name} has {card.memory:.0f}; {_remedy(stage, base, recipe, card, backend)}"
+        f"and {card.name} has {card.memory:.0f}; {remedy}"
     )
-
-
-def caution(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backend: str) -> str:
-    """What to do where a stage may not fit a card, to be sure; "" where it fits, or cannot."""
-    if estimate(stage, base, recipe, card, backend).fits != "perhaps":
-        return ""
-    return f"{stage} may not fit {card.name}: to be sure, {_remedy(stage, base, recipe, card, backend, sure=True)}"
-
-
-def _remedy(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backend: str, *, sure: bool = False) -> str:
-    """The fewest fields to lower with which a stage fits a card, and the preset with which all of them do.
-
-    Args:
-        sure: what may fit does not count.
-    """
-    part = recipe.of(stage)
-    lower: dict[str, Any] = {"per_device": 1, "load_in_4bit": True, "max_length": part.max_length // 2}
-    one, bits, length = ({name: value} for name, value in lower.items())
-    remedies: dict[str, list[str]] = {"yes": [], "perhaps": [], "no": []}
-    for changes in (one, bits, one | bits, one | bits | length):
-        lowered = {name: value for name, value in changes.items() if value != getattr(part, name)}
-        fits = estimate(stage, base, recipe.replace(**{stage: replace(part, **lowered)}), card, backend).fits
-        if lowered:
-            remedies[fits].append(", ".join(f"{stage}.{name}={str(value).lower()}" for name, value in lowered.items()))
-    enough = ("yes",) if sure else ("yes", "perhaps")
-    fields = [f"set {each}" for each in [line for fits in enough for line in remedies[fits]][:1]]
-    presets = [
-        name
-        for name in CARD_OF_RECIPE
-        if all(estimate(each, base, Recipe.named(name), card, backend).fits in enough for each in STAGES)
-    ]
-    fields += [f"take the recipe {name}" for name in presets[-1:]]
-    return ", or ".join(fields) or "take a larger card or a smaller base"
 
 
 def present_card() -> Card:

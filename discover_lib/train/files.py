@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import read_json
+
 SETTINGS, METRICS, SAMPLES, STOP, RESULT = "settings.json", "metrics.jsonl", "samples.jsonl", "STOP", "result.json"
 ACCESS = "access.json"
 
@@ -21,14 +24,11 @@ class MetricLines:
     position: int
 
 
-def read_lines(path: Path, since: int = 0, *, cut: bool = False) -> MetricLines:
+def read_lines(path: Path, since: int = 0) -> MetricLines:
     """JSON lines from a position on.  A last line that is only half written waits for the next reading.
 
-    A file that has become shorter is read from its beginning.  A line that is no JSON, as a killed process can leave
-    in the middle, is skipped.
-
-    Args:
-        cut: the position may lie within a line, whose rest is skipped.
+    A file that has become shorter is read from its beginning.  A line that is no JSON object, as a killed process can
+    leave in the middle, is skipped; so is the rest of a line that the position lies in.
     """
     try:
         with path.open("rb") as file:
@@ -39,10 +39,7 @@ def read_lines(path: Path, since: int = 0, *, cut: bool = False) -> MetricLines:
     except FileNotFoundError:
         return MetricLines((), 0)
     whole = read[: read.rfind(b"\n") + 1]
-    lines = whole.split(b"\n")[:-1]
-    if cut and begin:
-        lines = lines[1:]
-    parsed = (_parsed(line) for line in lines)
+    parsed = map(_parsed, whole.split(b"\n")[:-1])
     return MetricLines(tuple(each for each in parsed if each is not None), begin + len(whole))
 
 
@@ -57,3 +54,30 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 def latest(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The last value of every column, over all lines: not every line holds them all."""
     return {name: value for line in lines for name, value in line.items() if value is not None}
+
+
+def in_the_way(folder: Path, requested: Mapping[str, Any], error: type[DiscoverError] = DiscoverError) -> str:
+    """Why these settings cannot be trained in a folder: it holds a finished training or other settings; else "".
+
+    Raises:
+        error: its settings are damaged.
+    """
+    if (folder / SETTINGS).exists():
+        stored = read_json(folder / SETTINGS, error)
+        if different := differences(stored, json.loads(json.dumps(requested))):
+            return f"{folder} holds a run with other settings ({'; '.join(different)}); take another folder"
+    if (folder / RESULT).exists():
+        return f"{folder}: this training is finished; take another folder to train again"
+    return ""
+
+
+def differences(stored: Mapping[str, Any], requested: Mapping[str, Any], above: str = "") -> list[str]:
+    """What differs between two settings, field by field: "sft.epochs: 3 there, 1 asked"."""
+    lines = []
+    for name in dict.fromkeys([*stored, *requested]):
+        one, other, path = stored.get(name), requested.get(name), f"{above}{name}"
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            lines += differences(one, other, f"{path}.")
+        elif one != other:
+            lines.append(f"{path}: {one!r} there, {other!r} asked")
+    return lines

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shutil
 import sqlite3
@@ -29,14 +28,26 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from os import getpid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from discover_lib.base import EARLIER
+import msgspec
+
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import graceful_stop, write_json
+from discover_lib.base.files import graceful_stop, read_json, write_json
 from discover_lib.train import Progress
-from discover_lib.train.files import METRICS, RESULT, SAMPLES, SETTINGS, STOP, MetricLines, read_lines
+from discover_lib.train.files import (
+    METRICS,
+    RESULT,
+    SAMPLES,
+    SETTINGS,
+    STOP,
+    MetricLines,
+    differences,
+    in_the_way,
+    read_lines,
+)
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
@@ -49,6 +60,7 @@ State = Literal["starting", "running", "stopping", "stopped", "finished", "faile
 GOING: tuple[State, ...] = ("starting", "running", "stopping")
 SAME_START_SECONDS = 2.0  # clocks may be set; a process number is hardly used again within this time
 LOCK_SECONDS = 10.0  # longest time that a start waits for another one in the same folder to be decided
+TAIL = 1 << 16  # bytes at the end of the metrics in which the last step stands
 
 Work = Callable[[Path, Progress], Any]  # trains in a folder; what it returns says by `stopped` whether it ended early
 
@@ -111,10 +123,6 @@ class JobStatus:
         """As `status.json` holds it."""
         return asdict(self)
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> JobStatus:
-        return cls(**{**data, "attempts": tuple(Attempt(**attempt) for attempt in data["attempts"])})
-
 
 @dataclass(frozen=True)
 class TrainingJob:
@@ -132,24 +140,22 @@ class TrainingJob:
         Raises:
             JobError: there is no run here, or its settings are damaged.
         """
-        return _read(self.folder / SETTINGS)
+        return read_json(self.folder / SETTINGS, JobError)
 
     def status(self) -> JobStatus:
         """Where the run stands now, by what its process wrote and by whether that process is alive.
 
         Raises:
-            JobError: there is no run here, or its status is damaged or of another format.
+            JobError: there is no run here, or its status is damaged.
         """
-        data = _read(self.folder / STATUS)
-        if "attempts" not in data:
-            raise JobError(f"{self.folder}: a training of another format; {EARLIER}")
-        written = JobStatus.from_dict(data)
+        written, path = _stored_status(self.folder), self.folder / METRICS
         seen: dict[str, Any] = {}
-        last = self._last_line()
-        if last is not None:
-            seen["step"] = int(last.get("step", written.step))
-            seen["total_steps"] = last.get("total_steps", written.total_steps)
-            seen["updated"] = max(written.updated, (self.folder / METRICS).stat().st_mtime)
+        if path.exists():
+            about = path.stat()
+            lines = read_lines(path, max(0, about.st_size - TAIL)).lines
+            last: Mapping[str, Any] = next((line for line in reversed(lines) if "step" in line), {})
+            seen = {name: last[name] for name in ("step", "total_steps") if name in last}
+            seen["updated"] = max(written.updated, about.st_mtime)
         if written.going and not is_alive(written.pid, written.process_started):
             seen |= _vanished(written, self.folder)
         elif written.going and (self.folder / STOP).exists():
@@ -185,14 +191,11 @@ class TrainingJob:
         Raises:
             JobError: it has not come to its end.
         """
-        return _read(self.folder / RESULT)
+        return read_json(self.folder / RESULT, JobError)
 
     def rows(self) -> int | None:
         """How many rows a finished run was trained on."""
-        try:
-            return int(self.result()["rows"])
-        except (JobError, KeyError):
-            return None
+        return self.result()["rows"] if (self.folder / RESULT).exists() else None
 
     def wait(self, seconds: float, every: float = 0.2) -> JobStatus:
         """Wait until the run is at an end, at most so long; where it stands then."""
@@ -200,14 +203,6 @@ class TrainingJob:
         while (now := self.status()).going and time.monotonic() < deadline:
             time.sleep(every)
         return now
-
-    def _last_line(self) -> dict[str, Any] | None:
-        path = self.folder / METRICS
-        if not path.exists():
-            return None
-        tail = 1 << 16
-        lines = read_lines(path, max(0, path.stat().st_size - tail), cut=True).lines
-        return next((line for line in reversed(lines) if "step" in line), None)
 
 
 # -- beginning ---------------------------------------------------------------------------------------------------------
@@ -267,7 +262,7 @@ def run_here(settings: StageSettings, folder: Path, on_progress: Progress, acces
     """
     new = not folder.exists()
     with _deciding(folder):
-        _begin(TrainingJob(folder), _admit(settings.to_dict(), folder, access), os.getpid())
+        _begin(TrainingJob(folder), _admit(settings.to_dict(), folder, access), getpid())
 
     def both(line: str) -> None:
         with (folder / LOG).open("a", encoding="utf-8") as log:
@@ -309,47 +304,39 @@ def work_on(folder: Path, on_progress: Progress, work: Work = train_stage) -> Jo
 
     def tell(line: str) -> None:
         on_progress(line)
-        _write(job, message=line)
+        _write(job, replace(_stored_status(folder), message=line))
 
     with _deciding(folder):  # the process that began this is written down by now
-        _write(job, state="running")
+        _write(job, replace(_stored_status(folder), state="running"))
     try:
         with graceful_stop((folder / STOP).touch):
             result = work(folder, tell)
-        ended: dict[str, Any] = {"state": "stopped" if getattr(result, "stopped", False) else "finished"}
-        ended["halt"] = getattr(result, "halt", "")
+        state = "stopped" if getattr(result, "stopped", False) else "finished"
+        return _end(job, state=state, halt=getattr(result, "halt", ""))
     except StoppedEarlyError as error:
-        ended = {"state": "stopped", "message": str(error)}
+        return _end(job, state="stopped", message=str(error))
     except KeyboardInterrupt:
-        ended = {"state": "stopped", "message": "interrupted before a checkpoint could be saved"}
+        return _end(job, state="stopped", message="interrupted before a checkpoint could be saved")
     except Exception as error:  # whatever it is, the folder must tell
         with (folder / LOG).open("a", encoding="utf-8") as log:
             log.write(traceback.format_exc())
         lines = (" ".join(line.split()) for line in str(error).splitlines())
-        ended = {"state": "failed", "message": "; ".join(filter(None, lines)) or type(error).__name__}
+        message = "; ".join(filter(None, lines)) or type(error).__name__
         untouched = not (folder / METRICS).exists() and last_checkpoint(folder) is None
-        ended["halt"] = REFUSED if untouched and isinstance(error, DiscoverError) else ""
-    return _end(job, ended)
+        refused = untouched and isinstance(error, DiscoverError)
+        return _end(job, state="failed", message=message, halt=REFUSED if refused else "")
 
 
 def _admit(wanted: Mapping[str, Any], folder: Path, access: Access | None = None) -> JobStatus | None:
     """Where the run stood before, or None for a new one; the folder then holds the settings and no wish to stop."""
-    job, wanted = TrainingJob(folder), json.loads(json.dumps(wanted))
-    before = job.status() if (folder / STATUS).exists() else None
+    before = TrainingJob(folder).status() if (folder / STATUS).exists() else None
     if before is not None and before.going:
         raise JobError(f"{folder}: a process (number {before.pid}) is training here; stop it or wait for it")
-    if (folder / SETTINGS).exists():
-        different = differences(job.settings(), wanted)
-        if different and before is not None and before.state == "failed" and _never_trained(folder):
-            _clear(folder)
-            before = None
-        elif different:
-            raise JobError(f"{folder} holds a run with other settings ({'; '.join(different)}); take another folder")
-    elif any(not each.name.startswith(LOCK) for each in folder.iterdir()):
-        raise JobError(f"{folder} holds other files; take a new or empty folder")
-    if before is not None and before.state == "finished":
-        raise JobError(f"{folder}: this training is finished; take another folder to train again")
+    if line := in_the_way(folder, wanted, JobError):
+        raise JobError(line)
     if not (folder / SETTINGS).exists():
+        if any(not each.name.startswith(LOCK) for each in folder.iterdir()):
+            raise JobError(f"{folder} holds other files; take a new or empty folder")
         write_json(folder / SETTINGS, wanted)
     if access is not None:
         access.write(folder)
@@ -357,48 +344,25 @@ def _admit(wanted: Mapping[str, Any], folder: Path, access: Access | None = None
     return before
 
 
-def _never_trained(folder: Path) -> bool:
-    """Whether no step of a run was finished, so that nothing is lost when another takes its folder."""
-    return last_checkpoint(folder) is None and not any(line.get("step") for line in TrainingJob(folder).metrics().lines)
-
-
-def _clear(folder: Path) -> None:
-    """Take away what a run has begun; its log stays, and the answers that were paid for."""
-    for name in (SETTINGS, METRICS, SAMPLES):
-        (folder / name).unlink(missing_ok=True)
-    for name in ("rounds", "checkpoints"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-
-
 def _begin(job: TrainingJob, before: JobStatus | None, pid: int) -> None:
     now = time.time()
-    attempt = Attempt(now, last_checkpoint(job.folder) or 0)
-    status = JobStatus(
-        "starting",
-        pid,
-        process_start(pid) or now,
-        before.started if before else now,
-        now,
-        before.step if before else 0,
-        before.total_steps if before else None,
-        "starting",
-        (*(before.attempts if before else ()), attempt),
-    )
-    write_json(job.folder / STATUS, status.to_dict())
+    status = before or JobStatus("starting", started=now)
+    attempts = (*status.attempts, Attempt(now, last_checkpoint(job.folder) or 0))
+    began = process_start(pid) or now
+    _write(job, replace(status, state="starting", pid=pid, process_started=began, message="starting",
+                        halt="", attempts=attempts))  # fmt: skip
 
 
-def _end(job: TrainingJob, ended: Mapping[str, Any]) -> JobStatus:
+def _end(job: TrainingJob, **ended: Any) -> JobStatus:
     status = job.status()
     last = replace(status.attempts[-1], ended=time.time(), end=ended["state"])
-    status = replace(status, updated=time.time(), attempts=(*status.attempts[:-1], last), **ended)
-    write_json(job.folder / STATUS, status.to_dict())
+    _write(job, replace(status, attempts=(*status.attempts[:-1], last), **ended))
     (job.folder / STOP).unlink(missing_ok=True)
     return job.status()
 
 
-def _write(job: TrainingJob, **changes: Any) -> None:
-    path = job.folder / STATUS
-    write_json(path, {**_read(path), "updated": time.time(), **changes})
+def _write(job: TrainingJob, status: JobStatus) -> None:
+    write_json(job.folder / STATUS, replace(status, updated=time.time()).to_dict())
 
 
 def _vanished(written: JobStatus, folder: Path) -> dict[str, Any]:
@@ -420,13 +384,10 @@ def _deciding(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = sqlite3.connect(folder / LOCK, timeout=LOCK_SECONDS, isolation_level=None)
+        lock.execute("BEGIN EXCLUSIVE")
     except (OSError, sqlite3.OperationalError) as error:
-        raise JobError(f"{folder}: cannot be written to ({error}); choose another folder") from None
+        raise JobError(f"{folder}: cannot be written to ({error}); try again, or choose another folder") from None
     with contextlib.closing(lock):
-        try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            raise JobError(f"{folder}: cannot be begun in just now ({error}); try again") from None
         yield
 
 
@@ -484,25 +445,11 @@ def standing_lines(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
     return kept
 
 
-def differences(stored: Mapping[str, Any], requested: Mapping[str, Any], above: str = "") -> list[str]:
-    """What differs between two settings, field by field: "sft.epochs: 3 there, 1 asked"."""
-    lines = []
-    for name in dict.fromkeys([*stored, *requested]):
-        one, other, path = stored.get(name), requested.get(name), f"{above}{name}"
-        if isinstance(one, Mapping) and isinstance(other, Mapping):
-            lines += differences(one, other, f"{path}.")
-        elif one != other:
-            lines.append(f"{path}: {one!r} there, {other!r} asked")
-    return lines
-
-
-def _read(path: Path) -> dict[str, Any]:
+def _stored_status(folder: Path) -> JobStatus:
+    """As its process wrote it last."""
+    if not (folder / STATUS).exists():
+        raise JobError(f"{folder}: no training run here")
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise JobError(f"{path.parent}: no training run here") from None
-    except (OSError, ValueError) as error:
-        raise JobError(f"{path}: damaged ({error})") from None
-    if not isinstance(value, dict):
-        raise JobError(f"{path}: damaged (not a JSON object)")
-    return value
+        return msgspec.convert(read_json(folder / STATUS, JobError), JobStatus)
+    except msgspec.ValidationError as error:
+        raise JobError(f"{folder / STATUS}: damaged ({error})") from None

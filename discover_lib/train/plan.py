@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.roles import RoleError
 from discover_lib.dataset.rows import restore
 from discover_lib.engines.llm.calls.prices import price_of
@@ -32,7 +33,7 @@ from discover_lib.runs.plan import (
     Stage,
     sum_of,
 )
-from discover_lib.train.data import DataError, TrainingRows, load_rows, starting_users
+from discover_lib.train.data import TrainingRows, load_rows, starting_users
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import LLMClient
@@ -46,7 +47,7 @@ def plan_stage(settings: StageSettings, access: Access) -> Plan:
     """The plan of a GRPO stage's judge and voice; the policy itself costs no calls.
 
     Raises:
-        DataError: there are no such rows.
+        DiscoverError: there are no such rows.
     """
     rows, part = _rows(settings), settings.recipe.grpo
     steps = part.steps(len(rows.train))
@@ -84,7 +85,7 @@ def _rows(settings: StageSettings) -> TrainingRows:
     """Whatever form they are in: it decides nothing here."""
     try:
         return load_rows(Path(settings.data), "grpo", "content", system=settings.system, seed=settings.seed)
-    except DataError:
+    except DiscoverError:
         return load_rows(Path(settings.data), "grpo", "notation", system=settings.system, seed=settings.seed)
 
 

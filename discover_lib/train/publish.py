@@ -1,12 +1,8 @@
-"""A trained model for others: a folder with card and lineage for the Hub, and one file for llama.cpp (GGUF)."""
+"""A trained model for others: a folder with card and lineage, for the Hub."""
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,14 +18,7 @@ from discover_lib.train.files import METRICS, RESULT, read_lines
 from discover_lib.train.jobs import standing_lines
 
 RESULTS = "results.json"  # what `discover evaluate` writes into its run
-CONVERTER, QUANTIZER = "convert_hf_to_gguf.py", "llama-quantize"
-CONVERTED = ("f32", "f16", "bf16", "q8_0")  # types that the converter writes itself
-TYPES = (*CONVERTED, "q6_k", "q5_k_m", "q4_k_m", "q4_0")
 STAGE_NAMES = {"sft": "supervised fine-tuning", "dpo": "preference optimisation", "grpo": "reinforcement learning"}
-
-
-class PublishError(DiscoverError):
-    """A model cannot be given away as asked; the message is one line that says what to do."""
 
 
 @dataclass(frozen=True)
@@ -73,36 +62,37 @@ class Publication:
             name: what it is going to be loaded by; "" for its folder.
 
         Raises:
-            PublishError: see `problems`.
+            DiscoverError: see `problems`.
         """
         if lines := self.problems():
-            raise PublishError("; ".join(lines))
+            raise DiscoverError("; ".join(lines))
         if folder.exists() and any(folder.iterdir()):
-            raise PublishError(f"{folder}: not empty; name a new folder")
+            raise DiscoverError(f"{folder}: not empty; name a new folder")
         run, chain = run_of(self.run), adapter_chain(self.run)
+        base = self._base(chain)
         if self.merged:
             merge(f"{PREFIX}{run}", folder)
         else:
             shutil.copytree(run / ADAPTER, folder)
             configuration = read_json(folder / "adapter_config.json")
-            write_json(folder / "adapter_config.json", configuration | {"base_model_name_or_path": self._base(chain)})
-        lineage = Lineage.read(run)
-        write_json(folder / FILE, _without_paths(read_json(run / FILE), self._base(chain)))
-        (folder / "README.md").write_text(self.card(lineage, chain, name or folder.name), encoding="utf-8")
+            write_json(folder / "adapter_config.json", configuration | {"base_model_name_or_path": base})
+        write_json(folder / FILE, _without_paths(read_json(run / FILE), base))
+        card = self.card(Lineage.read(run), chain, name or folder.name)
+        (folder / "README.md").write_text(card, encoding="utf-8")
         return folder
 
     def push(self, repository: str, *, private: bool = False) -> str:
         """Upload it; the address of what was made.
 
         Raises:
-            PublishError: no token, the Hub refuses, or see `problems`.
+            DiscoverError: no token, the Hub refuses, or see `problems`.
         """
         import httpx
         from huggingface_hub import HfApi, get_token
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
         if not get_token():
-            raise PublishError("no token for the Hub here: run hf auth login, or set HF_TOKEN (one that may write)")
+            raise DiscoverError("no token for the Hub here: run hf auth login, or set HF_TOKEN (one that may write)")
         hub = HfApi()
         with tempfile.TemporaryDirectory() as place:
             folder = self.write(Path(place) / "model", repository)
@@ -110,7 +100,8 @@ class Publication:
                 address = hub.create_repo(repository, private=private, exist_ok=True)
                 hub.upload_folder(repo_id=address.repo_id, folder_path=folder, commit_message="Trained with discover")
             except (HfHubHTTPError, HFValidationError, httpx.HTTPError, OSError, ValueError) as error:
-                raise PublishError(f"the Hub did not take {repository}: {' '.join(str(error).split())[:300]}") from None
+                reason = " ".join(str(error).split())[:300]
+                raise DiscoverError(f"the Hub did not take {repository}: {reason}") from None
         return str(address)
 
     def card(self, lineage: Lineage, chain: Chain, name: str) -> str:
@@ -153,14 +144,8 @@ class Publication:
 
     def _base(self, chain: Chain) -> str:
         """The base as others may fetch it; "" where only this machine has it."""
-        return self.base_id or hub_name(chain.base.path)
-
-
-def hub_name(path: str) -> str:
-    """A model's name on the Hub, by itself or by its folder in the Hub's cache; "" for any other folder."""
-    if cached := re.search(r"models--([^/]+)--([^/]+)/snapshots/", path.replace(os.sep, "/") + "/"):
-        return "/".join(cached.groups())
-    return "" if Path(path).is_absolute() or Path(path).is_dir() else path
+        path = Path(chain.base.path)
+        return self.base_id or ("" if path.is_absolute() or path.is_dir() else chain.base.path)
 
 
 def measured(run: Path) -> Iterator[str]:
@@ -237,20 +222,12 @@ def _use(lineage: Lineage, name: str, base: str, merged: bool) -> str:
 
 
 def _licence(folder: Path, name: str) -> str | None:
-    """The base's licence, by the card in its folder, in the Hub's cache, or on the Hub; None where none says it."""
-    import httpx
-    from huggingface_hub import HfApi, ModelCard, try_to_load_from_cache
-    from huggingface_hub.errors import HfHubHTTPError
+    """The base's licence, by the card in its folder or in the Hub's cache; None where none says it."""
+    from huggingface_hub import ModelCard, try_to_load_from_cache
 
-    try:
-        cached = try_to_load_from_cache(name, "README.md") if name else None
-        for card in (folder / "README.md", cached):
-            if isinstance(card, str | Path) and Path(card).is_file():
-                return ModelCard.load(card).data.get("license")
-        data = HfApi().model_info(name, timeout=5).card_data if name else None
-        return data.get("license") if data else None
-    except (HfHubHTTPError, httpx.HTTPError, OSError, ValueError):
-        return None
+    cached = try_to_load_from_cache(name, "README.md") if name else None
+    cards = (card for card in (folder / "README.md", cached) if isinstance(card, str | Path) and Path(card).is_file())
+    return next((ModelCard.load(card).data.get("license") for card in cards), None)
 
 
 def _without_paths(lineage: Mapping[str, Any], base: str) -> dict[str, Any]:
@@ -272,53 +249,3 @@ def _without_paths(lineage: Mapping[str, Any], base: str) -> dict[str, Any]:
 def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
     lines = [head, ("---",) * len(head), *rows]
     return "".join(f"| {' | '.join(str(cell).replace('|', '/') for cell in line)} |\n" for line in lines)
-
-
-# -- llama.cpp ---------------------------------------------------------------------------------------------------------
-
-
-def converter(kind: str) -> tuple[Path, Path | None]:
-    """llama.cpp's converter, and its quantizer where a type needs it: in the folder LLAMA_CPP, or on the path.
-
-    Raises:
-        PublishError: an unknown type, or one of them is not here.
-    """
-    if kind not in TYPES:
-        raise PublishError(f"unknown type {kind!r}; choose one of {', '.join(TYPES)}")
-    home = Path(os.environ.get("LLAMA_CPP", ""))
-
-    def there(*places: str) -> Path | None:
-        own = (home / place for place in places if "LLAMA_CPP" in os.environ)
-        found = next((each for each in own if each.is_file()), None) or shutil.which(Path(places[0]).name)
-        return Path(found) if found else None
-
-    script = there(CONVERTER)
-    if script is None:
-        raise PublishError(f"no {CONVERTER} here: clone llama.cpp, pip install gguf, and set LLAMA_CPP to its folder")
-    quantizer = None if kind in CONVERTED else there(QUANTIZER, f"build/bin/{QUANTIZER}")
-    if quantizer is None and kind not in CONVERTED:
-        raise PublishError(f"{kind} needs {QUANTIZER}: build llama.cpp in LLAMA_CPP, or take {', '.join(CONVERTED)}")
-    return script, quantizer
-
-
-def gguf(model: Path, kind: str) -> Path:
-    """A merged model's folder as one file beside its weights, written by llama.cpp.
-
-    Raises:
-        PublishError: llama.cpp is not here, or cannot convert it.
-    """
-    script, quantizer = converter(kind)
-    out = model / f"{model.name}-{kind}.gguf"
-    with tempfile.TemporaryDirectory(dir=model) as place:
-        first = Path(place) / "f16.gguf" if quantizer else out
-        _run(sys.executable, script, model, "--outfile", first, "--outtype", "f16" if quantizer else kind)
-        if quantizer:
-            _run(quantizer, first, out, kind.upper())
-    return out
-
-
-def _run(*command: str | Path) -> None:
-    done = subprocess.run([str(each) for each in command], capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()][-1:]
-        raise PublishError(f"{Path(command[1]).name if len(command) > 4 else command[0]}: {' '.join(last)[:300]}")

@@ -11,15 +11,15 @@ import dataclasses
 import difflib
 import json
 import math
-import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
+import msgspec
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model, field_validator
+from msgspec import Meta
 
 from discover_lib.base.errors import DiscoverError
 
@@ -30,19 +30,16 @@ Schedule = Literal["linear", "cosine", "constant"]
 Precision = Literal["auto", "bf16", "fp16", "fp32"]
 Generation = Literal["transformers", "vllm-server", "vllm-colocate", "unsloth-fast"]
 
-# Numbers by their range, which `Recipe.problems` holds them to.
-Positive = Annotated[float, Field(gt=0)]
-PositiveInt = Annotated[int, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
-Count = Annotated[int, Field(ge=0)]  # 0 for none
+# Numbers by their range, which holds for what is read.
+Positive = Annotated[float, Meta(gt=0, lt=1e300)]
+PositiveInt = Annotated[int, Meta(gt=0)]
+NotNegative = Annotated[float, Meta(ge=0, lt=1e300)]
+Share = Annotated[float, Meta(ge=0, lt=1)]
+Count = Annotated[int, Meta(ge=0)]  # 0 for none
 
 STAGES: tuple[Stage, ...] = ("sft", "dpo", "grpo")
 POLICY = "policy"  # plays the turns of a look-ahead itself
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-
-
-class RecipeError(DiscoverError):
-    """An invalid recipe, or one that contradicts itself; the message is one line that says what to do."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +48,8 @@ class LoraRecipe:
 
     r: PositiveInt = 32
     alpha: PositiveInt = 64
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    targets: tuple[str, ...] = PROJECTIONS
+    dropout: Share = 0.1
+    targets: Annotated[tuple[str, ...], Meta(min_length=1)] = PROJECTIONS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +73,7 @@ class StageRecipe:
     learning_rate: Positive
     batch: PositiveInt
     per_device: PositiveInt
-    epochs: float
+    epochs: Positive
     max_length: PositiveInt
     max_steps: PositiveInt | None = None
     reference: Reference = "merged"
@@ -84,8 +81,8 @@ class StageRecipe:
     schedule: Schedule = "cosine"
     warmup: NotNegative = 0.0
     weight_decay: NotNegative = 0.0
-    adam_beta1: float = 0.9
-    adam_beta2: float = 0.999
+    adam_beta1: Share = 0.9
+    adam_beta2: Share = 0.999
     adam_epsilon: Positive = 1e-8
     max_grad_norm: NotNegative = 1.0
     precision: Precision = "auto"
@@ -115,7 +112,7 @@ class SupervisedRecipe(StageRecipe):
     """
 
     batch: PositiveInt = 16
-    epochs: float = 3.0
+    epochs: Positive = 3.0
     max_length: PositiveInt = 4096
     eval_steps: Count = 50
     eval_rows: Count = 200
@@ -143,7 +140,7 @@ class DpoRecipe(SupervisedRecipe):
     per_device: PositiveInt = 2
     beta: Positive = 0.1
     loss_type: Literal["sigmoid", "hinge", "ipo"] = "sigmoid"
-    label_smoothing: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
+    label_smoothing: Annotated[float, Meta(ge=0, lt=0.5)] = 0.0
     sft_weight: NotNegative = 0.0
     disable_dropout: bool = False
 
@@ -183,9 +180,9 @@ class GrpoRecipe(StageRecipe):
     learning_rate: Positive = 5e-6
     batch: PositiveInt = 32
     per_device: PositiveInt = 4
-    epochs: float = 1.0
+    epochs: Positive = 1.0
     max_length: PositiveInt = 5120
-    n_generations: int = 4
+    n_generations: Annotated[int, Meta(ge=2)] = 4
     max_completion: PositiveInt = 1024
     temperature: Positive = 0.6
     top_p: Positive = 1.0
@@ -193,9 +190,9 @@ class GrpoRecipe(StageRecipe):
     repetition_penalty: Positive = 1.0
     beta: NotNegative = 0.0
     epsilon: Positive = 0.28
-    epsilon_high: float | None = None
+    epsilon_high: Positive | None = None
     generation: Generation = "transformers"
-    generation_memory: Annotated[float, Field(gt=0, lt=1)] = 0.3
+    generation_memory: Annotated[float, Meta(gt=0, lt=1)] = 0.3
     generation_tokens: PositiveInt | None = None
     iterations: PositiveInt = 1
     loss_type: Literal["grpo", "dapo", "dr_grpo", "bnpo"] = "grpo"
@@ -247,11 +244,6 @@ class Recipe:
         return cls()
 
     @classmethod
-    def t4(cls) -> Recipe:
-        """The paper's numbers as far as a 16 GB GPU without bf16 allows: 4-bit base, one sequence at a time."""
-        return cls.named("t4")
-
-    @classmethod
     def miniature(cls) -> Recipe:
         """For the tiny language model on a CPU.  The paper's rates do nothing at its size: these are 20 to 100 times
         larger, DPO is given a likelihood term, and GRPO a KL term, its own prefixes and a penalty for broken replies.
@@ -263,11 +255,11 @@ class Recipe:
         """`paper`, `miniature`, or the paper's numbers for a card's memory: `t4`, `24gb`, `40gb`, `80gb`.
 
         Raises:
-            RecipeError: any other name.
+            DiscoverError: any other name.
         """
         known = {"paper": {}, **_presets()}
         if name not in known:
-            raise RecipeError(f"unknown recipe {name!r}; choose one of {', '.join(known)}")
+            raise DiscoverError(f"unknown recipe {name!r}; choose one of {', '.join(known)}")
         return cls.from_dict({"name": name, **known[name]})
 
     def of(self, stage: Stage) -> StageRecipe:
@@ -284,14 +276,14 @@ class Recipe:
         A name without a part belongs to `stage`.  The recipe's name then lists the changes.
 
         Raises:
-            RecipeError: an unknown field, or a value of the wrong kind.
+            DiscoverError: an unknown field, or a value of the wrong kind.
         """
         data, labels = self.to_dict(), []
         for name, value in changes.items():
             part, _, inner = name.rpartition(".")
             part = part or stage
             if part not in _PARTS:
-                raise RecipeError(_unknown(part, _PARTS, "part of a recipe"))
+                raise DiscoverError(_unknown(part, _PARTS, "part of a recipe"))
             if inner not in data[part] or data[part][inner] != value:
                 labels.append(f"{part}.{inner}={value}")
             data[part] = {**data[part], inner: value}
@@ -310,11 +302,11 @@ class Recipe:
         """The recipe of such values; parts and fields that are missing keep the paper's.
 
         Raises:
-            RecipeError: an unknown part or field, or a value of the wrong kind.
+            DiscoverError: an unknown part or field, or a value of the wrong kind.
         """
         for name in data:
             if name not in ("name", *_PARTS):
-                raise RecipeError(_unknown(name, ("name", *_PARTS), "part of a recipe"))
+                raise DiscoverError(_unknown(name, ("name", *_PARTS), "part of a recipe"))
         parts = {name: _record(_PARTS[name], data[name], name) for name in _PARTS if name in data}
         return cls(name=str(data.get("name", "paper")), **parts)
 
@@ -328,29 +320,15 @@ class Recipe:
             adapter: whether there is an earlier stage, where known.
             context: longest sequence that the base can read, where known.
         """
-        if stage not in STAGES:
-            return [_unknown(stage, STAGES, "stage")]
         part = self.of(stage)
-        lines = [f"lora: {line}" for line in _range_problems(self.lora)]
-        if not self.lora.targets:
-            lines.append("lora: targets names no module; name some, e.g. q_proj and v_proj")
-        lines += [*_range_problems(part), *_common_problems(part, adapter, context)]
-        if isinstance(part, DpoRecipe):
-            lines += _dpo_problems(part)
+        lines = _contradictions(part, adapter, context)
+        if isinstance(part, DpoRecipe) and part.label_smoothing and part.loss_type == "ipo":
+            lines.append("label_smoothing has no meaning for the loss 'ipo'; set it to 0")
         if isinstance(part, GrpoRecipe):
-            lines += _grpo_problems(part)
+            lines += _grpo_contradictions(part)
         if not lines and n_rows is not None:
             lines += _row_problems(part, n_rows)
-        return [f"{stage}: {line}" if not line.startswith("lora") else line for line in lines]
-
-    def check(self, stage: Stage, **known: Any) -> None:
-        """Raise what `problems` finds.
-
-        Raises:
-            RecipeError: all problems in one line.
-        """
-        if lines := self.problems(stage, **known):
-            raise RecipeError("; ".join(lines))
+        return [f"{stage}: {line}" for line in lines]
 
 
 _PARTS: Mapping[str, type] = {"lora": LoraRecipe, "sft": SftRecipe, "dpo": DpoRecipe, "grpo": GrpoRecipe}
@@ -366,34 +344,9 @@ def _presets() -> Mapping[str, Mapping[str, Any]]:
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 
-def _range_problems(record: LoraRecipe | StageRecipe) -> list[str]:
-    """The fields whose number lies outside the range that their annotation gives."""
-    kind: type = type(record)
-    try:
-        _ranges(kind).validate_python(dataclasses.asdict(record))
-    except ValidationError as error:
-        return [f"{each['loc'][0]} must {_limit(each['ctx'])}, got {each['input']}" for each in error.errors()]
-    return []
-
-
-@cache
-def _ranges(kind: type) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
-
-
-def _limit(bound: Mapping[str, float]) -> str:
-    if "gt" in bound:
-        return "be positive"
-    if "lt" in bound:
-        return f"be below {bound['lt']:g}"
-    return f"be at least {bound['ge']:g}" if bound["ge"] else "not be negative"
-
-
-def _common_problems(part: StageRecipe, adapter: bool | None, context: int | None) -> list[str]:
+def _contradictions(part: StageRecipe, adapter: bool | None, context: int | None) -> list[str]:
     lines = []
-    if part.max_steps is None and part.epochs <= 0:
-        lines.append(f"epochs must be positive, got {part.epochs}")
-    if part.per_device > 0 and part.batch % part.per_device:
+    if part.batch % part.per_device:
         lines.append(f"batch {part.batch} is not a multiple of per_device {part.per_device}")
     if part.reference == "continue" and adapter is False:
         lines.append("reference 'continue' needs an earlier adapter to train; use 'merged'")
@@ -402,17 +355,9 @@ def _common_problems(part: StageRecipe, adapter: bool | None, context: int | Non
     return lines
 
 
-def _dpo_problems(part: DpoRecipe) -> list[str]:
-    if part.label_smoothing and part.loss_type == "ipo":
-        return ["label_smoothing has no meaning for the loss 'ipo'; set it to 0"]
-    return []
-
-
-def _grpo_problems(part: GrpoRecipe) -> list[str]:
+def _grpo_contradictions(part: GrpoRecipe) -> list[str]:
     lines = []
-    if part.n_generations < 2:
-        lines.append(f"n_generations must be at least 2: a reply is compared with others, got {part.n_generations}")
-    elif part.batch % part.n_generations:
+    if part.batch % part.n_generations:
         lines.append(
             f"batch {part.batch} counts completions and must be a multiple of n_generations {part.n_generations}"
         )
@@ -426,7 +371,7 @@ def _grpo_problems(part: GrpoRecipe) -> list[str]:
         lines.append("reward_to_go is for several turns; raise multi_turn")
     if part.look_ahead and part.multi_turn > 1:
         lines.append("look_ahead and multi_turn both reward what comes later; use one of them")
-    if part.max_steps is not None and part.rounds >= 1 and part.max_steps % part.rounds:
+    if part.max_steps is not None and part.max_steps % part.rounds:
         lines.append(f"max_steps {part.max_steps} cannot be parted into {part.rounds} equal rounds")
     if part.own_prefixes and part.max_steps is None:
         lines.append("own_prefixes collects new prompts, so epochs have no length; set max_steps")
@@ -447,47 +392,22 @@ def _row_problems(part: StageRecipe, n_rows: int) -> list[str]:
 
 
 def _record(kind: type, data: Any, part: str) -> Any:
-    """A part of a recipe from plain values, each of its field's type; `problems` tells of ranges."""
-    hints = get_type_hints(kind)  # without the ranges
-    try:
-        return kind(**_values(kind).model_validate(data).model_dump(exclude_unset=True))
-    except ValidationError as error:
-        first = error.errors()[0]
-    if not first["loc"]:
-        raise RecipeError(f"{part}: a mapping of fields is needed, got {data!r:.60}")
-    name = str(first["loc"][0])
-    if name not in hints:
-        raise RecipeError(_unknown(name, tuple(hints), f"field of {part}"))
-    raise RecipeError(f"{part}.{name}: {_wanted(hints[name])} is needed, got {data[name]!r:.60}")
-
-
-@cache
-def _values(kind: type) -> type[BaseModel]:
-    """Reads the fields of a part; texts are no numbers, and numbers are no truth values."""
-    settings = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-    fields: dict[str, Any] = {name: (hint, None) for name, hint in get_type_hints(kind).items()}
-    plain = field_validator("*", mode="before")(_as_plain)
-    return create_model(kind.__name__, __config__=settings, __validators__={"plain": plain}, **fields)
-
-
-def _as_plain(value: Any) -> Any:
-    """JSON has lists for tuples, and 100 may be written as 1e2."""
-    if isinstance(value, list):
-        return tuple(value)
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _wanted(hint: Any) -> str:
-    """What a field takes, in words."""
-    options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-    words = {int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "nothing"}
-    kinds = []
-    for option in options:
-        if get_origin(option) is Literal:
-            kinds.append("one of " + ", ".join(map(str, get_args(option))))
-        else:
-            kinds.append(words.get(option, "a list of names"))
-    return " or ".join(kinds)
+    """A part of a recipe from plain values, each of its field's type and within its range."""
+    if not isinstance(data, Mapping):
+        raise DiscoverError(f"{part}: a mapping of fields is needed, got {data!r:.60}")
+    hints, values = get_type_hints(kind, include_extras=True), {}
+    for name, value in data.items():
+        if name not in hints:
+            raise DiscoverError(_unknown(name, tuple(hints), f"field of {part}"))
+        if isinstance(value, float) and value.is_integer():  # 100 may be written as 1e2
+            value = int(value)
+        try:
+            values[name] = msgspec.convert(value, hints[name])
+        except msgspec.ValidationError as error:
+            choices = get_args(hints[name]) if get_origin(hints[name]) is Literal else ()
+            hint = f"; choose one of {', '.join(choices)}" if choices else ""
+            raise DiscoverError(f"{part}.{name}: {error} (got {value!r:.60}){hint}") from None
+    return kind(**values)
 
 
 def _unknown(name: str, known: Sequence[str] | Mapping[str, Any], what: str) -> str:
@@ -508,10 +428,6 @@ def beside_the_paper(recipe: Recipe) -> str:
     return "; ".join(parts) or "nothing"
 
 
-class FieldError(DiscoverError):
-    """A field holds something that cannot be read; the message is one line that says what is expected."""
-
-
 def changes_between(preset: Recipe, recipe: Recipe, stage: Stage) -> list[str]:
     """What makes a recipe out of a preset, for one stage, as `assignments` reads it: ``learning_rate=1e-4``."""
     changes = []
@@ -525,15 +441,15 @@ def assignments(pairs: Sequence[str]) -> dict[str, Any]:
     """``name=value`` texts of a command line as a mapping; values are read as JSON where they are, else as text.
 
     Raises:
-        FieldError: a text is not of that form, or a name is given twice.
+        DiscoverError: a text is not of that form, or a name is given twice.
     """
     values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name.strip():
-            raise FieldError(f"{pair!r} sets nothing; write name=value, e.g. learning_rate=1e-4")
+            raise DiscoverError(f"{pair!r} sets nothing; write name=value, e.g. learning_rate=1e-4")
         if name.strip() in values:
-            raise FieldError(f"{name.strip()} is set twice")
+            raise DiscoverError(f"{name.strip()} is set twice")
         try:
             values[name.strip()] = json.loads(text)
         except ValueError:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import math
 import resource
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -28,8 +26,7 @@ Samples = Callable[[], Sequence[Mapping[str, Any]]]
 class Recorder(TrainerCallback):
     """Appends a line per logged step, writes samples, and ends the run cleanly when it is asked to.
 
-    A file `STOP` in the folder, or a termination signal where nobody else answers it, ends the run after the step in
-    hand, with a checkpoint.
+    A file `STOP` in the folder ends the run after the step in hand, with a checkpoint; who answers signals makes it.
 
     Args:
         folder: of the run.
@@ -41,16 +38,14 @@ class Recorder(TrainerCallback):
     def __init__(
         self,
         folder: Path,
+        samples: Samples,
         *,
-        samples: Samples | None = None,
         sample_steps: int = 0,
         on_progress: Progress = print,
     ) -> None:
         self.folder = folder
         self.stopped = False
-        self.history: list[dict[str, Any]] = []
         self._samples, self._sample_steps, self._on_progress = samples, sample_steps, on_progress
-        self._terminated = False
         self._begun = self._last_time = time.monotonic()
         self._before = _seconds_so_far(folder)
         self._first_step = 0
@@ -61,13 +56,6 @@ class Recorder(TrainerCallback):
         self._first_step = state.global_step
         for name in (METRICS, SAMPLES):
             _go_back(self.folder / name, state.global_step)
-        alone = threading.current_thread() is threading.main_thread()
-        if alone and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, self._terminate)
-
-    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if signal.getsignal(signal.SIGTERM) == self._terminate:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         if logs is None or SUMMARY in logs or not state.is_world_process_zero:
@@ -83,29 +71,30 @@ class Recorder(TrainerCallback):
         line = {"step": state.global_step, "total_steps": state.max_steps, **_plain(logs), **self._running(state, logs)}
         if line.get("simulator/seconds") is not None and line.get("step_time"):
             line["simulator/share"] = line["simulator/seconds"] / line["step_time"]
-        self.history.append(line)
         _append(self.folder / METRICS, line)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if self._samples is not None and self._sample_steps and state.global_step % self._sample_steps == 0:
+        if self._sample_steps and state.global_step % self._sample_steps == 0:
             for sample in self._samples():
                 _append(self.folder / SAMPLES, {"step": state.global_step, **sample})
-        if self._terminated or (self.folder / STOP).exists():
+        if (self.folder / STOP).exists():
             self.stopped = state.global_step < state.max_steps
             control.should_save = control.should_training_stop = True
             self._on_progress(
                 f"stopping as asked after step {state.global_step} of {state.max_steps}, checkpoint first"
             )
 
-    def _terminate(self, number: int, frame: object) -> None:
-        self._terminated = True
+    @property
+    def seconds(self) -> float:
+        """Since the run was first begun, without the time between attempts."""
+        return self._before + time.monotonic() - self._begun
 
     def _running(self, state: Any, logs: Mapping[str, Any]) -> dict[str, Any]:
         """Speed, memory and time: tokens a second, MB, seconds since the run was first begun, seconds left."""
         now = time.monotonic()
         done = state.global_step - self._first_step
         row: dict[str, Any] = {
-            "seconds": round(self._before + now - self._begun, 3),
+            "seconds": round(self.seconds, 3),
             "memory_mb": round(peak_memory_mb(), 1),
         }
         if done > 0:
@@ -128,12 +117,8 @@ def peak_memory_mb() -> float:
 
 def _plain(logs: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers as JSON has them: not finite is null."""
-    values = {}
-    for name, value in logs.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            continue
-        values[name] = value if math.isfinite(value) else None
-    return values
+    numbers = {name: value for name, value in logs.items() if isinstance(value, int | float)}
+    return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
 
 
 def _append(path: Path, line: Mapping[str, Any]) -> None:

@@ -14,15 +14,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder, write_json
+from discover_lib.base.files import outputs_folder, read_json, write_json
 from discover_lib.dataset.rows import system_text
 from discover_lib.engines.local.chat import Chat, said
 from discover_lib.engines.local.dialect import Dialect, LocalModelError, Notation, dialect_of, tiny_domains
@@ -46,20 +47,18 @@ from discover_lib.train import Progress
 from discover_lib.train import data as rows_of
 from discover_lib.train.backend import (
     Backend,
-    BackendError,
     choose_backend,
     context_of,
     ends_of,
-    generation_problems,
     load_policy,
     load_tokenizer,
     prepare,
     unsuitable,
 )
-from discover_lib.train.data import DataError, Fitting, TrainingRows, load_rows
+from discover_lib.train.data import TrainingRows, load_rows
 from discover_lib.train.estimate import misfit, present_card
-from discover_lib.train.files import RESULT, SETTINGS
-from discover_lib.train.recipes import POLICY, STAGES, GrpoRecipe, Recipe, RecipeError, Stage, SupervisedRecipe
+from discover_lib.train.files import RESULT, SETTINGS, in_the_way
+from discover_lib.train.recipes import POLICY, GrpoRecipe, Recipe, Stage, SupervisedRecipe
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
@@ -119,24 +118,20 @@ class StageSettings:
         """The settings of such values.
 
         Raises:
-            StageError: an unknown or missing setting, or an invalid recipe.
+            DiscoverError: a missing setting, or one of another type.
         """
-        names = [each.name for each in dataclasses.fields(cls)]
-        unknown = sorted(set(data) - set(names))
-        missing = [name for name in ("stage", "data", "base") if name not in data]
-        problems = [f"{name!r} is not a setting of a stage; there are {', '.join(names)}" for name in unknown]
-        problems += [f"the setting {name!r} is missing" for name in missing]
-        if problems:
-            raise StageError(problems)
         try:
-            recipe = Recipe.from_dict(data.get("recipe", {}))
-        except RecipeError as error:
-            raise StageError([str(error)]) from None
-        return cls(**{**data, "recipe": recipe})
+            return msgspec.convert(data, cls)
+        except msgspec.ValidationError as error:
+            raise DiscoverError(f"no settings of a stage: {error}") from None
 
     @property
     def spec(self) -> EngineSpec:
         return EngineSpec(judge=self.judge, voice=self.voice, options=RoleOptions.from_dict(self.options))
+
+    def models(self) -> list[str]:
+        """The language models that judge and speak; none in other stages than GRPO."""
+        return self.spec.models() if self.stage == "grpo" else []
 
     @property
     def base_path(self) -> str:
@@ -205,20 +200,19 @@ def problems(
         to_be_made: the base is the tiny one and is not there yet; what it will speak is known, so all but it is looked
             at.
     """
-    if settings.stage not in STAGES:
-        return settings.recipe.problems(settings.stage)
-    lines = _damaged(settings) if not to_be_made else []
+    lines = [] if to_be_made else _damaged(settings)
     chain: Chain | None = None
-    try:
-        chain = settings.chain() if not lines and not to_be_made else None
-    except LineageError as error:
-        lines.append(str(error))
+    rows: TrainingRows | None = None
+    if not lines and not to_be_made:
+        try:
+            chain = settings.chain()
+        except LineageError as error:
+            lines.append(str(error))
     base = chain.base.path if chain else settings.base
     dialect = Notation() if to_be_made else dialect_of(base)
-    rows: TrainingRows | None = None
     try:
         rows = load_rows(Path(settings.data), settings.stage, dialect.text, system=settings.system, seed=settings.seed)
-    except DataError as error:
+    except DiscoverError as error:
         lines.append(str(error))
     known = {"adapter": bool(chain.adapters)} if chain else {}
     lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None, **known)
@@ -232,12 +226,35 @@ def problems(
     if not lines:
         from discover_lib.train.access import Access
 
-        models = settings.spec.models() if settings.stage == "grpo" else []
         try:
-            (access or (Access.read(run) if run else Access())).check(models)
+            (access or (Access.read(run) if run else Access())).check(settings.models())
         except RunOptionsError as error:
             lines.append(str(error))
     return lines
+
+
+def checked(
+    settings: StageSettings, folder: Path, access: Access | None = None, *, to_be_made: bool = False
+) -> Backend:
+    """What trains these settings here, once nothing stands in the way.
+
+    Args:
+        access, to_be_made: as of `problems`.
+
+    Raises:
+        StageError: something stands in the way; nothing was loaded or written.
+    """
+    lines = problems(settings, folder, access, to_be_made=to_be_made)
+    lines += filter(None, [in_the_way(folder, settings.to_dict())])
+    try:
+        backend = choose_backend(settings.backend, settings.base_path)
+        part = settings.recipe.of(settings.stage)
+        lines += [f"{settings.stage}: {line}" for line in unsuitable(part, backend)]
+    except DiscoverError as error:
+        lines.append(str(error))
+    if lines:
+        raise StageError(lines)
+    return backend
 
 
 def run_stage(
@@ -251,19 +268,9 @@ def run_stage(
 
     Raises:
         StageError: something stands in the way; nothing was loaded or written but the settings.
-        BackendError: the libraries or the model do not work here.
+        DiscoverError: the libraries or the model do not work here.
     """
-    lines = problems(settings, folder)
-    backend: Backend | None = None
-    try:
-        backend = choose_backend(settings.backend, settings.base_path)
-        part = settings.recipe.of(settings.stage)
-        lines += [f"{settings.stage}: {line}" for line in unsuitable(part, backend)]
-    except BackendError as error:
-        lines.append(str(error))
-    lines += _folder_problems(settings, folder)
-    if lines or backend is None:
-        raise StageError(lines)
+    backend = checked(settings, folder)
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / SETTINGS).exists():
         write_json(folder / SETTINGS, settings.to_dict())
@@ -272,86 +279,84 @@ def run_stage(
     return _Run(settings, folder, backend, on_progress, probe).train()
 
 
-@dataclass
 class _Run:
     """One attempt."""
 
-    settings: StageSettings
-    folder: Path
-    backend: Backend
-    on_progress: Progress
-    probe: Probe | None
+    def __init__(
+        self, settings: StageSettings, folder: Path, backend: Backend, on_progress: Progress, probe: Probe | None
+    ) -> None:
+        self.settings, self.folder, self.backend, self.on_progress = settings, folder, backend, on_progress
+        self.probe = probe
+        self.part = settings.recipe.of(settings.stage)
+        self.chain = settings.chain()
+        base = self.chain.base.path
+        self.chat = Chat(load_tokenizer(base), settings.thinking)
+        self.source = load_rows(
+            Path(settings.data), settings.stage, dialect_of(base).text, system=settings.system, seed=settings.seed
+        )
+        self.dialect = dialect_of(base, self.source.system)
+        self.rows, self.held_out = self._fitting()
 
     def train(self) -> StageResult:
-        settings, stage = self.settings, self.settings.stage
-        chain = settings.chain()
-        tokenizer = load_tokenizer(chain.base.path)
-        plain = dialect_of(chain.base.path)
-        source = load_rows(Path(settings.data), stage, plain.text, system=settings.system, seed=settings.seed)
-        dialect, chat = dialect_of(chain.base.path, source.system), Chat(tokenizer, settings.thinking)
-        try:
-            fitting, held_out = self._fitting(source, dialect, chat)
-        except LocalModelError as error:
-            raise StageError([str(error)]) from None
-        self._check(fitting, chain, chat)
-        model = load_policy(
-            chain.base.path,
-            [each.path for each in chain.adapters],
-            settings.recipe.lora,
-            settings.recipe.of(stage),
-            self.backend,
-            seed=settings.seed,
-            scratch=outputs_folder() / "cache" / "merged",
-        )
-        trained = sum(each.numel() for each in model.parameters() if each.requires_grad)
-        total = settings.recipe.of(stage).steps(len(fitting.rows))
-        self.on_progress(f"{stage}: {len(fitting.rows)} rows, {total} updates, {trained:,} trained parameters")
         from discover_lib.train.access import HeldUpError
 
+        settings = self.settings
+        self._check()
+        model = load_policy(
+            self.chain.base.path,
+            [each.path for each in self.chain.adapters],
+            settings.recipe.lora,
+            self.part,
+            self.backend,
+            seed=settings.seed,
+            scratch=outputs_folder() / "cache",
+        )
+        trained = sum(each.numel() for each in model.parameters() if each.requires_grad)
+        total = self.part.steps(len(self.rows))
+        self.on_progress(f"{settings.stage}: {len(self.rows)} rows, {total} updates, {trained:,} trained parameters")
         with ExitStack() as stack:
-            trainer, recorder, run = self._trainer(stack, model, chat, fitting, held_out, source, dialect)
-            begun, halt = time.monotonic(), ""
+            trainer, recorder, run = self._trainer(stack, model)
+            halt = ""
             try:
                 trainer.train(resume_from_checkpoint=self._checkpoint())
             except HeldUpError as error:
                 recorder.stopped, halt = True, error.kind
                 self.on_progress(f"{error}; stopped after step {trainer.state.global_step}, the same command goes on")
-            seconds = time.monotonic() - begun
-            return self._finish(trainer, recorder, run, chain, source, len(fitting.rows), seconds, halt)
+            return self._finish(trainer, recorder, run, halt)
 
-    def _fitting(self, source: TrainingRows, dialect: Dialect, chat: Chat) -> tuple[Fitting, Fitting]:
-        """Rows that fit, for training and to measure on; GRPO's prompts must leave room for a reply."""
-        part = self.settings.recipe.of(self.settings.stage)
+    def _fitting(self) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]:
+        """Rows that fit, for training and to measure on; GRPO's prompts must leave room for a reply.
+
+        Raises:
+            StageError: the base's chat template cannot take them.
+        """
+        part, made = self.part, []
         limit = part.max_length - (part.max_completion if isinstance(part, GrpoRecipe) else 0)
-        fitting = rows_of.fit(source.train, dialect, chat, limit)
         measured = part.eval_rows if isinstance(part, SupervisedRecipe) else 0
-        held_out = rows_of.fit(source.held_out[:measured], dialect, chat, limit)
-        for fits, what in ((fitting, "training rows"), (held_out, "held-out rows")):
-            if line := fits.line(what, limit):
+        for rows, what in ((self.source.train, "training rows"), (self.source.held_out[:measured], "held-out rows")):
+            try:
+                fitting = rows_of.fit(rows, self.dialect, self.chat, limit)
+            except LocalModelError as error:
+                raise StageError([str(error)]) from None
+            if line := fitting.line(what, limit):
                 self.on_progress(line)
-        return fitting, held_out
+            made.append(fitting.rows)
+        return made[0], made[1]
 
-    def _check(self, fitting: Fitting, chain: Chain, chat: Chat) -> None:
+    def _check(self) -> None:
         """What only the tokenizer and the model's configuration can tell, before the model is loaded."""
-        settings = self.settings
-        lines = settings.recipe.problems(
-            settings.stage,
-            n_rows=len(fitting.rows),
-            adapter=bool(chain.adapters),
-            context=context_of(chain.base.path),
-        )
-        part = settings.recipe.of(settings.stage)
-        lines += generation_problems(part, self.backend)
+        settings, base, tokenizer = self.settings, self.chain.base.path, self.chat.tokenizer
+        lines = settings.recipe.problems(settings.stage, n_rows=len(self.rows), context=context_of(base))
         if self.backend.device == "cuda":
-            lines += misfit(settings.stage, chain.base.path, settings.recipe, present_card(), self.backend.name)
-        ends = ends_of(chain.base.path, chat.tokenizer)
-        if not set(chat.closing[:1]) & set(ends):
-            mark = chat.tokenizer.decode(chat.closing[:1])
+            lines += misfit(settings.stage, base, settings.recipe, present_card(), self.backend.name)
+        ends = ends_of(base, tokenizer)
+        if not set(self.chat.closing[:1]) & set(ends):
+            mark = tokenizer.decode(self.chat.closing[:1])
             lines.append(
                 f"the base's chat template ends a reply with {mark!r}, which its settings do not name as an end "
                 "(eos_token_id), so replies would not stop; take an instruction-tuned base, or mend its settings"
             )
-        if self.backend.name == "unsloth" and isinstance(part, GrpoRecipe) and chat.tokenizer.pad_token_id in ends:
+        if self.backend.name == "unsloth" and settings.stage == "grpo" and tokenizer.pad_token_id in ends:
             lines.append(
                 "the base's tokenizer has nothing to pad with but its end mark, which Unsloth's GRPO would take out of "
                 "the prompts; use --backend transformers"
@@ -359,130 +364,85 @@ class _Run:
         if lines:
             raise StageError(lines)
 
-    def _trainer(
-        self,
-        stack: ExitStack,
-        model: Any,
-        chat: Chat,
-        fitting: Fitting,
-        held_out: Fitting,
-        source: TrainingRows,
-        dialect: Dialect,
-    ) -> tuple[Any, Recorder, GrpoRun | None]:
+    def _trainer(self, stack: ExitStack, model: Any) -> tuple[Any, Recorder, GrpoRun | None]:
         from transformers import PrinterCallback
         from transformers.integrations import get_reporting_integration_callbacks
 
+        from discover_lib.train.access import Access, patient_client
         from discover_lib.train.recorder import Recorder
 
-        part, run = self.settings.recipe.of(self.settings.stage), None
-        where = (self.backend, self.folder, self.settings.seed)
+        part, settings, access = self.part, self.settings, Access.read(self.folder)
+        run, samples = None, _Answers(model, self.chat, self.dialect, self.source, part.max_length, settings.seed)
+        where = (self.backend, self.folder, settings.seed)
         if isinstance(part, SupervisedRecipe):
             from discover_lib.train.supervised import supervised_trainer
 
-            trainer = supervised_trainer(model, chat.tokenizer, fitting.rows, held_out.rows, part, *where)
-        else:
-            assert isinstance(part, GrpoRecipe)
-            run = self._grpo(stack, model, chat, fitting, source, part, dialect)
-            trainer = run.trainer
-        samples = run.samples if run else _Answers(model, chat, dialect, source, part.max_length, self.settings.seed)
-        recorder = Recorder(self.folder, samples=samples, sample_steps=part.sample_steps, on_progress=self.on_progress)
-        trainer.remove_callback(PrinterCallback)
-        for callback in get_reporting_integration_callbacks(list(self._access().report_to)):
-            trainer.add_callback(callback)
-        trainer.add_callback(recorder)
-        if run is not None:
-            from discover_lib.train.grpo.trainer import RoundsCallback
+            trainer = supervised_trainer(model, self.chat.tokenizer, self.rows, self.held_out, part, *where)
+        elif isinstance(part, GrpoRecipe):
+            from discover_lib.train.grpo.reward import Users
+            from discover_lib.train.grpo.trainer import RoundsCallback, grpo_run
 
+            client = None
+            if settings.models():
+                client = stack.enter_context(patient_client(access, self.folder, self.on_progress))
+            run = grpo_run(
+                model,
+                self.chat,
+                self.rows,
+                self.source,
+                part,
+                *where,
+                dialect=self.dialect,
+                users=Users(RoleEngines(settings.spec, client), part.tau),
+                threads=part.workers if client else 1,
+                take_spending=client.take_spending if client else dict,
+                on_progress=self.on_progress,
+                probe=self.probe,
+            )
+            trainer = run.trainer
+        recorder = Recorder(
+            self.folder, run.samples if run else samples, sample_steps=part.sample_steps, on_progress=self.on_progress
+        )
+        trainer.remove_callback(PrinterCallback)
+        for callback in (*get_reporting_integration_callbacks(list(access.report_to)), recorder):
+            trainer.add_callback(callback)
+        if run is not None:
             trainer.add_callback(RoundsCallback(run.rounds, run.trainer, recorder))
         return trainer, recorder, run
 
-    def _grpo(
-        self,
-        stack: ExitStack,
-        model: Any,
-        chat: Chat,
-        fitting: Fitting,
-        source: TrainingRows,
-        part: GrpoRecipe,
-        dialect: Dialect,
-    ) -> GrpoRun:
-        from discover_lib.train.grpo.reward import Users
-        from discover_lib.train.grpo.trainer import grpo_run
-
-        client = None
-        if self.settings.spec.models():
-            from discover_lib.train.access import patient_client
-
-            client = stack.enter_context(patient_client(self._access(), self.folder, self.on_progress))
-        return grpo_run(
-            model,
-            chat,
-            fitting.rows,
-            source,
-            part,
-            self.backend,
-            self.folder,
-            self.settings.seed,
-            dialect=dialect,
-            users=Users(RoleEngines(self.settings.spec, client), part.tau),
-            threads=part.workers if client else 1,
-            take_spending=client.take_spending if client else dict,
-            on_progress=self.on_progress,
-            probe=self.probe,
-        )
-
-    def _access(self) -> Access:
-        from discover_lib.train.access import Access
-
-        return Access.read(self.folder)
-
     def _checkpoint(self) -> str | None:
         """The last complete checkpoint.  One that was being written when the process died is removed."""
-        checkpoints = sorted(
-            (self.folder / CHECKPOINTS).glob("checkpoint-*"),
-            key=lambda path: int(path.name.split("-")[1]),
-            reverse=True,
-        )
-        for path in checkpoints:
+        checkpoints = (self.folder / CHECKPOINTS).glob("checkpoint-*")
+        for path in sorted(checkpoints, key=lambda path: int(path.name.split("-")[1]), reverse=True):
             try:
-                step = json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))["global_step"]
-            except (OSError, ValueError, KeyError, TypeError):
+                step = read_json(path / "trainer_state.json")["global_step"]
+            except DiscoverError:
                 shutil.rmtree(path)
                 continue
             self.on_progress(f"going on from step {step}")
             return str(path)
         return None
 
-    def _finish(
-        self,
-        trainer: Any,
-        recorder: Recorder,
-        run: GrpoRun | None,
-        chain: Chain,
-        source: TrainingRows,
-        n_rows: int,
-        seconds: float,
-        halt: str,
-    ) -> StageResult:
+    def _finish(self, trainer: Any, recorder: Recorder, run: GrpoRun | None, halt: str) -> StageResult:
         from discover_lib.train.recorder import peak_memory_mb
 
-        state = trainer.state
-        kept = run.rounds.best() if run and not recorder.stopped else None
+        state, stopped = trainer.state, recorder.stopped
+        kept = run.rounds.best() if run and not stopped else None
         result = StageResult(
             folder=self.folder,
-            stopped=recorder.stopped,
+            stopped=stopped,
             step=state.global_step,
             total_steps=state.max_steps,
-            adapter=None if recorder.stopped else self.folder / ADAPTER,
-            rows=n_rows,
-            seconds=round(recorder.history[-1]["seconds"] if recorder.history else seconds, 1),
+            adapter=None if stopped else self.folder / ADAPTER,
+            rows=len(self.rows),
+            seconds=round(recorder.seconds, 1),
             peak_memory_mb=round(peak_memory_mb(), 1),
             kept_round=kept,
             halt=halt,
         )
-        if not recorder.stopped:
+        if not stopped:
             self._save(trainer, run, kept)
-            self._lineage(chain, source).write(self.folder)
+            self._lineage().write(self.folder)
             write_json(self.folder / RESULT, result.to_dict())
             self.on_progress(f"adapter saved in {self.folder / ADAPTER}")
         return result
@@ -492,37 +452,28 @@ class _Run:
         partial = self.folder / f"{ADAPTER}.partial"
         shutil.rmtree(partial, ignore_errors=True)
         if run is not None and kept is not None:
-            from discover_lib.train.grpo.rollouts import difference_text
-            from discover_lib.train.grpo.trainer import ROUNDS
-
-            shutil.copytree(self.folder / ROUNDS / f"round-{kept}", partial)
-            if kept == 0:
-                self.on_progress("kept the model as it was: in no round more was discovered than before training")
-            elif run.rounds.recipe.rounds > 1:
-                self.on_progress(f"kept round {kept} of {run.rounds.recipe.rounds}, after which most was discovered")
-            if kept and (difference := difference_text(run.rounds.measure(kept), run.rounds.measure(0))):
-                self.on_progress(f"against the model that it began with: {difference}")
+            shutil.copytree(run.rounds.adapter(kept), partial)
+            self.on_progress(run.rounds.told(kept))
         else:
             trainer.accelerator.unwrap_model(trainer.model).save_pretrained(str(partial), selected_adapters=["default"])
         shutil.rmtree(self.folder / ADAPTER, ignore_errors=True)
         partial.rename(self.folder / ADAPTER)
 
-    def _lineage(self, chain: Chain, source: TrainingRows) -> Lineage:
-        settings = self.settings
-        part = settings.recipe.of(settings.stage)
-        goes_on = part.reference == "continue" and bool(chain.adapters)
+    def _lineage(self) -> Lineage:
+        settings, adapters = self.settings, self.chain.adapters
+        goes_on = self.part.reference == "continue" and bool(adapters)
         return Lineage(
             stage=settings.stage,
-            base=chain.base,
-            merged=chain.adapters[:-1] if goes_on else chain.adapters,
-            continued=chain.adapters[-1] if goes_on else None,
+            base=self.chain.base,
+            merged=adapters[:-1] if goes_on else adapters,
+            continued=adapters[-1] if goes_on else None,
             recipe=settings.recipe.to_dict(),
-            data=source.describe(),
+            data=self.source.describe(),
             run=self.folder.resolve().name,
             seed=settings.seed,
             backend=self.backend.name,
             versions=versions(),
-            system=source.system,
+            system=self.source.system,
             thinking=settings.thinking,
         )
 
@@ -567,21 +518,6 @@ def _first_prompt(row: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
-
-
-def _folder_problems(settings: StageSettings, folder: Path) -> list[str]:
-    path = folder / SETTINGS
-    if (folder / RESULT).exists():
-        return [f"{folder}: this training is finished; take another folder to train again"]
-    if not path.exists():
-        return []
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        return [f"{path}: damaged ({error})"]
-    if stored != json.loads(json.dumps(settings.to_dict())):
-        return [f"{folder} holds a run with other settings; take another folder"]
-    return []
 
 
 def _damaged(settings: StageSettings) -> list[str]:

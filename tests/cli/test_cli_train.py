@@ -58,7 +58,7 @@ def refusal(place: Path, *words: str, **changed: str) -> str:
         (("sft", "--set", "learning_rate"), {}, "write name=value"),
         (("dpo", "--set", "batch=7", "--set", "per_device=2"), {}, "batch 7 is not a multiple of per_device 2"),
         (("grpo", "--set", "generations=4"), {}, "did you mean 'n_generations'"),
-        (("grpo", "--set", "n_generations=1"), {"recipe": "miniature"}, "n_generations must be at least 2"),
+        (("grpo", "--set", "n_generations=1"), {"recipe": "miniature"}, "grpo.n_generations: Expected `int` >= 2"),
         (("grpo", "--judge", "nobody"), {"recipe": "miniature"}, "judge 'nobody' is neither"),
         (("grpo", "--timeout", "9"), {}, "--timeout is for GRPO's judge and voice, and no model plays them"),
         (("grpo", "--judge", "openai/m", "--max-tokens", "judg=9"), {}, "--max-tokens: no role 'judg'"),
@@ -130,8 +130,8 @@ def test_a_broken_adapter_is_named_before_anything_is_loaded(
     ("words", "said"),
     [
         ("--recipe t4 --set precision=bf16 --card t4", "sft: precision bf16 would be emulated on t4"),
-        ("--recipe 24gb --card t4", "grpo: 8.0 billion weights need about 24 GiB, and t4 has 15; set grpo.max_length="),
-        ("--set dpo.learning_rate=0", "dpo: learning_rate must be positive"),
+        ("--recipe 24gb --card t4", "grpo: 8.0 billion weights need about 24 GiB, and t4 has 15; set grpo."),
+        ("--set dpo.learning_rate=0", "dpo.learning_rate: Expected `float` > 0.0"),
     ],
 )
 def test_a_rehearsal_of_what_no_card_can_train_ends_before_any_work(

@@ -173,14 +173,14 @@ def wrong(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda data: data.pop("criteria_history"), "the file has no 'criteria_history'"),
-        (lambda data: data.update(conversation=[]), "conversation is empty"),
+        (lambda data: data.pop("criteria_history"), "`criteria_history`"),
+        (lambda data: data.update(conversation=[]), "$.conversation"),
         (lambda data: data["conversation"][0].update(role="system"), "conversation[0].role must be 'user'"),
         (lambda data: data["conversation"].pop(3) and data["conversation"].pop(3), "conversation has 3 entries"),
-        (lambda data: data.update(terminated_reason=None), "terminated_reason must be text"),
+        (lambda data: data.update(terminated_reason=None), "$.terminated_reason"),
         (
             lambda data: data["criteria_history"][0][0]["hierarchy"][0].update(aware=0.7),
-            "criteria_history[0][0].hierarchy[0].aware must be 0, 0.5 or 1",
+            "aware must be 0, 0.5 or 1, got 0.7 - at `$.criteria_history[0][0].hierarchy[0]`",
         ),
         (
             lambda data: data["criteria_history"][0][0]["hierarchy"].append(node("1", "Twice")),
@@ -188,7 +188,11 @@ def wrong(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         ),
         (
             lambda data: data["per_turn_candidates"][1]["candidates"][0].update(reward="0.5"),
-            "per_turn_candidates[1].candidates[0].reward must be a number",
+            "$.per_turn_candidates[1].candidates[0].reward",
+        ),
+        (
+            lambda data: data["per_turn_candidates"][1]["candidates"][0].update(reward=float("nan")),
+            "$.per_turn_candidates[1].candidates[0].reward",
         ),
         (
             lambda data: data["per_turn_candidates"][1]["candidates"][0].update(reward=None),
@@ -198,8 +202,8 @@ def wrong(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
             lambda data: data["per_turn_candidates"][0].update(chosen_assistant_index=5),
             "per_turn_candidates[0].chosen_assistant_index names no candidate",
         ),
-        (lambda data: data["criteria_history"][1].append({}), "updated_criteria_objs"),
-        (lambda data: data.update(assistant_configs=[]), "assistant_configs is empty"),
+        (lambda data: data["criteria_history"][1].append({}), "of length <= 1"),
+        (lambda data: data.update(assistant_configs=[]), "$.assistant_configs"),
         (
             lambda data: data["per_turn_candidates"][0]["candidates"][0]["updated_criteria_objs"][0].update(
                 hierarchy=[node("1", "An animal", 1), node("2", "A mood", 1)]
@@ -209,10 +213,7 @@ def wrong(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
     ],
 )
 def test_a_malformed_run_file_is_one_line(change: Callable[[dict[str, Any]], Any], said: str, tmp_path: Path) -> None:
-    data = wrong(change)
-    if said == "updated_criteria_objs":
-        data["per_turn_candidates"][0]["candidates"][0]["updated_criteria_objs"].append({})
-    path = written(tmp_path, data)
+    path = written(tmp_path, wrong(change))
     with pytest.raises(FormatError) as raised:
         authors.read_run_file(path)
     line = str(raised.value)
@@ -236,7 +237,6 @@ def test_what_is_no_json_is_one_line(content: bytes, said: str, tmp_path: Path) 
     ("configs", "name"),
     [
         ([{"model_name": "a"}, {"model_name": "b"}], "b #2"),
-        ([{"assistant_index": 1, "model_name": "b"}, {"assistant_index": 0, "model_name": "a"}], "b #2"),
         ([{"assistant_index": 1, "model_name": "b"}], "b #2"),
         ([{"model_name": "b"}], "b #2"),  # else both files of two assistants would be one assistant's
     ],
@@ -388,25 +388,3 @@ def test_an_import_again_holds_what_the_files_hold_now(tmp_path: Path) -> None:
     (theirs / "best_of_n.json").unlink()
     discover("import", tmp_path / "theirs", "--run", run)
     assert list(read_jsonl(run / "conversations.jsonl")) == [alone]
-
-
-@pytest.mark.slow
-def test_rows_to_train_on_are_made_of_their_conversations(tmp_path: Path) -> None:
-    written(tmp_path / "theirs" / "artifact_7", best_of_n())
-    run = tmp_path / "run"
-    discover("import", tmp_path / "theirs", "--run", run)
-    for kind, rows in (("sft", "1 sft rows of 1"), ("preference", "2 preference rows of 2")):
-        code, said = discover("export", run, "--format", kind, "--out", tmp_path / kind, "--test-share", 0)
-        assert code == 0 and rows in said, said
-    prompt = ("export", run, "--format", "prompt", "--test-share", 0, "--out", tmp_path / "prompt")
-    code, said = discover(*prompt)
-    assert code == 2 and "--tau 250" in said
-    code, said = discover(*prompt, "--tau", 250)
-    assert code == 0 and "2 prompt rows of 2" in said, said
-
-
-def test_a_broken_file_is_one_line_and_leaves_no_run(tmp_path: Path) -> None:
-    written(tmp_path / "theirs", wrong(lambda data: data.pop("mode")))
-    code, said = discover("import", tmp_path / "theirs", "--run", tmp_path / "run")
-    assert code == 2 and said.strip().endswith("best_of_n.json: the file has no 'mode'")
-    assert not (tmp_path / "run" / "run.sqlite").exists()

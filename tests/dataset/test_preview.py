@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from discover_lib.core.rollout import run_conversation
-from discover_lib.dataset.preview import TEMPLATES, ChatTemplate, Piece, sequences, tiny_sequences
+from discover_lib.dataset.preview import TEMPLATES, Piece, tiny_sequences
 from discover_lib.dataset.rows import Origin, RowOptions, examples
 from discover_lib.engines.local.tiny_language import encode_messages, save_tokenizer, vocabulary
 from discover_lib.engines.miniature import engine
@@ -50,32 +50,15 @@ def test_texts_and_loss_are_those_of_the_trainer(name: str, messages: list[dict[
     template = (files("trl") / "chat_templates" / OF_TRL[name]).read_text(encoding="utf-8")
     given = {"chat_template": template, "bos_token": "<|begin_of_text|>"}
     (whole,), (spans,) = render([messages], return_assistant_tokens_mask=True, **given)
-    ours = TEMPLATES[name].conversation(messages)
+    ours = TEMPLATES[name].pieces(messages, loss=True)
     assert text(ours) == whole
     assert learnt(ours) == [whole[begin:end] for begin, end in spans]
     (prompt,), _ = render([messages[:-1]], add_generation_prompt=True, **given)
     row = {"prompt": messages[:-1], "chosen": messages[-1:], "rejected": TALK[-1:]}
-    pair = sequences(row, TEMPLATES[name])
-    assert text(sequences({"prompt": messages[:-1]}, TEMPLATES[name])["prompt"]) == prompt
+    pair = TEMPLATES[name].sequences(row)
+    assert text(TEMPLATES[name].sequences({"prompt": messages[:-1]})["prompt"]) == prompt
     assert text(pair["chosen"]) == whole
     assert learnt(pair["chosen"]) == [whole.removeprefix(prompt)]
-
-
-@pytest.mark.parametrize("template", TEMPLATES.values(), ids=list(TEMPLATES))
-def test_only_the_assistant_is_learnt_and_never_a_prompt(template: ChatTemplate) -> None:
-    (whole,) = sequences({"messages": TALK}, template).values()
-    assert [piece.text.strip() for piece in whole if piece.loss and piece.kind != "template"] == [
-        TALK[1]["content"].strip(),
-        "Done.",
-    ]
-    assert len(learnt(whole)) == 2 and all(template.tail.strip() in stretch for stretch in learnt(whole))
-    (prompt,) = sequences({"prompt": TALK[:3]}, template).values()
-    assert learnt(prompt) == []
-    pair = sequences({"prompt": TALK[:3], "chosen": TALK[3:], "rejected": TALK[1:2]}, template)
-    assert [learnt(side) for side in pair.values()] == [
-        ["Done." + template.tail],
-        [(TALK[1]["content"].strip() if template.trims else TALK[1]["content"]) + template.tail],
-    ]
 
 
 # -- the tiny model ----------------------------------------------------------------------------------------------------
@@ -88,13 +71,6 @@ def rows(kind: Any) -> list[dict[str, Any]]:
     talk = run_conversation(tree, world.judge, world.voice, assistants, seed=3, turns=3)
     made = examples(kind, [talk], Origin("test"), RowOptions(text="notation", grpo_tau=None))
     return [dict(each.train) for each in made if each.train]
-
-
-def test_only_what_the_assistant_wrote_carries_loss() -> None:
-    (conversation,) = tiny_sequences(rows("sft")[0], DOMAIN).values()
-    assert {piece.kind for piece in conversation if piece.loss} == {"assistant", "template"}
-    assert [piece.text for piece in conversation if piece.kind == "template" and piece.loss] == [" <e>"] * 3
-    assert all(not piece.loss for piece in conversation if piece.kind in ("user", "system"))
 
 
 def test_a_pair_shares_its_prompt_and_a_prompt_teaches_nothing() -> None:

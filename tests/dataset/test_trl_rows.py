@@ -1,10 +1,5 @@
-"""Our rows by TRL's own measure: its checks, its prompt extraction, its templates, and its trainers' preparation.
+"""Our rows by TRL's own measure: its checks, its prompt extraction and its templates, with a byte-level tokenizer."""
 
-A byte-level tokenizer and a model of a few thousand random weights stand in for real ones; nothing is downloaded.
-"""
-
-import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +7,7 @@ import pytest
 from discover_lib.base.tokens import token_count
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import RowSet, Source, make_rows
-from discover_lib.dataset.rows import Origin, RowOptions, restore
+from discover_lib.dataset.rows import Origin, RowOptions
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.runs.units import plan_units, run_units
@@ -27,18 +22,6 @@ TEMPLATE = (
     "{% else %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endif %}"
     "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    import datasets
-    import torch
-
-    datasets.disable_progress_bars()
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
@@ -72,40 +55,8 @@ def tokenizer():
     return made
 
 
-@pytest.fixture
-def model(tokenizer):
-    from transformers import Qwen3Config, Qwen3ForCausalLM
-
-    return Qwen3ForCausalLM(
-        Qwen3Config(
-            vocab_size=len(tokenizer),
-            hidden_size=16,
-            intermediate_size=16,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            num_key_value_heads=2,
-            head_dim=8,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-        )
-    )
-
-
 def rows_of(row_set: RowSet) -> list[dict]:
     return [example.row for example in row_set.sieved.kept]
-
-
-def settings(folder: Path) -> dict:
-    return {
-        "output_dir": str(folder),
-        "use_cpu": True,
-        "bf16": False,
-        "gradient_checkpointing": False,
-        "report_to": "none",
-        "save_strategy": "no",
-        "disable_tqdm": True,
-        "max_steps": 1,
-    }
 
 
 def test_every_row_is_conversational(row_sets: dict[str, RowSet]) -> None:
@@ -155,74 +106,3 @@ def test_lengths_counted_by_a_base_model_are_those_of_its_template(
     assert "no tokenizer" in token_count("no/such-model").name
     tokenizer_without = token_count(str(tmp_path / "empty"))
     assert tokenizer_without.count([{"role": "user", "content": "two words"}]) == 2
-
-
-def test_the_sft_trainer_puts_the_loss_on_assistant_turns_alone(
-    row_sets: dict[str, RowSet], tokenizer, model, tmp_path: Path
-) -> None:
-    from datasets import Dataset
-    from trl import SFTConfig, SFTTrainer
-
-    rows = rows_of(row_sets["sft"])
-    arguments = SFTConfig(**settings(tmp_path), assistant_only_loss=True, max_length=None)
-    trainer = SFTTrainer(model, arguments, train_dataset=Dataset.from_list(rows), processing_class=tokenizer)
-    assert len(trainer.train_dataset) == len(rows)
-    for row, seen in zip(rows, trainer.train_dataset, strict=True):
-        learned = [token for token in seen["labels"] if token != -100]
-        said = [each["content"] for each in row["messages"] if each["role"] == "assistant"]
-        assert tokenizer.decode(learned) == "".join(f"{text}<|end|>" for text in said)
-        assert tokenizer.decode(seen["input_ids"]) == tokenizer.apply_chat_template(row["messages"], tokenize=False)
-
-
-def test_the_dpo_trainer_takes_every_pair_as_it_is(
-    row_sets: dict[str, RowSet], tokenizer, model, tmp_path: Path
-) -> None:
-    from datasets import Dataset
-    from peft import LoraConfig
-    from trl import DPOConfig, DPOTrainer
-
-    rows = rows_of(row_sets["preference"])
-    arguments = DPOConfig(**settings(tmp_path), max_length=None, per_device_train_batch_size=2)
-    adapter = LoraConfig(r=2, target_modules="all-linear")  # the reference is then the model without it
-    trainer = DPOTrainer(
-        model, args=arguments, train_dataset=Dataset.from_list(rows), processing_class=tokenizer, peft_config=adapter
-    )
-    assert len(trainer.train_dataset) == len(rows)
-    for row, seen in zip(rows, trainer.train_dataset, strict=True):
-        assert tokenizer.decode(seen["prompt_ids"]) == tokenizer.apply_chat_template(
-            row["prompt"], tokenize=False, add_generation_prompt=True
-        )
-        for side in ("chosen", "rejected"):
-            assert tokenizer.decode(seen[f"{side}_ids"]) == row[side][0]["content"] + "<|end|>"
-    trainer.train()
-
-
-def test_the_grpo_trainer_hands_every_reward_its_own_user(
-    row_sets: dict[str, RowSet], tokenizer, model, tmp_path: Path
-) -> None:
-    from datasets import Dataset
-    from trl import GRPOConfig, GRPOTrainer
-
-    rows = rows_of(row_sets["prompt"])
-    user = engine(DOMAIN)
-    met = []
-
-    def reward_of(prompts: list, completions: list, state: list[str], turn: list[int], **_: object) -> list[float]:
-        worth = []
-        for prompt, completion, text, index in zip(prompts, completions, state, turn, strict=True):
-            restored = restore(text, user.judge, user.voice)
-            said = [message.notation or message.content for message in restored.messages]
-            assert [each["content"] for each in prompt] == [SYSTEM, *said]
-            assert len(restored.conversation.turns) == index - 1
-            met.append(json.loads(text)["setting"]["artifact"])
-            worth.append(restored.consider(completion[0]["content"]).reward.total)
-        return worth
-
-    arguments = GRPOConfig(
-        **settings(tmp_path), per_device_train_batch_size=4, num_generations=2, max_completion_length=4, beta=0.0
-    )
-    trainer = GRPOTrainer(
-        model, reward_of, args=arguments, train_dataset=Dataset.from_list(rows), processing_class=tokenizer
-    )
-    trainer.train()
-    assert len(met) == 4 and len(trainer.train_dataset) == len(rows)

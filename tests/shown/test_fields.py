@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 import pytest
 
-from discover_lib.train.recipes import FieldError, assignments
+from discover_lib.base.errors import DiscoverError
+from discover_lib.train.recipes import assignments
 from workbench.controls import field_controls, read_fields
 
 
@@ -59,7 +60,7 @@ def test_what_is_typed_is_read_by_the_fields_type(name: str, typed: Any, read: A
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(name: str, typed: str, said: str) -> None:
-    with pytest.raises(FieldError, match=said):
+    with pytest.raises(DiscoverError, match=said):
         read_fields(Record(), {name: typed})
 
 
@@ -69,5 +70,5 @@ def test_settings_of_a_command_line() -> None:
         "learning_rate": 1e-4, "loss": "sigmoid", "packing": True, "kinds": ["a"], "limit": None, "epochs": 2,
     }  # fmt: skip
     for wrong in (["rate"], ["=3"], ["rate=1", "rate=2"]):
-        with pytest.raises(FieldError):
+        with pytest.raises(DiscoverError):
             assignments(wrong)

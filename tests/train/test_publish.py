@@ -1,21 +1,14 @@
-"""A trained model for others: its card, the folder that is uploaded, a Hub over HTTP, and llama.cpp's converter."""
+"""A trained model for others: its card, the folder that is uploaded, and what goes up."""
 
-import base64
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.local.lineage import Lineage, Source, content_hash
-from discover_lib.train.publish import Publication, PublishError, converter, gguf, hub_name
+from discover_lib.train.publish import Publication
 from discover_lib.train.recipes import Recipe
 
 DATA = {"folder": "/home/someone/secret/rows", "digest": "d1" * 16, "kind": "prompt", "train": 1200, "held_out": 80}
@@ -71,16 +64,10 @@ def test_the_card_says_what_it_is_where_it_comes_from_and_what_was_measured(base
         'model = PeftModel.from_pretrained(model, "me/model")',
     ):
         assert line in card
-    assert (folder / "adapter_model.safetensors").read_bytes() == b"weights of my-grpo"
-    assert json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"] == "org/base"
-
-
-@pytest.mark.slow
-def test_no_path_of_this_machine_is_given_away(base: Path, tmp_path: Path) -> None:
-    folder = Publication(finished(tmp_path / "run", str(base)), base_id="org/base").write(tmp_path / "out")
     texts = [path.read_text() for path in folder.iterdir() if path.suffix in (".md", ".json")]
     assert not [text for text in texts if "/home" in text or str(tmp_path) in text or "../" in text]
     assert json.loads((folder / "lineage.json").read_text())["data"]["digest"] == DATA["digest"]
+    assert json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"] == "org/base"
 
 
 @pytest.mark.slow
@@ -101,18 +88,6 @@ def test_an_evaluation_comes_into_the_card_with_its_intervals(base: Path, tmp_pa
     assert "| run | 0.50 [0.40, 0.61] |" in card and "| draft | not scored |" in card
 
 
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
-        ("/home/x/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/0abc", "Qwen/Qwen3-8B"),
-        ("/models/mine", ""),
-    ],
-)
-def test_a_folder_of_the_hub_s_cache_is_known_by_its_name(path: str, name: str) -> None:
-    assert hub_name(path) == name
-
-
 def test_what_others_could_not_use_is_refused_in_a_line(base: Path, tmp_path: Path) -> None:
     sft = finished(tmp_path / "sft", str(base), "sft")
     dpo = finished(tmp_path / "dpo", str(base), "dpo", sft)
@@ -121,105 +96,41 @@ def test_what_others_could_not_use_is_refused_in_a_line(base: Path, tmp_path: Pa
     assert "stands on earlier stages" in line and line.endswith("add --merged")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
-    with pytest.raises(PublishError, match="not empty; name a new folder"):
+    with pytest.raises(DiscoverError, match="not empty; name a new folder"):
         Publication(sft, "org/base").write(tmp_path / "full")
 
 
-@dataclass
-class Hub:
-    """A Hub that takes whatever a token sends, and keeps it."""
-
-    files: dict[str, bytes] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
-    port: int = 0
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def answer(self, path: str, body: bytes, token: str | None) -> tuple[int, Any]:
-        self.asked.append(path)
-        if path == "/api/models/org/base":
-            return 200, {"id": "org/base", "cardData": {"license": "mit"}}
-        if token != "Bearer secret":
-            return 401, {"error": "Invalid token"}
-        if path == "/api/repos/create":
-            made = json.loads(body)
-            return 200, {"url": f"{self.address}/{made['organization']}/{made['name']}"}
-        if path == "/api/validate-yaml":
-            return 200, {"errors": [], "warnings": []}
-        if path == "/api/models/me/model/preupload/main":
-            regular = [{"path": each["path"], "uploadMode": "regular"} for each in json.loads(body)["files"]]
-            return 200, {"files": [{**each, "shouldIgnore": False} for each in regular]}
-        if path == "/api/models/me/model/commit/main":
-            lines = [json.loads(line) for line in body.splitlines()]
-            for line in lines:
-                if line["key"] == "file":
-                    self.files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
-            return 200, {"commitUrl": f"{self.address}/me/model/commit/1", "commitOid": "1" * 40}
-        return 404, {"error": "unknown"}
-
-
-@pytest.fixture
-def hub() -> Iterator[Hub]:
-    made = Hub()
-
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            status, answer = made.answer(self.path.partition("?")[0], body, self.headers.get("Authorization"))
-            text = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        do_GET = do_POST = _answer
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.port = server.server_address[1]
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield made
-    server.shutdown()
-
-
-def push(run: Path, hub: Hub, *words: str, token: str | None = "secret") -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING_FACE"))}
-    environment = kept | {
-        "HF_ENDPOINT": hub.address,
-        "HF_HOME": str(run.parent / "hf"),
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-    }
-    command = [sys.executable, "-c", "from workbench.main import main; main()", "push", str(run)]
-    return subprocess.run(
-        [*command, "--to", "me/model", "--base-id", "org/base", *words],
-        capture_output=True, text=True, check=False, env=environment | ({"HF_TOKEN": token} if token else {}),
-    )  # fmt: skip
-
-
 @pytest.mark.slow
-def test_a_pushed_adapter_is_on_the_hub_with_card_and_lineage(base: Path, tmp_path: Path, hub: Hub) -> None:
-    (base / "README.md").unlink()
-    done = push(finished(tmp_path / "run", str(base)), hub)
-    assert done.returncode == 0 and f"pushed → {hub.address}/me/model" in done.stdout, done.stderr
-    assert set(hub.files) == {"README.md", "adapter_config.json", "adapter_model.safetensors", "lineage.json"}
-    assert hub.files["adapter_model.safetensors"] == b"weights of run"
-    assert b"license: mit" in hub.files["README.md"]  # the base's, as its page says
-
-
-@pytest.mark.slow
-def test_without_a_token_or_with_a_wrong_one_nothing_is_pushed_and_a_line_says_why(
-    base: Path, tmp_path: Path, hub: Hub
+def test_a_pushed_adapter_goes_up_whole_and_a_refusal_is_a_line(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = finished(tmp_path / "run", str(base))
-    none, wrong = push(run, hub, token=None), push(run, hub, token="stolen")
-    assert none.returncode and none.stderr.strip().endswith("hf auth login, or set HF_TOKEN (one that may write)")
-    assert wrong.returncode and "the Hub did not take me/model: " in wrong.stderr and "401" in wrong.stderr
-    assert len(none.stderr.strip().splitlines()) == len(wrong.stderr.strip().splitlines()) == 1 and not hub.files
+    import huggingface_hub
+
+    class Hub:
+        """Takes a folder, and is told from then on that its token is none."""
+
+        files: ClassVar[dict[str, bytes]] = {}
+
+        def create_repo(self, name: str, *, private: bool, exist_ok: bool) -> Any:
+            if self.files:
+                raise ValueError("401: Invalid\ntoken")
+            return huggingface_hub.RepoUrl(f"https://huggingface.co/{name}")
+
+        def upload_folder(self, *, repo_id: str, folder_path: Path, commit_message: str) -> None:
+            self.files.update({path.name: path.read_bytes() for path in folder_path.iterdir()})
+
+    monkeypatch.setattr(huggingface_hub, "HfApi", Hub)
+    monkeypatch.setattr(huggingface_hub, "get_token", lambda: None)
+    publication = Publication(finished(tmp_path / "run", str(base)), "org/base")
+    with pytest.raises(DiscoverError, match="run hf auth login, or set HF_TOKEN"):
+        publication.push("me/model")
+    monkeypatch.setattr(huggingface_hub, "get_token", lambda: "secret")
+    assert publication.push("me/model") == "https://huggingface.co/me/model"
+    assert set(Hub.files) == {"README.md", "adapter_config.json", "adapter_model.safetensors", "lineage.json"}
+    assert Hub.files["adapter_model.safetensors"] == b"weights of run"
+    assert b"license: apache-2.0" in Hub.files["README.md"]  # the base's, as its card says
+    with pytest.raises(DiscoverError, match=r"^the Hub did not take me/model: 401: Invalid token$"):
+        publication.push("me/model")
 
 
 @pytest.mark.slow
@@ -240,23 +151,3 @@ def test_merged_weights_are_those_of_the_base_with_the_adapter(tmp_path: Path) -
     whole = AutoModelForCausalLM.from_pretrained(folder)
     assert torch.allclose(whole(ids).logits, worn.eval()(ids).logits, atol=1e-4)
     assert "library_name: transformers" in (folder / "README.md").read_text() and (folder / "lineage.json").is_file()
-
-
-def test_without_llama_cpp_a_line_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LLAMA_CPP", str(tmp_path))
-    with pytest.raises(PublishError, match=r"no convert_hf_to_gguf\.py here: clone llama\.cpp, pip install gguf"):
-        converter("q8_0")
-    (tmp_path / "convert_hf_to_gguf.py").write_text("")
-    assert converter("q8_0") == (tmp_path / "convert_hf_to_gguf.py", None)
-    with pytest.raises(PublishError, match="q4_k_m needs llama-quantize: build"):
-        converter("q4_k_m")
-    with pytest.raises(PublishError, match="unknown type 'q3'; choose one of f32, f16"):
-        converter("q3")
-
-
-def test_the_converter_s_complaint_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LLAMA_CPP", str(tmp_path))
-    (tmp_path / "convert_hf_to_gguf.py").write_text("raise SystemExit('Model FooForCausalLM is not supported')")
-    (tmp_path / "model").mkdir()
-    with pytest.raises(PublishError, match=r"^convert_hf_to_gguf\.py: Model FooForCausalLM is not supported$"):
-        gguf(tmp_path / "model", "f16")

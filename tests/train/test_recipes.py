@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.local.lineage import ADAPTER, Lineage, LineageError, Source, adapter_chain, content_hash
 from discover_lib.train import arguments
-from discover_lib.train.backend import Backend, BackendError, choose_backend, generation_problems
+from discover_lib.train.backend import Backend, choose_backend, unsuitable
 from discover_lib.train.recipes import (
     STAGES,
     DpoRecipe,
     GrpoRecipe,
     LoraRecipe,
     Recipe,
-    RecipeError,
     SftRecipe,
     Stage,
     StageRecipe,
@@ -51,15 +51,10 @@ def test_a_named_recipe_has_no_problems_and_survives_json(name: str) -> None:
     ("stage", "changes", "known", "expected"),
     [
         ("sft", {"batch": 16, "per_device": 5}, {}, "sft: batch 16 is not a multiple of per_device 5"),
-        ("sft", {"learning_rate": 0.0}, {}, "sft: learning_rate must be positive"),
         ("sft", {"max_length": 9000}, {"context": 8192}, "max_length 9000 is more than the 8192 tokens"),
         ("sft", {"reference": "continue"}, {"adapter": False}, "'continue' needs an earlier adapter"),
-        ("sft", {"lora.targets": []}, {}, "lora: targets names no module"),
-        ("sft", {"epochs": 0.0}, {}, "epochs must be positive"),
         ("sft", {}, {"n_rows": 0}, "no rows to train on"),
-        ("dpo", {"beta": 0.0}, {}, "dpo: beta must be positive"),
         ("dpo", {"loss_type": "ipo", "label_smoothing": 0.1}, {}, "no meaning for the loss 'ipo'"),
-        ("grpo", {"n_generations": 1}, {}, "n_generations must be at least 2"),
         ("grpo", {"batch": 30, "per_device": 5, "n_generations": 4}, {}, "batch 30 counts completions"),
         ("grpo", {"max_completion": 6000}, {}, "leaves no room for a prompt"),
         ("grpo", {"look_ahead": 2, "multi_turn": 3}, {}, "both reward what comes later"),
@@ -73,8 +68,6 @@ def test_a_named_recipe_has_no_problems_and_survives_json(name: str) -> None:
 def test_a_contradiction_is_named(stage: Stage, changes: dict[str, Any], known: dict[str, Any], expected: str) -> None:
     found = Recipe.paper().changed(stage, changes).problems(stage, **known)
     assert len(found) == 1 and expected in found[0]
-    with pytest.raises(RecipeError):
-        Recipe.paper().changed(stage, changes).check(stage, **known)
 
 
 @pytest.mark.parametrize(
@@ -83,15 +76,20 @@ def test_a_contradiction_is_named(stage: Stage, changes: dict[str, Any], known: 
         ({"learning_rat": 1e-4}, "'learning_rat' is not a field of sft; did you mean 'learning_rate'?"),
         ({"lora.rank": 8}, "'rank' is not a field of lora"),
         ({"ppo.beta": 1}, "'ppo' is not a part of a recipe"),
-        ({"batch": 1.5}, "sft.batch: a whole number is needed, got 1.5"),
-        ({"schedule": "step"}, "sft.schedule: one of linear, cosine, constant is needed"),
-        ({"load_in_4bit": 1}, "true or false is needed"),
-        ({"learning_rate": float("nan")}, "a number is needed"),
-        ({"lora.targets": "q_proj"}, "a list of names is needed"),
+        ({"batch": 1.5}, "sft.batch: Expected `int`"),
+        ({"schedule": "step"}, "; choose one of linear, cosine, constant"),
+        ({"load_in_4bit": 1}, "sft.load_in_4bit: Expected `bool`"),
+        ({"learning_rate": float("nan")}, "sft.learning_rate: Expected `float` > 0.0"),
+        ({"learning_rate": 0}, "sft.learning_rate: Expected `float` > 0.0"),
+        ({"learning_rate": float("inf")}, "sft.learning_rate: Expected `float` < "),
+        ({"lora.targets": "q_proj"}, "lora.targets: Expected `array`"),
+        ({"lora.targets": []}, "lora.targets: Expected `array` of length >= 1"),
+        ({"dpo.label_smoothing": 0.5}, "dpo.label_smoothing: Expected `float` < 0.5"),
+        ({"grpo.n_generations": 1}, "grpo.n_generations: Expected `int` >= 2"),
     ],
 )
 def test_an_unknown_field_or_a_wrong_value_is_refused(changes: dict[str, Any], expected: str) -> None:
-    with pytest.raises(RecipeError, match=r"^[^\n]*$") as caught:
+    with pytest.raises(DiscoverError, match=r"^[^\n]*$") as caught:
         Recipe.paper().changed("sft", changes)
     assert expected in str(caught.value)
 
@@ -104,11 +102,11 @@ def test_changes_go_where_they_belong_and_the_name_tells_them() -> None:
 
 
 @pytest.mark.slow
-@given(batch=st.integers(1, 64), per_device=st.integers(1, 64), generations=st.integers(1, 16))
+@given(batch=st.integers(1, 64), per_device=st.integers(1, 64), generations=st.integers(2, 16))
 def test_group_arithmetic_holds_exactly_when_there_is_no_problem(batch: int, per_device: int, generations: int) -> None:
     part = GrpoRecipe(batch=batch, per_device=per_device, n_generations=generations)
     found = Recipe(grpo=part).problems("grpo")
-    assert (not found) == (generations >= 2 and batch % generations == 0 and batch % per_device == 0)
+    assert (not found) == (batch % generations == 0 and batch % per_device == 0)
     if not found:
         assert part.accumulation * per_device == batch == part.prompts_per_step * generations
 
@@ -205,7 +203,7 @@ def test_a_backend_that_cannot_work_is_an_error_in_one_line(
     asked: str, here: bool, unsloth: bool, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cuda(monkeypatch, here=here, unsloth=unsloth)
-    with pytest.raises(BackendError, match=f"^{error}[^\n]*$"):
+    with pytest.raises(DiscoverError, match=f"^{error}[^\n]*$"):
         choose_backend(asked)
 
 
@@ -240,7 +238,7 @@ def test_who_writes_the_replies_becomes_trl_s_own_options(generation: str, expec
     ],
 )
 def test_who_cannot_write_replies_here_is_refused_in_one_line(generation: Any, backend: Backend, words: str) -> None:
-    lines = generation_problems(replace(Recipe.paper().grpo, generation=generation), backend)
+    lines = unsuitable(replace(Recipe.paper().grpo, generation=generation), backend)
     assert len(lines) == bool(words) and words in "".join(lines)
 
 
@@ -256,7 +254,7 @@ def test_the_tiny_base_is_never_trained_by_unsloth(
         if name:
             assert choose_backend(asked, base).name == name
         else:
-            with pytest.raises(BackendError, match="the tiny model is not for Unsloth"):
+            with pytest.raises(DiscoverError, match="the tiny model is not for Unsloth"):
                 choose_backend(asked, base)
     assert choose_backend("auto", "Qwen/Qwen3-8B").name == "unsloth"
 
@@ -333,7 +331,7 @@ def test_a_hub_s_model_id_is_kept_as_it_is(tmp_path: Path) -> None:
     assert adapter_chain(run).base == Source("Qwen/Qwen3-8B")
 
 
-# -- dialects and the GPU script ---------------------------------------------------------------------------------------
+# -- dialects ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_chat_model_is_told_the_system_message_and_counted_in_its_own_tokens() -> None:
@@ -348,14 +346,3 @@ def test_a_chat_model_is_told_the_system_message_and_counted_in_its_own_tokens()
     reply = plain.decode("A tale.", 4, "", ())
     assert (reply.text, reply.n_tokens, reply.counting) == ("A tale.", 4, "tokenizer of some/base")
     assert not plain.is_broken(reply) and plain.is_broken(plain.decode(" ", 0, "", ()))
-
-
-@pytest.mark.slow
-def test_the_gpu_script_says_in_one_line_that_there_is_no_gpu() -> None:
-    import torch
-
-    if torch.cuda.is_available():
-        pytest.skip("there is one")
-    script = Path(__file__).parents[1] / "gpu_check.py"
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "no CUDA device on this machine: nothing was checked\n")

@@ -1,11 +1,9 @@
 """How the policy is sampled: in batches that fit, up to any end mark, and left as it was found."""
 
 import dataclasses
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,8 +19,8 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.metrics.look_ahead import LookAhead
-from discover_lib.train.grpo.reward import Judging, Scorer, Users
-from discover_lib.train.grpo.rollouts import OwnLookAhead, Player, Sampler, evaluating, seeded, within
+from discover_lib.train.grpo.reward import Scorer, Users
+from discover_lib.train.grpo.rollouts import OwnLookAhead, Player, Sampler, evaluating, within
 from discover_lib.train.recipes import GrpoRecipe
 
 PROMPTS = [[1] * length for length in (3, 3, 8, 2, 2, 2)]
@@ -115,94 +113,29 @@ def test_a_gpu_holds_one_model_at_a_time(gpu: bool, kept: list[str], monkeypatch
     assert list(names._MODELS) == kept
 
 
-@pytest.mark.slow
-def test_merges_are_shared_and_only_the_latest_is_kept_beside_a_new_one(tmp_path: Any) -> None:
-    from peft import LoraConfig, get_peft_model
-    from training import make_base
-
-    from discover_lib.train.backend import _merged_files, merged_model
-
-    base, scratch = make_base(tmp_path / "base"), tmp_path / "cache"
-    adapters = []
-    for number in range(3):
-        worn = get_peft_model(merged_model(str(base), []), LoraConfig(r=2 + number, target_modules=["q_proj"]))
-        worn.save_pretrained(tmp_path / str(number))
-        adapters.append(str(tmp_path / str(number)))
-    first, second = (_merged_files(str(base), [adapter], scratch) for adapter in adapters[:2])
-    for long_ago, folder in enumerate((first, second)):
-        os.utime(folder, (long_ago, long_ago))
-    assert _merged_files(str(base), adapters[:1], scratch) == first  # used last
-    third = _merged_files(str(base), adapters[2:], scratch)
-    assert set(scratch.iterdir()) == {first, third} and not second.exists()
-    assert (third / "tokenizer.json").is_file() and merged_model(str(third), []).num_parameters() > 0
-
-
-class Judge:
-    """Judges slowly, and keeps what it was asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def __call__(self, whose: int, text: str, n_tokens: int) -> str:
-        self.asked.append(text)
-        time.sleep(0.05 if text == "slow" else 0)
-        if text == "bad":
-            raise RoleError("no verdict")
-        return f"{whose} {text} {n_tokens}"
-
-
 def scorer(threads: int) -> Scorer:
     return Scorer(Users(RoleEngines(EngineSpec())), Notation(), GrpoRecipe(), threads)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
-def test_judgements_come_in_the_order_of_the_replies_whichever_was_begun_first(threads: int) -> None:
-    judge = Judge()
-    judging = Judging(scorer(threads), judge)
-    if judging.early:
-        judging.begin(2, "quick", 3)
-    replies = [(0, "slow", 1), (1, "quick", 2), (2, "quick", 3)]
-    assert judging.results(replies) == ["0 slow 1", "1 quick 2", "2 quick 3"]
-    assert len(judge.asked) == 3 and judging.early == (threads > 1)
-    assert judging.results(replies[:1]) == ["0 slow 1"]  # a new batch
+def test_judgements_come_in_the_order_of_the_replies_and_a_failure_ends_the_batch(threads: int) -> None:
+    asked: list[int] = []
 
+    def judge(whose: int, text: str, n_tokens: int) -> str:
+        asked.append(whose)
+        time.sleep(0.05 if text == "slow" else 0)
+        if text == "bad":
+            raise RoleError("no verdict")
+        return f"{whose} {text} {n_tokens}"
 
-@pytest.mark.slow
-def test_a_failure_ends_the_batch_and_what_was_not_sent_yet_is_not() -> None:
-    judge = Judge()
-    judging = Judging(scorer(2), judge)
+    judging = scorer(threads)
+    assert judging.judge(judge, [(0, "slow", 1), (1, "quick", 2)]) == ["0 slow 1", "1 quick 2"]
+    assert judging.seconds > 0.04
+    asked.clear()
     with pytest.raises(RoleError):
-        judging.results([(0, "bad", 1), *((place, "slow", 1) for place in range(1, 20))])
-    assert len(judge.asked) < 10
-    judging.begin(0, "slow", 1)
-    judging.close()
-    assert judging.results([(0, "slow", 1)]) == ["0 slow 1"]
-
-
-@pytest.mark.slow
-def test_replies_are_told_of_as_they_end_and_what_is_written_stays_the_same(tmp_path: Path) -> None:
-    """A model of random weights, told that half of its words are ends, so that replies end at different times."""
-    import transformers
-    from training import make_base
-
-    base = make_base(tmp_path / "base")
-    model = transformers.AutoModelForCausalLM.from_pretrained(base)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
-    model.generation_config.eos_token_id = list(range(0, len(tokenizer), 9))
-    sampler = Sampler(model, Chat(tokenizer), max_tokens=12, batch=4)
-    told: list[tuple[int, list[int]]] = []
-    prompts = [[3], [4, 5], [6], [7], [8], [9, 9]]
-    with seeded(5):
-        plain = sampler.complete(prompts)
-    with seeded(5):
-        watched = sampler.complete(prompts, lambda place, ids: told.append((place, ids)))
-    assert watched == plain and "generate" not in vars(model)
-    ended = [place for place, ids in enumerate(plain) if ids[-1] in sampler.ends]
-    assert sorted(place for place, _ in told) == ended and len(ended) > 2
-    assert all(ids == plain[place] for place, ids in told)
-    lengths = [len(ids) for place, ids in told if place < 4]
-    assert lengths == sorted(lengths) and len(set(lengths)) > 1  # shorter ones earlier
+        judging.judge(judge, [(0, "bad", 1), *((place, "slow", 1) for place in range(1, 20))])
+    assert len(asked) < 10
 
 
 class Says:
@@ -213,7 +146,7 @@ class Says:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def complete(self, prompts: Sequence[Sequence[int]], on_reply: Any = None) -> list[list[int]]:
+    def complete(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
         return [[5, 0] for _ in prompts]
 
     def reply(self, messages: Sequence[Any], seed: int) -> Reply:

@@ -2,58 +2,40 @@
 
 import json
 import math
+import os
 import random
-import shutil
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Sequence
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
-from training import DOMAIN, make_base, make_data, short_recipe, teach
+from training import DOMAIN, short_recipe
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import Judge, JudgeError
 from discover_lib.engines.local.chat import Chat
 from discover_lib.engines.local.dialect import Notation
 from discover_lib.engines.miniature.judge import MiniatureJudge
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.train.grpo.reward import RewardError, Scorer, SimulatorReward, Users
+from discover_lib.train.grpo.reward import Scorer, SimulatorReward, Users
 from discover_lib.train.grpo.rollouts import difference_text
 from discover_lib.train.recipes import GrpoRecipe, Recipe
 from discover_lib.train.stage import StageError, StageResult, StageSettings, problems, run_stage
 
-Train = Callable[..., StageResult]
 
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with rows in data/ and a base that has been taught a little in base/."""
-    folder = tmp_path_factory.mktemp("training")
-    make_data(folder / "data")
-    teach(make_base(folder / "base"), folder / "data")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def train(place: Path) -> Train:
-    """Train a stage in a new folder of `place`."""
-
-    def run(stage: Any, name: str, adapter: str = "", recipe: Recipe | None = None, **options: Any) -> StageResult:
-        made = settings(place, stage, recipe, adapter=str(place / adapter) if adapter else "")
-        return run_stage(made, place / name, **{"on_progress": lambda line: None, **options})
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def sft(train: Train) -> StageResult:
-    return train("sft", "sft", recipe=short_recipe().changed("sft", {"max_steps": 4}))
-
-
-def settings(place: Path, stage: Any, recipe: Recipe | None = None, **changes: Any) -> StageSettings:
+def settings(tiny: Path, stage: Any, recipe: Recipe | None = None, **changes: Any) -> StageSettings:
     return StageSettings(
-        stage, str(place / "data" / stage), str(place / "base"), recipe=recipe or short_recipe(), **changes
+        stage, str(tiny / "data" / stage), str(tiny / "base"), recipe=recipe or short_recipe(), **changes
     )
+
+
+def train(tiny: Path, folder: Path, stage: Any, recipe: Recipe, adapter: str = "", **options: Any) -> StageResult:
+    """Train a stage on the tiny base."""
+    made = settings(tiny, stage, recipe, adapter=adapter)
+    return run_stage(made, folder, **{"on_progress": lambda line: None, **options})
 
 
 def lines(folder: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
@@ -81,17 +63,17 @@ def same(one: Path, other: Path) -> bool:
 
 
 @pytest.mark.slow
-def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(place: Path) -> None:
+def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(tiny: Path, tmp_path: Path) -> None:
     from discover_lib.train import data
     from discover_lib.train.backend import choose_backend, load_policy, load_tokenizer
     from discover_lib.train.supervised import supervised_trainer
 
-    recipe, base = short_recipe(), str(place / "base")
+    recipe, base = short_recipe(), str(tiny / "base")
     backend, tokenizer = choose_backend("transformers"), load_tokenizer(base)
-    rows = data.load_rows(place / "data" / "sft", "sft", "notation")
+    rows = data.load_rows(tiny / "data" / "sft", "sft", "notation")
     made = data.fit(rows.train, Notation(), Chat(tokenizer), 512).rows
-    model = load_policy(base, [], recipe.lora, recipe.sft, backend, seed=0, scratch=place)
-    trainer = supervised_trainer(model, tokenizer, made, (), recipe.sft, backend, place / "masks", 0)
+    model = load_policy(base, [], recipe.lora, recipe.sft, backend, seed=0, scratch=tmp_path)
+    trainer = supervised_trainer(model, tokenizer, made, (), recipe.sft, backend, tmp_path / "masks", 0)
     assert len(made) == len(trainer.train_dataset) == 3
     for row, fed in zip(rows.train, trainer.train_dataset, strict=True):
         learnt = [token for token, label in zip(fed["input_ids"], fed["labels"], strict=True) if label != -100]
@@ -100,7 +82,7 @@ def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(place: Path) ->
 
 
 @pytest.mark.slow
-def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(place: Path) -> None:
+def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Path, tmp_path: Path) -> None:
     import torch
 
     from discover_lib.engines.local.tiny_language import encode_messages
@@ -109,14 +91,14 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(place: P
     from discover_lib.train.grpo.trainer import SeveralTurns, grpo_run
 
     recipe = short_recipe(multi_turn=2, max_completion=40, own_prefixes=False)
-    backend, tokenizer = choose_backend("transformers"), load_tokenizer(str(place / "base"))
+    backend, tokenizer = choose_backend("transformers"), load_tokenizer(str(tiny / "base"))
     prepare(backend)
-    source = data.load_rows(place / "data" / "grpo", "grpo", "notation")
+    source = data.load_rows(tiny / "data" / "grpo", "grpo", "notation")
     rows = data.fit(source.train, Notation(), Chat(tokenizer), 400).rows
-    model = load_policy(str(place / "base"), [], recipe.lora, recipe.grpo, backend, seed=0, scratch=place)
+    model = load_policy(str(tiny / "base"), [], recipe.lora, recipe.grpo, backend, seed=0, scratch=tmp_path)
     users = Users(RoleEngines(EngineSpec()))
     run = grpo_run(
-        model, Chat(tokenizer), rows, source, recipe.grpo, backend, place / "turns", 0,
+        model, Chat(tokenizer), rows, source, recipe.grpo, backend, tmp_path / "turns", 0,
         dialect=Notation(), users=users, threads=1, on_progress=print,
     )  # fmt: skip
     assert isinstance(run.reward, SeveralTurns)
@@ -155,55 +137,76 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(place: P
 # -- the reference policy ----------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def dpo(tiny: Path, sft: StageResult) -> StageResult:
+    """Two updates of DPO on the finished SFT, with a likelihood term and dropout."""
+    recipe = short_recipe().changed("dpo", {"sft_weight": 0.5, "learning_rate": 1e-2, "lora.dropout": 0.1})
+    return train(tiny, tiny / "dpo", "dpo", recipe, str(sft.folder))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("weight", "column"), [(0.0, "loss"), (0.5, "loss/dpo")])
-def test_the_first_preference_loss_is_ln_2_because_the_merged_stage_is_the_reference(
-    weight: float, column: str, sft: StageResult, train: Train
-) -> None:
-    recipe = short_recipe().changed("dpo", {"sft_weight": weight, "learning_rate": 1e-2, "lora.dropout": 0.1})
-    result = train("dpo", f"dpo-{weight}", "sft", recipe)
-    first, second = logged(result, column)
+def test_the_first_preference_loss_is_ln_2_because_the_merged_stage_is_the_reference(dpo: StageResult) -> None:
+    first, second = logged(dpo, "loss/dpo")
     assert first == pytest.approx(math.log(2), abs=5e-4) and abs(second - math.log(2)) > 1e-3
-    if weight:
-        for line in lines(result.folder)[:2]:
-            assert line["loss"] == pytest.approx(line["loss/dpo"] + weight * line["loss/sft"], abs=1e-4)
-    assert not list(result.folder.rglob("ref"))
+    for line in lines(dpo.folder)[:2]:
+        assert line["loss"] == pytest.approx(line["loss/dpo"] + 0.5 * line["loss/sft"], abs=1e-4)
+    assert not list(dpo.folder.rglob("ref"))
 
 
 @pytest.mark.slow
-def test_a_continued_adapter_has_its_beginning_as_reference_and_is_saved_alone(sft: StageResult, train: Train) -> None:
+def test_a_continued_adapter_has_its_beginning_as_reference_and_is_saved_alone(
+    tiny: Path, sft: StageResult, tmp_path: Path
+) -> None:
     from discover_lib.engines.local.lineage import adapter_chain
 
-    recipe = short_recipe().changed("dpo", {"sft_weight": 0.0, "reference": "continue", "disable_dropout": True})
-    result = train("dpo", "dpo-continued", "sft", recipe)
+    changes = {"sft_weight": 0.0, "reference": "continue", "disable_dropout": True, "max_steps": 1, "eval_steps": 0}
+    recipe = short_recipe().changed("dpo", changes)
+    result = train(tiny, tmp_path / "continued", "dpo", recipe, str(sft.folder))
     assert logged(result, "loss")[0] == pytest.approx(math.log(2), abs=5e-4)
     assert result.adapter is not None and not (result.adapter / "ref").exists()
-    assert [Path(each.path).parent.name for each in adapter_chain(result.folder).adapters] == ["dpo-continued"]
+    assert [Path(each.path).parent.name for each in adapter_chain(result.folder).adapters] == ["continued"]
     assert not same(result.adapter, sft.folder / "adapter")
 
 
 @pytest.mark.slow
-def test_a_stage_on_a_stage_is_the_base_with_both_adapters(sft: StageResult, train: Train, place: Path) -> None:
+def test_a_stage_on_a_stage_is_the_base_with_both_adapters(
+    tiny: Path, dpo: StageResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import torch
 
     from discover_lib.engines.local.lineage import adapter_chain
-    from discover_lib.train.backend import choose_backend as choose
-    from discover_lib.train.backend import load_adapter, load_policy, merged_model
+    from discover_lib.train.backend import (
+        Backend,
+        choose_backend,
+        load_adapter,
+        load_policy,
+        load_tokenizer,
+        merged_model,
+    )
 
-    dpo = train("dpo", "dpo-chain", "sft")
     chain = adapter_chain(dpo.folder)
     assert [each.stage for each in chain.adapters] == ["sft", "dpo"]
-    assert chain.base.path == str(place / "base")
-    whole = merged_model(chain.base.path, [each.path for each in chain.adapters]).eval()
-    recipe = short_recipe()
-    worn = load_policy(
-        chain.base.path, [chain.adapters[0].path], recipe.lora, recipe.dpo, choose(), seed=0, scratch=place
-    )
-    load_adapter(worn, chain.adapters[1].path)
+    assert chain.base.path == str(tiny / "base")
+    base, recipe, backend = chain.base.path, short_recipe(), choose_backend()
+    first, second = (each.path for each in chain.adapters)
+    whole = merged_model(base, [first, second]).eval()
+    worn = load_policy(base, [first], recipe.lora, recipe.dpo, backend, seed=0, scratch=tmp_path)
+    load_adapter(worn, second)
     ids = torch.tensor([[7, 8, 9, 10]])
     with torch.no_grad():
         assert torch.allclose(whole(ids).logits, worn.eval()(ids).logits, atol=1e-4)
-        assert not torch.allclose(whole(ids).logits, merged_model(chain.base.path, [])(ids).logits, atol=1e-4)
+        assert not torch.allclose(whole(ids).logits, merged_model(base, [])(ids).logits, atol=1e-4)
+
+    def unsloth(files: str, *_: Any) -> Any:  # which takes a merge through files
+        assert load_tokenizer(files).chat_template
+        return merged_model(files, [])
+
+    monkeypatch.setattr("discover_lib.train.backend._unsloth", unsloth)
+    gpu = Backend("unsloth", "cuda", "")
+    filed = load_policy(base, [first, second], recipe.lora, recipe.dpo, gpu, seed=0, scratch=tmp_path / "cache")
+    with torch.no_grad():
+        assert torch.allclose(whole(ids).logits, filed.eval()(ids).logits, atol=1e-4)
+    assert not list((tmp_path / "cache").iterdir())
 
 
 # -- the reward --------------------------------------------------------------------------------------------------------
@@ -254,11 +257,11 @@ class Words:
 
 
 @pytest.fixture(scope="module")
-def states(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def states(tiny: Path) -> list[str]:
     """States of users at the beginning of their conversations."""
     from discover_lib.dataset.export import read_rows
 
-    rows = read_rows(make_data(tmp_path_factory.mktemp("rows")) / "grpo")
+    rows = read_rows(tiny / "data" / "grpo")
     return [row["state"] for split in rows.values() for row in split if row["turn"] == 1]
 
 
@@ -319,7 +322,7 @@ def test_a_failed_judgement_is_none_and_many_of_them_stop_the_run(states: list[s
     good, bad = "maybe colours ocean / forest ?", "maybe colours autumn / ocean ?"
     got, found = rewards(states[:3], [good, bad, good], judge)
     assert got[1] is None and None not in (got[0], got[2]) and found["share/unscored"] == pytest.approx(1 / 3)
-    with pytest.raises(RewardError, match="2 of 3 replies could not be judged; the last: judge: no verdict"):
+    with pytest.raises(DiscoverError, match="2 of 3 replies could not be judged; the last: judge: no verdict"):
         rewards(states[:3], [good, bad, bad], judge)
 
 
@@ -334,86 +337,95 @@ def test_looking_ahead_pays_a_reply_for_what_it_prepares(states: list[str]) -> N
 # -- going on ----------------------------------------------------------------------------------------------------------
 
 
+def killed_at(step: int, made: StageSettings, folder: Path) -> None:
+    """Train in a process of its own, which is killed after it has logged this step and before it saves it."""
+
+    def work() -> None:
+        from discover_lib.train.recorder import Recorder
+
+        def log(self: Any, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            whole(self, args, state, control, logs)
+            if state.global_step == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        whole, Recorder.on_log = Recorder.on_log, log  # type: ignore[method-assign]
+        run_stage(made, folder, on_progress=lambda line: None)
+
+    process = get_context("fork").Process(target=work)
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("stage", "lost"), [("sft", 0), ("grpo", 1)])
-def test_stopped_and_gone_on_with_is_the_same_as_undisturbed(stage: str, lost: int, train: Train, place: Path) -> None:
-    """Also where the last checkpoint was not finished, and a round that was measured after it is logged again."""
-    steps = {"max_steps": 4, "rounds": 2, "probe_users": 9} if stage == "grpo" else {"max_steps": 4}
-    recipe = short_recipe(max_completion=40).changed(stage, {**steps, "save_steps": 1, "logging_steps": 1})  # type: ignore[arg-type]
-    whole = train(stage, f"{stage}-whole-{lost}", recipe=recipe)
-    folder = place / f"{stage}-parted-{lost}"
+def test_stopped_killed_and_gone_on_with_is_the_same_as_undisturbed(
+    tiny: Path, sft: StageResult, tmp_path: Path
+) -> None:
+    recipe = short_recipe().changed("sft", {"max_steps": 6})
+    made, folder = settings(tiny, "sft", recipe), tmp_path / "parted"
 
-    def stop_after_two(line: str) -> None:
-        if stage == "sft" or line.startswith("after round 1"):
-            (folder / "STOP").touch()
+    def stop(line: str) -> None:
+        (folder / "STOP").touch()
 
-    first = train(stage, folder.name, recipe=recipe, on_progress=stop_after_two)
-    assert first.stopped and first.adapter is None and 1 <= first.step < 4
+    first = run_stage(made, folder, on_progress=stop)
+    assert first.stopped and first.adapter is None and first.step == 1
     (folder / "STOP").unlink()
-    for name in ("metrics.jsonl", "samples.jsonl"):  # as a process leaves them that is killed a step later
+    killed_at(4, made, folder)
+    for name in ("metrics.jsonl", "samples.jsonl"):  # as a killed process may leave them
         with (folder / name).open("a") as file:
-            file.write(json.dumps({"step": first.step + 1, "loss": 9.0, "reward": 9.0}) + '\n{"step": 4, "lo')
-    step = first.step - lost
-    saved = folder / "checkpoints" / f"checkpoint-{step}"
-    torn = folder / "checkpoints" / f"checkpoint-{step + 1}"
-    shutil.copytree(saved, torn, dirs_exist_ok=True)
-    (torn / "trainer_state.json").write_text("{")  # as a killed process leaves it
+            file.write('{"step": 9, "lo')
+    torn = folder / "checkpoints" / "checkpoint-4"
+    torn.mkdir(exist_ok=True)
+    (torn / "trainer_state.json").write_text("{")
     told: list[str] = []
-    second = train(stage, folder.name, recipe=recipe, on_progress=told.append)
-    assert f"going on from step {step}" in told and not second.stopped and second.step == 4
-    column = "reward" if stage == "grpo" else "loss"
+    second = run_stage(made, folder, on_progress=told.append)
+    assert "going on from step 3" in told and not second.stopped and second.step == 6
     for name in ("metrics.jsonl", "samples.jsonl"):
-        one, other = ((each.folder / name).read_text().splitlines() for each in (whole, second))
+        one, other = ((each.folder / name).read_text().splitlines() for each in (sft, second))
         assert [json.loads(line)["step"] for line in one] == [json.loads(line)["step"] for line in other]
-    few = [line for line in told if line.startswith("probe_users is 9, and these rows have ")]
-    assert len(few) == (stage == "grpo")
-    assert logged(second, column) == logged(whole, column) and len(set(logged(whole, column))) > 1
-    assert whole.adapter and second.adapter and same(whole.adapter, second.adapter)
+    assert logged(second, "loss") == logged(sft, "loss") and len(set(logged(sft, "loss"))) > 1
+    assert sft.adapter and second.adapter and same(sft.adapter, second.adapter)
     with pytest.raises(StageError, match="this training is finished"):
-        train(stage, folder.name, recipe=recipe)
+        run_stage(made, folder)
 
 
 @pytest.mark.slow
-def test_grpo_measures_whole_conversations_and_keeps_the_best_round(train: Train) -> None:
-    discovered = iter([1.0, 3.0, 2.0])
-    result = train(
-        "grpo",
-        "grpo-rounds",
-        recipe=short_recipe(max_completion=40),
-        probe=lambda number: {"probe/discovered": next(discovered), "probe/users": 3},
-    )
-    assert [(line["round"], line["probe/discovered"]) for line in lines(result.folder) if "round" in line] == [
-        (0, 1.0),
-        (1, 3.0),
-        (2, 2.0),
-    ]
+def test_grpo_measures_whole_conversations_and_keeps_the_best_round(tiny: Path, tmp_path: Path) -> None:
+    discovered, told = iter([1.0, 3.0, 2.0]), list[str]()
+
+    def probe(number: int) -> dict[str, Any]:
+        value = next(discovered)
+        return {"probe/discovered": value, "probe/users": 3, "by_artifact": {"a": [value], "b": [value]}}
+
+    recipe = short_recipe(max_completion=40)
+    result = train(tiny, tmp_path / "rounds", "grpo", recipe, probe=probe, on_progress=told.append)
+    measured = [(line["round"], line["probe/discovered"]) for line in lines(result.folder) if "round" in line]
+    assert measured == [(0, 1.0), (1, 3.0), (2, 2.0)]
     assert result.kept_round == 1 and result.adapter
+    assert any(": +2.00" in line for line in told if line.startswith("kept round 1 of 2"))
     assert same(result.adapter, result.folder / "rounds" / "round-1")
     assert not same(result.adapter, result.folder / "rounds" / "round-2")
     prompts = [lines(result.folder / "rounds", f"prompts-{number}.jsonl") for number in (1, 2)]
     assert all(prompts) and {row["domain"] for found in prompts for row in found} == {DOMAIN}
     steps = [line for line in lines(result.folder) if "reward" in line]
     assert [line["step"] for line in steps] == [1, 2] and all(0 < line["simulator/share"] < 1 for line in steps)
-    from discover_lib.train.recorder import peak_memory_mb  # here, since it brings transformers
-
-    peaks = [line["memory_mb"] for line in steps] + [result.peak_memory_mb, peak_memory_mb() + 0.1]
-    assert peaks == sorted(peaks) and peaks[0] > 100  # of the whole process, so of all tests before this one, too
+    assert steps[0]["memory_mb"] > 100 and result.peak_memory_mb >= steps[-1]["memory_mb"]
     sample = lines(result.folder, "samples.jsonl")[0]
     assert sample["prompt"][0]["role"] == "user" and len(sample["replies"]) == 4
 
 
 @pytest.mark.slow
-def test_a_model_that_is_kept_as_it_was_is_not_compared_with_itself(train: Train) -> None:
-    discovered, told = iter([4, 2]), list[str]()
+@pytest.mark.parametrize(("discovered", "best"), [((4, 2, 3), 0), ((1, 3, 3), 1), ((), None)])
+def test_the_first_of_the_best_rounds_is_kept_and_the_model_as_it_was_where_none_is_better(
+    discovered: tuple[int, ...], best: int | None, tmp_path: Path
+) -> None:
+    from discover_lib.train.grpo.trainer import Rounds
 
-    def measured(number: int) -> dict[str, Any]:
-        value = next(discovered)
-        return {"probe/discovered": float(value), "probe/users": 2, "by_artifact": {"a": [value], "b": [value]}}
-
-    recipe = short_recipe(max_completion=40).changed("grpo", {"rounds": 1, "max_steps": 1})
-    result = train("grpo", "grpo-none", recipe=recipe, probe=measured, on_progress=told.append)
-    assert result.kept_round == 0 and any(line.startswith("kept the model as it was") for line in told)
-    assert not any("against the model" in line for line in told)
+    for number, value in enumerate(discovered):
+        (tmp_path / "rounds" / f"round-{number}").mkdir(parents=True)
+        (tmp_path / "rounds" / f"probe-{number}.json").write_text(json.dumps({"probe/discovered": value}))
+    nothing: Any = None
+    assert Rounds(GrpoRecipe(rounds=2), tmp_path, 0, (), (), nothing, None, 2, print).best() == best
 
 
 @pytest.mark.parametrize(
@@ -446,18 +458,6 @@ def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> No
     assert len(caught.value.problems) == len(problems(made)) == 5 and not (tmp_path / "run").exists()
 
 
-def test_rows_of_another_kind_or_form_are_refused(tmp_path: Path) -> None:
-    make_data(tmp_path / "data", artifacts=4, turns=1)
-    base = tmp_path / "base"
-    base.mkdir()
-    wrong = StageSettings("sft", str(tmp_path / "data" / "dpo"), str(base), recipe=short_recipe())
-    assert "rows of kind preference, but sft rows are needed" in problems(wrong)[0]
-    plain = StageSettings("sft", str(tmp_path / "data" / "sft"), str(base), recipe=short_recipe())
-    assert "the rows hold notation, the base speaks content" in problems(plain)[0]
-    (base / "tiny.json").write_text(json.dumps({"domains": ["creative_writing"]}))
-    assert f"knows the domains creative_writing, and the rows are of {DOMAIN}" in problems(plain)[0]
-
-
 def test_options_of_the_live_judge_are_settings_where_there_are_any(tmp_path: Path) -> None:
     plain = settings(tmp_path, "grpo")
     assert StageSettings.from_dict(plain.to_dict()) == plain
@@ -467,23 +467,42 @@ def test_options_of_the_live_judge_are_settings_where_there_are_any(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_folder_keeps_to_the_settings_that_it_was_begun_with(tmp_path: Path) -> None:
-    make_data(tmp_path / "data", artifacts=4, turns=1)
-    (tmp_path / "base").mkdir()
-    (tmp_path / "base" / "tiny.json").write_text(json.dumps({"domains": [DOMAIN]}))
-    made = settings(tmp_path, "sft")
+def test_a_folder_keeps_to_the_settings_that_it_was_begun_with(tiny: Path, tmp_path: Path) -> None:
+    made = settings(tiny, "sft")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "settings.json").write_text(json.dumps({**made.to_dict(), "seed": 1}))
     with pytest.raises(StageError, match="holds a run with other settings"):
         run_stage(made, tmp_path / "run")
     assert StageSettings.from_dict(json.loads(json.dumps(made.to_dict()))) == made
-    with pytest.raises(StageError, match="'seeds' is not a setting"):
-        StageSettings.from_dict({**made.to_dict(), "seeds": 1})
+    with pytest.raises(DiscoverError, match="Expected `int`"):
+        StageSettings.from_dict({**made.to_dict(), "seed": "one"})
 
 
 @pytest.mark.slow
-def test_rows_that_are_too_long_are_counted_and_named_before_training(train: Train, place: Path) -> None:
+def test_rows_that_are_too_long_are_counted_and_named_before_training(tiny: Path, tmp_path: Path) -> None:
     told: list[str] = []
     with pytest.raises(StageError, match="no rows to train on"):
-        train("sft", "sft-long", recipe=short_recipe().changed("sft", {"max_length": 8}), on_progress=told.append)
+        recipe = short_recipe().changed("sft", {"max_length": 8})
+        train(tiny, tmp_path / "long", "sft", recipe, on_progress=told.append)
     assert told[1].startswith("3 of 3 training rows are longer than 8 tokens and left out: ") and "(" in told[1]
+
+
+# -- before and after --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_before_and_after_are_asked_for_the_same_prompt_and_the_same_user(
+    sft: StageResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from discover_lib.engines.local import names as local_names
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.artifacts import generate_artifact
+    from discover_lib.train.comparison import before_and_after, conversations, replies
+
+    names = before_and_after(sft.folder)
+    monkeypatch.setattr(local_names, "_MODELS", {})
+    said = replies(names, DOMAIN, [Message("user", "could you draw me a cat?")], 0)
+    assert list(said) == ["before", "after"] and all(each.n_tokens for each in said.values())
+    assert len(local_names._MODELS) == 2
+    tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
+    assert all(talk.turns for talk in conversations(names, DOMAIN, tree, 0).values())

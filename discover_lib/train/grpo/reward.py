@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from statistics import fmean
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Candidate, Reply
@@ -29,13 +28,10 @@ from discover_lib.metrics.look_ahead import LookAhead
 from discover_lib.train.recipes import GrpoRecipe
 
 Result = TypeVar("Result")
+Written = tuple[Any, str, int]  # whose a reply is, its text and its number of tokens
 
 RESTORED_USERS = 4096  # kept restored at a time
 MOST_UNSCORED = 0.5  # share of a batch; beyond it the run is stopped
-
-
-class RewardError(DiscoverError):
-    """The reward cannot be had for most replies; training on would teach nothing."""
 
 
 @dataclass(frozen=True)
@@ -132,73 +128,28 @@ class Scorer:
         candidate = simulator.consider(reply)
         if self.recipe.look_ahead and not self.recipe.replies_ahead:
             try:
-                candidate = self._ahead(domain)(simulator, candidate)
+                assistant = self.users.engines.assistant(self.recipe.look_ahead_assistant, domain)
+                candidate = LookAhead(self.recipe.look_ahead, assistant)(simulator, candidate)
             except RoleError as error:  # the voice or the assistant ahead
                 candidate = Candidate(reply, None, simulator.state, error=f"looking ahead: {error}")
         return candidate, scored(candidate, domain, self.dialect, self.recipe.broken_penalty)
 
-    def taken_seconds(self) -> float:
-        """Seconds since the last call."""
-        taken, self.seconds = self.seconds, 0.0
-        return taken
-
-    def _ahead(self, domain: str) -> LookAhead:
-        assistant = self.users.engines.assistant(self.recipe.look_ahead_assistant, domain)
-        return LookAhead(self.recipe.look_ahead, assistant)
-
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        """What is done within counts as waiting for judgements."""
+    def judge(
+        self, function: Callable[[Any, str, int], Result], replies: Sequence[tuple[Any, str, int]]
+    ) -> list[Result]:
+        """`function` of every reply, in their order; of equal ones once."""
         begun = time.perf_counter()
         try:
-            yield
+            if self.threads == 1:
+                return [function(*each) for each in replies]
+            with ThreadPoolExecutor(self.threads) as pool:
+                made = {each: pool.submit(function, *each) for each in dict.fromkeys(replies)}
+                try:
+                    return [made[each].result() for each in replies]
+                finally:
+                    pool.shutdown(cancel_futures=True)  # after a failure what was not sent yet is not
         finally:
             self.seconds += time.perf_counter() - begun
-
-
-class Judging(Generic[Result]):
-    """Judgements of a batch of replies, each begun as soon as its reply is written, while others still are.
-
-    What comes out is the same as if all had been begun at the end.  With one thread they are: a judge that computes
-    gains nothing from it.
-
-    Args:
-        function: of a reply: whose it is, its text and its number of tokens.
-    """
-
-    def __init__(self, scorer: Scorer, function: Callable[[Any, str, int], Result]) -> None:
-        self._scorer, self._function = scorer, function
-        self._pool: ThreadPoolExecutor | None = None
-        self._begun: dict[tuple[Any, str, int], Future[Result]] = {}
-
-    @property
-    def early(self) -> bool:
-        return self._scorer.threads > 1
-
-    def begin(self, whose: Any, text: str, n_tokens: int) -> None:
-        """Judge this reply; one that was begun already is not judged twice."""
-        key = whose, text, n_tokens
-        if key not in self._begun:
-            self._pool = self._pool or ThreadPoolExecutor(self._scorer.threads)
-            self._begun[key] = self._pool.submit(self._function, *key)
-
-    def results(self, replies: Sequence[tuple[Any, str, int]]) -> list[Result]:
-        """The judgements of these replies, in order."""
-        with self._scorer.counted():
-            if not self.early:
-                return [self._function(*each) for each in replies]
-            try:
-                for each in replies:
-                    self.begin(*each)
-                return [self._begun[each].result() for each in replies]
-            finally:
-                self.close()
-
-    def close(self) -> None:
-        """Forget what was begun; what has not been sent yet is not."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-        self._pool, self._begun = None, {}
 
 
 def scored(candidate: Candidate, domain: str, dialect: Dialect, broken_penalty: float = 0.0) -> Scored:
@@ -250,13 +201,6 @@ class SimulatorReward:
     ahead: Callable[[Sequence[UserSimulator], Sequence[Candidate]], list[Candidate]] | None = None
     last: list[tuple[str, Scored]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.judging = Judging(self.scorer, self._judge)
-
-    def begin(self, state: str, ids: Sequence[int]) -> None:
-        """Begin to judge a reply before the batch is complete."""
-        self.judging.begin(state, *said(ids, self.tokenizer, self.ends))
-
     def __call__(
         self,
         prompts: Sequence[Any],
@@ -273,10 +217,10 @@ class SimulatorReward:
             state: of the user that each reply is for, as in the row.
 
         Raises:
-            RewardError: more than half of the judgements of the batch failed.
+            DiscoverError: more than half of the judgements of the batch failed.
         """
         replies = [said(ids, self.tokenizer, self.ends) for ids in completion_ids]
-        judged = self.judging.results([(user, *reply) for user, reply in zip(state, replies, strict=True)])
+        judged = self.scorer.judge(self._judge, [(user, *reply) for user, reply in zip(state, replies, strict=True)])
         scores = [score for _, score in judged] if self.ahead is None else self._ahead(state, judged)
         self.last = list(zip(state, scores, strict=True))
         log_rewards(scores, self.scorer, log_metric)
@@ -301,13 +245,13 @@ def log_rewards(scores: Sequence[Scored], scorer: Scorer, log_metric: Callable[[
     """Log the parts of a batch's rewards.
 
     Raises:
-        RewardError: more than half of the judgements failed.
+        DiscoverError: more than half of the judgements failed.
     """
     failed = [each for each in scores if each.total is None]
     if len(failed) > MOST_UNSCORED * len(scores):
-        raise RewardError(f"{len(failed)} of {len(scores)} replies could not be judged; the last: {failed[-1].error}")
+        raise DiscoverError(f"{len(failed)} of {len(scores)} replies could not be judged; the last: {failed[-1].error}")
     if log_metric is not None:
-        took = {"simulator/seconds": scorer.taken_seconds(), **scorer.take_spending()}
+        took, scorer.seconds = {"simulator/seconds": scorer.seconds, **scorer.take_spending()}, 0.0
         for name, value in {**parts(scores), **took}.items():
             log_metric(name, value)
 

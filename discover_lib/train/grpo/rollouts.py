@@ -5,14 +5,12 @@ All users are talked to in lock-step: one batch of replies, then every user judg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from statistics import fmean
 from typing import Any
 
-from discover_lib.base.errors import DiscoverError
 from discover_lib.base.tokens import WireMessage
 from discover_lib.core.conversation import Candidate, Turn
 from discover_lib.core.roles import RoleError
@@ -23,16 +21,10 @@ from discover_lib.engines.local.dialect import Dialect
 from discover_lib.engines.local.sampling import GPU_BATCH_TOKENS
 from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.metrics.look_ahead import forked, looking_ahead
-from discover_lib.train.grpo.reward import Judging, Scored, Scorer, domain_of
+from discover_lib.train.grpo.reward import Scored, Scorer, domain_of
 
 Row = Mapping[str, Any]
-OnReply = Callable[[int, list[int]], None]  # takes the place of a prompt and the reply to it, as tokens
-
 CHECKPOINTING = "gradient_checkpointing"  # what modules that can recompute their activations call it
-
-
-class RolloutError(DiscoverError):
-    """Conversations with the policy cannot be had; one line that says why."""
 
 
 @dataclass(frozen=True)
@@ -59,21 +51,17 @@ class Sampler:
         """Ids of which each ends a reply."""
         return end_tokens(self.model.generation_config, self.chat.tokenizer)
 
-    def complete(self, prompts: Sequence[Sequence[int]], on_reply: OnReply | None = None) -> list[list[int]]:
+    def complete(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
         """A reply to each prompt (token ids), up to its end mark, that included where it was reached.
 
         Draws from torch's own generator; see `seeded`.
-
-        Args:
-            on_reply: told of replies that have reached their end while others are still being written.
         """
         import torch
 
         replies: list[list[int]] = []
         with evaluating(self.model), torch.no_grad():
             for some in within(prompts, self.max_tokens, self.budget, self.batch):
-                with telling(self.model, self.ends, on_reply, len(replies)):
-                    replies += self._complete(some)
+                replies += self._complete(some)
         return replies
 
     def _complete(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -121,45 +109,6 @@ def within(
 
 def _up_to_end(ids: list[int], ends: Sequence[int]) -> list[int]:
     return ids[: next((place + 1 for place, each in enumerate(ids) if each in ends), len(ids))]
-
-
-def telling(model: Any, ends: Sequence[int], on_reply: OnReply | None, first: int = 0) -> AbstractContextManager[None]:
-    """Within it `model.generate` tells of every reply that reaches its end, once; what it writes stays the same.
-
-    Args:
-        first: the place of the batch's first prompt.
-    """
-    return nullcontext() if on_reply is None else _telling(model, ends, on_reply, first)
-
-
-@contextmanager
-def _telling(model: Any, ends: Sequence[int], on_reply: OnReply, first: int) -> Iterator[None]:
-    import torch
-    from transformers import StoppingCriteria, StoppingCriteriaList
-
-    class Ended(StoppingCriteria):
-        """Stops nothing."""
-
-        def __init__(self) -> None:
-            self.width: int | None = None  # of the prompts
-            self.told: set[int] = set()
-
-        def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
-            self.width = self.width or input_ids.shape[1] - 1
-            for place in torch.isin(input_ids[:, -1], torch.tensor(ends, device=input_ids.device)).nonzero().flatten():
-                if (at := int(place)) not in self.told:  # after its end a reply is padded, perhaps with an end
-                    self.told.add(at)
-                    on_reply(first + at, _up_to_end(input_ids[at, self.width :].tolist(), ends))
-            return torch.zeros(len(input_ids), dtype=torch.bool, device=input_ids.device)
-
-    own, generate = vars(model).get("generate"), model.generate
-    model.generate = partial(generate, stopping_criteria=StoppingCriteriaList([Ended()]))
-    try:
-        yield
-    finally:
-        del model.generate
-        if own is not None:  # Unsloth's
-            model.generate = own
 
 
 @contextmanager
@@ -299,7 +248,7 @@ class Player:
         talk.own += [0] * len(between)
 
     def _reply(self, talks: Sequence[Talk], prompts: Sequence[Sequence[int]], *, speak: bool) -> list[list[int]]:
-        """A reply to each prompt, judged and answered as soon as it is written; their tokens."""
+        """A reply to each prompt, judged and answered; their tokens."""
 
         def take(place: int, text: str, n_tokens: int) -> None:
             talk = talks[place]
@@ -313,14 +262,8 @@ class Player:
             except RoleError as error:
                 talk.failed = f"{error.role}: {error}"
 
-        def read(place: int, ids: Sequence[int]) -> tuple[int, str, int]:
-            return place, *said(ids, self.sampler.chat.tokenizer, ends)
-
-        ends = self.sampler.ends
-        with closing(Judging(self.scorer, take)) as judging:
-            on_reply: OnReply | None = (lambda *reply: judging.begin(*read(*reply))) if judging.early else None
-            replies = self.sampler.complete(prompts, on_reply) if talks else []
-            judging.results([read(place, ids) for place, ids in enumerate(replies)])
+        replies, tokenizer = self.sampler.complete(prompts) if talks else [], self.sampler.chat.tokenizer
+        self.scorer.judge(take, [(at, *said(ids, tokenizer, self.sampler.ends)) for at, ids in enumerate(replies)])
         return replies
 
 
@@ -346,7 +289,7 @@ class OwnLookAhead:
             except RoleError as error:
                 return f"{error.role}: {error}"
 
-        forks = Judging(self.player.scorer, fork).results([(place, "", 0) for place in range(len(candidates))])
+        forks = self.player.scorer.judge(fork, [(place, "", 0) for place in range(len(candidates))])
         talks = iter(self.player.play([each for each in forks if isinstance(each, UserSimulator)], self.turns))
         looked = []
         for user, candidate, fork_ in zip(users, candidates, forks, strict=True):

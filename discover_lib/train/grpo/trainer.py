@@ -45,14 +45,13 @@ from discover_lib.train.grpo.reward import (
 from discover_lib.train.grpo.rollouts import (
     OwnLookAhead,
     Player,
-    RolloutError,
     Sampler,
     Talk,
+    difference_text,
     own_prefixes,
     probe,
     probe_text,
     seeded,
-    telling,
     within,
 )
 from discover_lib.train.recipes import GrpoRecipe
@@ -97,7 +96,6 @@ class RoundsTrainer(GRPOTrainer):
     budget: int | None = None  # tokens of prompts and replies that are written at a time
     current: Sequence[Mapping[str, Any]] = ()
     turns: SeveralTurns | None = None  # whose advantages stand in place of one for a whole rollout
-    early: SimulatorReward | None = None  # judges replies of one turn as soon as they are written
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         self.current = [dict(self.table.row(each["place"])) for each in inputs]
@@ -108,9 +106,6 @@ class RoundsTrainer(GRPOTrainer):
             before.restore()  # gone on with, the step writes the same replies, whose judgements are there already
             self.save_now()
             raise
-        finally:
-            if self.early is not None:
-                self.early.judging.close()
         if self.turns is not None:
             rows = self.turns.token_advantages(self.num_generations, scaled=self.scale_rewards == "group")
             advantages = torch.zeros(batch["completion_ids"].shape, device=batch["advantages"].device)
@@ -131,19 +126,8 @@ class RoundsTrainer(GRPOTrainer):
         batches = [prompt_ids] if self.budget is None else within(prompt_ids, self.max_completion_length, self.budget)
         replies: list[list[int]] = []
         logprobs: list[Any] = []
-        early = self.early
-
-        def begin(place: int, ids: list[int]) -> None:
-            assert early is not None
-            early.begin(str(self.current[place]["state"]), ids)
-
         for some in batches:
-            ends = early.ends if early else ()
-            with telling(self.model, ends, begin if early else None, len(replies)):
-                ids, of_tokens = super()._generate_single_turn(some, *arguments, **named)
-            if early:  # those without an end, and those that no model of ours has written
-                for place, reply in enumerate(ids, len(replies)):
-                    begin(place, reply)
+            ids, of_tokens = super()._generate_single_turn(some, *arguments, **named)
             replies += ids
             logprobs += of_tokens or []
         return replies, logprobs or None
@@ -179,7 +163,7 @@ class SeveralTurns:
         states = [str(each["state"]) for each in trainer.current]
         talks = self.player.roll_out([self.player.scorer.users.fresh(each) for each in states], self.turns)
         if any(not each.completion_ids for each in talks):
-            raise RolloutError("a prompt leaves no room for a reply; lower max_completion or leave longer prompts out")
+            raise DiscoverError("a prompt leaves no room for a reply; lower max_completion or leave longer prompts out")
         self.last = [(state, score) for state, talk in zip(states, talks, strict=True) for score in talk.scores[:1]]
         self._talks = talks
         log_rewards(
@@ -263,7 +247,7 @@ class Rounds:
                 simulators = [self.player.scorer.users.fresh(each["state"]) for each in some]
                 prefixes += own_prefixes(self.player.play(simulators, turns))
         if not prefixes:
-            raise RolloutError("no prompt could be collected from the model's own conversations; set own_prefixes off")
+            raise DiscoverError("no prompt could be collected from the model's own conversations; set own_prefixes off")
         self.on_progress(f"round {number + 1}: {len(prefixes)} prompts from the model's own conversations")
         return prefixes
 
@@ -282,11 +266,22 @@ class Rounds:
         metrics = json.loads(path.read_text(encoding="utf-8"))
         return metrics if isinstance(metrics, dict) else {}
 
+    def adapter(self, number: int) -> Path:
+        """Where the adapter is kept as it was after `number` rounds."""
+        return self.folder / ROUNDS / f"round-{number}"
+
     def keep(self, number: int, model: Any) -> None:
         """Save the adapter as it is after `number` rounds."""
-        folder = self.folder / ROUNDS / f"round-{number}"
-        shutil.rmtree(folder, ignore_errors=True)
-        model.save_pretrained(str(folder), selected_adapters=["default"])
+        shutil.rmtree(self.adapter(number), ignore_errors=True)
+        model.save_pretrained(str(self.adapter(number)), selected_adapters=["default"])
+
+    def told(self, kept: int) -> str:
+        """Which round's adapter is kept, and how it compares with the model that the stage began with."""
+        if kept == 0:
+            return "kept the model as it was: in no round more was discovered than before training"
+        difference = difference_text(self.measure(kept), self.measure(0))
+        against = f"; against the model that it began with: {difference}" if difference else ""
+        return f"kept round {kept} of {self.recipe.rounds}, after which most was discovered{against}"
 
     def best(self) -> int | None:
         """The round after which most was discovered, the first of equals; None if nothing was measured.
@@ -296,8 +291,7 @@ class Rounds:
         measured = {
             number: value
             for number in range(self.recipe.rounds + 1)
-            if (self.folder / ROUNDS / f"round-{number}").is_dir()
-            and (value := self.measure(number).get("probe/discovered")) is not None
+            if self.adapter(number).is_dir() and (value := self.measure(number).get("probe/discovered")) is not None
         }
         return max(measured, key=lambda number: (measured[number], -number)) if measured else None
 
@@ -417,7 +411,6 @@ def grpo_run(
     )
     trainer.table, trainer.chat, trainer.budget = Table(rows, seed), chat, recipe.generation_tokens
     trainer.turns = reward if isinstance(reward, SeveralTurns) and recipe.reward_to_go else None
-    trainer.early = single if single.judging.early else None
     settle_reference(trainer.model, recipe)
     rounds = Rounds(
         recipe,

@@ -11,7 +11,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.filters import Filters, sieve
 from discover_lib.dataset.lengths import table_3
 from discover_lib.dataset.pairs import labelled_turns
-from discover_lib.dataset.preview import TEMPLATES, sequences
+from discover_lib.dataset.preview import TEMPLATES
 from discover_lib.dataset.rows import Origin, examples
 from workbench.views import pairs as show_pairs
 from workbench.views.figures.charts import PLOT
@@ -52,7 +52,7 @@ def test_nothing_unsafe_gets_through(text: str) -> None:
     parts = [
         show_pairs.pair(talk, labelled, talk.rules),
         show_pairs.row_json(row.row, row.train),
-        show_pairs.loss(sequences(row.train, TEMPLATES["Qwen2.5"])),
+        show_pairs.loss(TEMPLATES["Qwen2.5"].sequences(row.train)),
     ]
     for name, attributes in Tags("".join(parts)).tags:
         assert name != "script" and not any(key.startswith("on") for key in attributes)
