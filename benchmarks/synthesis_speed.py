@@ -20,9 +20,10 @@ from discover_lib.dataset.export import RowSet, Source, make_rows, write_rows
 from discover_lib.dataset.rows import Kind, RowOptions
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
-from discover_lib.runs.runner import run_in_processes
+from discover_lib.runs.runner import run_into
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import plan_units
+from discover_lib.runs.work import Alone, Processes
 
 KINDS: tuple[Kind, ...] = ("sft", "preference", "prompt")
 
@@ -45,7 +46,7 @@ def synthesise(folder: Path, domain: str, assistants: list[str], artifacts: int,
         "code_version": "benchmark",
     }
     with RunStore.write(folder, configuration) as store:
-        run_in_processes(store, units, processes=processes)
+        run_into(store, units, Processes(processes) if processes > 1 else Alone())
 
 
 def rows_of(run: Path, out: Path) -> dict[Kind, RowSet]:

@@ -24,6 +24,7 @@ from discover_lib.base.json_text import to_json
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import IntentTree, TreeError
 from discover_lib.core.roles import BuildError, Recognised, TreeBuilder
+from discover_lib.engines.llm.calls.records import ENDS_THE_RUN
 from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.ceiling import ceiling
@@ -32,8 +33,7 @@ from discover_lib.runs.database import LockedError
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
 from discover_lib.runs.options import check_prices
 from discover_lib.runs.outcomes import Outcomes, probed_lines
-from discover_lib.runs.runner import ENDS_THE_RUN, failed_call, failure_of
-from discover_lib.runs.store import RunStore
+from discover_lib.runs.store import RunStore, failed_call, failure_of
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient

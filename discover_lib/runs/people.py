@@ -164,6 +164,7 @@ def write_people(
             without[chat.id] = str(error)
     folder.mkdir(parents=True, exist_ok=True)
     with RunStore.write(folder, _configuration(conversations, name, judge, rules, seed)) as store:
+        store.forget_plan()
         trees = {each.setting["artifact"]: (each.setting["domain"], each.tree.to_dict()) for each in conversations}
         store.add_units(trees, _units(conversations))
         with store.together():
@@ -180,12 +181,12 @@ def _units(conversations: Iterable[Conversation]) -> list[UnitRow]:
 
 
 def _put(store: RunStore, place: int, conversation: Conversation, engines: Engines) -> None:
-    store.put_whole(place, list(map(turn_row, conversation.turns)), conversation.stop)
+    store.put_turns(place, list(map(turn_row, conversation.turns)), conversation.stop)
     scorer = engines.scorer(conversation.setting["domain"])
     interactivity, behaviour = _or_none(scorer.interactivity, conversation), _or_none(scorer.behaviour, conversation)
     assessment = Assessment(scorer.name, interactivity=interactivity, behaviour=behaviour)
     digest = scores_of(conversation, place, assessment).digest()
-    store.put_assessment(place, assessment.to_dict(), digest, failed=False)
+    store.put_assessment(place, assessment.to_dict(), digest)
 
 
 def _or_none(score: Callable[[Conversation], T], conversation: Conversation) -> T | None:

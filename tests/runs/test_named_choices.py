@@ -14,8 +14,8 @@ from discover_lib.audit.tables import our_results
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.prompting import BY_CHOICE, PromptSet
 from discover_lib.metrics.satisfaction import FINAL_REQUESTS, choices_of
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
-from discover_lib.runs.options import RunOptions, RunOptionsError, lay_out
+from discover_lib.runs.evaluation import lay_out_evaluation
+from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
 from discover_lib.runs.plan import plan_run
 from discover_lib.runs.store import RunStore
 from workbench.views.scores import made_under
@@ -79,8 +79,8 @@ def test_an_evaluation_sends_the_papers_versions_and_checks_messages(tmp_path: P
     with FakeServer(brain) as server:
         settings = ClientSettings(api_base=server.api_base, env_file=None)
         run = lay_out_evaluation(CHOSEN, [DOMAIN])
-        report, ended = evaluate(run, tmp_path, settings=settings)
-        assert report.halted is None and not ended.failed
+        report = execute(run, tmp_path, settings=settings)
+        assert report.halted is None and not report.unscored
         planned = {stage.name for stage in plan_run(run, settings=settings).stages}
     tasks = {llm_brain.TASKS.get(str(messages[0]["content"]), "assistant") for messages in sent}
     assert "interactivity_paper" in tasks and "interactivity_judge" not in tasks and "leak check" in planned

@@ -27,9 +27,10 @@ from discover_lib.engines.miniature.voice import MiniatureVoice
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.runs import runner
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
-from discover_lib.runs.runner import FAILING_STREAK, run_in_processes, run_in_threads
+from discover_lib.runs.runner import FAILING_STREAK, run_into
 from discover_lib.runs.store import FILE, RunStore
 from discover_lib.runs.units import plan_units, run_unit
+from discover_lib.runs.work import Alone, Processes, Threads, work
 
 pytestmark = pytest.mark.slow
 
@@ -271,11 +272,11 @@ class Breaking(RoleEngines):
         return Voice()
 
 
-def run(folder, units, engines, **options):
+def run(folder, units, engines, concurrency=8, **options):
     """Run or resume in the folder: the report, the finished conversations, the failures that stand."""
     folder.mkdir(exist_ok=True)
     with RunStore.write(folder, {"rules": Rules.paper().to_dict()}) as store:
-        report = run_in_threads(store, units, engines, **options)
+        report = run_into(store, units, Threads(concurrency), engines=engines, **options)
         return report, list(store.conversations()), store.failures()
 
 
@@ -305,7 +306,7 @@ def test_a_role_that_fails_ends_its_conversation_and_not_the_run_and_is_tried_ag
     report, finished, failures = run(tmp_path, units, Breaking(breaks), concurrency=3)
     assert report.halted is None and report.last.counts.failed == len(failures) > 0
     for place, failure in failures:
-        assert units[place].tree["initial_request"] == trees[third][1].initial_request
+        assert units[place].tree.initial_request == trees[third][1].initial_request
         assert (failure.role, failure.turn, failure.kind) == ("voice", 2, "content")
         assert failure.came_back == ("I would rather not",)
     assert len(finished) == len(units) - len(failures)
@@ -474,7 +475,7 @@ def test_progress_tells_how_far_how_fast_and_what_failed(runs, trees, tmp_path, 
         run(tmp_path, units, Breaking(lambda *_: time.sleep(0.002)), concurrency=2, on_progress=seen.append)
     else:
         with RunStore.write(tmp_path, {"rules": Rules.paper().to_dict()}) as store:
-            run_in_processes(store, units, on_progress=seen.append)
+            run_into(store, units, Alone(), on_progress=seen.append)
     turns = [snapshot.turns_now for snapshot in seen]
     assert len(seen) > 4 and turns == sorted(turns) and turns[-1] == 3 * len(units)
     assert any(snapshot.seconds_left for snapshot in seen) and seen[-1].turns_left == 0
@@ -494,7 +495,7 @@ def test_the_budget_ends_the_run_cleanly_and_a_higher_one_goes_on(trees, tmp_pat
         def attempt(dollars):
             budget = Budget(dollars, spent=store.calls.spent().cost)
             with LLMClient(settings, cache=store.calls, budget=budget) as client:
-                return run_in_threads(store, units, RoleEngines(spec, client), concurrency=3)
+                return run_into(store, units, Threads(3), engines=RoleEngines(spec, client))
 
         report = attempt(0.03)
         assert report.halted == "budget" and not store.failures()
@@ -503,3 +504,22 @@ def test_the_budget_ends_the_run_cleanly_and_a_higher_one_goes_on(trees, tmp_pat
         assert attempt(10).halted is None
         finished = list(store.conversations())
     assert [talk.turns for talk in finished] == [talk.turns for talk in whole(units)]
+
+
+# -- the executor ---------------------------------------------------------------------------------------------------
+
+
+def sevenfold(number: int) -> int:
+    if number == 13:
+        raise KeyError(number)
+    return 7 * number
+
+
+@pytest.mark.parametrize("workers", [Alone, lambda: Threads(3), lambda: Processes(2), lambda: Processes(1, fresh=True)])
+def test_every_unit_is_worked_on_once_and_an_error_comes_after_what_was_under_way(workers):
+    kept: list[int] = []
+    work(range(12), sevenfold, kept.append, workers())
+    assert sorted(kept) == [7 * number for number in range(12)]
+    with pytest.raises(KeyError, match="13"):
+        work(range(200), sevenfold, kept.append, workers())
+    assert len(kept) == len(set(kept[12:])) + 12 and len(kept) < 12 + 199

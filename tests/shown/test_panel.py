@@ -10,7 +10,7 @@ import pytest
 from markupsafe import escape
 
 from discover_lib.base.files import write_json
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
+from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, execute
 from discover_lib.runs.runner import register
 from discover_lib.runs.store import RunStore
@@ -281,6 +281,6 @@ def test_an_evaluation_of_trees_of_ones_own_is_watched_like_any_other(outputs: P
     trees = outputs / "mine"
     write_json(trees / "drawing.json", tree.to_dict())
     own = lay_out_evaluation(RunOptions(("draft", "adaptive"), trees=trees, artifacts=1, trials=1, turns=2))
-    evaluate(own, _made(outputs / "own"))
+    execute(own, _made(outputs / "own"))
     standing = Standing.of_run(outputs / "own")
     assert standing is not None and (standing.finished, standing.assessed) == (2, 2)

@@ -16,7 +16,7 @@ from llm_server import FakeServer
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError
 from discover_lib.engines.llm.calls.records import Request
 from discover_lib.engines.llm.calls.servers import Servers
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
+from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
 
@@ -89,8 +89,8 @@ def test_every_call_of_a_conversation_reaches_one_server(tmp_path: Path) -> None
     with FakeServer(llm_brain.answer, **slow) as one, FakeServer(llm_brain.answer, **slow) as two:
         addresses = {"api_base": one.api_base, "more_api_bases": (two.api_base,)}
         settings = ClientSettings(**addresses, native_schema="never", env_file=None)
-        report, ended = evaluate(run, tmp_path, settings=settings, concurrency=6)
-        assert report.halted is None and (ended.done, ended.failed) == (6, 0)
+        report = execute(run, tmp_path, settings=settings, concurrency=6)
+        assert report.halted is None and (report.last.done, report.unscored) == (6, 0)
     assert len(one.sessions) == len(two.sessions) == 3 and "" not in one.sessions + two.sessions
     assert not one.sessions.keys() & two.sessions.keys()
     with RunStore.read(tmp_path) as store:

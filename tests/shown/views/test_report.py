@@ -26,8 +26,8 @@ from discover_lib.metrics.intervals import Estimate, share_of
 from discover_lib.metrics.paired import Comparison, p_text
 from discover_lib.metrics.results import MEASURE, Pool, ScopeResults, results_of
 from discover_lib.paper import RESULTS, TIMES, VARIANTS, Paper, PaperOptions
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
-from discover_lib.runs.options import RunOptions
+from discover_lib.runs.evaluation import lay_out_evaluation
+from discover_lib.runs.options import RunOptions, execute
 from discover_lib.runs.resolve import BY_LABEL, Resolved, resolve
 from workbench.commands.miniature import _show
 from workbench.views import report as report_page
@@ -60,7 +60,7 @@ STAND_INS = {  # scripted assistants in the places of the models, so that no mod
 def _evaluated(folder: Path, domain: str, artifacts: int) -> None:
     folder.mkdir()
     run = lay_out_evaluation(RunOptions(tuple(STAND_INS), artifacts=artifacts, domain=domain), (domain,))
-    evaluate(run, folder)
+    execute(run, folder)
 
 
 def _trained(folder: Path, kept_round: int | None) -> None:
