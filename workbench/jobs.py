@@ -22,7 +22,7 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.base.json_text import to_json
 from discover_lib.dataset.export import MARK
 from discover_lib.runs.evaluation import lay_out_evaluation, write_sensitivity
-from discover_lib.runs.options import LaidOut, RunOptions, check_access, execute, lay_out
+from discover_lib.runs.options import LaidOut, RunOptions, check_models, execute, lay_out
 from discover_lib.runs.runner import Snapshot
 from discover_lib.runs.store import FILE, RunStore, StoreError
 
@@ -100,7 +100,7 @@ class Job(Work):
         if self._stop.is_set():
             return
         if not (self.folder / FILE).exists():
-            check_access(run, self.settings)
+            check_models(run.models, self.settings)
         self.folder.mkdir(parents=True, exist_ok=True)
         processes = 1 if len(run.units) < APART_FROM else max(2, os.cpu_count() or 1)
         report = execute(

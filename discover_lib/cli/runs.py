@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -42,7 +43,7 @@ from discover_lib.runs.options import (
     LaidOut,
     RunOptions,
     caveats,
-    check_access,
+    check_models,
     check_prices,
     check_spreads,
     execute,
@@ -403,7 +404,7 @@ def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurren
     """The lengths of some conversations that are really had; says what that cost."""
     from discover_lib.runs.plan import probe
 
-    check_access(run, settings)
+    check_models(run.models, settings)
     typer.echo(f"probing: running up to {conversations} conversations per assistant", err=True)
     probed = probe(run, conversations, settings=settings, concurrency=concurrency)
     spent = probed.spent
@@ -433,10 +434,11 @@ def _had(flags: MakeFlags, run: LaidOut, settings: ClientSettings | None) -> Rep
 
     The folder of a new run is made only once every model can be asked; what was begun may be finished.
     """
+    gc.set_threshold(100_000, 50, 1000)  # conversations leave no circles: to look for them takes 4 % of the time
     with flags.spread(run) as spread:
         check_prices(run.models, settings, flags.budget)
         if not (flags.run / FILE).exists():
-            check_access(run, settings)
+            check_models(run.models, settings)
         folder = writable(flags.run)
         _print_caveats(run)
         with show.progress_bar(spread) as on_progress:

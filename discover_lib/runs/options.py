@@ -114,17 +114,12 @@ def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
     return LaidOut(parts[0].options, trees, placed, configuration)
 
 
-def check_access(run: LaidOut, settings: ClientSettings | None) -> None:
-    """Check that the models of a run can be asked: providers are known, keys are there.  Sends nothing.
+def check_models(models: Sequence[str], settings: ClientSettings | None) -> None:
+    """Check that models can be asked: providers are known, keys are there.  Sends nothing.
 
     Raises:
         RunOptionsError: naming the model and the variable that is missing.
     """
-    check_models(run.models, settings)
-
-
-def check_models(models: Sequence[str], settings: ClientSettings | None) -> None:
-    """`check_access` of models by name."""
     if not models:
         return
     from discover_lib.engines.llm.calls.client import LLMClient, LLMError
@@ -347,25 +342,16 @@ def _from_folder(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
         tree = load_tree(path)
         if not tree.initial_request.strip():
             raise RunOptionsError(f"{path}: has no 'initial_request'; give the message that the user opens with")
-        trees[path.stem] = (_domain_of(path, tree, options), tree)
-        if options.spec.judge == MINIATURE:
-            _check_decidable(path, *trees[path.stem])
+        try:
+            domain = domain_of_type(tree.artifact_type)
+        except ArtifactFileError as error:  # another kind of artifact, which only language models can play
+            if MINIATURE in (options.spec.judge, options.spec.voice):
+                raise RunOptionsError(f"{path}: {error}") from None
+            domain = ""
+        trees[path.stem] = (domain, tree)
+        for key, unknown in _undecidable(domain, tree) if options.spec.judge == MINIATURE else ():
+            raise RunOptionsError(f"{path}: intent {key!r}: {unknown}") from None
     return trees
-
-
-def _domain_of(path: Path, tree: IntentTree, options: RunOptions) -> str:
-    """The miniature domain of a tree; "" for another kind of artifact, which only language models can play."""
-    try:
-        return domain_of_type(tree.artifact_type)
-    except ArtifactFileError as error:
-        if MINIATURE in (options.spec.judge, options.spec.voice):
-            raise RunOptionsError(f"{path}: {error}") from None
-        return ""
-
-
-def _check_decidable(path: Path, domain: str, tree: IntentTree) -> None:
-    for key, error in _undecidable(domain, tree):
-        raise RunOptionsError(f"{path}: intent {key!r}: {error}") from None
 
 
 def _undecidable(domain: str, tree: IntentTree) -> Iterator[tuple[str, JudgeError]]:

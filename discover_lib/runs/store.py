@@ -236,6 +236,7 @@ class RunStore:
         """Set the file up, or find that it holds this very run."""
         self._database.execute("PRAGMA synchronous=FULL")  # of this connection; the journal's mode is the file's
         if self._is_blank():
+            self._database.execute("PRAGMA page_size=16384")
             self._database.execute("PRAGMA journal_mode=WAL")
             with self._database.transaction():
                 for statement in SCHEMA:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import random
-import shlex
 import signal
 import subprocess
 import sys
@@ -16,11 +14,9 @@ from pathlib import Path
 import llm_brain
 import pytest
 from command_line import discover
-from llm_contrary import Contrary, contrary, sees_leaks
+from llm_contrary import Contrary, contrary
 from llm_server import FakeServer
-from rich.console import Console
 
-from discover_lib.cli.show import BuildingBar
 from discover_lib.engines.llm.builder import STAGES
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.calls.records import Completion, Request
@@ -104,18 +100,6 @@ def test_what_a_model_is_asked_for_is_said_before_the_answer_is_there(tmp_path: 
     assert list(dict.fromkeys(asked)) == [(piece, stage) for stage in (*STAGES, "leak check")]
 
 
-@pytest.mark.parametrize("terminal", [False, True])
-def test_a_bar_is_drawn_on_a_terminal_alone_and_leaves_nothing(terminal: bool) -> None:
-    drawn = io.StringIO()
-    screen = Console(file=drawn, force_terminal=terminal, force_interactive=terminal, width=100)
-    with BuildingBar(2, screen) as bar:
-        bar.on_ask(Path("pieces/snail.svg"), "abstraction")
-        assert ("trees  snail: abstraction" in drawn.getvalue()) == terminal
-        with bar.aside():
-            assert drawn.getvalue().endswith("\x1b[1A\x1b[2K" if terminal else "")
-    assert bool(drawn.getvalue()) == terminal
-
-
 @pytest.mark.slow
 def test_the_same_command_again_asks_nothing_and_another_input_is_built(tmp_path: Path) -> None:
     files = write_artifacts(tmp_path / "in", 2)
@@ -145,22 +129,6 @@ def test_a_second_build_into_a_folder_is_told_of_the_first(tmp_path: Path) -> No
     first = RunStore.write(tmp_path / "out" / CALLS, CONFIGURATION)
     with first, FakeServer(Contrary()) as server, pytest.raises(StoreError, match="another build is writing trees"):
         build(files, tmp_path / "out", server)
-
-
-@pytest.mark.slow
-def test_answers_sent_back_for_their_content_were_asked_again_and_not_clean(tmp_path: Path) -> None:
-    files = write_artifacts(tmp_path / "in", 2)
-    with FakeServer(Contrary(habits=(sees_leaks,))) as server:
-        first = build(files, tmp_path / "out", server)
-        said = [first.outcomes.answers]
-        for tree in (tmp_path / "out").glob("*.json"):
-            tree.unlink()
-        said.append(build(files, tmp_path / "out", server).outcomes.answers)
-    assert said[0] == said[1], "the same line when everything is read again"
-    assert said[0]["builder: initial request"] == {"reasked": 2}
-    assert first.totals is not None and first.totals.asked_again == 2, "one count of what was asked again"
-    assert "(2 answers asked for again)" in first.totals.line
-    assert said[0]["builder: synthesis"] == {"clean": 2}
 
 
 def test_a_question_asked_three_times_is_one_answer_asked_for_again() -> None:
@@ -211,24 +179,6 @@ def test_the_budget_holds_and_the_rest_goes_on_with_a_larger_one(tmp_path: Path)
     assert len(list((tmp_path / "out").glob("*.json"))) == 3
     assert "  user: " in done.stdout and "within reach of five perfect turns" in done.stdout
     assert " out, $0.0" in done.stdout and "3 artifacts: 18 calls" in done.stdout
-
-
-@pytest.mark.slow
-def test_the_command_that_comes_next_reaches_the_same_models(tmp_path: Path) -> None:
-    files = write_artifacts(tmp_path / "in", 1)
-    prices = tmp_path / "own prices.yaml"
-    prices.write_text(f"as_of: 2026-01-01\ndollars_per_million_tokens:\n  {MODEL}: {{input: 1, output: 1}}\n")
-    with FakeServer(Contrary()) as server:
-        reached = ["--api-base", server.api_base, "--prices", str(prices)]
-        asked = ["--max-tokens", "9000", "--temperature", "voice=0.1"]
-        options = [*reached, *asked, "--max-tokens", "builder=8000", "--out", tmp_path / "my trees"]
-        built = discover("build", *files, "--type", "field guide", "--engine", MODEL, *options)
-        (then,) = [line for line in built.stdout.splitlines() if line.startswith("simulate them with: ")]
-        words = shlex.split(then)[3:]
-        assert words[:2] == ["discover", "simulate"] and words[words.index("--assistant") + 1] == MODEL
-        assert words[-len(reached + asked) :] == reached + asked
-        words[words.index("--assistant") + 1] = "draft"  # who answers here plays no assistant
-        assert discover(*words[1:]).returncode == 0
 
 
 @pytest.mark.slow

@@ -106,15 +106,6 @@ def test_a_model_on_this_machine_takes_no_calls():
 
 
 @pytest.mark.slow
-def test_building_is_counted_by_stage_when_asked_for():
-    plan = plan_run(lay_out(OPTIONS), settings=settings(), builder=MODEL)
-    assert [name for name in by_name(plan) if name.startswith("builder")] == [
-        f"builder: {stage}"
-        for stage in ("synthesis", "abstraction", "organisation", "direction", "initial request", "leak check")
-    ]
-
-
-@pytest.mark.slow
 def test_an_unknown_price_is_named_and_not_taken_as_free():
     plan = plan_run(lay_out(OPTIONS), settings=ClientSettings(env_file=None))
     assert plan.unpriced == (MODEL,) and all(stage.cost is None for stage in plan.stages)
@@ -128,14 +119,6 @@ def test_a_limit_per_minute_sets_the_time():
     assert plan_run(run, settings=slow, concurrency=64).minutes.expected == pytest.approx(
         plan_run(run, settings=slow, concurrency=64).calls.expected
     )
-
-
-@pytest.mark.slow
-def test_more_at_once_takes_less_time_and_costs_the_same():
-    run = lay_out(OPTIONS)
-    one, four = (plan_run(run, settings=settings(), concurrency=number) for number in (1, 4))
-    assert one.minutes.expected == pytest.approx(4 * four.minutes.expected)
-    assert one.cost == four.cost
 
 
 @pytest.fixture(scope="module")

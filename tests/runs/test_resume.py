@@ -386,17 +386,6 @@ def test_a_turn_without_any_reply_fails_with_the_first(trees, tmp_path):
     assert finished == whole(units) and not failures
 
 
-def test_a_key_that_is_missing_for_one_candidate_ends_the_run(trees, tmp_path):
-    units = units_of(trees, "adaptive", "draft", candidates=1)
-
-    def breaks(role, seen):
-        if role == "assistant" and seen[2] == "draft":
-            raise LLMError("draft: no key", "auth")
-
-    report, finished, failures = run(tmp_path, units, Breaking(breaks))
-    assert report.halted == "auth" and not finished and not failures
-
-
 def test_an_outage_does_not_decide_between_candidates(trees, tmp_path):
     units = units_of(trees, "adaptive", "draft", candidates=1)
 

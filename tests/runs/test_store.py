@@ -103,15 +103,6 @@ def test_a_call_that_cannot_be_written_is_an_error_for_all_that_wrote_it_and_the
     assert store.calls.get("b").text == "text"
 
 
-def test_a_stored_request_holds_what_decides_the_reply_and_not_how_it_was_sent(store):
-    asked = Request("openai/m", ({"role": "user", "content": "Hello"},), "judge", timeout_seconds=3.0, session="abc")
-    store.calls.put("a", asked, Completion("text"))
-    store.calls.put("b", dataclasses.replace(asked, reasoning_effort="low"), Completion("text"))
-    plain, with_effort = (json.loads(row[0]) for row in store._database.all("SELECT request FROM calls ORDER BY key"))
-    assert plain.keys() == {"model", "messages", "purpose", "temperature", "max_tokens", "sample", "seed"}
-    assert with_effort == plain | {"reasoning_effort": "low"}
-
-
 def test_a_turn_is_never_written_twice(store, units):
     row = turn_row(run_unit(units[0]).turns[0])
     store.put_turns(0, [row], None)

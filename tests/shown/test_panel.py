@@ -210,7 +210,7 @@ def test_a_job_evaluates_stops_and_goes_on(outputs: Path) -> None:
     assert not folder.exists() and job.trouble == ""
     job = started(Job(folder, SCORED, DOMAINS))
     job.wait()
-    assert job.trouble == "" and job.assessed == (4, 4)
+    assert job.trouble == "" and job.done == (4, 4)
     mapping = started(SensitivityJob(folder))
     mapping.wait()
     assert mapping.trouble == "" and (folder / "sensitivity.json").is_file()
