@@ -198,7 +198,7 @@ class _Building:
             tuple(_failure(source, self.failures[source]) for source in in_order),
             None,
             *halted,
-            kinds=frozenset(_kind(error) for error in self.failures.values()),
+            kinds=frozenset(_kind(error) if self.store else "file" for error in self.failures.values()),
         )
         if self.store is None:
             return report

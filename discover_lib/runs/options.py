@@ -415,27 +415,19 @@ def _configuration(
     from discover_lib.base import VERSION
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 
-    extra: dict[str, Any] = {}
-    if options.look_ahead:
-        extra = {"look_ahead": options.look_ahead, "reward_assistant": options.reward_assistant}
-    if local := local_models(options.everyone):
-        from discover_lib.engines.local.names import fingerprint
-
-        extra["local"] = {name: fingerprint(name) for name in local}
-    if spec.leak_check:
-        extra["leak_check"] = spec.leak_check
-    if spec.interactivity != "ours":
-        extra["interactivity"] = spec.interactivity
-    if options.taste:
-        extra["taste"] = options.taste
-    if options.manner:
-        extra["manner"] = options.manner.to_dict()
-    if changed := spec.options.to_store(spec.players(options.everyone)):
-        extra["options"] = changed
     known = sorted({domain for domain, _ in trees.values()}.intersection(ALL_DOMAINS))
-    if worlds := {domain: load_lexicon(domain).world for domain in known if load_lexicon(domain).world > 1}:
-        extra["worlds"] = worlds
-    return extra | {
+    where_not_the_default = {
+        "look_ahead": options.look_ahead,
+        "reward_assistant": options.reward_assistant if options.look_ahead else "",
+        "local": _fingerprints(local_models(options.everyone)),
+        "leak_check": spec.leak_check,
+        "interactivity": spec.interactivity if spec.interactivity != "ours" else "",
+        "taste": options.taste,
+        "manner": options.manner.to_dict() if options.manner else None,
+        "options": spec.options.to_store(spec.players(options.everyone)),
+        "worlds": {domain: world for domain in known if (world := load_lexicon(domain).world) > 1},
+    }
+    return {name: value for name, value in where_not_the_default.items() if value} | {
         "format": RUN_FORMAT,
         "code_version": VERSION,
         "kind": "simulate" if options.candidates is None else "synthesize",
@@ -451,6 +443,15 @@ def _configuration(
         "artifacts": {artifact_id: _fingerprint(tree) for artifact_id, (_, tree) in trees.items()},
         "edition": EDITION,
     }
+
+
+def _fingerprints(local: Sequence[str]) -> dict[str, Any]:
+    """What tells the weights of models on this machine apart, by name."""
+    if not local:
+        return {}
+    from discover_lib.engines.local.names import fingerprint
+
+    return {name: fingerprint(name) for name in local}
 
 
 def _chosen_prompts(options: RunOptions) -> set[str]:

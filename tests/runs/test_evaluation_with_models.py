@@ -2,7 +2,6 @@
 
 import dataclasses
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,12 @@ import llm_brain
 import pytest
 from llm_server import FakeServer
 
-from discover_lib.core.conversation import FinalTurn
 from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.engines.llm.scoring import each_once
-from discover_lib.metrics.scorer import ScoreError
 from discover_lib.runs import runner
 from discover_lib.runs.evaluation import lay_out_evaluation, load_scores
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out
-from discover_lib.runs.scoring import assessed
 from discover_lib.runs.store import RunStore
-from discover_lib.runs.work import beside
 
 pytestmark = pytest.mark.slow
 
@@ -83,35 +78,6 @@ def test_the_scores_of_a_conversation_are_asked_for_at_once(tmp_path: Path) -> N
         simulated = lay_out(dataclasses.replace(OPTIONS, domain=DOMAIN))
         assert execute(simulated, tmp_path, settings=settings(server)).last.done == 4 and server.counts["peak"] == 1
         assert execute(run(), tmp_path, settings=settings(server)).last.done == 4 and server.counts["peak"] == 3
-
-
-def test_failures_stand_in_the_order_of_the_scores_whoever_fails_first(truth: Path) -> None:
-    class Failing:
-        name = "failing"
-
-        def satisfaction(self, tree: Any, reply: Any) -> Any:
-            time.sleep(0.2)
-            raise ScoreError("first")
-
-        def interactivity(self, conversation: Any) -> Any:
-            time.sleep(0.1)
-            raise ScoreError("second")
-
-        def behaviour(self, conversation: Any) -> Any:
-            raise ScoreError("third")
-
-    with RunStore.read(truth) as store:
-        conversation = store.conversation(0)
-    assert conversation
-    final = FinalTurn("The whole, please.", conversation.turns[-1].reply)
-    with beside(2) as parallel_map:
-        assessment = assessed(conversation, Failing(), final, parallel_map=parallel_map)
-    assert assessment == assessed(conversation, Failing(), final)
-    assert [(each.part, each.message) for each in assessment.failures] == [
-        ("satisfaction", "first"),
-        ("interactivity", "second"),
-        ("behaviour", "third"),
-    ]
 
 
 def test_a_budget_that_ends_between_the_scores_keeps_what_was_paid(tmp_path: Path) -> None:
