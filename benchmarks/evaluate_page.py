@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from browser import CHROMIUM_OPTIONS, find_chromium, workbench
 
 from discover_lib.engines.miniature.assistants import POOL
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
-from discover_lib.runs.options import RunOptions
+from discover_lib.runs.evaluation import lay_out_evaluation
+from discover_lib.runs.options import RunOptions, execute
 
 OPEN_SECONDS, DRILL_SECONDS = 3.0, 1.0
 WAIT = 120_000
@@ -37,7 +37,7 @@ WAIT = 120_000
 def make_run(folder: Path) -> None:
     folder.mkdir(parents=True)
     run = lay_out_evaluation(RunOptions(POOL, artifacts=56, trials=2), ["svg_drawing"])
-    evaluate(run, folder, concurrency=os.cpu_count() or 1)
+    execute(run, folder, concurrency=os.cpu_count() or 1)
 
 
 @contextmanager

@@ -22,8 +22,8 @@ import numpy as np
 from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.metrics.paired import artifacts_needed, compare, permutation_p
 from discover_lib.metrics.results import Pool
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation, load_scores
-from discover_lib.runs.options import RunOptions
+from discover_lib.runs.evaluation import lay_out_evaluation, load_scores
+from discover_lib.runs.options import RunOptions, execute
 
 TRIALS = 3
 HIDDEN = 24  # intents hidden at the start; about what the miniature's trees have
@@ -132,7 +132,7 @@ def measured(simulations: int, artifacts: int) -> None:
         ("draft", "options", "adaptive", "mixed"), artifacts=artifacts, trials=2, split="train", seed=7
     )
     with tempfile.TemporaryDirectory() as folder:
-        evaluate(lay_out_evaluation(options, ["svg_drawing"]), Path(folder), concurrency=2)
+        execute(lay_out_evaluation(options, ["svg_drawing"]), Path(folder), concurrency=2)
         pool = Pool(load_scores(Path(folder)))
     rng = np.random.default_rng(3)
     print(f"\ncoverage on the miniature's own scores, {artifacts} artifacts as the population (93 to 97 %)")

@@ -42,7 +42,6 @@ from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.paired import holm
 from discover_lib.metrics.scores import scores_of
-from discover_lib.runs.evaluation import assess
 from discover_lib.runs.options import RunOptions, execute, lay_out_together
 from discover_lib.train.recipes import Recipe, Stage
 from discover_lib.train.stage import StageSettings, run_stage
@@ -213,8 +212,8 @@ class Work:
                 taste=self.taste(arm.taste),
             )
             run = lay_out_together(options, self.domains)
-            for ended in (execute(run, folder), assess(run, folder)):
-                assert ended.halted is None, ended
+            ended = execute(run, folder, score=True)
+            assert ended.halted is None, ended
             (folder / "done").touch()
         return folder
 

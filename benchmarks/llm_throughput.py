@@ -27,9 +27,10 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifacts
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.runs.options import APART_SECONDS
-from discover_lib.runs.runner import Snapshot, run_in_threads
+from discover_lib.runs.runner import Snapshot, run_into
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import Unit, plan_units
+from discover_lib.runs.work import Threads
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from llm_server import ServerProcess
@@ -114,7 +115,8 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
             client.warm_up(USER_MODEL)
             watch = Watch(len(units))
             began, processor = time.perf_counter(), time.process_time()
-            report = run_in_threads(store, units, engines, concurrency=at_once, apart=APART_SECONDS, on_progress=watch)
+            how = {"engines": engines, "apart": APART_SECONDS, "on_progress": watch}
+            report = run_into(store, units, Threads(at_once), **how)
             seconds, processor = time.perf_counter() - began, time.process_time() - processor
             ideal = ideal_seconds([len(each.turns) for each in store.conversations()], at_once, options.latency)
             usage = client.usage

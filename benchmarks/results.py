@@ -13,6 +13,7 @@ import datetime
 import platform
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.metrics.intervals import bootstrap_difference
 from discover_lib.metrics.scores import ConversationScores, scores_of
 from discover_lib.metrics.summary import Summary, summarise
-from discover_lib.runs.units import plan_units, run_units
+from discover_lib.runs.units import plan_units, run_unit
 
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results.md"
 START, END = "<!-- results: made by benchmarks/results.py -->", "<!-- end of results -->"
@@ -48,10 +49,11 @@ def measure(domain: str, rules: Rules, artifacts: int, trials: int, processes: i
 
     def noted(pool: tuple[str, ...]) -> Iterator[ConversationScores]:
         units = plan_units(trees, pool, trials=trials, turns=5, rules=rules, seed=0)
-        for place, conversation in enumerate(run_units(units, processes)):
-            scores = scores_of(conversation, place)
-            found[scores.assistant].setdefault(scores.artifact, []).append(scores.discovered)
-            yield scores
+        with ProcessPoolExecutor(processes) as workers:
+            for place, conversation in enumerate(workers.map(run_unit, units, chunksize=8)):
+                scores = scores_of(conversation, place)
+                found[scores.assistant].setdefault(scores.artifact, []).append(scores.discovered)
+                yield scores
 
     summaries = [each for pool in (POOL, (USER_BLIND,)) for each in summarise(noted(pool))]
     return Measured({each.assistant: each for each in summaries}, found)

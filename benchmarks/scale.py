@@ -22,10 +22,11 @@ from pathlib import Path
 
 from discover_lib.metrics.results import results_by_scope
 from discover_lib.runs.cluster import cluster
-from discover_lib.runs.digests import stored_scores
+from discover_lib.runs.digests import digest_of, stored_scores
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.runner import _run_whole, register
-from discover_lib.runs.store import RunStore
+from discover_lib.runs.runner import register
+from discover_lib.runs.store import RunStore, turn_row
+from discover_lib.runs.units import run_unit
 
 OPTIONS = RunOptions(("ask",), domain="svg_drawing", split="train")  # whose conversations compute least: 4 ms
 ARTIFACTS = 100
@@ -124,8 +125,9 @@ def opened(folder: Path) -> None:
 def turns(number: int, folder: Path) -> None:
     """Recorded conversations again and again, each as a unit of its own."""
     run = lay_out(replace(OPTIONS, artifacts=ARTIFACTS, trials=4))
-    recorded = [_run_whole(unit) for unit in run.units]
-    each = sum(len(done.turns) for done in recorded) / len(recorded)
+    recorded = [run_unit(unit) for unit in run.units]
+    rows = [[turn_row(turn) for turn in talk.turns] for talk in recorded]
+    each = sum(map(len, rows)) / len(rows)
     wanted = round(number / each)
     units = [replace(run.units[at % len(recorded)], place=at, trial=at // ARTIFACTS) for at in range(wanted)]
     clock = Clock()
@@ -136,8 +138,8 @@ def turns(number: int, folder: Path) -> None:
         for at in range(0, wanted, TOGETHER):
             with store.together():
                 for place in range(at, min(wanted, at + TOGETHER)):
-                    done = recorded[place % len(recorded)]
-                    store.put_whole(place, done.turns, done.stop, done.failures, done.digest)
+                    talk, taken = recorded[place % len(recorded)], rows[place % len(recorded)]
+                    store.put_turns(place, taken, talk.stop, digest=digest_of(talk, place))
             if (at + TOGETHER) * 10 // wanted > at * 10 // wanted:
                 rate = wanted / 10 * each / tenth.cpu
                 print(f"  {(at + TOGETHER) * each:,.0f} turns: {rate:,.0f} turns/s of processor time", flush=True)

@@ -21,9 +21,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import run_conversation
-from discover_lib.core.rules import Rules
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS
@@ -60,13 +58,10 @@ def loop_seconds(options: argparse.Namespace, domain: str) -> float:
     run = lay_out(RunOptions(tuple(options.assistant), domain, artifacts=options.artifacts, trials=options.trials))
     user = engine(domain)
     assistants = {name: scripted_assistant(name, domain) for name in options.assistant}
-    trees = {unit.artifact_id: IntentTree.from_dict(unit.tree) for unit in run.units}
     began = time.process_time()
     for unit in run.units:
         chosen = [assistants[name] for name in unit.assistants]
-        run_conversation(
-            trees[unit.artifact_id], user.judge, user.voice, chosen, rules=Rules.from_dict(unit.rules), seed=unit.seed
-        )
+        run_conversation(unit.tree, user.judge, user.voice, chosen, rules=unit.asked.rules, seed=unit.seed)
     return time.process_time() - began
 
 

@@ -41,14 +41,7 @@ from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
 from discover_lib.metrics.evidence import BROKEN, ids_at, ids_of_results
 from discover_lib.metrics.results import ScopeResults, results_by_scope
 from discover_lib.metrics.scores import ConversationScores
-from discover_lib.runs.evaluation import (
-    assess,
-    ceilings_by_scope,
-    ceilings_of,
-    evaluate,
-    lay_out_evaluation,
-    load_scores,
-)
+from discover_lib.runs.evaluation import ceilings_by_scope, ceilings_of, lay_out_evaluation, load_scores
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out_together
 from discover_lib.runs.resolve import broken_replies
 from discover_lib.runs.store import RunStore, id_of_run
@@ -198,8 +191,7 @@ class Paper:
         run = self.lay_out_synthesis()
         folder = self.folder / "synthesis"
         folder.mkdir(exist_ok=True)
-        self._check(execute(run, folder, concurrency=self.processes, stop=self.stop))
-        self._check(assess(run, folder, concurrency=self.processes, stop=self.stop))
+        self._check(execute(run, folder, score=True, concurrency=self.processes, stop=self.stop))
 
     def lay_out_synthesis(self) -> LaidOut:
         """Artifacts of the training split of all domains, a tree for each, and a conversation to be had about each.
@@ -289,8 +281,7 @@ class Paper:
         )
         run = lay_out_evaluation(options, domains)
         folder.mkdir(exist_ok=True)
-        for ended in evaluate(run, folder, concurrency=self.processes, stop=self.stop):
-            self._check(ended)
+        self._check(execute(run, folder, concurrency=self.processes, stop=self.stop))
 
     def _evaluate(self, name: str, domains: Sequence[str], artifacts: int, trials: int) -> None:
         """Conversations, their scores, and a certificate: does this simulated user tell good assistants from bad?"""

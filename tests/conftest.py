@@ -91,7 +91,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
     It may be started while a workbench of another module still runs, and must not read that one's environment.
     """
-    from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
+    from discover_lib.runs.evaluation import lay_out_evaluation
     from discover_lib.runs.options import RunOptions, execute, lay_out
     from workbench.panel import FIRST_SYNTHESIS
 
@@ -101,8 +101,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         folder.mkdir(parents=True)
     execute(lay_out(FIRST_SYNTHESIS), synthesis)
     assistants = ("draft", "ask", "adaptive")
-    evaluate(lay_out_evaluation(RunOptions(assistants, artifacts=6), ["creative_writing"]), stories)
-    evaluate(lay_out_evaluation(RunOptions(assistants, artifacts=10), ["svg_drawing"]), drawings)
+    execute(lay_out_evaluation(RunOptions(assistants, artifacts=6), ["creative_writing"]), stories)
+    execute(lay_out_evaluation(RunOptions(assistants, artifacts=10), ["svg_drawing"]), drawings)
     with workbench(XDG_CONFIG_HOME=str(settings), DISCOVER_OUTPUTS=str(outputs)) as running:
         running.outputs = outputs
         yield running

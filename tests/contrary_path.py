@@ -17,8 +17,8 @@ from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.runs.building import CALLS, BuildOptions, BuildReport, build_files
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
-from discover_lib.runs.options import RunOptions
+from discover_lib.runs.evaluation import lay_out_evaluation
+from discover_lib.runs.options import RunOptions, execute
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore
 
@@ -63,7 +63,7 @@ def whole_path(
         )
         run = folder / "run"
         run.mkdir()
-        evaluate(lay_out_evaluation(options), run, concurrency=16, settings=settings)
+        execute(lay_out_evaluation(options), run, concurrency=16, settings=settings)
         calls = server.counts["requests"]
     with RunStore.read(folder / "trees" / CALLS) as store:
         built = Outcomes.of_run(store)

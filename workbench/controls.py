@@ -20,7 +20,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.engines.options import EFFORTS, NO_OPTIONS, RoleOptionError, RoleOptions, typed
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.doctor import Line
-from discover_lib.runs.units import plan_units
+from discover_lib.runs.units import units_of
 from workbench.carried import address, kept
 from workbench.views.html import Markup, error_line, leave_out_sheet, panel, quiet, static_text, table
 
@@ -255,19 +255,14 @@ def conversation_plan(tree: IntentTree, domain: str, rules: Rules, turns: int, c
 
     trees = {"this one": (domain, tree)}
     options = RunOptions((assistant,), turns=turns, rules=rules, **choice.roles)
-    units = plan_units(trees, (assistant,), trials=1, turns=turns, rules=rules, seed=0)
-    return plan_run(LaidOut(options, trees, tuple(units), {}), settings=choice.client_settings)
+    return plan_run(LaidOut(options, trees, tuple(units_of(options, trees)), {}), settings=choice.client_settings)
 
 
 def builder_stages(choice: Choice) -> list[Stage]:
     """What building one tree will take, stage by stage."""
-    from discover_lib.engines.llm.calls.prices import price_of
-    from discover_lib.runs.plan import ASSUMED_BASIS, BUILDING, REASKED, Length, Limits, Span, Stage
+    from discover_lib.runs.plan import building_stages
 
-    price = price_of(choice.builder, choice.client_settings.prices, choice.api_base or None)
-    calls, limits = Span.exactly(1.0) + REASKED, Limits.of("builder", choice.options)
-    lengths = {name: limits.applied(Length(*spans, ASSUMED_BASIS)) for name, spans in BUILDING.items()}
-    return [Stage(name, choice.builder, calls, length, price, limits) for name, length in lengths.items()]
+    return list(building_stages(choice.builder, choice.options, choice.client_settings))
 
 
 def run_plan(note: str, options: RunOptions, domains: Sequence[str], choice: Choice) -> Markup:

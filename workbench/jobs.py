@@ -21,8 +21,8 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.json_text import to_json
 from discover_lib.dataset.export import MARK
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation, write_sensitivity
-from discover_lib.runs.options import LaidOut, RunOptions, check_access, execute, lay_out
+from discover_lib.runs.evaluation import lay_out_evaluation, write_sensitivity
+from discover_lib.runs.options import LaidOut, RunOptions, check_models, execute, lay_out
 from discover_lib.runs.runner import Snapshot
 from discover_lib.runs.store import FILE, RunStore, StoreError
 
@@ -86,39 +86,40 @@ class Job(Work):
 
     Attributes:
         domains: the domains of an evaluation; () for a run that is not scored.
-        assessed: conversations scored so far, of those that this job has to score; None before that part.
+        done: conversations that nothing is left to do of, and how many there are.
     """
 
     options: RunOptions
     domains: tuple[str, ...] = ()
     settings: ClientSettings | None = None
     budget_dollars: float | None = None
-    assessed: tuple[int, int] | None = field(default=None, init=False)
+    done: tuple[int, int] = field(default=(0, 0), init=False)
 
     def work(self) -> None:
         run = laid_out(self.options, self.domains)
         if self._stop.is_set():
             return
         if not (self.folder / FILE).exists():
-            check_access(run, self.settings)
+            check_models(run.models, self.settings)
         self.folder.mkdir(parents=True, exist_ok=True)
         processes = 1 if len(run.units) < APART_FROM else max(2, os.cpu_count() or 1)
-        how: dict[str, Any] = {
-            "concurrency": IN_FLIGHT if run.models else processes,
-            "settings": self.settings,
-            "budget_dollars": self.budget_dollars,
-            "stop": self._stop,
-        }
-        if not self.domains:
-            self.trouble = execute(run, self.folder, **how).message
-            return
-        report, ended = evaluate(run, self.folder, on_assessed=self._count, **how)
-        self.trouble = report.message or ended.message
-        if ended.failed and not self.trouble:
-            self.trouble = f"{ended.failed} conversations could not be scored in full; go on with the run to try again"
+        report = execute(
+            run,
+            self.folder,
+            concurrency=IN_FLIGHT if run.models else processes,
+            settings=self.settings,
+            budget_dollars=self.budget_dollars,
+            on_progress=self._count,
+            stop=self._stop,
+        )
+        self.trouble = report.message
+        if report.halted is None and report.unscored:
+            self.trouble = (
+                f"{report.unscored} conversations could not be scored in full; go on with the run to try again"
+            )
 
-    def _count(self, done: int, total: int) -> None:
-        self.assessed = (done, total)
+    def _count(self, snapshot: Snapshot) -> None:
+        self.done = snapshot.done, snapshot.counts.units
 
 
 @dataclass

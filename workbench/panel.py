@@ -393,8 +393,8 @@ class RunPanel(Panel):
                 job.wait(0.1)
                 if not job.running:
                     break
-                if job.assessed:
-                    spinner.update(subtitle="{} of {} conversations scored".format(*job.assessed))
+                if job.done[1]:
+                    spinner.update(subtitle="{} of {} conversations".format(*job.done))
         return job.folder, job.trouble
 
     def begin(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.words import counted, price_line
+from discover_lib.base.words import price_line
 from discover_lib.cli import show
 from discover_lib.cli.common import (
     ApiBase,
@@ -42,18 +43,19 @@ from discover_lib.runs.options import (
     LaidOut,
     RunOptions,
     caveats,
-    check_access,
+    check_models,
     check_prices,
     check_spreads,
     execute,
     lay_out,
     write_results,
 )
-from discover_lib.runs.store import FILE, RunStore
+from discover_lib.runs.store import FILE
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.runs.plan import Length, Plan
+    from discover_lib.runs.runner import Report
 
 DEFAULT_IN_FLIGHT = 64  # conversations with language models at a time
 
@@ -344,35 +346,14 @@ def synthesize(flags: SynthesizeFlags) -> None:
 @with_flags(EvaluateFlags)
 def evaluate(flags: EvaluateFlags) -> None:
     """Score assistants on artifacts × trials from identical states, with intervals and paired comparisons."""
-    from discover_lib.runs.evaluation import SCORING, assess, take_over
+    from discover_lib.runs.scoring import SCORING
 
-    run, settings = flags.lay_out(), flags.client_settings(len(SCORING))
-    how: dict[str, Any] = {
-        "concurrency": flags.in_flight(run),
-        "settings": settings,
-        "budget_dollars": flags.budget,
-    }
-    with flags.spread(run) as how["spread"]:
-        folder = _run_folder(flags.run, run, settings, flags.budget)
-        _print_caveats(run)
-        take_over(run, folder)
-        with show.progress_bar(how["spread"]) as on_progress:
-            report = execute(run, folder, on_progress=on_progress, **how)
-        code = show.print_report(report, folder)
-        if report.halted is None:
-            with RunStore.read(folder) as store:
-                left = len(store.unassessed())
-            if left:
-                what = "the finished piece, satisfaction, interactivity, behaviour"
-                typer.echo(f"scoring {counted(left, 'conversation')}: {what}", err=True)
-            with show.assessment_bar() as on_progress:
-                if left:
-                    on_progress(0, left)
-                ended = assess(run, folder, on_progress=on_progress, **how)
-            code = max(code, show.print_assessment(ended))
+    run = flags.lay_out()
+    report = _had(flags, run, flags.client_settings(len(SCORING)))
+    code = show.print_report(report, flags.run)
     if report.last.counts.finished:
-        show.write_and_print_results(folder, flags.leave_out.value, sensitivity=flags.sensitivity)
-    show.print_closing(folder)
+        show.write_and_print_results(flags.run, flags.leave_out.value, sensitivity=flags.sensitivity)
+    show.print_closing(flags.run)
     raise typer.Exit(code)
 
 
@@ -424,7 +405,7 @@ def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurren
     """The lengths of some conversations that are really had; says what that cost."""
     from discover_lib.runs.plan import probe
 
-    check_access(run, settings)
+    check_models(run.models, settings)
     typer.echo(f"probing: running up to {conversations} conversations per assistant", err=True)
     probed = probe(run, conversations, settings=settings, concurrency=concurrency)
     spent = probed.spent
@@ -439,11 +420,30 @@ def _run(flags: SimulateFlags) -> NoReturn:
     # What calls models takes as long to import as thirty turns of the miniature.
     asked_for = run.models or flags.api_base or flags.prices
     settings = flags.client_settings(run.options.candidates) if asked_for else None
+    report = _had(flags, run, settings)
+    if summaries := write_results(flags.run):
+        show.print_summary(summaries, run)
+    if run.options.candidates is not None:
+        show.print_table_3(flags.run)
+    code = show.print_report(report, flags.run)
+    show.print_closing(flags.run)
+    raise typer.Exit(code)
+
+
+def _had(flags: MakeFlags, run: LaidOut, settings: ClientSettings | None) -> Report:
+    """Have what is left of a run, and show how it goes.
+
+    The folder of a new run is made only once every model can be asked; what was begun may be finished.
+    """
+    gc.set_threshold(100_000, 50, 1000)  # conversations leave no circles: to look for them takes 4 % of the time
     with flags.spread(run) as spread:
-        folder = _run_folder(flags.run, run, settings, flags.budget)
+        check_prices(run.models, settings, flags.budget)
+        if not (flags.run / FILE).exists():
+            check_models(run.models, settings)
+        folder = writable(flags.run)
         _print_caveats(run)
         with show.progress_bar(spread) as on_progress:
-            report = execute(
+            return execute(
                 run,
                 folder,
                 concurrency=flags.in_flight(run),
@@ -452,23 +452,8 @@ def _run(flags: SimulateFlags) -> NoReturn:
                 spread=spread,
                 on_progress=on_progress,
             )
-    if summaries := write_results(folder):
-        show.print_summary(summaries, run)
-    if run.options.candidates is not None:
-        show.print_table_3(folder)
-    code = show.print_report(report, folder)
-    show.print_closing(folder)
-    raise typer.Exit(code)
 
 
 def _print_caveats(run: LaidOut) -> None:
     for caveat in caveats(run):
         typer.echo(f"note: {caveat}", err=True)
-
-
-def _run_folder(folder: Path, run: LaidOut, settings: ClientSettings | None, budget: float | None) -> Path:
-    """The folder of a run.  A new one is made only once every model can be asked; what was begun may be finished."""
-    check_prices(run.models, settings, budget)
-    if not (folder / FILE).exists():
-        check_access(run, settings)
-    return writable(folder)

@@ -28,8 +28,8 @@ from discover_lib.metrics.summary import Summary, newly_discovered
 from discover_lib.metrics.transcript import in_words
 from discover_lib.runs.options import LaidOut, within_reach
 from discover_lib.runs.outcomes import closing_lines
-from discover_lib.runs.runner import Halt, Report, Snapshot
 from discover_lib.runs.runner import Progress as OnProgress
+from discover_lib.runs.runner import Report, Snapshot
 from discover_lib.runs.store import RunStore, id_of_run
 
 if TYPE_CHECKING:  # a simulation prints none of these, and reading the modules takes as long as sixty turns
@@ -38,7 +38,6 @@ if TYPE_CHECKING:  # a simulation prints none of these, and reading the modules 
     from discover_lib.metrics.results import ScopeResults
     from discover_lib.metrics.satisfaction import LeaveOut
     from discover_lib.runs.cluster import Cluster
-    from discover_lib.runs.evaluation import Assessed, OnAssessed
     from discover_lib.runs.plan import Plan, Span
 
 TOO_FEW = "one artifact is too few for an interval"
@@ -122,12 +121,7 @@ def print_ending(screen: Console, conversation: Conversation) -> None:
 def progress_bar(spread: Cluster | None = None) -> Iterator[OnProgress]:
     """Draws a run's progress on standard error: how far, how fast, what it cost, what failed, what each node did."""
     with _bar("conversations  {task.fields[more]}") as draw:
-        yield lambda now: draw(now.counts.finished, now.counts.units, _progress_line(now, spread))
-
-
-def assessment_bar() -> AbstractContextManager[OnAssessed]:
-    """Draws how far the assessment is."""
-    return _bar("assessed")
+        yield lambda now: draw(now.done, now.counts.units, _progress_line(now, spread))
 
 
 def sharing_bar() -> AbstractContextManager[Callable[[int, int], None]]:
@@ -230,8 +224,13 @@ def print_report(report: Report, folder: Path) -> int:
         typer.echo(f"for example {artifact}: {one_line(last.line)}", err=True)
     unreachable = bool(counts.failed) and {failure.kind for _, failure in failures if failure.ended} == {"connection"}
     if report.halted is not None:
-        code = _print_halt(report.halted, report.message)
-        return NO_ACCESS if report.halted == "failing" and unreachable else code
+        typer.echo(halt_line(report.halted, report.message), err=True)
+        return NO_ACCESS if report.halted == "failing" and unreachable else code_of_halt(report.halted)
+    if report.unscored:
+        them = "it" if report.unscored == 1 else "them"
+        what = counted(report.unscored, "conversation")
+        typer.echo(f"{what} could not be scored in full; the same command tries {them} again", err=True)
+        return UNFINISHED
     return NO_ACCESS if unreachable else UNFINISHED if counts.failed else DONE
 
 
@@ -240,12 +239,6 @@ def print_closing(folder: Path) -> None:
     with RunStore.read(folder) as store:
         for line in closing_lines(store):
             typer.echo(line)
-
-
-def _print_halt(halt: Halt, message: str, of: str = "") -> int:
-    """Say why work ended before its end; returns the exit code."""
-    typer.echo(f"{of}{halt_line(halt, message)}", err=True)
-    return code_of_halt(halt)
 
 
 def halt_line(halt: str, message: str) -> str:
@@ -490,19 +483,6 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
             yield f"behaviour of {name}: share of divergent turns {behaviour.divergent}{families}"
     if any(behaviour.families for behaviour in scope.manners.values()):
         yield " ".join(f"{word}: {meaning(word)}" for word in ("CCC", "alternating"))
-
-
-def print_assessment(ended: Assessed) -> int:
-    """Say what is left to do of an assessment; returns the exit code."""
-    if ended.halted is not None:
-        return _print_halt(ended.halted, ended.message, "assessment: ")
-    if ended.failed:
-        them = "it" if ended.failed == 1 else "them"
-        what = counted(ended.failed, "conversation")
-        message = f"{what} could not be scored in full; the same command tries {them} again"
-        typer.echo(message, err=True)
-        return UNFINISHED
-    return DONE
 
 
 def print_sensitivity(screen: Console, changes: SensitivityMap) -> None:

@@ -139,11 +139,11 @@ def keep_run(
         store.forget_plan()  # files that came or went since would shift the places of the others
         store.add_units(trees, units)
         for place, talk in enumerate(talks):
-            store.put_whole(place, list(map(turn_row, talk.turns)), talk.stop)
+            store.put_turns(place, list(map(turn_row, talk.turns)), talk.stop)
         for place, (talk, each) in enumerate(zip(talks, assessments, strict=False)):
             if each is not None:
                 digest = scores_of(talk, place, each).digest()
-                store.put_assessment(place, each.to_dict(), digest, failed=bool(each.failures))
+                store.put_assessment(place, each.to_dict(), digest)
     return len(talks)
 
 

@@ -13,9 +13,8 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from discover_lib.base.json_text import to_json
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import IntentTree, TreeError
 from discover_lib.core.roles import BuildError, Recognised, TreeBuilder
+from discover_lib.engines.llm.calls.records import ENDS_THE_RUN
 from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.ceiling import ceiling
@@ -32,13 +32,12 @@ from discover_lib.runs.database import LockedError
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
 from discover_lib.runs.options import check_prices
 from discover_lib.runs.outcomes import Outcomes
-from discover_lib.runs.runner import ENDS_THE_RUN, failed_call, failure_of
-from discover_lib.runs.store import RunStore
+from discover_lib.runs.store import RunStore, failed_call, failure_of
+from discover_lib.runs.work import Alone, Threads, Workers, work
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
     from discover_lib.engines.llm.calls.totals import CallTotals
-    from discover_lib.engines.llm.prompting import PromptSet
 
 CALLS = ".calls"  # folder of the calls' store, beside the trees
 CONFIGURATION = {"format": "discover-build/1", "kind": "build"}  # any files may share the store: calls differ by key
@@ -140,123 +139,98 @@ def build_files(
         LLMError: the model cannot be reached at all (no key, no such provider).
     """
     options.role_options.check_names(())
-    targets = target_files(files, folder)
-    if options.engine == MINIATURE:
-        domain = domain_of_type(options.artifact_type)
-        builder = RoleEngines(EngineSpec()).builder(domain)
-        return _Building(options, domain, {}, lambda _: (builder, None), targets, on_built).one_by_one()
     stop = stop or threading.Event()
+    building = _Building(options, target_files(files, folder), on_built)
+    if options.engine == MINIATURE:
+        building.domain = domain_of_type(options.artifact_type)
+        builder = RoleEngines(EngineSpec()).builder(building.domain)
+        building.new_builder = lambda _: (builder, None)
+        return building.report(Alone(), stop)
     check_prices([options.engine], settings, budget_dollars)
-    with _client(folder, options, settings, budget_dollars, stop) as (store, client):
+    with _client(folder, options, settings, budget_dollars, stop) as (building.store, client):
         from discover_lib.engines.llm.builder import PROMPTS, LLMBuilder
         from discover_lib.engines.llm.calls.totals import CountingClient
+        from discover_lib.engines.llm.prompting import PromptSet, default_prompts
 
-        prompts = _prompts(options)
-        hashes = {name: prompts[name].sha for name in PROMPTS}
+        prompts = PromptSet(options.prompts) if options.prompts else default_prompts()
+        building.hashes = {name: prompts[name].sha for name in PROMPTS}
         how = options.role_options.of("builder")
 
         def new_builder(source: Path) -> tuple[TreeBuilder, CountingClient]:
             counting = CountingClient(client, lambda purpose: on_ask(source, purpose.removeprefix("builder: ")))
             return LLMBuilder(counting, options.engine, prompts=prompts, **how), counting
 
-        building = _Building(options, "", hashes, new_builder, targets, on_built, store)
-        return building.several_at_a_time(concurrency, stop)
+        building.new_builder = new_builder
+        return building.report(Threads(max(1, concurrency)), stop)
 
 
+@dataclass
 class _Building:
-    """One `build_files` under way."""
+    """One `build_files` under way; without a store no model is asked."""
 
-    def __init__(
-        self,
-        options: BuildOptions,
-        domain: str,
-        hashes: Mapping[str, str],
-        new_builder: Callable[[Path], tuple[TreeBuilder, Any]],
-        targets: Mapping[Path, Path],
-        on_built: Callable[[BuiltFile], None],
-        store: RunStore | None = None,
-    ) -> None:
-        self._options = options
-        self._domain = domain
-        self._hashes = hashes
-        self._new_builder = new_builder
-        self._targets = targets
-        self._on_built = on_built
-        self._store = store
+    options: BuildOptions
+    targets: Mapping[Path, Path]
+    on_built: Callable[[BuiltFile], None]
+    domain: str = ""
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    new_builder: Callable[[Path], tuple[TreeBuilder, Any]] = field(init=False)
+    store: RunStore | None = None
+    built: dict[Path, BuiltFile] = field(default_factory=dict)
+    failures: dict[Path, ArtifactFileError | BuildError] = field(default_factory=dict)
 
-    def one_by_one(self) -> BuildReport:
-        built, failures = [], []
-        for source in self._targets:
-            try:
-                built.append(self._build(source))
-            except (ArtifactFileError, BuildError) as error:
-                failures.append(_failure(source, error))
-            else:
-                self._on_built(built[-1])
-        kinds = frozenset({"file"} if failures else ())
-        return BuildReport(tuple(built), tuple(failures), kinds=kinds)
-
-    def several_at_a_time(self, concurrency: int, stop: threading.Event) -> BuildReport:
+    def report(self, on: Workers, stop: threading.Event) -> BuildReport:
         from discover_lib.engines.llm.calls.records import LLMError
 
-        assert self._store is not None
-        built: dict[Path, BuiltFile] = {}
-        failures: dict[Path, str] = {}
-        kinds: set[str] = set()
-        halted: tuple[str, str] | None = None
-        with ThreadPoolExecutor(max(1, min(concurrency, len(self._targets)))) as pool:
-            under_way: dict[Future[BuiltFile], Path] = {
-                pool.submit(self._build, source): source for source in self._targets
-            }
-            try:
-                for done in as_completed(under_way):
-                    if done.cancelled():
-                        continue
-                    source = under_way[done]
-                    try:
-                        built[source] = done.result()
-                    except (ArtifactFileError, BuildError) as error:
-                        failures[source] = _failure(source, error)
-                        kinds.add(_kind(error))
-                        if isinstance(error, BuildError):  # what came back is of no use: the same command asks anew
-                            self._store.calls.forget_answers(failure_of(error, 0).came_back)
-                    except LLMError as error:
-                        if failed_call(error) not in ENDS_THE_RUN:
-                            raise
-                        halted = halted or (error.kind, str(error))
-                        for each in under_way:
-                            each.cancel()  # what has not begun; the others end by themselves
-                    else:
-                        self._on_built(built[source])
-            except BaseException as error:
-                stop.set()
-                for each in under_way:
-                    each.cancel()
-                if not isinstance(error, KeyboardInterrupt):
-                    raise
-                halted = ("stopped", "")
-        self._store.calls.put_answers()
-        why_ended: tuple[str | None, str] = halted or (None, "")
-        in_order = [source for source in self._targets if source in built]
-        return BuildReport(
-            tuple(built[source] for source in in_order),
-            tuple(failures[source] for source in self._targets if source in failures),
-            self._store.calls.spent(),
-            *why_ended,
-            outcomes=Outcomes.of_run(self._store),
-            kinds=frozenset(kinds),
+        halted: tuple[str | None, str] = (None, "")
+        try:
+            work(list(self.targets), self._tried, self._keep, on, stop=stop)
+        except LLMError as error:
+            if failed_call(error) not in ENDS_THE_RUN:
+                raise
+            halted = (error.kind, str(error))
+        if stop.is_set() and halted[0] is None:
+            halted = ("stopped", "")
+        in_order = [source for source in self.targets if source in self.failures]
+        report = BuildReport(
+            tuple(self.built[source] for source in self.targets if source in self.built),
+            tuple(_failure(source, self.failures[source]) for source in in_order),
+            None,
+            *halted,
+            kinds=frozenset(_kind(error) if self.store else "file" for error in self.failures.values()),
         )
+        if self.store is None:
+            return report
+        self.store.calls.put_answers()
+        return replace(report, spent=self.store.calls.spent(), outcomes=Outcomes.of_run(self.store))
+
+    def _tried(self, source: Path) -> BuiltFile | tuple[Path, ArtifactFileError | BuildError]:
+        try:
+            return self._build(source)
+        except (ArtifactFileError, BuildError) as error:
+            return source, error
+
+    def _keep(self, result: BuiltFile | tuple[Path, ArtifactFileError | BuildError]) -> None:
+        if isinstance(result, BuiltFile):
+            self.built[result.source] = result
+            self.on_built(result)
+            return
+        source, error = result
+        self.failures[source] = error
+        if self.store is not None and isinstance(
+            error, BuildError
+        ):  # what came back is of no use: asked anew next time
+            self.store.calls.forget_answers(failure_of(error, 0).came_back)
 
     def _build(self, source: Path) -> BuiltFile:
-        artifact = read_artifact_file(source, self._options.artifact_type, self._domain)
-        target = self._targets[source]
+        artifact = read_artifact_file(source, self.options.artifact_type, self.domain)
+        target = self.targets[source]
         made_from = self._made_from(source, artifact)
-        if self._store is not None and (existing := _existing(source, target, made_from)) is not None:
+        if self.store is not None and (existing := _existing(source, target, made_from)) is not None:
             return existing
-        builder, counting = self._new_builder(source)
+        builder, counting = self.new_builder(source)
         built = builder.build(artifact)
-        if self._store is not None:
-            self._store.calls.put_answers()  # before the tree: what it rests on is not asked again
+        if self.store is not None:
+            self.store.calls.put_answers()  # before the tree: what it rests on is not asked again
         totals = counting.totals if counting is not None else None
         data = {
             "tree": built.tree.to_dict(),
@@ -276,14 +250,14 @@ class _Building:
 
     def _made_from(self, source: Path, artifact: Artifact) -> dict[str, Any]:
         """What decides the tree, and the file that it is of."""
-        model = {} if self._options.engine == MINIATURE else {"builder": "builder"}
-        changed = self._options.role_options.to_store(model)
+        model = {} if self.options.engine == MINIATURE else {"builder": "builder"}
+        changed = self.options.role_options.to_store(model)
         return ({"options": changed["builder"]} if changed else {}) | {
             "file": _label(source),
             "artifact": _digest(artifact.text),
             "artifact_type": artifact.type,
-            "engine": self._options.engine,
-            "prompts": _digest(to_json(dict(sorted(self._hashes.items())))) if self._hashes else "",
+            "engine": self.options.engine,
+            "prompts": _digest(to_json(dict(sorted(self.hashes.items())))) if self.hashes else "",
         }
 
 
@@ -319,12 +293,6 @@ def _client(
         with LLMClient(settings, cache=store.calls, budget=budget, stop=stop) as client:
             client.warm_up(options.engine)
             yield store, client
-
-
-def _prompts(options: BuildOptions) -> PromptSet:
-    from discover_lib.engines.llm.prompting import PromptSet, default_prompts
-
-    return PromptSet(options.prompts) if options.prompts else default_prompts()
 
 
 # -- tree files ----------------------------------------------------------------------------------------------------

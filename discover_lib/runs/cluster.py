@@ -12,7 +12,7 @@ import socket
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from discover_lib.base import VERSION
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import counted
+from discover_lib.runs.work import WAIT_SECONDS
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -28,17 +29,12 @@ Result = TypeVar("Result")
 LOCAL, REMOTE = "ray", "ray://"
 FOUND_BY_RAY = ("", "auto", "local")  # what RAY_ADDRESS may say in place of an address
 PROBE_SECONDS = 2.0  # for an address to answer
-WAIT_SECONDS = 0.5
 LOOK_SECONDS = 2.0  # between looks at which nodes are alive
 CHECK_SECONDS = 60.0  # for a node to say which version it has
 AHEAD = 2  # tasks in flight per processor
 TASK_SECONDS = 0.5  # of a task: to hand one out and take its results back costs some 15 ms
 SOURCES = (".py", ".yaml", ".json", ".txt")  # files that decide results; prompts have hashes of their own
-MOST = 64  # pieces of a task, whose results of 33 kB each travel together
-
-
-class ClusterError(DiscoverError):
-    """The cluster cannot be used; the message is one line that says what to do.  What is finished is in the store."""
+MOST = 64  # units of a task, whose results of 33 kB each travel together
 
 
 @contextmanager
@@ -50,16 +46,16 @@ def cluster(where: str) -> Iterator[Cluster]:
             "ray://HOST:PORT": another one, through its client port.
 
     Raises:
-        ClusterError: no Ray here, no cluster there or at RAY_ADDRESS, or another version of Ray, Python or this
+        DiscoverError: no Ray here, no cluster there or at RAY_ADDRESS, or another version of Ray, Python or this
             package on a node.
     """
     address = where if where.startswith(REMOTE) else None
     if where != LOCAL and (address is None or not _has_port(address)):
-        raise ClusterError(f"invalid place {where!r} to run on; write ray, or ray://HOST:PORT")
+        raise DiscoverError(f"invalid place {where!r} to run on; write ray, or ray://HOST:PORT")
     try:
         import ray
     except ImportError as error:
-        raise ClusterError(f"running on Ray needs ray ({error}): pip install 'discover-lib[ray]'") from None
+        raise DiscoverError(f"running on Ray needs ray ({error}): pip install 'discover-lib[ray]'") from None
     joined = ray.is_initialized()
     if not joined:
         _probe(address or _address_here())
@@ -69,7 +65,7 @@ def cluster(where: str) -> Iterator[Cluster]:
                 ray.init(address, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise ClusterError(f"no Ray cluster to run on at {where}: {lines[0]}") from None
+        raise DiscoverError(f"no Ray cluster to run on at {where}: {lines[0]}") from None
     try:
         nodes = Cluster(ray)
         nodes.check()
@@ -83,12 +79,12 @@ def _address_here() -> str:
     """The address that RAY_ADDRESS gives; "" where there is none, or Ray is to find the cluster itself.
 
     Raises:
-        ClusterError: it is no address.
+        DiscoverError: it is no address.
     """
     address = os.environ.get("RAY_ADDRESS", "")
     if address in FOUND_BY_RAY or _has_port(address):
         return "" if address in FOUND_BY_RAY else address
-    raise ClusterError(f"invalid address {address!r} in RAY_ADDRESS; write HOST:PORT, or ray://HOST:PORT, or unset it")
+    raise DiscoverError(f"invalid address {address!r} in RAY_ADDRESS; write HOST:PORT, or ray://HOST:PORT, or unset it")
 
 
 def _has_port(address: str) -> bool:
@@ -104,13 +100,14 @@ def _probe(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), PROBE_SECONDS).close()
     except (OSError, OverflowError) as error:
-        raise ClusterError(f"no Ray cluster to run on at {address}: nobody answers there ({error})") from None
+        raise DiscoverError(f"no Ray cluster to run on at {address}: nobody answers there ({error})") from None
 
 
 class Cluster:
-    """A Ray cluster, to spread work over.
+    """A Ray cluster, to spread work over: `Workers` of `discover_lib.runs.work`.
 
     Attributes:
+        at_once: tasks in flight.
         done: node → pieces of work that it finished.
         lost: nodes that went away with work that others did again.
     """
@@ -119,7 +116,9 @@ class Cluster:
         self.done: Counter[str] = Counter()
         self.lost = 0
         self._ray = ray
-        self._alive = self._nodes()
+        self._work = ray.remote(max_retries=-1, scheduling_strategy="SPREAD")(_work)
+        self._expected = 0.0  # seconds that a unit takes, by those that came back
+        self._look(self._nodes())
 
     @property
     def shares(self) -> str:
@@ -136,7 +135,7 @@ class Cluster:
         """Have every node say which version it has.
 
         Raises:
-            ClusterError: not the one that is here, or none.
+            DiscoverError: not the one that is here, or none.
         """
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -147,65 +146,51 @@ class Cluster:
                 version = self._ray.get(asked, timeout=CHECK_SECONDS)
             except self._ray.exceptions.RayError as error:
                 reason = str(error).strip().splitlines()[-1]
-                raise ClusterError(f"node {address} does not run discover_lib: {reason}") from None
+                raise DiscoverError(f"node {address} does not run discover_lib: {reason}") from None
             if version != version_here():
-                raise ClusterError(
+                raise DiscoverError(
                     f"node {address} has discover_lib {version}, here is {version_here()}; install the same on both"
                 )
 
-    def map(
-        self, function: Callable[[Item], Result], items: Sequence[Item], chunk: int | None = None
-    ) -> Generator[Result, None, None]:
-        """`map` in the order in which results come; closing the iterator drops what has not begun.
+    def pieces(self, left: int) -> int:
+        return pieces_of_a_task(self._expected, left, self.at_once)
 
-        Args:
-            function: what is done to a piece.
-            items: the pieces.
-            chunk: pieces of a task; by default as many as those before let expect in `TASK_SECONDS`.
+    def begin(self, do: Callable[[Any], Any], units: Sequence[Any]) -> Any:
+        return self._work.remote(do, units)
+
+    def finished(self, tasks: Sequence[Any]) -> Sequence[Any]:
+        """Those of the tasks that are finished.
 
         Raises:
-            ClusterError: nothing is left to work on.
-            Exception: of `function`.
+            DiscoverError: nothing is left to work on.
         """
-        work = self._ray.remote(max_retries=-1, scheduling_strategy="SPREAD")(_work)
-        flying: list[Any] = []
-        looked, begun, expected = time.monotonic(), 0, 0.0
-        try:
-            while True:
-                at_once = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-                while begun < len(items) and len(flying) < at_once:
-                    size = chunk or pieces_of_a_task(expected, len(items) - begun, at_once)
-                    flying.append(work.remote(function, items[begun : begun + size]))
-                    begun += size
-                if not flying:
-                    return
-                ready, flying = self._ray.wait(flying, timeout=WAIT_SECONDS)
-                for reference in ready:
-                    node, seconds, results = self._result(reference)
-                    self.done[node] += len(results)
-                    lately = seconds / len(results)
-                    expected = (expected + lately) / 2 if expected else lately
-                    yield from results
-                if time.monotonic() - looked > LOOK_SECONDS:
-                    self._look()
-                    looked = time.monotonic()
-        finally:
-            for reference in flying:
-                self._ray.cancel(reference, force=True)
+        if time.monotonic() - self._looked > LOOK_SECONDS:
+            alive = self._nodes()
+            self.lost += len(self._alive.keys() - alive.keys())
+            self._look(alive)
+            if not alive:
+                raise DiscoverError("no node of the cluster is left; what is finished is kept, resume the run")
+        ready, _ = self._ray.wait(list(tasks), timeout=WAIT_SECONDS)
+        return ready  # type: ignore[no-any-return]
 
-    def _result(self, reference: Any) -> Any:
+    def results(self, task: Any) -> Sequence[Any]:
         try:
-            return self._ray.get(reference)
+            node, seconds, results = self._ray.get(task)
         except self._ray.exceptions.RayTaskError as error:
             raise error.as_instanceof_cause() from None
+        self.done[node] += len(results)
+        lately = seconds / len(results)
+        self._expected = (self._expected + lately) / 2 if self._expected else lately
+        return results  # type: ignore[no-any-return]
 
-    def _look(self) -> None:
-        """Count the nodes that went away."""
-        alive = self._nodes()
-        self.lost += len(self._alive.keys() - alive.keys())
-        self._alive = alive
-        if not alive:
-            raise ClusterError("no node of the cluster is left; what is finished is kept, resume the run")
+    def close(self, tasks: Sequence[Any]) -> None:
+        for task in tasks:
+            self._ray.cancel(task, force=True)
+
+    def _look(self, alive: dict[str, str]) -> None:
+        """Note which nodes there are and how much they hold."""
+        self._alive, self._looked = alive, time.monotonic()
+        self.at_once = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def _nodes(self) -> dict[str, str]:
         """The nodes that can work: id → address."""

@@ -156,12 +156,6 @@ class Line:
     works: bool = True
 
 
-@dataclass(frozen=True)
-class _Answer:
-    text: str
-    works: bool
-
-
 def check_connection(
     roles: Mapping[str, str], settings: ClientSettings | None = None, options: RoleOptions = NO_OPTIONS
 ) -> list[Line]:
@@ -172,10 +166,13 @@ def check_connection(
         settings: how models are reached; one attempt and half a minute are enough here.
         options: how models are asked; one that is asked in two ways is asked twice.
     """
-    models = {role: player for role, player in roles.items() if player not in (MINIATURE, *SCRIPTED)}
-    requests = {role: _request(role, player, options) for role, player in models.items()}
+    scripts = {MINIATURE: NO_MODEL, **{name: {"assistant": f"{name}: {NO_MODEL['assistant']}"} for name in SCRIPTED}}
+    requests = {role: _request(role, player, options) for role, player in roles.items() if player not in scripts}
     answers = _ask_all(requests, settings) if requests else {}
-    return [_line(role, player, answers) for role, player in roles.items()]
+    return [
+        Line(role, player, *(answers[role] if role in answers else (scripts[player].get(role, MINIATURE),)))
+        for role, player in roles.items()
+    ]
 
 
 def _request(role: str, player: str, options: RoleOptions) -> Request:
@@ -186,15 +183,7 @@ def _request(role: str, player: str, options: RoleOptions) -> Request:
     return Request(model_of(player), ({"role": "user", "content": QUESTION},), "connection test", **asked)
 
 
-def _line(role: str, player: str, answers: Mapping[str, _Answer]) -> Line:
-    if player == MINIATURE:
-        return Line(role, player, NO_MODEL.get(role, "miniature"))
-    if player in SCRIPTED:
-        return Line(role, player, f"{player}: {NO_MODEL['assistant']}")
-    return Line(role, player, answers[role].text, answers[role].works)
-
-
-def _ask_all(requests: Mapping[str, Request], settings: ClientSettings | None) -> dict[str, _Answer]:
+def _ask_all(requests: Mapping[str, Request], settings: ClientSettings | None) -> dict[str, tuple[str, bool]]:
     """What comes of each role's question; the same question is put once."""
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 
@@ -209,7 +198,8 @@ def _ask_all(requests: Mapping[str, Request], settings: ClientSettings | None) -
     return {role: answers[place] for role, place in places.items()}
 
 
-def _ask(client: LLMClient, request: Request) -> _Answer:
+def _ask(client: LLMClient, request: Request) -> tuple[str, bool]:
+    """What came of a question, in words, and whether the model works."""
     from discover_lib.engines.llm.calls.records import LLMError
 
     model = request.model
@@ -219,11 +209,11 @@ def _ask(client: LLMClient, request: Request) -> _Answer:
     except LLMError as error:
         answer = " ".join(str(error).split())
         if error.kind == "content":
-            return _Answer(f"{model}{where}: reached, but it wrote no text ({answer})", True)
-        return _Answer(f"{answer}{'' if (client.settings.api_base or '') in answer else where}", False)
+            return f"{model}{where}: reached, but it wrote no text ({answer})", True
+        return f"{answer}{'' if (client.settings.api_base or '') in answer else where}", False
     if not done.text:
-        return _Answer(f"{model}{where}: reached, but it wrote no text within {request.max_tokens} tokens", True)
+        return f"{model}{where}: reached, but it wrote no text within {request.max_tokens} tokens", True
     price = "price unknown" if done.cost is None else f"${done.cost:.6f}"
     word = " ".join(done.text.split())
     answer = word if len(word) <= 30 else word[:29] + "…"
-    return _Answer(f"{model}{where}: answered “{answer}” in {done.seconds:.1f} s, {price}", True)
+    return f"{model}{where}: answered “{answer}” in {done.seconds:.1f} s, {price}", True

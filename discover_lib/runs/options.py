@@ -7,34 +7,33 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_encoded_lines, write_json
 from discover_lib.base.json_text import to_json
 from discover_lib.base.words import counted
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
-from discover_lib.core.rollout import MAX_TURNS
-from discover_lib.core.rules import Rules
-from discover_lib.engines.manner import Manner
-from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines, asked_assistants, local_models
 from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.intervals import percent
-from discover_lib.metrics.satisfaction import request_named
+from discover_lib.metrics.satisfaction import FINAL_REQUEST
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.cluster import Cluster
 from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, tree_files
-from discover_lib.runs.runner import Progress, Report, run_groups_in_processes, run_in_processes, run_in_threads
-from discover_lib.runs.store import RUN_FORMAT, RunStore
-from discover_lib.runs.units import Unit, plan_units
+from discover_lib.runs.runner import Progress, Report, run_into
+from discover_lib.runs.store import RUN_FORMAT, RunStore, StoreError
+from discover_lib.runs.units import RunOptions as RunOptions
+from discover_lib.runs.units import RunOptionsError as RunOptionsError
+from discover_lib.runs.units import Unit, units_of
+from discover_lib.runs.units import manner_in as manner_in
+from discover_lib.runs.work import Alone, Processes, Threads
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -42,104 +41,6 @@ if TYPE_CHECKING:
 
 LOCAL_IN_FLIGHT = 64  # conversations with models on this machine at once
 APART_SECONDS = 0.01  # between the beginnings of the first conversations with language models
-
-
-class RunOptionsError(DiscoverError):
-    """What was asked for cannot be run; the message is one line that says what to do."""
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What decides the results of a run.
-
-    Attributes:
-        assistants: scripted ones by name, or LiteLLM models as MODEL or MODEL+STYLE.
-        domain: generated artifacts of this domain, or of several separated by ", ", with the miniature's trees; or
-        trees: a folder of tree files (JSON).
-        split: which of the generated artifacts: those to train on, or the others, to evaluate on.
-        engine: who judges and speaks for the user, unless `judge` or `voice` names another.
-        artifacts: artifacts, at most.
-        candidates: None lets every assistant have conversations of its own; a number lets all of them answer every
-            turn of one conversation, this many times each; the one with the highest reward continues.
-        prompts: folder of prompts in place of ours.
-        leak_check: who checks the messages of a language model's voice for paraphrases: a model, "judge", or nobody.
-        interactivity, final_request: the paper's scale and wording or ours, in an evaluation.
-        look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
-        role_options: how the models are asked, where that differs from the roles' defaults.
-        taste: number of the taste that generated artifacts are drawn with; 0 for none.
-        manner: how the user types; None for the paper's.
-    """
-
-    assistants: tuple[str, ...]
-    domain: str | None = None
-    trees: Path | None = None
-    engine: str = MINIATURE
-    judge: str | None = None
-    voice: str | None = None
-    artifacts: int = 20
-    trials: int = 1
-    turns: int = MAX_TURNS
-    candidates: int | None = None
-    rules: Rules = field(default_factory=Rules.paper)
-    seed: int = 0
-    prompts: Path | None = None
-    split: Literal["train", "eval"] = "eval"
-    look_ahead: int = 0
-    reward_assistant: str = ""
-    leak_check: str | None = None
-    interactivity: str = "ours"
-    final_request: str = "ours"
-    role_options: RoleOptions = NO_OPTIONS
-    taste: int = 0
-    manner: Manner | None = None
-
-    @property
-    def everyone(self) -> tuple[str, ...]:
-        """All assistants that take part, the one that plays the look-ahead included."""
-        return (*self.assistants, self.reward_assistant) if self.look_ahead else self.assistants
-
-    @property
-    def spec(self) -> EngineSpec:
-        return EngineSpec(
-            judge=self.judge or self.engine,
-            voice=self.voice or self.engine,
-            prompts=str(self.prompts) if self.prompts else None,
-            leak_check=(self.judge or self.engine) if self.leak_check == "judge" else self.leak_check,
-            interactivity=self.interactivity,
-            options=self.role_options,
-            manner=self.manner,
-        )
-
-    @classmethod
-    def from_configuration(cls, configuration: Mapping[str, Any]) -> RunOptions:
-        """The options that a run on generated artifacts was begun with, to go on with it.
-
-        Those of an evaluation name no domain: its configuration lists them, separated by ", ".
-
-        Raises:
-            RunOptionsError: the run was begun with files; only the command that began it knows them.
-        """
-        kind, domain = configuration.get("kind"), configuration.get("domain")
-        own = "artifacts" not in configuration  # conversations of people, for one
-        if kind not in ("simulate", "synthesize", "evaluate") or not domain or own:
-            raise RunOptionsError("this run was begun by a command with files of its own; the same command resumes it")
-        # An evaluation has none of the first three; the rest is there where it is not the default.
-        if_there = ("candidates", "look_ahead", "reward_assistant", "leak_check", "interactivity", "taste")
-        artifacts, domains = configuration["artifacts"], domain.split(", ")
-        return cls(
-            tuple(configuration["assistants"]),
-            domain=None if kind == "evaluate" else domain,
-            split="train" if all("-train-" in artifact_id for artifact_id in artifacts) else "eval",
-            judge=configuration["engine"]["judge"],
-            voice=configuration["engine"]["voice"],
-            artifacts=len(artifacts) // len(domains),
-            rules=Rules.from_dict(configuration["rules"]),
-            role_options=RoleOptions.from_dict(configuration.get("options", {})),
-            manner=manner_in(configuration),
-            **{name: configuration[name] for name in ("trials", "turns", "seed")},
-            final_request=request_named(configuration.get("final_request")),
-            **{name: configuration[name] for name in if_there if configuration.get(name) is not None},
-        )
 
 
 @dataclass(frozen=True)
@@ -155,6 +56,11 @@ class LaidOut:
     def models(self) -> list[str]:
         """The language models that take part; none if everything is the miniature."""
         return self.options.spec.models(self.options.everyone)
+
+    @property
+    def is_evaluation(self) -> bool:
+        """Whether its conversations end with their scores."""
+        return self.configuration.get("kind") == "evaluate"
 
     @property
     def local(self) -> list[str]:
@@ -184,21 +90,7 @@ def lay_out(options: RunOptions) -> LaidOut:
     trees = _generated(options) if options.domain is not None and options.trees is None else _from_folder(options)
     for domain in sorted({domain for domain, _ in trees.values()}):
         _check_assistants(options, domain)
-    who = spec.judge if spec.judge == spec.voice else f"{spec.judge} (judge), {spec.voice} (voice)"
-    units = plan_units(
-        trees,
-        options.assistants,
-        trials=options.trials,
-        turns=options.turns,
-        rules=options.rules,
-        seed=options.seed,
-        engine=who,
-        candidates=options.candidates,
-        look_ahead=options.look_ahead,
-        reward_assistant=options.reward_assistant,
-        manner=options.manner,
-    )
-    return LaidOut(options, trees, tuple(units), _configuration(options, spec, trees))
+    return LaidOut(options, trees, tuple(units_of(options, trees)), _configuration(options, spec, trees))
 
 
 def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
@@ -222,22 +114,12 @@ def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
     return LaidOut(parts[0].options, trees, placed, configuration)
 
 
-def manner_in(configuration: Mapping[str, Any]) -> Manner | None:
-    """How the user of a stored configuration types; None for the paper's."""
-    return Manner.from_dict(configuration["manner"]) if configuration.get("manner") else None
-
-
-def check_access(run: LaidOut, settings: ClientSettings | None) -> None:
-    """Check that the models of a run can be asked: providers are known, keys are there.  Sends nothing.
+def check_models(models: Sequence[str], settings: ClientSettings | None) -> None:
+    """Check that models can be asked: providers are known, keys are there.  Sends nothing.
 
     Raises:
         RunOptionsError: naming the model and the variable that is missing.
     """
-    check_models(run.models, settings)
-
-
-def check_models(models: Sequence[str], settings: ClientSettings | None) -> None:
-    """`check_access` of models by name."""
     if not models:
         return
     from discover_lib.engines.llm.calls.client import LLMClient, LLMError
@@ -296,6 +178,7 @@ def execute(
     run: LaidOut,
     folder: Path,
     *,
+    score: bool | None = None,
     concurrency: int = 1,
     settings: ClientSettings | None = None,
     budget_dollars: float | None = None,
@@ -303,9 +186,12 @@ def execute(
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
-    """Run what is unfinished of a run into its folder, a new one or one that this very run was begun in.
+    """Have what is left of a run in its folder, a new one or one that this very run was begun in.
+
+    The conversations of a simulation in an evaluation's folder are the evaluation's: none is paid for twice.
 
     Args:
+        score: ask for the finished piece of every conversation and score it, as in an evaluation, the default there.
         concurrency: processes for the miniature, conversations in flight for language models.
         settings: how language models are reached; may differ when a run is resumed.
         budget_dollars: of the whole run, what it has already cost included; refuses models of unknown price.
@@ -314,50 +200,53 @@ def execute(
     Raises:
         RunOptionsError: a budget for a model of unknown price.
         StoreError: the folder holds something else, or cannot be written to.
-        RunError: the run broke; what is finished is kept.
+        DiscoverError: the run broke; what is finished is kept.
     """
     check_prices(run.models, settings, budget_dollars)
+    if run.is_evaluation:
+        _take_over(run, folder)
+    how: dict[str, Any] = {"on_progress": on_progress, "stop": stop or threading.Event()}
+    if run.is_evaluation if score is None else score:
+        how["final_request"] = run.configuration.get("final_request", FINAL_REQUEST)
     notes = {"api_base": settings.api_base if settings else None}
     with RunStore.write(folder, run.configuration, notes) as store:
-        if not run.models and not run.local:
-            return run_in_processes(
-                store, run.units, processes=concurrency, spread=spread, on_progress=on_progress, stop=stop
-            )
-        if not run.models:
-            from discover_lib.engines.local.names import on_gpu
+        if run.models:
+            from discover_lib.engines.llm.calls.client import Budget, LLMClient
 
-            processes = processes_for(run, concurrency)
-            how: dict[str, Any] = {"on_progress": on_progress, "stop": stop}
-            if processes > 1 or on_gpu():  # in a process that gives a GPU's memory back
-                spec, together = run.options.spec, LOCAL_IN_FLIGHT
-                return run_groups_in_processes(store, run.units, spec, processes=processes, together=together, **how)
-            together = max(concurrency, LOCAL_IN_FLIGHT)  # a local model answers many conversations at once
-            return run_in_threads(store, run.units, RoleEngines(run.options.spec), concurrency=together, **how)
-        stop = stop or threading.Event()
-        with model_engines(run, store, settings, budget_dollars, stop) as engines:
-            how = {"concurrency": concurrency, "apart": APART_SECONDS, "on_progress": on_progress, "stop": stop}
-            return run_in_threads(store, run.units, engines, **how)
+            budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.calls.spent().cost)
+            with LLMClient(settings, cache=store.calls, budget=budget, stop=how["stop"]) as client:
+                engines = RoleEngines(run.options.spec, client)
+                how |= {"engines": engines, "apart": APART_SECONDS}
+                return run_into(store, run.units, Threads(min(concurrency, len(run.units))), **how)
+        if run.local:
+            return run_into(store, run.units, **_local(run, concurrency), **how)
+        processes = min(concurrency, len(run.units))
+        return run_into(store, run.units, spread or (Processes(processes) if processes > 1 else Alone()), **how)
 
 
-@contextmanager
-def model_engines(
-    run: LaidOut, store: RunStore, settings: ClientSettings | None, budget_dollars: float | None, stop: threading.Event
-) -> Iterator[RoleEngines]:
-    """The roles of a run with language models, whose calls the store keeps and a budget for the whole run limits."""
-    from discover_lib.engines.llm.calls.client import Budget, LLMClient
-
-    budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.calls.spent().cost)
-    with LLMClient(settings, cache=store.calls, budget=budget, stop=stop) as client:
-        yield RoleEngines(run.options.spec, client)
-
-
-def processes_for(run: LaidOut, requested: int) -> int:
-    """Processes among which the miniature and models on this machine are divided; one where a GPU holds these."""
-    if not run.local:
-        return requested
+def _local(run: LaidOut, concurrency: int) -> dict[str, Any]:
+    """Where models of this machine play, many conversations at once; a GPU's memory is given back by its process."""
     from discover_lib.engines.local.names import on_gpu
 
-    return 1 if on_gpu() else requested
+    processes = 1 if on_gpu() else concurrency
+    if processes > 1 or on_gpu():
+        return {"on": Processes(processes, fresh=True, chunk=1), "together": LOCAL_IN_FLIGHT}
+    return {"on": Threads(max(concurrency, LOCAL_IN_FLIGHT)), "engines": RoleEngines(run.options.spec)}
+
+
+def _take_over(run: LaidOut, folder: Path) -> None:
+    """Make the simulation in a folder this evaluation, if its conversations are the same."""
+    try:
+        with RunStore.read(folder) as store:
+            stored = store.configuration
+    except StoreError:
+        return
+    ours = run.configuration
+    unscored = {key: value for key, value in ours.items() if key != "final_request"} | {"kind": "simulate"}
+    unscored["prompts"] = {name: text for name, text in ours["prompts"].items() if name in stored.get("prompts", {})}
+    if stored == json.loads(to_json(unscored)):
+        with RunStore.write(folder, stored) as store:
+            store.reconfigure(ours)
 
 
 def write_results(folder: Path) -> list[Summary]:
@@ -453,25 +342,16 @@ def _from_folder(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
         tree = load_tree(path)
         if not tree.initial_request.strip():
             raise RunOptionsError(f"{path}: has no 'initial_request'; give the message that the user opens with")
-        trees[path.stem] = (_domain_of(path, tree, options), tree)
-        if options.spec.judge == MINIATURE:
-            _check_decidable(path, *trees[path.stem])
+        try:
+            domain = domain_of_type(tree.artifact_type)
+        except ArtifactFileError as error:  # another kind of artifact, which only language models can play
+            if MINIATURE in (options.spec.judge, options.spec.voice):
+                raise RunOptionsError(f"{path}: {error}") from None
+            domain = ""
+        trees[path.stem] = (domain, tree)
+        for key, unknown in _undecidable(domain, tree) if options.spec.judge == MINIATURE else ():
+            raise RunOptionsError(f"{path}: intent {key!r}: {unknown}") from None
     return trees
-
-
-def _domain_of(path: Path, tree: IntentTree, options: RunOptions) -> str:
-    """The miniature domain of a tree; "" for another kind of artifact, which only language models can play."""
-    try:
-        return domain_of_type(tree.artifact_type)
-    except ArtifactFileError as error:
-        if MINIATURE in (options.spec.judge, options.spec.voice):
-            raise RunOptionsError(f"{path}: {error}") from None
-        return ""
-
-
-def _check_decidable(path: Path, domain: str, tree: IntentTree) -> None:
-    for key, error in _undecidable(domain, tree):
-        raise RunOptionsError(f"{path}: intent {key!r}: {error}") from None
 
 
 def _undecidable(domain: str, tree: IntentTree) -> Iterator[tuple[str, JudgeError]]:
@@ -535,27 +415,19 @@ def _configuration(
     from discover_lib.base import VERSION
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 
-    extra: dict[str, Any] = {}
-    if options.look_ahead:
-        extra = {"look_ahead": options.look_ahead, "reward_assistant": options.reward_assistant}
-    if local := local_models(options.everyone):
-        from discover_lib.engines.local.names import fingerprint
-
-        extra["local"] = {name: fingerprint(name) for name in local}
-    if spec.leak_check:
-        extra["leak_check"] = spec.leak_check
-    if spec.interactivity != "ours":
-        extra["interactivity"] = spec.interactivity
-    if options.taste:
-        extra["taste"] = options.taste
-    if options.manner:
-        extra["manner"] = options.manner.to_dict()
-    if changed := spec.options.to_store(spec.players(options.everyone)):
-        extra["options"] = changed
     known = sorted({domain for domain, _ in trees.values()}.intersection(ALL_DOMAINS))
-    if worlds := {domain: load_lexicon(domain).world for domain in known if load_lexicon(domain).world > 1}:
-        extra["worlds"] = worlds
-    return extra | {
+    where_not_the_default = {
+        "look_ahead": options.look_ahead,
+        "reward_assistant": options.reward_assistant if options.look_ahead else "",
+        "local": _fingerprints(local_models(options.everyone)),
+        "leak_check": spec.leak_check,
+        "interactivity": spec.interactivity if spec.interactivity != "ours" else "",
+        "taste": options.taste,
+        "manner": options.manner.to_dict() if options.manner else None,
+        "options": spec.options.to_store(spec.players(options.everyone)),
+        "worlds": {domain: world for domain in known if (world := load_lexicon(domain).world) > 1},
+    }
+    return {name: value for name, value in where_not_the_default.items() if value} | {
         "format": RUN_FORMAT,
         "code_version": VERSION,
         "kind": "simulate" if options.candidates is None else "synthesize",
@@ -571,6 +443,15 @@ def _configuration(
         "artifacts": {artifact_id: _fingerprint(tree) for artifact_id, (_, tree) in trees.items()},
         "edition": EDITION,
     }
+
+
+def _fingerprints(local: Sequence[str]) -> dict[str, Any]:
+    """What tells the weights of models on this machine apart, by name."""
+    if not local:
+        return {}
+    from discover_lib.engines.local.names import fingerprint
+
+    return {name: fingerprint(name) for name in local}
 
 
 def _chosen_prompts(options: RunOptions) -> set[str]:

@@ -8,7 +8,7 @@ it counts as known, and no reply is credited with it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -108,13 +108,9 @@ def _brought(tree: IntentTree, judge: Judge, chat: Chat, rules: Rules) -> tuple[
     for message, reply in zip(chat.messages, chat.replies, strict=True):
         own |= _touched(tree, judge, as_reply(message), rules) - shown
         shown |= _touched(tree, judge, reply, rules)
-    with_parents = {intent_id[: place or None] for intent_id in own for place in _ends(intent_id)}
+    parents = (intent_id.split(".")[:depth] for intent_id in own for depth in range(1, intent_id.count(".") + 2))
+    with_parents = {".".join(parts) for parts in parents}
     return tuple(intent_id for intent_id in tree.intents if intent_id in with_parents)
-
-
-def _ends(intent_id: str) -> list[int]:
-    """Where the ids of an intent's ancestors end in its own; 0 for the whole of it."""
-    return [place for place, letter in enumerate(intent_id) if letter == "."] + [0]
 
 
 def _touched(tree: IntentTree, judge: Judge, reply: Reply, rules: Rules) -> set[str]:
@@ -164,28 +160,26 @@ def write_people(
             without[chat.id] = str(error)
     folder.mkdir(parents=True, exist_ok=True)
     with RunStore.write(folder, _configuration(conversations, name, judge, rules, seed)) as store:
+        store.forget_plan()
         trees = {each.setting["artifact"]: (each.setting["domain"], each.tree.to_dict()) for each in conversations}
-        store.add_units(trees, _units(conversations))
+        rows = [
+            UnitRow(place, each.setting["artifact"], tuple(each.setting["assistants"]), 0, each.seed, each.setting)
+            for place, each in enumerate(conversations)
+        ]
+        store.add_units(trees, rows)
         with store.together():
             for place, conversation in enumerate(conversations):
                 _put(store, place, conversation, engines)
     return Written(len(conversations), without)
 
 
-def _units(conversations: Iterable[Conversation]) -> list[UnitRow]:
-    return [
-        UnitRow(place, each.setting["artifact"], tuple(each.setting["assistants"]), 0, each.seed, each.setting)
-        for place, each in enumerate(conversations)
-    ]
-
-
 def _put(store: RunStore, place: int, conversation: Conversation, engines: Engines) -> None:
-    store.put_whole(place, list(map(turn_row, conversation.turns)), conversation.stop)
+    store.put_turns(place, list(map(turn_row, conversation.turns)), conversation.stop)
     scorer = engines.scorer(conversation.setting["domain"])
     interactivity, behaviour = _or_none(scorer.interactivity, conversation), _or_none(scorer.behaviour, conversation)
     assessment = Assessment(scorer.name, interactivity=interactivity, behaviour=behaviour)
     digest = scores_of(conversation, place, assessment).digest()
-    store.put_assessment(place, assessment.to_dict(), digest, failed=False)
+    store.put_assessment(place, assessment.to_dict(), digest)
 
 
 def _or_none(score: Callable[[Conversation], T], conversation: Conversation) -> T | None:

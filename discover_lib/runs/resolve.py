@@ -97,8 +97,6 @@ def resolve(id: DiscoverId) -> Resolved:
             raise IdError(f"{id}: that conversation has {len(conversation.turns)} turns")
         if conversation and id.intent and id.intent not in conversation.tree.intents:
             raise IdError(f"{id}: that conversation has no intent {id.intent!r}")
-        if id.measure == NEAR_MISSES:
-            chosen = list(chosen)
         pool, run = Pool(members, id.leave_out or "none"), DiscoverId(id.run)  # type: ignore[arg-type]
         values: dict[DiscoverId, Any]
         if id.measure == BROKEN:

@@ -1,48 +1,43 @@
 """Runs that lose nothing: many conversations into a store, some at once, resumed by asking for the same again.
 
-The miniature computes, so its conversations run in worker processes and are committed when they end.  Language models
-are waited for, so theirs run in threads, one per conversation in flight, and every finished turn is committed.  A role
-that fails ends its conversation, not the run.
+What is to be done is what is not in the store: conversations from the start or from their last finished turn, and, in
+an evaluation, the scores of each as its last step.  The miniature computes, so its conversations run in worker
+processes and are committed when they end.  Language models are waited for, so theirs run in threads, one per
+conversation in flight, and every finished turn is committed.  A role that fails ends its conversation, not the run.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from functools import cache, partial
+from typing import Any, Literal, Protocol, cast
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.core.conversation import Message, Reply, Stop, Turn
+from discover_lib.core.conversation import Conversation, Message, Reply, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import AssistantError, Judge, JudgeError, RoleError
-from discover_lib.core.rollout import Map
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState
 from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, RETRIED
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
 from discover_lib.runs.calls import Spent
-from discover_lib.runs.cluster import Cluster
 from discover_lib.runs.digests import digest_of
-from discover_lib.runs.store import Counts, Failure, RunStore, TurnRow, UnitRow, turn_row
-from discover_lib.runs.units import Unit, map_in_processes, run_unit, simulator_of
+from discover_lib.runs.scoring import SCORING, scored
+from discover_lib.runs.store import Counts, Failure, RunStore, UnitRow, failed_call, failure_of, turn_row
+from discover_lib.runs.units import Unit, run_unit, simulator_of
+from discover_lib.runs.work import ParallelMap, Workers, beside, work
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-Halt = Literal["stopped", "budget", "auth", "failing", "crashed"]
+Halt = Literal["stopped", "budget", "auth", "failing"]
 FAILING_STREAK = 20  # conversations that fail one after the other, with no turn finished between, end the run
 TICK_SECONDS = 0.5
 TICK_SHARE = 0.05  # of the time, at most: to count a hundred thousand conversations takes 0.2 s
 COMMIT_SECONDS = 0.2
-
-
-class RunError(DiscoverError):
-    """The run cannot go on; the message is one line.  What is finished is in the store."""
 
 
 class JudgeUnreachable(RoleError):
@@ -56,12 +51,14 @@ class Snapshot:
     """How a run stands, for a progress display.
 
     Attributes:
+        done: conversations that nothing is left to do of: finished, and in an evaluation scored.
         turns_now: turns finished since this start or resumption, `seconds` ago.
         turns_left: turns still to come, at most.
         running: conversations in flight.
     """
 
     counts: Counts
+    done: int
     spent: Spent
     failures: Mapping[str, int]
     turns_now: int
@@ -93,342 +90,353 @@ class Report:
     halted: Halt | None = None
     message: str = ""
 
+    @property
+    def unscored(self) -> int:
+        """Conversations of an evaluation that ended with a score missing; the same again tries them again."""
+        return self.last.counts.finished - self.last.done
+
 
 def register(store: RunStore, units: Sequence[Unit]) -> None:
     """Write the plan of a run into its store; on resumption it is there already."""
-    trees = {unit.artifact_id: (unit.domain, unit.tree) for unit in units}
+    first = {unit.artifact_id: unit for unit in reversed(units)}
+    trees = {artifact: (unit.domain, unit.tree.to_dict()) for artifact, unit in first.items()}
     rows = [
         UnitRow(each.place, each.artifact_id, each.assistants, each.trial, each.seed, each.setting) for each in units
     ]
     store.add_units(trees, rows)
 
 
-def run_in_processes(
+def run_into(
     store: RunStore,
     units: Sequence[Unit],
+    on: Workers,
     *,
-    processes: int = 1,
-    spread: Cluster | None = None,
-    on_progress: Progress | None = None,
-    stop: threading.Event | None = None,
-) -> Report:
-    """Run what is unfinished of the miniature's units; a finished conversation is committed whole.
-
-    Ctrl-C or `stop` ends it and keeps what is finished.
-
-    Args:
-        spread: run them on its nodes, in place of processes on this machine.
-
-    Raises:
-        RunError: a worker process died.
-        ClusterError: no node is left.
-        StoreError: the store cannot be written to.
-    """
-    register(store, units)
-    watch = _Watch(store, units, on_progress)
-    pending = _reopened(store, units)
-    results = spread.map(_run_whole, pending) if spread else map_in_processes(_run_whole, pending, processes)
-    with closing(results):
-        return _kept(store, results, watch, stop)
-
-
-def run_groups_in_processes(
-    store: RunStore,
-    units: Sequence[Unit],
-    spec: EngineSpec,
-    *,
-    processes: int,
-    together: int,
-    on_progress: Progress | None = None,
-    stop: threading.Event | None = None,
-) -> Report:
-    """`run_in_processes` with models on this machine, which answer many conversations at once.
-
-    Args:
-        together: conversations of one assistant that a worker holds side by side; these are committed together.
-
-    Raises:
-        RunError, StoreError: as `run_in_processes`.
-    """
-    register(store, units)
-    watch = _Watch(store, units, on_progress)
-    by_assistants: dict[tuple[str, ...], list[Unit]] = {}
-    for unit in _reopened(store, units):
-        by_assistants.setdefault(unit.assistants, []).append(unit)
-    groups = [
-        _Group(spec, tuple(members[at : at + together]))
-        for members in by_assistants.values()
-        for at in range(0, len(members), together)
-    ]
-    with closing(map_in_processes(_run_group, groups, processes, chunk=1, fresh=True)) as results:
-        return _kept(store, (done for group in results for done in group), watch, stop)
-
-
-def _kept(store: RunStore, results: Iterable[_Whole], watch: _Watch, stop: threading.Event | None) -> Report:
-    """Commit whole conversations as they come, those of a fifth of a second together: they cost that, and no more."""
-    held: list[_Whole] = []
-    due = 0.0
-
-    def commit() -> None:
-        with store.together():
-            for done in held:
-                store.put_whole(done.place, done.turns, done.stop, done.failures, done.digest)
-        held.clear()
-
-    try:
-        try:
-            for done in results:
-                held.append(done)
-                watch.add_turns(len(done.turns))
-                if time.monotonic() >= due:
-                    commit()
-                    due = time.monotonic() + COMMIT_SECONDS
-                watch.tick()
-                if stop is not None and stop.is_set():
-                    break
-        finally:
-            commit()
-        if stop is not None and stop.is_set():
-            return watch.report("stopped")
-    except KeyboardInterrupt:
-        return watch.report("stopped")
-    except BrokenExecutor:
-        raise RunError("a worker process died (out of memory?); what is finished is kept, resume the run") from None
-    return watch.report()
-
-
-@dataclass(frozen=True)
-class _Whole:
-    """A conversation as it comes back from a worker."""
-
-    place: int
-    turns: tuple[TurnRow, ...]
-    stop: Stop | None
-    failures: tuple[Failure, ...] = ()
-    digest: str | None = None
-
-
-@dataclass(frozen=True)
-class _Group:
-    """Conversations that a worker holds side by side."""
-
-    spec: EngineSpec
-    units: tuple[Unit, ...]
-
-
-def _run_group(group: _Group) -> list[_Whole]:
-    engines = RoleEngines(group.spec)
-    with ThreadPoolExecutor(len(group.units)) as pool:
-        return list(pool.map(lambda unit: _run_whole(unit, engines), group.units))
-
-
-def _run_whole(unit: Unit, engines: Engines | None = None) -> _Whole:
-    rows: list[TurnRow] = []
-    try:
-        conversation = run_unit(unit, engines, on_turn=lambda turn: rows.append(turn_row(turn)))
-    except RoleError as error:
-        return _Whole(unit.place, tuple(rows), "error", (failure_of(error, len(rows) + 1),))
-    return _Whole(unit.place, tuple(rows), conversation.stop, digest=digest_of(conversation, unit.place))
-
-
-def run_in_threads(
-    store: RunStore,
-    units: Sequence[Unit],
-    engines: Engines,
-    *,
-    concurrency: int = 64,
+    engines: Engines | None = None,
+    together: int = 1,
+    final_request: str | None = None,
     apart: float = 0.0,
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
-    """Run what is unfinished, `concurrency` conversations at a time; every finished turn is committed.
+    """Have what is left of units, and keep it.
 
-    Interrupted conversations go on from their last finished turn, failed ones are tried again.  Ctrl-C or `stop`
-    begins nothing new and returns as soon as the calls in flight have been given up; give the client the same `stop`.
+    Interrupted conversations go on from their last finished turn, failed ones and failed scores are tried again.
+    Ctrl-C or `stop` begins nothing new and keeps what is finished; give the client of `engines` the same `stop`.
 
     Args:
+        engines: who plays, in threads of this process; without them workers elsewhere make their own.
+        together: conversations of one assistant that a worker elsewhere holds side by side.
+        final_request: what asks for the finished piece, where conversations are scored.
         apart: seconds between the beginnings of the first conversations.  Begun at once they would send their calls
             at once, turn after turn, and each would wait for the processor until all are sent.
 
     Raises:
         StoreError: the store cannot be written to.
+        DiscoverError: a worker process died, or no node of a cluster is left; what is finished is kept.
         Exception: a defect of ours in one conversation, after the others have stopped.
     """
     register(store, units)
-    return _ThreadedRun(store, units, engines, concurrency, apart, on_progress, stop or threading.Event()).run()
+    run = _Run(store, units, engines, final_request, apart, on.at_once, on_progress, stop or threading.Event())
+    try:
+        if engines is not None:
+            work(run.left, run.have, lambda _: None, on, stop=run.stop, tick=run.tick)
+        elif together == 1:
+            work(run.left, partial(have_apart, final_request), run.keep, on, stop=run.stop, tick=run.tick)
+        else:
+            groups, do = _Groups(run.left, together), partial(have_together, final_request)
+            work(groups, do, run.keep_all, on, stop=run.stop, tick=run.tick)
+    except _Halted as halted:
+        return run.report(halted.why, str(halted))
+    except BrokenExecutor:
+        raise DiscoverError(
+            "a worker process died (out of memory?); what is finished is kept, resume the run"
+        ) from None
+    finally:
+        run.commit()
+    return run.report("stopped" if run.stop.is_set() else None)
 
 
-class _ThreadedRun:
-    """The state of one `run_in_threads`: what is pending, what ended it, who draws it."""
+# -- what is left to do -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is left of a unit: its conversation from the start, or from where it stands; if that is over, its scores."""
+
+    unit: Unit
+    so_far: Conversation | None
+
+
+class _Left(Sequence[Step]):
+    """What is left of a run, each conversation read when its turn comes; what ended in an error is made to go on."""
+
+    def __init__(self, store: RunStore, units: Sequence[Unit], scored: bool) -> None:
+        store.reopen()
+        left = set(store.unfinished()) | set(store.unassessed() if scored else ())
+        self._store, self._begun = store, store.begun()
+        self.units = [unit for unit in units if unit.place in left]
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[each] for each in range(*at.indices(len(self)))]
+        unit = self.units[at]
+        return Step(unit, self._store.conversation(unit.place) if unit.place in self._begun else None)
+
+
+class _Groups(Sequence[list[Step]]):
+    """Steps with the same assistants, some side by side."""
+
+    def __init__(self, left: _Left, together: int) -> None:
+        self._left = left
+        by_assistants: dict[tuple[str, ...], list[int]] = {}
+        for at, unit in enumerate(left.units):
+            by_assistants.setdefault(unit.assistants, []).append(at)
+        self._groups = [
+            places[at : at + together] for places in by_assistants.values() for at in range(0, len(places), together)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[each] for each in range(*at.indices(len(self)))]
+        return [self._left[each] for each in self._groups[at]]
+
+
+# -- one conversation -------------------------------------------------------------------------------------------------
+
+
+def have(
+    step: Step,
+    engines: Engines,
+    store: RunStore,
+    final_request: str | None,
+    *,
+    parallel_map: ParallelMap = map,
+    on_turn: Callable[[], None] = lambda: None,
+    given_up: Callable[[], bool] = lambda: False,
+) -> Failure | None:
+    """Have the rest of a conversation and tell the store: every turn, why it ended, what failed, the scores.
+
+    Args:
+        on_turn: called when a turn is told.
+        given_up: whether the run is ending; what breaks then is no failure.
+
+    Returns:
+        What ended the conversation, if a role failed.
+    """
+    unit, conversation, left_out = step.unit, step.so_far, list[AssistantError]()
+    if conversation is None or conversation.stop is None:
+        simulator = simulator_of(unit, engines, conversation)
+        judge = simulator.judge = _WatchedJudge(simulator.judge)
+
+        def keep(turn: Turn) -> None:
+            unscored = [failure_of(error, turn.index, ended=False) for error in (*left_out, *judge.taken())]
+            left_out.clear()
+            talk = simulator.conversation
+            store.put_turns(
+                unit.place, [turn_row(turn)], talk.stop, unscored, digest_of(talk, unit.place) if talk.stop else None
+            )
+            on_turn()
+
+        how: dict[str, Any] = {"simulator": simulator, "on_turn": keep, "on_left_out": left_out.append}
+        try:
+            conversation = run_unit(unit, engines, parallel_map=parallel_map, **how)
+        except RoleError as error:
+            if given_up():
+                return None
+            cause = (judge.last if isinstance(error, JudgeError) else None) or error
+            failure = failure_of(cause, len(simulator.conversation.turns) + 1)
+            store.put_turns(unit.place, (), "error", [failure])
+            return failure
+    if final_request is not None and not given_up():
+        store.put_assessment(unit.place, *scored(conversation, unit.place, engines, final_request, parallel_map))
+    return None
+
+
+class _Notes:
+    """In place of the store, in another process: what it is told there, to be told to the store itself here."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, tuple[Any, ...]]] = []
+
+    def put_turns(self, *what: Any) -> None:
+        self.told.append(("put_turns", what))
+
+    def put_assessment(self, *what: Any) -> None:
+        self.told.append(("put_assessment", what))
+
+
+Told = Sequence[tuple[str, tuple[Any, ...]]]
+
+
+@cache
+def _engines(spec: EngineSpec) -> RoleEngines:
+    return RoleEngines(spec)
+
+
+def have_apart(final_request: str | None, step: Step) -> Told:
+    """`have` in another process, by the roles that it makes there; what the store is to be told."""
+    notes = _Notes()
+    have(step, _engines(step.unit.asked.spec), cast("RunStore", notes), final_request)
+    return notes.told
+
+
+def have_together(final_request: str | None, steps: Sequence[Step]) -> list[Told]:
+    """`have_apart` of some conversations side by side: a model on this machine answers them at once."""
+    with ThreadPoolExecutor(len(steps)) as pool:
+        return list(pool.map(partial(have_apart, final_request), steps))
+
+
+# -- a run under way --------------------------------------------------------------------------------------------------
+
+
+class _Halted(Exception):
+    """What ends a run before its end."""
+
+    def __init__(self, why: Halt, message: str) -> None:
+        super().__init__(message)
+        self.why = why
+
+
+class _Ending(Exception):
+    """The run is ending: leave this conversation where it stands."""
+
+
+class _Run:
+    """The state of one `run_into`: what is left, what ends it, how it stands."""
 
     def __init__(
         self,
         store: RunStore,
         units: Sequence[Unit],
-        engines: Engines,
-        concurrency: int,
+        engines: Engines | None,
+        final_request: str | None,
         apart: float,
+        at_once: int,
         on_progress: Progress | None,
         stop: threading.Event,
     ) -> None:
-        self._store = store
-        self._engines = engines
-        self._apart = apart
-        self._stop = stop
+        self.left = _Left(store, units, final_request is not None)
+        self.stop = stop
+        self._store, self._engines, self._final_request = store, engines, final_request
+        self._turns_of_a_unit = units[0].asked.turns if units else 0
+        self._on_progress = on_progress
+        self._delays = itertools.chain((apart * place for place in range(at_once)), itertools.repeat(0.0))
+        self._over = False
         self._lock = threading.Lock()
-        pending = _reopened(store, units)
-        self._pending = iter(pending)
-        self._concurrency = min(concurrency, len(pending))
-        self._watch = _Watch(store, units, on_progress)
-        self._halted: tuple[Halt, str] | None = None
-        self._defect: Exception | None = None
-        self._streak = 0
-        self._threads: deque[threading.Thread] = deque()
+        self._turns = self._running = self._streak = 0
+        self._told: list[Told] = []
+        self._commit_due = 0.0
+        self._began = time.monotonic()
+        self._tick_due = self._began + TICK_SECONDS
 
-    def run(self) -> Report:
-        try:
-            for _ in range(self._concurrency):
-                self._begin()
-                self._stop.wait(self._apart)
-            self._wait()
-        except KeyboardInterrupt:
-            self._stop.set()
-            self._wait()  # a second Ctrl-C goes through
-        if self._defect is not None:
-            raise self._defect
-        if self._halted is None and self._stop.is_set():
-            self._halted = ("stopped", "")
-        return self._watch.report(*(self._halted or ()))
+    # -- in threads of this process
 
-    def _begin(self) -> None:
-        """Start a thread for one conversation.
-
-        Each has a new one: the allocator keeps memory for every thread as long as it lives, more and more of it.
-        """
-        thread = threading.Thread(target=self._work, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _wait(self) -> None:
-        """Until the last thread has ended; each begins the next one before it ends."""
-        while self._threads:
-            while self._threads[0].is_alive():
-                self._threads[0].join(TICK_SECONDS)
-                self._watch.tick()
-            self._threads.popleft()
-
-    @property
-    def _ending(self) -> bool:
-        return self._halted is not None or self._stop.is_set()
-
-    def _halt(self, why: Halt, message: str) -> None:
+    def have(self, step: Step) -> None:
+        """Have what is left of a conversation, every finished turn committed."""
         with self._lock:
-            self._halted = self._halted or (why, message)
-
-    def _work(self) -> None:
-        """One thread: run the next unit, if there is one and the run is not ending, then hand on."""
-        with self._lock:
-            unit = None if self._ending else next(self._pending, None)
-        if unit is None:
+            due = time.monotonic() + next(self._delays)
+        while not self._ending() and (wait := due - time.monotonic()) > 0:
+            self.stop.wait(min(wait, TICK_SECONDS))
+        if self._ending():
             return
+        helpers = max(len(step.unit.assistants), len(SCORING) if self._final_request is not None else 0) - 1
         try:
-            with self._watch.one_running(), beside(len(unit.assistants) - 1) as parallel_map:
-                self._run(unit, parallel_map)
+            with self._one_running(), beside(helpers) as parallel_map:
+                engines = cast("Engines", self._engines).for_conversation(step.unit.setting, step.unit.seed)
+                how: dict[str, Any] = {"on_turn": self._taken, "given_up": self._ending}
+                failure = have(step, engines, self._store, self._final_request, parallel_map=parallel_map, **how)
+            if failure is not None:
+                self._count(failure)
         except _Ending:
-            return
-        except Exception as error:  # ours, or the store's: the run cannot be trusted to go on
-            self._defect = self._defect or error
-            self._halt("crashed", str(error))
-        self._begin()
-
-    def _run(self, unit: Unit, parallel_map: Map) -> None:
-        so_far = self._store.conversation(unit.place)
-        engines = self._engines.for_conversation(unit.setting, unit.seed)
-        simulator = simulator_of(unit, engines, so_far)
-        judge = simulator.judge = _WatchedJudge(simulator.judge)
-        left_out: list[AssistantError] = []
-
-        def keep(turn: Turn) -> None:
-            unscored = [failure_of(error, turn.index, ended=False) for error in (*left_out, *judge.taken())]
-            left_out.clear()
-            conversation = simulator.conversation
-            digest = digest_of(conversation, unit.place) if conversation.stop else None
-            self._store.put_turns(unit.place, [turn_row(turn)], conversation.stop, unscored, digest)
-            self._streak = 0
-            self._watch.add_turns(1)
-            if self._ending:
-                raise _Ending
-
-        try:
-            run_unit(
-                unit,
-                engines,
-                simulator=simulator,
-                on_turn=keep,
-                parallel_map=parallel_map,
-                on_left_out=left_out.append,
-            )
-        except RoleError as error:
-            if not self._ending:  # what breaks while everything is being given up is no failure
-                failure = failure_of(
-                    (judge.last if isinstance(error, JudgeError) else None) or error,
-                    len(simulator.conversation.turns) + 1,
-                )
-                self._store.put_failures(unit.place, [failure])
-                self._count_failure(failure)
-        except Exception as error:
-            kind = failed_call(error)
-            if kind not in ENDS_THE_RUN:
+            pass
+        except Exception as error:  # a budget or a key; or ours, or the store's: the run cannot be trusted to go on
+            self._over = True
+            if failed_call(error) not in ENDS_THE_RUN:
                 raise
-            self._halt(kind, str(error))
-            raise _Ending from None
+            raise _Halted(failed_call(error), str(error)) from None
 
-    def _count_failure(self, failure: Failure) -> None:
-        self._streak += 1
+    def _ending(self) -> bool:
+        return self._over or self.stop.is_set()
+
+    def _taken(self) -> None:
+        with self._lock:
+            self._turns += 1
+            self._streak = 0
+        if self._ending():
+            raise _Ending
+
+    def _count(self, failure: Failure) -> None:
+        with self._lock:
+            self._streak += 1
         if self._streak >= FAILING_STREAK:
-            self._halt("failing", f"{self._streak} conversations failed one after the other; the last: {failure.line}")
+            self._over = True
+            raise _Halted(
+                "failing", f"{self._streak} conversations failed one after the other; the last: {failure.line}"
+            )
 
+    @contextmanager
+    def _one_running(self) -> Iterator[None]:
+        with self._lock:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
 
-class ParallelMap(Protocol):
-    """The builtin `map`, or one that does its work in parallel and keeps the order."""
+    # -- in the thread that keeps
 
-    def __call__(self, function: Callable[[Item], Result], items: Iterable[Item], /) -> Iterable[Result]: ...
+    def keep(self, told: Told) -> None:
+        """Commit what other processes have, that of a fifth of a second together: it costs that, and no more."""
+        self._told.append(told)
+        self._turns += sum(len(what[1]) for name, what in told if name == "put_turns")
+        if time.monotonic() >= self._commit_due:
+            self.commit()
+            self._commit_due = time.monotonic() + COMMIT_SECONDS
 
+    def keep_all(self, told: Sequence[Told]) -> None:
+        for one in told:
+            self.keep(one)
 
-@contextmanager
-def beside(helpers: int) -> Iterator[ParallelMap]:
-    """`map` with this many threads to help.  At its end what was begun is waited for: its calls are paid for."""
-    if not helpers:
-        yield map
-        return
-    with ThreadPoolExecutor(helpers) as pool:
+    def commit(self) -> None:
+        told, self._told = self._told, []  # what Ctrl-C cuts off here is had again
+        with self._store.together():
+            for name, what in (each for one in told for each in one):
+                getattr(self._store, name)(*what)
 
-        def parallel_map(function: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
-            return _map_beside(pool, function, items)
+    def tick(self) -> None:
+        """Tell how it stands, if the last time was long enough ago."""
+        began = time.monotonic()
+        if self._on_progress is not None and began >= self._tick_due:
+            self._on_progress(self._snapshot())
+            took = time.monotonic() - began
+            self._tick_due = began + max(TICK_SECONDS, took / TICK_SHARE)
 
-        yield parallel_map
+    def _snapshot(self) -> Snapshot:
+        counts = self._store.counts()
+        return Snapshot(
+            counts=counts,
+            done=counts.finished if self._final_request is None else counts.assessed,
+            spent=self._store.calls.spent(),
+            failures=self._store.failures_by_role(),
+            turns_now=self._turns,
+            turns_left=counts.open * self._turns_of_a_unit - counts.turns_open,
+            running=self._running,
+            seconds=time.monotonic() - self._began,
+        )
 
-
-def _map_beside(
-    pool: ThreadPoolExecutor, function: Callable[[Item], Result], items: Iterable[Item]
-) -> Iterator[Result]:
-    """`map` that works on the first item itself while the pool works on the others; results come in order.
-
-    A thread for every candidate would be one more for every conversation, waiting and keeping its memory.
-    """
-    first, *others = items
-    futures = [pool.submit(function, item) for item in others]
-    try:
-        yield function(first)
-        for future in futures:
-            yield future.result()
-    finally:
-        for future in futures:
-            future.cancel()
-
-
-class _Ending(Exception):
-    """The run is ending: leave this conversation where it stands."""
+    def report(self, halted: Halt | None = None, message: str = "") -> Report:
+        self.commit()
+        last = self._snapshot()
+        if self._on_progress is not None:
+            self._on_progress(last)
+        return Report(last, halted, message)
 
 
 class _WatchedJudge:
@@ -457,85 +465,3 @@ class _WatchedJudge:
         """The failures since the last time."""
         errors, self._errors = self._errors, []
         return errors
-
-
-class _Watch:
-    """Counts what happens in a run and reports it.  Counting is thread-safe, reporting is for one thread."""
-
-    def __init__(self, store: RunStore, units: Sequence[Unit], on_progress: Progress | None) -> None:
-        self._store = store
-        self._on_progress = on_progress
-        self._turns_of_a_unit = units[0].turns if units else 0
-        self._lock = threading.Lock()
-        self._turns = 0
-        self._running = 0
-        self._began = time.monotonic()
-        self._due = self._began + TICK_SECONDS
-
-    @contextmanager
-    def one_running(self) -> Iterator[None]:
-        with self._lock:
-            self._running += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._running -= 1
-
-    def add_turns(self, number: int) -> None:
-        with self._lock:
-            self._turns += number
-
-    def tick(self) -> None:
-        """Tell how it stands, if the last time was long enough ago."""
-        began = time.monotonic()
-        if self._on_progress is not None and began >= self._due:
-            self._on_progress(self.snapshot())
-            took = time.monotonic() - began
-            self._due = began + max(TICK_SECONDS, took / TICK_SHARE)
-
-    def snapshot(self) -> Snapshot:
-        counts = self._store.counts()
-        return Snapshot(
-            counts=counts,
-            spent=self._store.calls.spent(),
-            failures=self._store.failures_by_role(),
-            turns_now=self._turns,
-            turns_left=counts.open * self._turns_of_a_unit - counts.turns_open,
-            running=self._running,
-            seconds=time.monotonic() - self._began,
-        )
-
-    def report(self, halted: Halt | None = None, message: str = "") -> Report:
-        last = self.snapshot()
-        if self._on_progress is not None:
-            self._on_progress(last)
-        return Report(last, halted, message)
-
-
-def _reopened(store: RunStore, units: Sequence[Unit]) -> list[Unit]:
-    """The units still to be run; those that ended in an error are made to go on."""
-    unfinished = set(store.unfinished())
-    pending = [unit for unit in units if unit.place in unfinished]
-    for unit in pending:
-        store.reopen(unit.place)
-    return pending
-
-
-def failed_call(error: BaseException | None) -> Any:
-    """Why the model call behind an error failed ("timeout", "auth" ...), or None if no call failed."""
-    while error is not None:
-        kind = getattr(error, "kind", None)
-        if isinstance(kind, str):
-            return kind
-        error = error.__cause__
-    return None
-
-
-def failure_of(error: RoleError, turn: int, *, ended: bool = True) -> Failure:
-    """The record of a role's failure, with the raw answers that could not be used."""
-    came_back: tuple[str, ...] = ()
-    cause: BaseException | None = error
-    while cause is not None and not came_back:
-        came_back, cause = tuple(getattr(cause, "raw", ())), cause.__cause__
-    return Failure(turn, error.role, failed_call(error) or "content", str(error), came_back, ended)

@@ -27,6 +27,7 @@ from discover_lib.base.leaks import is_checkable
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import FORMAT, Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree
+from discover_lib.core.roles import RoleError
 from discover_lib.core.rules import Rules
 from discover_lib.engines.spec import EDITION
 from discover_lib.metrics.scores import leaked
@@ -66,7 +67,7 @@ SCHEMA = (
     ANSWERS_TABLE,
 )
 TABLES = len([each for each in SCHEMA if each.startswith("CREATE TABLE")])
-OF_UNITS = ("turns", "assessments", "digests")  # tables with what is known of a conversation
+UNREAD = "unread artifact: "  # how the names of artifacts that the rule about leaks cannot read begin, in `run`
 SUMS = "count(turn), total(discovered), total(reward), total(tokens), total(unscored), total(leaks > 0)"
 # The sums over the turns of every unit: read off its digest where there is one.
 NUMBERS = f"""SELECT place, turns, discovered, reward, tokens, unscored, leaks FROM digests UNION ALL
@@ -153,6 +154,7 @@ class Counts:
     failed: int
     turns: int
     turns_open: int  # of conversations not finished
+    assessed: int = 0  # finished and scored in full
 
     @property
     def open(self) -> int:
@@ -234,6 +236,7 @@ class RunStore:
         """Set the file up, or find that it holds this very run."""
         self._database.execute("PRAGMA synchronous=FULL")  # of this connection; the journal's mode is the file's
         if self._is_blank():
+            self._database.execute("PRAGMA page_size=16384")
             self._database.execute("PRAGMA journal_mode=WAL")
             with self._database.transaction():
                 for statement in SCHEMA:
@@ -294,6 +297,10 @@ class RunStore:
                 ((artifact, domain, to_json(tree)) for artifact, (domain, tree) in trees.items()),
             )
             self._database.execute_many(
+                "INSERT OR IGNORE INTO run VALUES (?, '')",
+                ((f"{UNREAD}{artifact}",) for artifact, (domain, tree) in trees.items() if not _is_read(domain, tree)),
+            )
+            self._database.execute_many(
                 "INSERT OR IGNORE INTO units VALUES (?, ?, ?, ?, ?, ?, NULL)",
                 (
                     (each.place, each.artifact, to_json(each.assistants), each.trial, each.seed, to_json(each.setting))
@@ -304,13 +311,18 @@ class RunStore:
     def forget_plan(self) -> None:
         """Take out all conversations, trees and what is known of them; calls stay.  For a run that is read anew."""
         with self._database.transaction():
-            for table in (*OF_UNITS, "failures", "units", "trees"):
+            for table in ("turns", "assessments", "digests", "failures", "units", "trees"):
                 self._database.execute(f"DELETE FROM {table}")
+            self._database.execute("DELETE FROM run WHERE name GLOB ?", (f"{UNREAD}*",))
 
     def unfinished(self) -> list[int]:
         """Places of the units still to be run, or to be run again since they ended in an error."""
         rows = self._database.all("SELECT place FROM units WHERE stop IS NULL OR stop = 'error' ORDER BY place")
         return [place for (place,) in rows]
+
+    def begun(self) -> set[int]:
+        """Places of the units that have turns."""
+        return {place for (place,) in self._database.all("SELECT DISTINCT place FROM turns")}
 
     def put_turns(
         self,
@@ -323,28 +335,26 @@ class RunStore:
         """Commit finished turns of a unit, why it ended if it did, and what went wrong on the way.
 
         Args:
-            digest: of a conversation that is finished with these turns; see `put_digest`.
+            digest: numbers of a conversation that is finished with these turns (JSON; see
+                `discover_lib.metrics.scores`), to be kept beside them.
         """
         with self._database.transaction():
-            self._insert_turns(place, turns)
-            self._insert_failures(place, failures)
+            self._database.execute_many(
+                "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ((place, *_AS_ROW(turn)) for turn in turns)
+            )
+            self._database.execute_many(
+                "INSERT INTO failures (place, turn, role, kind, message, came_back, ended) VALUES (?,?,?,?,?,?,?)",
+                (
+                    (place, each.turn, each.role, each.kind, each.message, to_json(each.came_back), each.ended)
+                    for each in failures
+                ),
+            )
             self._database.execute("UPDATE units SET stop = ? WHERE place = ?", (stop, place))
             if digest is not None:
-                self.put_digest(place, digest)
-
-    def put_whole(
-        self,
-        place: int,
-        turns: Sequence[TurnRow],
-        stop: Stop | None,
-        failures: Iterable[Failure] = (),
-        digest: str | None = None,
-    ) -> None:
-        """Commit a conversation that was run from the start, in place of what was there of it."""
-        with self._database.transaction():
-            for table in OF_UNITS:
-                self._database.execute(f"DELETE FROM {table} WHERE place = ?", (place,))
-            self.put_turns(place, turns, stop, failures, digest)
+                self._database.execute(
+                    f"INSERT OR REPLACE INTO digests SELECT ?, {SUMS}, ? FROM turns WHERE place = ?",
+                    (place, digest, place),
+                )
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
@@ -352,53 +362,26 @@ class RunStore:
         with self._database.transaction():
             yield
 
-    def put_digest(self, place: int, digest: str) -> None:
-        """Keep the numbers of a finished conversation (JSON; see `discover_lib.metrics.scores`) beside its turns."""
+    def reopen(self) -> None:
+        """Make go on what ended in an error or without a score: answers that could not be used are asked for anew."""
         with self._database.transaction():
-            self._database.execute(
-                f"INSERT OR REPLACE INTO digests SELECT ?, {SUMS}, ? FROM turns WHERE place = ?", (place, digest, place)
+            ended = self._database.all("SELECT came_back FROM failures WHERE ended AND NOT retried")
+            scores = self._database.all(
+                """SELECT json_extract(failure.value, '$.came_back')
+                FROM assessments, json_each(assessments.data, '$.failures') AS failure WHERE failed"""
             )
+            self.calls.forget_answers(text for (texts,) in ended + scores for text in json.loads(texts))
+            self._database.execute("UPDATE failures SET retried = 1 WHERE ended")
+            self._database.execute("UPDATE units SET stop = NULL WHERE stop = 'error'")
 
-    def put_failures(self, place: int, failures: Iterable[Failure]) -> None:
-        """Commit failures that ended a unit: its stop is then "error"."""
-        self.put_turns(place, (), "error", failures)
-
-    def _insert_turns(self, place: int, turns: Sequence[TurnRow]) -> None:
-        self._database.execute_many(
-            "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            ((place, *_AS_ROW(turn)) for turn in turns),
-        )
-
-    def _insert_failures(self, place: int, failures: Iterable[Failure]) -> None:
-        self._database.execute_many(
-            "INSERT INTO failures (place, turn, role, kind, message, came_back, ended) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                (place, each.turn, each.role, each.kind, each.message, to_json(each.came_back), each.ended)
-                for each in failures
-            ),
-        )
-
-    def reopen(self, place: int) -> None:
-        """Make a unit go on if it ended in an error: its last answers that could not be used are asked for anew."""
-        if self._database.one("SELECT stop FROM units WHERE place = ?", (place,)) != ("error",):
-            return
-        with self._database.transaction():
-            rows = self._database.all(
-                "SELECT came_back FROM failures WHERE place = ? AND ended AND NOT retried", (place,)
-            )
-            self.calls.forget_answers(text for (texts,) in rows for text in json.loads(texts))
-            self._database.execute("UPDATE failures SET retried = 1 WHERE place = ? AND ended", (place,))
-            self._database.execute("UPDATE units SET stop = NULL WHERE place = ? AND stop = 'error'", (place,))
-
-    def put_assessment(self, place: int, data: Mapping[str, Any], digest: Mapping[str, Any], *, failed: bool) -> None:
+    def put_assessment(self, place: int, data: Mapping[str, Any], digest: Mapping[str, Any]) -> None:
         """Commit what an evaluation found about a finished conversation (see `discover_lib.metrics.scores`).
 
         Args:
-            data: the assessment whole, the final turn under "final".
+            data: the assessment whole, the final turn under "final", what could not be had under "failures".
             digest: what tables and figures need of the conversation, so that they need not read it.
-            failed: something of it could not be had and is to be tried again.
         """
-        row = (place, failed, record_json(data), record_json(digest))
+        row = (place, bool(data.get("failures")), record_json(data), record_json(digest))
         with self._database.transaction():
             self._database.execute("INSERT OR REPLACE INTO assessments VALUES (?, ?, ?, ?)", row)
 
@@ -602,11 +585,8 @@ class RunStore:
 
     def unread_artifacts(self) -> frozenset[str]:
         """Artifacts of somebody's own whose intents the rule about leaks cannot read: 0 leaks are not known of them."""
-        rows = self._database.all("SELECT artifact, tree FROM trees WHERE domain = ''")
-        texts = {
-            of: [each.text for each in IntentTree.from_dict(json.loads(tree)).intents.values()] for of, tree in rows
-        }
-        return frozenset(of for of, intents in texts.items() if not is_checkable("", intents))
+        rows = self._database.all("SELECT substr(name, ?) FROM run WHERE name GLOB ?", (len(UNREAD) + 1, f"{UNREAD}*"))
+        return frozenset(artifact for (artifact,) in rows)
 
     def scoring_failures(self, limit: int) -> list[tuple[int, dict[str, Any]]]:
         """(place, `ScoringFailure` in plain form) of the first parts of assessments that could not be had."""
@@ -626,11 +606,36 @@ class RunStore:
 
     def counts(self) -> Counts:
         row = self._database.one(
-            f"""SELECT count(*), total({ENDED}), total(stop = 'error'), total(taken), total((stop IS NULL) * taken) FROM
+            f"""SELECT count(*), total({ENDED}), total(stop = 'error'), total(taken), total((stop IS NULL) * taken),
+                (SELECT count(*) FROM assessments WHERE NOT failed) FROM
                 (SELECT stop, coalesce(digests.turns, (SELECT count(*) FROM turns WHERE turns.place = units.place))
                 AS taken FROM units LEFT JOIN digests USING (place))"""
         )
         return Counts(*map(int, row))
+
+
+def _is_read(domain: str, tree: Mapping[str, Any]) -> bool:
+    """Whether the rule about leaks can read the intents of a tree; it reads those of a known domain."""
+    return bool(domain) or is_checkable("", [each.text for each in IntentTree.from_dict(tree).intents.values()])
+
+
+def failed_call(error: BaseException | None) -> Any:
+    """Why the model call behind an error failed ("timeout", "auth" ...), or None if no call failed."""
+    while error is not None:
+        kind = getattr(error, "kind", None)
+        if isinstance(kind, str):
+            return kind
+        error = error.__cause__
+    return None
+
+
+def failure_of(error: RoleError, turn: int, *, ended: bool = True) -> Failure:
+    """The record of a role's failure, with the raw answers that could not be used."""
+    came_back: tuple[str, ...] = ()
+    cause: BaseException | None = error
+    while cause is not None and not came_back:
+        came_back, cause = tuple(getattr(cause, "raw", ())), cause.__cause__
+    return Failure(turn, error.role, failed_call(error) or "content", str(error), came_back, ended)
 
 
 def id_of_run(folder: Path) -> DiscoverId:

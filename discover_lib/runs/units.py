@@ -1,63 +1,163 @@
-"""Many conversations: assistants × artifacts × trials, from identical states, and what came out.
+"""What is asked of a run, and the conversations that it consists of: assistants × artifacts × trials.
 
 Every unit of work has a seed of its own, derived from the run's seed, the artifact and the trial (not the assistant:
 all assistants meet the same user with the same thresholds), so the results do not depend on how many run at once.
-`discover_lib.runs.runner` runs units into a store; `run_units` runs the miniature's without one.
+`discover_lib.runs.runner` has units into a store; `run_unit` has one without.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.seeds import derive_seed
 from discover_lib.base.tokens import COUNTING
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import AssistantError, Judge, UserVoice
-from discover_lib.core.rollout import Map, continue_conversation
+from discover_lib.core.rollout import MAX_TURNS, Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.manner import Manner
+from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, Engines, EngineSpec, RoleEngines
 from discover_lib.metrics.look_ahead import LookAhead
+from discover_lib.metrics.satisfaction import request_named
 
-CHUNK = 8  # units handed to a worker at once
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+
+class RunOptionsError(DiscoverError):
+    """What was asked for cannot be run; the message is one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What decides the results of a run.
+
+    Attributes:
+        assistants: scripted ones by name, or LiteLLM models as MODEL or MODEL+STYLE.
+        domain: generated artifacts of this domain, or of several separated by ", ", with the miniature's trees; or
+        trees: a folder of tree files (JSON).
+        split: which of the generated artifacts: those to train on, or the others, to evaluate on.
+        engine: who judges and speaks for the user, unless `judge` or `voice` names another.
+        artifacts: artifacts, at most.
+        candidates: None lets every assistant have conversations of its own; a number lets all of them answer every
+            turn of one conversation, this many times each; the one with the highest reward continues.
+        prompts: folder of prompts in place of ours.
+        leak_check: who checks the messages of a language model's voice for paraphrases: a model, "judge", or nobody.
+        interactivity, final_request: the paper's scale and wording or ours, in an evaluation.
+        look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
+        role_options: how the models are asked, where that differs from the roles' defaults.
+        taste: number of the taste that generated artifacts are drawn with; 0 for none.
+        manner: how the user types; None for the paper's.
+    """
+
+    assistants: tuple[str, ...]
+    domain: str | None = None
+    trees: Path | None = None
+    engine: str = MINIATURE
+    judge: str | None = None
+    voice: str | None = None
+    artifacts: int = 20
+    trials: int = 1
+    turns: int = MAX_TURNS
+    candidates: int | None = None
+    rules: Rules = field(default_factory=Rules.paper)
+    seed: int = 0
+    prompts: Path | None = None
+    split: Literal["train", "eval"] = "eval"
+    look_ahead: int = 0
+    reward_assistant: str = ""
+    leak_check: str | None = None
+    interactivity: str = "ours"
+    final_request: str = "ours"
+    role_options: RoleOptions = NO_OPTIONS
+    taste: int = 0
+    manner: Manner | None = None
+
+    @property
+    def everyone(self) -> tuple[str, ...]:
+        """All assistants that take part, the one that plays the look-ahead included."""
+        return (*self.assistants, self.reward_assistant) if self.look_ahead else self.assistants
+
+    @property
+    def spec(self) -> EngineSpec:
+        return EngineSpec(
+            judge=self.judge or self.engine,
+            voice=self.voice or self.engine,
+            prompts=str(self.prompts) if self.prompts else None,
+            leak_check=(self.judge or self.engine) if self.leak_check == "judge" else self.leak_check,
+            interactivity=self.interactivity,
+            options=self.role_options,
+            manner=self.manner,
+        )
+
+    @classmethod
+    def from_configuration(cls, configuration: Mapping[str, Any]) -> RunOptions:
+        """The options that a run on generated artifacts was begun with, to go on with it.
+
+        Those of an evaluation name no domain: its configuration lists them, separated by ", ".
+
+        Raises:
+            RunOptionsError: the run was begun with files; only the command that began it knows them.
+        """
+        kind, domain = configuration.get("kind"), configuration.get("domain")
+        own = "artifacts" not in configuration  # conversations of people, for one
+        if kind not in ("simulate", "synthesize", "evaluate") or not domain or own:
+            raise RunOptionsError("this run was begun by a command with files of its own; the same command resumes it")
+        # An evaluation has none of the first three; the rest is there where it is not the default.
+        if_there = ("candidates", "look_ahead", "reward_assistant", "leak_check", "interactivity", "taste")
+        artifacts, domains = configuration["artifacts"], domain.split(", ")
+        return cls(
+            tuple(configuration["assistants"]),
+            domain=None if kind == "evaluate" else domain,
+            split="train" if all("-train-" in artifact_id for artifact_id in artifacts) else "eval",
+            **configuration["engine"],
+            artifacts=len(artifacts) // len(domains),
+            rules=Rules.from_dict(configuration["rules"]),
+            role_options=RoleOptions.from_dict(configuration.get("options", {})),
+            manner=manner_in(configuration),
+            **{name: configuration[name] for name in ("trials", "turns", "seed")},
+            final_request=request_named(configuration.get("final_request")),
+            **{name: configuration[name] for name in if_there if configuration.get(name) is not None},
+        )
+
+
+def manner_in(configuration: Mapping[str, Any]) -> Manner | None:
+    """How the user of a stored configuration types; None for the paper's."""
+    return Manner.from_dict(configuration["manner"]) if configuration.get("manner") else None
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One conversation to be run."""
+    """One conversation to be had."""
 
+    asked: RunOptions
     domain: str
     artifact_id: str
-    tree: Mapping[str, Any]  # plain form: workers are other processes
+    tree: IntentTree
     assistants: tuple[str, ...]  # one, or several whose best goes on
     trial: int
     seed: int
-    rules: Mapping[str, Any]
-    turns: int
-    place: int = 0  # in the run
-    engine: str = MINIATURE  # who judges and speaks, as the record names it
-    look_ahead: int = 0  # turns that candidates are rewarded for beyond their own
-    reward_assistant: str = ""  # who plays those turns
-    manner: Manner | None = None  # how the user types; None for the paper's
+    place: int  # in the run
+
+    @property
+    def engine(self) -> str:
+        """Who judges and speaks, as the record names it."""
+        judge, voice = self.asked.judge or self.asked.engine, self.asked.voice or self.asked.engine
+        return judge if judge == voice else f"{judge} (judge), {voice} (voice)"
 
     @property
     def setting(self) -> dict[str, Any]:
         """What the conversation's record says about how it came about."""
-        window = {"look_ahead": self.look_ahead, "reward_assistant": self.reward_assistant} if self.look_ahead else {}
-        manner = {"manner": self.manner.name} if self.manner else {}
+        ahead, manner = ("look_ahead", "reward_assistant"), self.asked.manner
         return {
-            **window,
-            **manner,
+            **({name: getattr(self.asked, name) for name in ahead} if self.asked.look_ahead else {}),
+            **({"manner": manner.name} if manner else {}),
             "engine": self.engine,
             "domain": self.domain,
             "artifact": self.artifact_id,
@@ -71,50 +171,27 @@ def seed_of(run_seed: int, artifact_id: str, trial: int) -> int:
     return derive_seed(run_seed, artifact_id, trial)
 
 
-def plan_units(
-    trees: Mapping[str, tuple[str, IntentTree]],
-    assistants: Sequence[str],
-    *,
-    trials: int,
-    turns: int,
-    rules: Rules,
-    seed: int,
-    engine: str = MINIATURE,
-    candidates: int | None = None,
-    look_ahead: int = 0,
-    reward_assistant: str = "",
-    manner: Manner | None = None,
-) -> list[Unit]:
+def units_of(asked: RunOptions, trees: Mapping[str, tuple[str, IntentTree]]) -> list[Unit]:
     """All units of a run.  `trees` maps artifact id → (domain, tree).
 
     With `candidates` all assistants take part in every conversation, each with that many candidate replies a turn, and
-    the best goes on; without it every assistant has conversations of its own.  With `look_ahead` candidates are
-    rewarded for this many further turns, played by `reward_assistant`.
+    the best goes on; without it every assistant has conversations of its own.
     """
-    groups: list[tuple[str, ...]] = [(name,) for name in assistants]
-    if candidates is not None:
-        groups = [tuple(name for name in assistants for _ in range(candidates))]
-    plain = {artifact_id: tree.to_dict() for artifact_id, (_, tree) in trees.items()}
-    plain_rules = rules.to_dict()
-    wanted = [(artifact, trial, group) for artifact in trees for trial in range(trials) for group in groups]
+    groups: list[tuple[str, ...]] = [(name,) for name in asked.assistants]
+    if asked.candidates is not None:
+        groups = [tuple(name for name in asked.assistants for _ in range(asked.candidates))]
+    places = itertools.count()
     return [
-        Unit(
-            domain=trees[artifact_id][0],
-            artifact_id=artifact_id,
-            tree=plain[artifact_id],
-            assistants=group,
-            trial=trial,
-            seed=seed_of(seed, artifact_id, trial),
-            rules=plain_rules,
-            turns=turns,
-            place=place,
-            engine=engine,
-            look_ahead=look_ahead,
-            reward_assistant=reward_assistant,
-            manner=manner,
-        )
-        for place, (artifact_id, trial, group) in enumerate(wanted)
+        Unit(asked, domain, artifact, tree, group, trial, seed_of(asked.seed, artifact, trial), next(places))
+        for artifact, (domain, tree) in trees.items()
+        for trial in range(asked.trials)
+        for group in groups
     ]
+
+
+def plan_units(trees: Mapping[str, tuple[str, IntentTree]], assistants: Sequence[str], **asked: Any) -> list[Unit]:
+    """`units_of` with options by name, for scripts that bring their own trees."""
+    return units_of(RunOptions(tuple(assistants), **asked), trees)
 
 
 @runtime_checkable
@@ -132,27 +209,10 @@ def user_of(engines: Engines, domain: str, tree: IntentTree) -> tuple[Judge, Use
 
 def simulator_of(unit: Unit, engines: Engines, so_far: Conversation | None = None) -> UserSimulator:
     """The user of a unit, at the start or where a stored conversation stands."""
-    tree = _TREES.of(unit.tree)
-    judge, voice = user_of(engines, unit.domain, tree)
+    judge, voice = user_of(engines, unit.domain, unit.tree)
     if so_far is not None:
         return UserSimulator.resume(so_far, judge, voice)
-    rules = Rules.from_dict(unit.rules)
-    return UserSimulator(tree, judge, voice, rules=rules, seed=unit.seed, setting=unit.setting)
-
-
-class _LastTree(threading.local):
-    """The tree read last: the units of an artifact come one after the other, with one and the same plain form."""
-
-    plain: Mapping[str, Any] | None = None
-    tree: IntentTree
-
-    def of(self, plain: Mapping[str, Any]) -> IntentTree:
-        if plain is not self.plain:
-            self.plain, self.tree = plain, IntentTree.from_dict(plain)
-        return self.tree
-
-
-_TREES = _LastTree()
+    return UserSimulator(unit.tree, judge, voice, rules=unit.asked.rules, seed=unit.seed, setting=unit.setting)
 
 
 def run_unit(
@@ -174,15 +234,15 @@ def run_unit(
     Raises:
         RoleError: a role could not do its part; what was taken so far is in `simulator`.
     """
-    engines = engines or RoleEngines(EngineSpec(manner=unit.manner))
+    engines = engines or RoleEngines(EngineSpec(manner=unit.asked.manner))
     assistants = [engines.assistant(name, unit.domain) for name in unit.assistants]
     simulator = simulator or simulator_of(unit, engines)
     ahead = None
-    if unit.look_ahead:
-        ahead = LookAhead(unit.look_ahead, engines.assistant(unit.reward_assistant, unit.domain))
+    if unit.asked.look_ahead:
+        ahead = LookAhead(unit.asked.look_ahead, engines.assistant(unit.asked.reward_assistant, unit.domain))
     candidates = partial(_without_failed, unit, simulator, parallel_map, on_left_out)
     return continue_conversation(
-        simulator, assistants, turns=unit.turns, on_turn=on_turn, parallel_map=candidates, ahead=ahead
+        simulator, assistants, turns=unit.asked.turns, on_turn=on_turn, parallel_map=candidates, ahead=ahead
     )
 
 
@@ -215,58 +275,6 @@ def _without_failed(
     return candidates
 
 
-def run_units(units: Sequence[Unit], processes: int = 1) -> Iterator[Conversation]:
-    """Conversations of the miniature in the order of `units`, run by one or several processes."""
-    # Plain dictionaries cross the process boundary: they are smaller than pickled records with their indexes.
-    for data in map_in_processes(_run_to_dict, units, processes):
-        yield Conversation.from_dict(data)
-
-
-def _run_to_dict(unit: Unit) -> dict[str, Any]:
-    return run_unit(unit).to_dict()
-
-
-def map_in_processes(
-    function: Callable[[Item], Result],
-    items: Sequence[Item],
-    processes: int,
-    chunk: int = CHUNK,
-    *,
-    fresh: bool = False,
-) -> Generator[Result, None, None]:
-    """`map` over worker processes, in order; closing the iterator drops what has not begun.
-
-    Args:
-        fresh: begin workers anew instead of forking them, for work with libraries that do not survive a fork (torch).
-            A process with several threads does so anyhow: a forked worker could inherit a lock that nobody frees.
-
-    Raises:
-        BrokenProcessPool: a worker died.
-    """
-    if processes <= 1 and not fresh:
-        yield from map(function, items)
-        return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    context = multiprocessing.get_context("spawn") if fresh or threading.active_count() > 1 else None
-    pool = ProcessPoolExecutor(min(processes, len(items) or 1), context, _init_worker)
-    try:
-        yield from pool.map(function, items, chunksize=chunk)
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _init_worker() -> None:
-    """Set a worker up: Ctrl-C is the parent's to answer, and a parent that is killed leaves no workers behind."""
-    import multiprocessing
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def leave() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=leave, daemon=True).start()
+def run_units(units: Iterable[Unit]) -> Iterator[Conversation]:
+    """The conversations of units, one after the other, kept nowhere."""
+    return map(run_unit, units)

@@ -16,7 +16,7 @@ from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.local.lineage import adapter_chain
 from discover_lib.engines.local.names import BEFORE, PREFIX, local_assistant, on_gpu
 from discover_lib.engines.miniature import engine
-from discover_lib.runs.units import map_in_processes
+from discover_lib.runs.work import Alone, Processes, work
 
 Result = TypeVar("Result")
 
@@ -43,7 +43,8 @@ def conversations(names: Mapping[str, str], domain: str, tree: IntentTree, seed:
 
 
 def _of_each(names: Mapping[str, str], ask: Callable[[str], Result]) -> dict[str, Result]:
-    results = map_in_processes(ask, list(names.values()), 1, 1, fresh=on_gpu())
+    results: list[Result] = []
+    work(list(names.values()), ask, results.append, Processes(1, fresh=True, chunk=1) if on_gpu() else Alone())
     return dict(zip(names, results, strict=True))
 
 

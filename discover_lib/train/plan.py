@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.core.roles import RoleError
-from discover_lib.dataset.rows import restore
 from discover_lib.engines.llm.calls.prices import price_of
-from discover_lib.engines.spec import MINIATURE, RoleEngines
-from discover_lib.runs.plan import (
-    COUNTED,
-    NO_REPLY,
-    REASKED,
-    REHEARSED,
-    REPLY,
-    THOUGHT,
-    TURNS_TAKEN,
-    USER_MESSAGE,
-    VERDICT,
-    VERDICT_HEAD,
-    Length,
-    Limits,
-    Nobody,
-    Plan,
-    Scale,
-    Span,
-    Stage,
-    sum_of,
-)
+from discover_lib.engines.spec import MINIATURE
+from discover_lib.runs.plan import REASKED, TURNS_TAKEN, TYPICAL_BASIS, Plan, Span, Stage, sum_of, typical
 from discover_lib.train.data import TrainingRows, load_rows, starting_users
 
 if TYPE_CHECKING:
-    from discover_lib.engines.llm.calls.client import LLMClient
     from discover_lib.train.access import Access
     from discover_lib.train.stage import StageSettings
-
-BASIS = "prompts rendered on users of these rows and counted; what models write is assumed"
 
 
 def plan_stage(settings: StageSettings, access: Access) -> Plan:
@@ -60,20 +34,18 @@ def plan_stage(settings: StageSettings, access: Access) -> Plan:
     for conversations in (probed, collected / part.probe_turns):
         judged += TURNS_TAKEN * (conversations * part.probe_turns)
         spoken += TURNS_TAKEN * (conversations * (part.probe_turns - 1))
-    lengths = _lengths(settings, rows)
     stages = []
     for role, calls in (("judge", judged), ("voice", spoken)):
         model = getattr(settings, role)
         if model != MINIATURE:
-            limits = Limits.of(role, settings.spec.options)
             price = price_of(model, access.client.prices, access.client.address_of(model))
             again = Span.exactly(1.0) + REASKED
-            stages.append(Stage(role, model, calls * again, limits.applied(lengths[role]), price, limits))
+            stages.append(Stage(role, model, calls * again, typical(role, settings.spec.options), price))
     seconds = sum_of(stage.calls * stage.length.duration for stage in stages)
     assumptions: tuple[str, ...] = (
         f"{steps:,} updates of {part.batch} replies, {probed} conversations to measure it, "
         f"{part.workers} judgements at a time; the model's own time is not in these minutes",
-        f"lengths: {BASIS}",
+        f"lengths: {TYPICAL_BASIS}",
     )
     if part.multi_turn > 1:
         assumptions += (f"a rollout has {part.multi_turn} turns, at the least one: it ends where all is discovered",)
@@ -87,23 +59,3 @@ def _rows(settings: StageSettings) -> TrainingRows:
         return load_rows(Path(settings.data), "grpo", "content", system=settings.system, seed=settings.seed)
     except DiscoverError:
         return load_rows(Path(settings.data), "grpo", "notation", system=settings.system, seed=settings.seed)
-
-
-def _lengths(settings: StageSettings, rows: TrainingRows) -> dict[str, Length]:
-    """Role → what one call takes, the reply that is judged or answered in the prompt."""
-    scale, verdicts = Scale(), []
-    engines, nobody = RoleEngines(settings.spec, cast("LLMClient", scale)), Nobody()
-    for row in rows.train[:: max(1, len(rows.train) // REHEARSED)][:REHEARSED]:
-        judging = restore(row["state"], engines.judge(row["domain"]), nobody)
-        judging.consider(NO_REPLY)
-        speaking = restore(row["state"], nobody, engines.voice(row["domain"]))
-        with contextlib.suppress(RoleError):
-            speaking.step(NO_REPLY)
-        verdicts += [len(each.verdicts) for turn in judging.conversation.turns if (each := turn.candidate.evaluation)]
-    asked = sum(verdicts) / len(verdicts) if verdicts else len(speaking.tree.roots)
-    written = {"judge": VERDICT_HEAD + VERDICT * asked, "voice": USER_MESSAGE + THOUGHT}
-    reply = Span(*(min(tokens, settings.recipe.grpo.max_completion) for tokens in dataclasses.astuple(REPLY)))
-    return {
-        role: Length(Span.about(scale.mean(role), COUNTED) + reply, completion, BASIS)
-        for role, completion in written.items()
-    }

@@ -57,9 +57,9 @@ def test_failed_turns_and_contradictions_have_examples(scored: Path) -> None:
     with RunStore.write(scored, configuration) as store:
         store.calls.put(request.key, request, Completion("1 is missed, 1.1 is met"))
         store.calls.put_answer(Answered(request.key, "judge", "clean", {"contradicted": 2}))
-        store.put_failures(0, [Failure(1, "voice", "content", "no message", ("...",))])
-        store.reopen(0)
-        store.put_failures(0, [Failure(1, "judge", "timeout", "no answer in time")])
+        store.put_turns(0, (), "error", [Failure(1, "voice", "content", "no message", ("...",))])
+        store.reopen()
+        store.put_turns(0, (), "error", [Failure(1, "judge", "timeout", "no answer in time")])
         found = failures_of_run(store)
     assert (found.standing, found.mended) == ({"judge": 1}, 1)
     assert found.line.startswith("failures: 1 turn failed (judge 1), 1 failed and came out later")
@@ -84,7 +84,7 @@ def test_of_a_run_with_nothing_but_failures_these_are_shown(tmp_path: Path) -> N
     with RunStore.read(tmp_path) as store:
         configuration = store.configuration
     with RunStore.write(tmp_path, configuration) as store:
-        store.put_whole(0, (), "error", [Failure(1, "voice", "content", "no message", ("As an AI ...",))])
+        store.put_turns(0, (), "error", [Failure(1, "voice", "content", "no message", ("As an AI ...",))])
     told = discover("audit", tmp_path)
     assert told.returncode == 1 and not told.stderr
     assert "failures: 1 turn failed (voice 1)" in told.stdout and "came back: As an AI ..." in told.stdout

@@ -29,8 +29,8 @@ from discover_lib.metrics.results import MEASURE, MEASURES, Pool, ScopeResults, 
 from discover_lib.metrics.satisfaction import SATISFIED
 from discover_lib.metrics.scorer import InteractivityRating
 from discover_lib.metrics.transcript import COLUMNS
-from discover_lib.runs.evaluation import ceilings_of, evaluate, lay_out_evaluation, load_scores, write_evaluation
-from discover_lib.runs.options import RunOptions
+from discover_lib.runs.evaluation import ceilings_of, lay_out_evaluation, load_scores, write_evaluation
+from discover_lib.runs.options import RunOptions, execute
 from discover_lib.runs.resolve import BY_LABEL, Resolved, resolve
 from discover_lib.runs.store import RunStore, id_of_run
 from workbench.carried import opened_by
@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("DISCOVER_OUTPUTS", str(outputs))
         made = outputs / "group" / "first run"
         made.mkdir(parents=True)
-        evaluate(lay_out_evaluation(OPTIONS, DOMAINS), made)
+        execute(lay_out_evaluation(OPTIONS, DOMAINS), made)
         write_evaluation(made)
         yield made
 

@@ -13,7 +13,7 @@ from discover_lib.dataset.inspect_log import SCORER, import_log, read_log, unjud
 from discover_lib.metrics.results import Pool, tidy_rows
 from discover_lib.metrics.summary import summarise
 from discover_lib.runs.digests import stored_scores
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation, results_of_run
+from discover_lib.runs.evaluation import lay_out_evaluation, results_of_run
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
 
@@ -96,7 +96,7 @@ def test_an_evaluation_comes_back_with_every_number_of_its_tables(tmp_path: Path
     folder = tmp_path / "run"
     folder.mkdir()
     options = RunOptions(("draft", "adaptive"), artifacts=2, turns=3)
-    evaluate(lay_out_evaluation(options, ("svg_drawing",)), folder)
+    execute(lay_out_evaluation(options, ("svg_drawing",)), folder)
     back = imported(written(folder, tmp_path / "run.eval"), tmp_path / "back")
     first, second = ({**results_of_run(each), "run": None, "ids": None} for each in (folder, back))  # who is who
     assert second == first and "satisfaction" in first["scopes"][0]["table"]["draft"]

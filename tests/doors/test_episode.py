@@ -136,5 +136,5 @@ def test_an_option_that_is_none_is_named(options: dict, told: str) -> None:
 def test_options_go_by_the_names_of_the_command_line(tmp_path: Path) -> None:
     assert Episode(artifacts=1, rules="authors").options.rules == Rules.authors()
     (tree,) = (unit.tree for unit in lay_out(RunOptions(("ask",), domain="svg_drawing", artifacts=1)).units)
-    (tmp_path / "own.json").write_text(json.dumps(tree))
+    (tmp_path / "own.json").write_text(json.dumps(tree.to_dict()))
     assert Episode(None, trees=str(tmp_path)).artifacts == ["own"]

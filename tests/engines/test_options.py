@@ -17,7 +17,7 @@ from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 from discover_lib.engines.llm.calls.records import LLMError, Request
 from discover_lib.engines.options import EFFORTS, ROLES, RoleOptionError, RoleOptions
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.plan import THINKING, Limits, Span, plan_run
+from discover_lib.runs.plan import Span, plan_run
 from discover_lib.runs.store import RunStore
 from workbench.main import app
 
@@ -153,7 +153,7 @@ def test_effort_and_time_limit_reach_a_server_by_either_way(wire: Any) -> None:
                 client.complete(hasty)
 
 
-def test_a_plan_names_options_bounds_answers_and_counts_thinking() -> None:
+def test_a_plan_names_options_and_bounds_answers() -> None:
     settings = ClientSettings(env_file=None)
     plain = {stage.name: stage for stage in plan_run(lay_out(RUN), settings=settings).stages}
     options = RoleOptions.read(max_tokens=["assistant=500"], reasoning_effort=["judge=medium"])
@@ -161,20 +161,10 @@ def test_a_plan_names_options_bounds_answers_and_counts_thinking() -> None:
     stages = {stage.name: stage for stage in plan.stages}
     replies, before = stages["assistant"].length.completion, plain["assistant"].length.completion
     assert replies == Span(before.low, before.expected, 500) and before.high > 500
-    thinking, verdicts = stages["judge"].length.completion, plain["judge"].length.completion
-    assert thinking.expected == verdicts.expected + THINKING["medium"].expected
     assert stages["voice"].length == plain["voice"].length
     said = "\n".join(plan.assumptions)
     assert f"as asked for, {ANSWERING}: max tokens 500" in said
     assert "as asked for, judge: reasoning effort medium" in said
-    assert "judge: thinking tokens at medium effort 1,500 (300 to 5,000) a call" in said
-
-
-def test_thinking_stays_within_the_limit_of_an_answer() -> None:
-    limits = Limits.of("judge", RoleOptions.read(max_tokens=["1000"], reasoning_effort=["xhigh"]))
-    lengths = plan_run(lay_out(RUN), settings=ClientSettings(env_file=None)).stages
-    completion = limits.applied(lengths[0].length).completion
-    assert (completion.expected, completion.high) == (1000, 1000)
 
 
 @pytest.mark.slow

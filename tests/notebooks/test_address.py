@@ -9,7 +9,7 @@ import pytest
 from marimo._plugins.ui._core.ui_element import UIElement
 from notebook_runs import Address, load
 
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
+from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from workbench.panel import FIRST_SYNTHESIS
 
@@ -38,7 +38,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).mkdir()
     execute(lay_out(FIRST_SYNTHESIS), folder / "synthesis")
     options = RunOptions(("draft", "ask", "adaptive"), artifacts=2, turns=2)
-    evaluate(lay_out_evaluation(options, ["svg_drawing"]), folder / "evaluation")
+    execute(lay_out_evaluation(options, ["svg_drawing"]), folder / "evaluation")
     return folder
 
 

@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from notebook_runs import problems, run
 
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
-from discover_lib.runs.options import RunOptions
+from discover_lib.runs.evaluation import lay_out_evaluation
+from discover_lib.runs.options import RunOptions, execute
 from discover_lib.runs.store import RunStore
 from discover_lib.train.jobs import SETTINGS, STATUS, JobStatus, State
 from workbench.controls import Choice
@@ -31,7 +31,7 @@ def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_evaluation_of_two_domains_is_opened_and_two_assistants_stand_side_by_side(outputs: Path) -> None:
     folder = outputs / "mine"
     folder.mkdir()
-    evaluate(lay_out_evaluation(OPTIONS, DOMAINS), folder)
+    execute(lay_out_evaluation(OPTIONS, DOMAINS), folder)
     trained(outputs / "tuned", "finished")
     trained(outputs / "given-up", "stopped")
     shown, defined = run_without_check(NAME, {})
@@ -79,7 +79,7 @@ def test_language_models_are_planned_before_anything_is_spent_and_need_a_cap(out
 
 def evaluate_small(folder: Path) -> None:
     folder.mkdir()
-    evaluate(lay_out_evaluation(RunOptions(("draft", "adaptive"), artifacts=2, turns=2), ["svg_drawing"]), folder)
+    execute(lay_out_evaluation(RunOptions(("draft", "adaptive"), artifacts=2, turns=2), ["svg_drawing"]), folder)
 
 
 def run_without_check(name: str, given: dict) -> tuple[list[str], dict]:

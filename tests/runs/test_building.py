@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import random
-import shlex
 import signal
 import subprocess
 import sys
@@ -18,9 +16,7 @@ import pytest
 from command_line import discover
 from llm_contrary import Contrary, contrary, leaks_in_the_request
 from llm_server import FakeServer
-from rich.console import Console
 
-from discover_lib.cli.show import BuildingBar
 from discover_lib.engines.llm.builder import STAGES
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.calls.records import Answered, Completion, Request
@@ -102,18 +98,6 @@ def test_what_a_model_is_asked_for_is_said_before_the_answer_is_there(tmp_path: 
         build([piece], tmp_path / "out", server, on_ask=lambda source, stage: asked.append((source, stage)))
         build([piece], tmp_path / "out", server, on_ask=lambda source, stage: asked.append((source, "again")))
     assert list(dict.fromkeys(asked)) == [(piece, stage) for stage in (*STAGES, "leak check")]
-
-
-@pytest.mark.parametrize("terminal", [False, True])
-def test_a_bar_is_drawn_on_a_terminal_alone_and_leaves_nothing(terminal: bool) -> None:
-    drawn = io.StringIO()
-    screen = Console(file=drawn, force_terminal=terminal, force_interactive=terminal, width=100)
-    with BuildingBar(2, screen) as bar:
-        bar.on_ask(Path("pieces/snail.svg"), "abstraction")
-        assert ("trees  snail: abstraction" in drawn.getvalue()) == terminal
-        with bar.aside():
-            assert drawn.getvalue().endswith("\x1b[1A\x1b[2K" if terminal else "")
-    assert bool(drawn.getvalue()) == terminal
 
 
 @pytest.mark.slow
@@ -211,24 +195,6 @@ def test_the_budget_holds_and_the_rest_goes_on_with_a_larger_one(tmp_path: Path)
     assert len(list((tmp_path / "out").glob("*.json"))) == 3
     assert "  user: " in done.stdout and "within reach of five perfect turns" in done.stdout
     assert " out, $0.0" in done.stdout and "3 artifacts: 18 calls" in done.stdout
-
-
-@pytest.mark.slow
-def test_the_command_that_comes_next_reaches_the_same_models(tmp_path: Path) -> None:
-    files = write_artifacts(tmp_path / "in", 1)
-    prices = tmp_path / "own prices.yaml"
-    prices.write_text(f"as_of: 2026-01-01\ndollars_per_million_tokens:\n  {MODEL}: {{input: 1, output: 1}}\n")
-    with FakeServer(Contrary()) as server:
-        reached = ["--api-base", server.api_base, "--prices", str(prices)]
-        asked = ["--max-tokens", "9000", "--temperature", "voice=0.1"]
-        options = [*reached, *asked, "--max-tokens", "builder=8000", "--out", tmp_path / "my trees"]
-        built = discover("build", *files, "--type", "field guide", "--engine", MODEL, *options)
-        (then,) = [line for line in built.stdout.splitlines() if line.startswith("simulate them with: ")]
-        words = shlex.split(then)[3:]
-        assert words[:2] == ["discover", "simulate"] and words[words.index("--assistant") + 1] == MODEL
-        assert words[-len(reached + asked) :] == reached + asked
-        words[words.index("--assistant") + 1] = "draft"  # who answers here plays no assistant
-        assert discover(*words[1:]).returncode == 0
 
 
 @pytest.mark.slow

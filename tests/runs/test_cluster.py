@@ -16,11 +16,13 @@ from typing import Any
 
 import pytest
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.runs import cluster as clusters
-from discover_lib.runs.cluster import ClusterError, cluster, pieces_of_a_task
-from discover_lib.runs.evaluation import assess, lay_out_evaluation
+from discover_lib.runs.cluster import cluster, pieces_of_a_task
+from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, check_spreads, execute, lay_out
 from discover_lib.runs.store import RunStore
+from discover_lib.runs.work import work
 
 OPTIONS = RunOptions(("draft", "adaptive"), domain="svg_drawing", artifacts=10, trials=2, seed=3)
 
@@ -94,12 +96,11 @@ def test_the_store_is_that_of_one_process_though_nodes_die(
 def test_a_stopped_run_goes_on_on_the_cluster_and_is_assessed_there(spread: Any, alone: Path, apart: Path) -> None:
     run = lay_out_evaluation(OPTIONS, ["svg_drawing"])
     execute(run, alone)
-    assess(run, alone)
+    execute(lay_out(OPTIONS), apart, concurrency=1, stop=(half := threading.Event()), on_progress=lambda _: half.set())
     stop = threading.Event()
     report = execute(run, apart, spread=spread, stop=stop, on_progress=lambda _: stop.set())
     assert report.halted == "stopped" or report.last.counts.open == 0
-    execute(run, apart, spread=spread)
-    assert assess(run, apart, spread=spread).halted is None
+    assert execute(run, apart, spread=spread).halted is None
     assert held(apart) == held(alone)
 
 
@@ -111,7 +112,7 @@ def test_another_version_on_a_node_is_refused_before_work_starts(
     monkeypatch.setenv("RAY_ADDRESS", two_nodes.address)
     monkeypatch.setattr(clusters, "version_here", lambda: "0.0.9 (abc)")
     told = r"node [\d.]+ has discover_lib .*, here is 0\.0\.9 \(abc\); install"
-    with pytest.raises(ClusterError, match=told), cluster("ray"):
+    with pytest.raises(DiscoverError, match=told), cluster("ray"):
         raise AssertionError
 
 
@@ -119,7 +120,13 @@ def test_another_version_on_a_node_is_refused_before_work_starts(
 @pytest.mark.slow
 def test_a_defect_of_the_work_is_raised_here(spread: Any) -> None:
     with pytest.raises(ZeroDivisionError):
-        list(spread.map(_divide, [1, 0]))
+        mapped(spread, _divide, [1, 0])
+
+
+def mapped(spread: Any, do: Any, units: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    work(units, do, found.append, spread)
+    return found
 
 
 def _divide(number: int) -> float:
@@ -129,9 +136,9 @@ def _divide(number: int) -> float:
 @pytest.mark.integration("ray")
 @pytest.mark.slow
 def test_fifty_milliseconds_a_piece_on_two_workers_cost_little_more_than_half(spread: Any) -> None:
-    list(spread.map(_sleep, [0.0] * 8, chunk=1))  # the workers have begun
+    mapped(spread, _sleep, [0.0] * 8)  # the workers have begun
     began = time.monotonic()
-    assert sum(spread.map(_sleep, [0.05] * 400)) == pytest.approx(20)
+    assert sum(mapped(spread, _sleep, [0.05] * 400)) == pytest.approx(20)
     assert time.monotonic() - began < 10 * 1.5  # measured alone: see docs/scale.md; other tests run beside it here
 
 
@@ -158,13 +165,13 @@ def test_a_task_takes_half_a_second_and_less_at_the_end(seconds: float, left: in
 
 @pytest.mark.parametrize("where", ["slurm", "ray:", "ray://", "ray://host", "ray://:1", "10.0.0.1:6379"])
 def test_a_place_that_is_none_is_named(where: str) -> None:
-    with pytest.raises(ClusterError, match=r"invalid place .* write ray, or ray://HOST:PORT"), cluster(where):
+    with pytest.raises(DiscoverError, match=r"invalid place .* write ray, or ray://HOST:PORT"), cluster(where):
         raise AssertionError
 
 
 def test_without_ray_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ClusterError, match=r"pip install 'discover-lib\[ray\]'"), cluster("ray"):
+    with pytest.raises(DiscoverError, match=r"pip install 'discover-lib\[ray\]'"), cluster("ray"):
         raise AssertionError
 
 
@@ -180,7 +187,7 @@ def test_a_cluster_that_nobody_answers_for_is_named_at_once(
     address = f"ray://127.0.0.1:{port}"
     monkeypatch.setenv("RAY_ADDRESS", variable.format(address, port=port))
     told = rf"no Ray cluster to run on at \S*127\.0\.0\.1:{port}: nobody answers there"
-    with pytest.raises(ClusterError, match=told), cluster(where.format(address)):
+    with pytest.raises(DiscoverError, match=told), cluster(where.format(address)):
         raise AssertionError
 
 
@@ -188,7 +195,7 @@ def test_a_cluster_that_nobody_answers_for_is_named_at_once(
 def test_an_invalid_address_in_the_environment_is_named(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
     monkeypatch.setenv("RAY_ADDRESS", variable)
-    with pytest.raises(ClusterError, match=f"invalid address '{variable}' in RAY_ADDRESS"), cluster("ray"):
+    with pytest.raises(DiscoverError, match=f"invalid address '{variable}' in RAY_ADDRESS"), cluster("ray"):
         raise AssertionError
 
 

@@ -51,13 +51,6 @@ def test_what_does_not_work_is_one_line(fault: str) -> None:
     assert not line.works and "\n" not in line.text and "openai/one" in line.text
 
 
-def test_nobody_listens() -> None:
-    with FakeServer() as server:
-        settings = ClientSettings(api_base=server.api_base, env_file=None)
-    (line,) = check_connection({"judge": "openai/one"}, settings)
-    assert not line.works and server.api_base.split("/")[2] in line.text
-
-
 def test_a_model_that_writes_nothing_was_reached() -> None:
     with FakeServer() as server:
         server.script.extend(["empty", "empty"])
@@ -81,14 +74,6 @@ def test_doctor_asks_the_models_that_it_is_given() -> None:
     assert bad.exit_code == 1 and "✗" in bad.stdout
     wrong = CliRunner().invoke(app, ["doctor", "--api-base", "here"], catch_exceptions=False)
     assert wrong.exit_code == 2 and "api_base is a URL" in wrong.stderr
-
-
-def test_what_all_roles_have_in_common_is_said_once() -> None:
-    with FakeServer() as server:
-        pass
-    arguments = ["doctor", "--api-base", server.api_base, "--engine", "openai/one", "--assistant", "openai/one"]
-    told = CliRunner().invoke(app, arguments, catch_exceptions=False).stdout
-    assert told.count("no answer from") == 1 and "tree builder, judge, voice, assistant" in told
 
 
 def test_where_nobody_is_reached_it_is_said_how_to_name_a_server(monkeypatch: pytest.MonkeyPatch) -> None:

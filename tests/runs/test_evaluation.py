@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,27 +21,23 @@ from typer.testing import CliRunner
 from discover_lib import Conversation, Reply, Rules
 from discover_lib.core.conversation import FinalTurn
 from discover_lib.core.rollout import run_conversation
-from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.metrics.behaviour import TurnBehaviour
-from discover_lib.metrics.results import ALL, MEASURES, Pool, results_by_scope, results_of, tidy_rows
+from discover_lib.metrics.results import Pool, results_of, tidy_rows
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, LeafScore
 from discover_lib.metrics.scorer import InteractivityRating, ScoreError
 from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
+from discover_lib.runs import runner
 from discover_lib.runs.evaluation import (
-    CHUNK,
     RESULTS_FILE,
     SCORES_FILE,
     SENSITIVITY_FILE,
-    assess,
-    assessed,
-    evaluate,
-    final_turns,
     lay_out_evaluation,
     load_scores,
     write_evaluation,
     write_sensitivity,
 )
 from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
+from discover_lib.runs.scoring import assessed
 from discover_lib.runs.store import FILE, RunStore, StoreError, UnitRow, id_of_run, turn_row
 from workbench.main import app
 
@@ -154,11 +151,9 @@ def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
             talks.append(talk)
         store.add_units({f"art-{number}": ("", TREE.to_dict()) for number in range(10)}, units)
         for unit, talk in zip(units, talks, strict=True):
-            store.put_whole(unit.place, list(map(turn_row, talk.turns)), talk.stop)
+            store.put_turns(unit.place, list(map(turn_row, talk.turns)), talk.stop)
             found = frozen_assessment(unit.assistants[0], unit.trial)
-            store.put_assessment(
-                unit.place, found.to_dict(), scores_of(talk, unit.place, found).to_dict(), failed=False
-            )
+            store.put_assessment(unit.place, found.to_dict(), scores_of(talk, unit.place, found).to_dict())
     write_evaluation(folder)
     return folder
 
@@ -309,8 +304,8 @@ def results(folder: Path) -> bytes:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("undisturbed")
-    report, ended = evaluate(lay_out_evaluation(OPTIONS, ["creative_writing", "technical_writing"]), folder)
-    assert report.halted is None and (ended.done, ended.failed, ended.halted) == (36, 0, None)
+    report = execute(lay_out_evaluation(OPTIONS, ["creative_writing", "technical_writing"]), folder)
+    assert report.halted is None and (report.last.done, report.unscored) == (36, 0)
     return folder
 
 
@@ -327,28 +322,8 @@ def test_every_assistant_meets_the_same_users(undisturbed: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_evaluation_has_every_measure_of_every_scope(undisturbed: Path) -> None:
-    scopes = results_by_scope(load_scores(undisturbed))
-    assert list(scopes) == [ALL, "creative_writing", "technical_writing"]
-    for scope in scopes.values():
-        assert scope.assistants == OPTIONS.assistants
-        assert all(set(row) == {measure.name for measure in MEASURES} for row in scope.table.values())
-        assert all(len(pairs) == 3 for pairs in scope.comparisons.values())
-        assert [len(curve) for curve in scope.curves.values()] == [3, 3, 3]
-    assert scopes[ALL].users == 12 and scopes["creative_writing"].users == 6
-
-
-def test_every_conversation_ends_with_the_finished_piece(undisturbed: Path) -> None:
-    with RunStore.read(undisturbed) as store:
-        for row in store.listing():
-            final = store.conversation(row.place).final
-            assert final is not None and final.request == FINAL_REQUEST
-            assert (final.reply.notation or "").startswith("draft ")
-
-
-@pytest.mark.slow
 def test_processes_change_nothing(undisturbed: Path, tmp_path: Path) -> None:
-    evaluate(lay_out_evaluation(OPTIONS, ["creative_writing", "technical_writing"]), tmp_path, concurrency=2)
+    execute(lay_out_evaluation(OPTIONS, ["creative_writing", "technical_writing"]), tmp_path, concurrency=2)
     assert results(tmp_path) == results(undisturbed)
 
 
@@ -361,12 +336,13 @@ def test_a_simulation_becomes_the_evaluation_of_the_same_conversations(
     before = conversations(tmp_path)
     run = lay_out_evaluation(OPTIONS, ["creative_writing"])
     with pytest.raises(StoreError, match="turns is 3 in the run and 4 now"):
-        evaluate(lay_out_evaluation(dataclasses.replace(OPTIONS, turns=4), ["creative_writing"]), tmp_path)
-    report, ended = evaluate(run, tmp_path)
-    assert (report.last.counts.finished, ended.done, ended.failed) == (len(run.units), len(run.units), 0)
-    assert conversations(tmp_path) == before
+        execute(lay_out_evaluation(dataclasses.replace(OPTIONS, turns=4), ["creative_writing"]), tmp_path)
+    rows = turn_rows(tmp_path)
+    report = execute(run, tmp_path)
+    assert (report.last.done, report.unscored, report.last.turns_now) == (len(run.units), 0, 0)
+    assert conversations(tmp_path) == before and turn_rows(tmp_path) == rows, "no conversation was had again"
     alone = tmp_path_factory.mktemp("alone")
-    evaluate(run, alone)
+    execute(run, alone)
     assert results(tmp_path) == results(alone)
 
 
@@ -375,45 +351,55 @@ def conversations(folder: Path) -> list:
         return [dataclasses.replace(each, final=None) for each in store.conversations()]
 
 
+def turn_rows(folder: Path) -> list[tuple[int, int]]:
+    """(row, place) of every turn: a conversation had again would get new rows."""
+    with closing(sqlite3.connect(folder / FILE)) as connection:
+        return connection.execute("SELECT rowid, place FROM turns ORDER BY 1").fetchall()
+
+
 @pytest.mark.slow
 def test_stopped_and_resumed_it_comes_to_the_same_end(undisturbed: Path, tmp_path: Path) -> None:
-    run = lay_out_evaluation(OPTIONS, ["creative_writing", "technical_writing"])
-    execute(run, tmp_path)
-    stop = threading.Event()
-    halfway = assess(run, tmp_path, stop=stop, on_progress=lambda done, total: stop.set())
-    assert (halfway.done, halfway.halted) == (CHUNK, "stopped") and CHUNK < 36
-    assert sum(each.leaves is None for each in load_scores(tmp_path)) == 36 - CHUNK  # read whole where not assessed
-    assert assess(run, tmp_path).done == 36 - CHUNK
-    assert assess(run, tmp_path).done == 0
+    run, stop = lay_out_evaluation(OPTIONS, ["creative_writing", "technical_writing"]), threading.Event()
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("TICK_SECONDS", "COMMIT_SECONDS"):
+            patched.setattr(runner, name, 0.0)
+        halfway = execute(run, tmp_path, stop=stop, on_progress=lambda now: stop.set() if now.done >= 5 else None)
+    assert halfway.halted == "stopped" and 5 <= halfway.last.done < 36
+    assert halfway.last.done == halfway.last.counts.finished, "the scores come with the conversation"
+    assert execute(run, tmp_path).last.turns_now < 3 * 36
+    assert execute(run, tmp_path).last.turns_now == 0
     assert results(tmp_path) == results(undisturbed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seen", [0, CHUNK], ids=["among the conversations", "among the assessments"])
-def test_killed_and_resumed_it_comes_to_the_same_end(seen: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("scored", [True, False], ids=["as it was begun", "from a simulation"])
+def test_killed_and_resumed_it_comes_to_the_same_end(scored: bool, tmp_path: Path) -> None:
     options = dataclasses.replace(OPTIONS, artifacts=20)
     run, killed, whole = lay_out_evaluation(options, ["svg_drawing"]), tmp_path / "killed", tmp_path / "whole"
+    if not scored:
+        execute(lay_out(dataclasses.replace(options, domain="svg_drawing")), killed)
     arguments = ["--domain", "svg_drawing", "--artifacts", "20", "--trials", "2", "--turns", "3", "--run", str(killed)]
     arguments += [text for name in options.assistants for text in ("--assistant", name)]
     command = [sys.executable, "-c", "from workbench.main import main; main()", "evaluate", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while process.poll() is None and not begun(killed, seen):
+    while process.poll() is None and not assessed_in(killed):
         time.sleep(0.005)
     process.kill()
     assert process.wait() == -signal.SIGKILL  # it was not done yet
+    kept = turn_rows(killed)
+    assert 0 < assessed_in(killed) < len(run.units)
     for folder in (killed, whole):
-        folder.mkdir(exist_ok=True)
-        evaluate(run, folder)
+        execute(run, folder)
     assert results(killed) == results(whole)
+    assert turn_rows(killed)[: len(kept)] == kept, "what was committed stays as it was written"
 
 
-def begun(folder: Path, seen: int) -> bool:
-    """Whether something is finished, and so many conversations are assessed."""
+def assessed_in(folder: Path) -> int:
     try:
         with RunStore.read(folder) as store:
-            return store.counts().finished > 0 and store.counts().finished - len(store.unassessed()) >= seen
+            return store.counts().assessed
     except StoreError:
-        return False
+        return 0
 
 
 @pytest.mark.parametrize(
@@ -476,24 +462,6 @@ def test_without_a_finished_piece_there_is_no_satisfaction() -> None:
     found = assessed(frozen_conversation("deep", 0, 0), Clumsy(), ScoringFailure("final", "no reply"))
     assert (found.final, found.satisfaction) == (None, None) and found.interactivity is not None
     assert [each.part for each in found.failures] == ["final"]
-
-
-def test_assistants_that_answer_together_are_asked_together() -> None:
-    class Together(RoleEngines):
-        asked: tuple[int, ...] = ()
-
-        def assistant(self, name, domain):
-            return self
-
-        def reply_batch(self, asked):
-            self.asked += (len(asked),)
-            return [Reply(f"{len(messages)} messages, {seed}", 1, "test") for messages, seed in asked]
-
-    talks = [frozen_conversation("deep", 0, trial) for trial in range(3)]
-    engines = Together(EngineSpec())
-    finals = final_turns(talks, engines)
-    assert engines.asked == (3,)
-    assert all(isinstance(each, FinalTurn) and each.reply.text.startswith("5 messages") for each in finals)
 
 
 # -- the command ----------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import dataclasses
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,11 @@ import llm_brain
 import pytest
 from llm_server import FakeServer
 
-from discover_lib.core.conversation import FinalTurn
 from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.engines.llm.scoring import each_once
-from discover_lib.metrics.scorer import ScoreError
-from discover_lib.runs.evaluation import assess, assessed, evaluate, lay_out_evaluation, load_scores
-from discover_lib.runs.options import LaidOut, RunOptions, execute
-from discover_lib.runs.runner import beside
+from discover_lib.runs import runner
+from discover_lib.runs.evaluation import lay_out_evaluation, load_scores
+from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
 
 pytestmark = pytest.mark.slow
@@ -53,18 +50,18 @@ def run(options: RunOptions = OPTIONS) -> LaidOut:
 def truth(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same evaluation by the miniature itself."""
     folder = tmp_path_factory.mktemp("truth")
-    evaluate(run(dataclasses.replace(OPTIONS, engine="miniature")), folder)
+    execute(run(dataclasses.replace(OPTIONS, engine="miniature")), folder)
     return folder
 
 
 def test_a_language_model_that_tells_the_truth_gives_the_miniatures_scores(truth: Path, tmp_path: Path) -> None:
     brain = Brain()
     with FakeServer(brain) as server:
-        report, ended = evaluate(run(), tmp_path, concurrency=4, settings=settings(server))
-        assert report.halted is None and (ended.done, ended.failed) == (4, 0)
+        report = execute(run(), tmp_path, concurrency=4, settings=settings(server))
+        assert report.halted is None and (report.last.done, report.unscored) == (4, 0)
         asked = dict(brain.asked)
         assert {task: asked[task] for task in SCORING} == dict.fromkeys(SCORING, 4)
-        assert assess(run(), tmp_path, settings=settings(server)).done == 0  # nothing is asked twice
+        execute(run(), tmp_path, settings=settings(server))  # nothing is asked twice
         assert dict(brain.asked) == asked
     for ours, theirs in zip(load_scores(tmp_path), load_scores(truth), strict=True):
         assert (ours.moves, ours.leaves, ours.behaviours) == (theirs.moves, theirs.leaves, theirs.behaviours)
@@ -78,39 +75,9 @@ def test_a_language_model_that_tells_the_truth_gives_the_miniatures_scores(truth
 
 def test_the_scores_of_a_conversation_are_asked_for_at_once(tmp_path: Path) -> None:
     with FakeServer(Brain(), latency_seconds=0.3) as server:
-        report = execute(run(), tmp_path, concurrency=1, settings=settings(server))
-        assert report.halted is None and server.counts["peak"] == 1
-        assert assess(run(), tmp_path, concurrency=1, settings=settings(server)).done == 4
-        assert server.counts["peak"] == 3
-
-
-def test_failures_stand_in_the_order_of_the_scores_whoever_fails_first(truth: Path) -> None:
-    class Failing:
-        name = "failing"
-
-        def satisfaction(self, tree: Any, reply: Any) -> Any:
-            time.sleep(0.2)
-            raise ScoreError("first")
-
-        def interactivity(self, conversation: Any) -> Any:
-            time.sleep(0.1)
-            raise ScoreError("second")
-
-        def behaviour(self, conversation: Any) -> Any:
-            raise ScoreError("third")
-
-    with RunStore.read(truth) as store:
-        conversation = store.conversation(0)
-    assert conversation
-    final = FinalTurn("The whole, please.", conversation.turns[-1].reply)
-    with beside(2) as parallel_map:
-        assessment = assessed(conversation, Failing(), final, parallel_map=parallel_map)
-    assert assessment == assessed(conversation, Failing(), final)
-    assert [(each.part, each.message) for each in assessment.failures] == [
-        ("satisfaction", "first"),
-        ("interactivity", "second"),
-        ("behaviour", "third"),
-    ]
+        simulated = lay_out(dataclasses.replace(OPTIONS, domain=DOMAIN))
+        assert execute(simulated, tmp_path, settings=settings(server)).last.done == 4 and server.counts["peak"] == 1
+        assert execute(run(), tmp_path, settings=settings(server)).last.done == 4 and server.counts["peak"] == 3
 
 
 def test_a_budget_that_ends_between_the_scores_keeps_what_was_paid(tmp_path: Path) -> None:
@@ -118,16 +85,16 @@ def test_a_budget_that_ends_between_the_scores_keeps_what_was_paid(tmp_path: Pat
     with FakeServer(brain) as server:
         how = {"settings": dataclasses.replace(settings(server), prices=prices)}
         (tmp_path / "whole").mkdir()
-        evaluate(run(), tmp_path / "whole", **how)
+        execute(run(), tmp_path / "whole", **how)
         with RunStore.read(tmp_path / "whole") as store:
             whole, calls = store.calls.spent().cost, sum(brain.asked.values())
     short, brain = tmp_path / "short", Brain()
     short.mkdir()
     with FakeServer(brain) as server:
         how = {"settings": dataclasses.replace(settings(server), prices=prices)}
-        _, ended = evaluate(run(), short, budget_dollars=0.9 * whole, **how)
-        assert ended.halted == "budget" and ended.done < 4
-        _, ended = evaluate(run(), short, budget_dollars=1.0, **how)
+        ended = execute(run(), short, budget_dollars=0.9 * whole, **how)
+        assert ended.halted == "budget" and ended.last.done < 4
+        ended = execute(run(), short, budget_dollars=1.0, **how)
         assert ended.halted is None
     assert sum(brain.asked.values()) == calls  # nothing is paid for twice
     assert load_scores(short) == load_scores(tmp_path / "whole")
@@ -136,8 +103,8 @@ def test_a_budget_that_ends_between_the_scores_keeps_what_was_paid(tmp_path: Pat
 def test_a_scorer_that_talks_nonsense_leaves_conversations_unscored_and_is_asked_again(tmp_path: Path) -> None:
     brain = Brain(broken="satisfaction_judge")
     with FakeServer(brain) as server:
-        _, ended = evaluate(run(), tmp_path, concurrency=2, settings=settings(server))
-        assert (ended.done, ended.failed) == (4, 4)
+        ended = execute(run(), tmp_path, concurrency=2, settings=settings(server))
+        assert (ended.last.counts.finished, ended.unscored) == (4, 4)
         assert brain.asked["satisfaction_judge"] == 8  # each asked once more, with the defect named
         scores = load_scores(tmp_path)
         assert all(each.leaves is None and each.failed == ("satisfaction",) for each in scores)
@@ -147,8 +114,8 @@ def test_a_scorer_that_talks_nonsense_leaves_conversations_unscored_and_is_asked
             assert "satisfaction could not be scored" in failure["message"]
             assert failure["came_back"] == ["I would rather not say."] * 2
         brain.broken, once = "", brain.asked["interactivity_judge"]
-        again = assess(run(), tmp_path, settings=settings(server))
-        assert (again.done, again.failed) == (4, 0)
+        again = execute(run(), tmp_path, settings=settings(server))
+        assert (again.last.done, again.unscored) == (4, 0)
         assert all(each.leaves for each in load_scores(tmp_path))
         assert brain.asked["interactivity_judge"] == once  # what was had is not paid for twice
 
@@ -160,7 +127,7 @@ def test_every_try_of_the_same_command_stays_on_the_bill_and_differs_from_the_on
         how: dict[str, Any] = {"settings": dataclasses.replace(settings(server), prices=prices)}
         paid = []
         for _ in range(3):
-            evaluate(run(one), tmp_path, **how)
+            execute(run(one), tmp_path, **how)
             with RunStore.read(tmp_path) as store:
                 paid.append(store.calls.spent())
                 assert paid[-1].calls == server.counts["served"]
@@ -172,23 +139,25 @@ def test_every_try_of_the_same_command_stays_on_the_bill_and_differs_from_the_on
         first, *again = [(each.get("seed"), each["temperature"]) for each in asked if len(each["messages"]) == 2]
         assert first == (None, 0.0)
         assert len({seed for seed, _ in again}) == 2 and all(warm == 0.3 for _, warm in again)
-        _, ended = evaluate(run(one), tmp_path, budget_dollars=paid[2].cost, **how)
+        ended = execute(run(one), tmp_path, budget_dollars=paid[2].cost, **how)
         assert ended.halted == "budget", "what was spent on answers of no use counts"
         brain.broken = ""
-        _, ended = evaluate(run(one), tmp_path, **how)
-        assert (ended.done, ended.failed) == (1, 0)
+        ended = execute(run(one), tmp_path, **how)
+        assert (ended.last.done, ended.unscored) == (1, 0)
         calls = server.counts["served"]
-        evaluate(run(one), tmp_path, **how)
+        execute(run(one), tmp_path, **how)
         assert server.counts["served"] == calls, "the answer that could be used is found again"
 
 
-def test_it_stops_when_told_and_goes_on(tmp_path: Path) -> None:
+def test_it_stops_when_told_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "TICK_SECONDS", 0.0)
     brain, stop = Brain(), threading.Event()
     with FakeServer(brain) as server:
         how = {"settings": settings(server), "concurrency": 1}
-        _, ended = evaluate(run(), tmp_path, stop=stop, on_assessed=lambda done, total: stop.set(), **how)
-        assert ended.halted == "stopped" and 1 <= ended.done < 4
-        assert assess(run(), tmp_path, **how).done == 4 - ended.done
+        watch = lambda now: stop.set() if now.done else None  # noqa: E731
+        ended = execute(run(), tmp_path, stop=stop, on_progress=watch, **how)
+        assert ended.halted == "stopped" and 1 <= ended.last.done < 4
+        assert execute(run(), tmp_path, **how).last.done == 4
     assert brain.asked["interactivity_judge"] <= 5  # the one in flight may have been given up
 
 

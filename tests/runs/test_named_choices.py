@@ -10,15 +10,13 @@ import llm_brain
 import pytest
 from llm_server import FakeServer
 
-from discover_lib.audit.tables import our_results
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.prompting import BY_CHOICE, PromptSet
-from discover_lib.metrics.satisfaction import FINAL_REQUESTS, choices_of
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
-from discover_lib.runs.options import RunOptions, RunOptionsError, lay_out
+from discover_lib.metrics.satisfaction import FINAL_REQUESTS
+from discover_lib.runs.evaluation import lay_out_evaluation
+from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
 from discover_lib.runs.plan import plan_run
 from discover_lib.runs.store import RunStore
-from workbench.views.scores import made_under
 
 DOMAIN = "creative_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
@@ -56,18 +54,6 @@ def test_a_choice_that_means_nothing_is_refused(changes: dict[str, Any], complai
         lay_out_evaluation(dataclasses.replace(CHOSEN, **changes), [DOMAIN])
 
 
-def test_every_table_says_whose_versions_were_used() -> None:
-    for options, whose in ((OURS, "ours"), (CHOSEN, "the paper’s")):
-        configuration = lay_out_evaluation(options, [DOMAIN]).configuration
-        assert choices_of(configuration) == (("Interactivity scale", whose), ("Final request", whose))
-        assert f"interactivity scale: {whose}; final request: {whose}" in str(made_under(configuration))
-        scope = {"scope": "all", "assistants": ["a"], "table": {"a": {}}}
-        (row,) = our_results({"run": configuration, "rules": configuration["rules"], "scopes": [scope]})
-        assert row.setting.endswith(f"interactivity scale {whose}, final request {whose}")
-    simulated = lay_out(dataclasses.replace(OURS, domain=DOMAIN)).configuration
-    assert choices_of(simulated) == ()
-
-
 @pytest.mark.slow
 def test_an_evaluation_sends_the_papers_versions_and_checks_messages(tmp_path: Path) -> None:
     sent: list[list[dict[str, Any]]] = []
@@ -79,8 +65,8 @@ def test_an_evaluation_sends_the_papers_versions_and_checks_messages(tmp_path: P
     with FakeServer(brain) as server:
         settings = ClientSettings(api_base=server.api_base, env_file=None)
         run = lay_out_evaluation(CHOSEN, [DOMAIN])
-        report, ended = evaluate(run, tmp_path, settings=settings)
-        assert report.halted is None and not ended.failed
+        report = execute(run, tmp_path, settings=settings)
+        assert report.halted is None and not report.unscored
         planned = {stage.name for stage in plan_run(run, settings=settings).stages}
     tasks = {llm_brain.TASKS.get(str(messages[0]["content"]), "assistant") for messages in sent}
     assert "interactivity_paper" in tasks and "interactivity_judge" not in tasks and "leak check" in planned
@@ -89,18 +75,6 @@ def test_an_evaluation_sends_the_papers_versions_and_checks_messages(tmp_path: P
     with RunStore.read(tmp_path) as store:
         final = store.conversation(0).final
     assert final is not None and final.request == FINAL_REQUESTS["paper"]
-
-
-def test_the_papers_rules_stand_before_the_conversation() -> None:
-    system = PROMPTS["collabllm"].parts[0][1]
-    assert "Always ask for clarification" in system and "proactive" in system
-    rating = PROMPTS["interactivity_paper"].parts[0][1]
-    assert all(word in rating for word in ("questions", "co-creation", "exploration", "2.5"))
-
-
-def test_another_wording_of_the_final_request_is_not_called_the_papers() -> None:
-    begun = {**lay_out_evaluation(CHOSEN, [DOMAIN]).configuration, "final_request": "Please finish it."}
-    assert choices_of(begun)[1] == ("Final request", "another")
 
 
 def test_the_papers_final_request_is_the_papers_sentence() -> None:

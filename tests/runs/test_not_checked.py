@@ -10,11 +10,10 @@ from command_line import discover
 from llm_server import FakeServer
 
 from discover_lib.audit.leaks import audit
-from discover_lib.base.leaks import is_checkable, leaks_told
+from discover_lib.base.leaks import is_checkable
 from discover_lib.base.words import reads
 from discover_lib.core.view import leaked_words
-from discover_lib.metrics.results import CSV_COLUMNS
-from discover_lib.metrics.scores import ConversationScores, scores_of
+from discover_lib.metrics.scores import scores_of
 from discover_lib.metrics.summary import summarise
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore
@@ -77,14 +76,6 @@ def test_which_texts_the_rule_can_read(text: str, read: bool) -> None:
     assert is_checkable("a boat", [text]) is read
 
 
-@pytest.mark.parametrize(
-    ("leaks", "unchecked", "told"),
-    [(0, 0, "0"), (2, 0, "2"), (0, 3, "3 not checked"), (1, 3, "1, 3 not checked")],
-)
-def test_a_bare_zero_stands_for_messages_that_were_checked(leaks: int, unchecked: int, told: str) -> None:
-    assert leaks_told(leaks, unchecked) == told
-
-
 def test_a_hidden_intent_said_word_for_word_in_russian_is_not_checked(run: tuple[Path, str]) -> None:
     folder, told = run
     with RunStore.read(folder) as store:
@@ -110,28 +101,6 @@ def test_the_audit_leaves_them_out_of_its_denominator(run: tuple[Path, str]) -> 
     assert "not checked" in show_audit.audit_line(found) and "0 of" not in show_audit.audit_line(found)
     done = discover("audit", folder)
     assert "leaks: 1 user turn not checked" in done.stdout and "user turns raise an alarm" not in done.stdout
-
-
-def test_an_evaluation_says_not_checked_too(run: tuple[Path, str]) -> None:
-    from discover_lib.metrics.results import Pool, results_of, tidy_rows
-
-    with RunStore.read(run[0]) as store:
-        [scores] = [scores_of(talk, 0) for talk in store.conversations()]
-    found = results_of(Pool([scores]))
-    assert found.leaks == {} and found.unchecked == {scores.assistant: 1}
-    assert found.leaks_of(scores.assistant) == "1 not checked"
-    assert tidy_rows(Pool([scores]))[0]["leaks"] is None and "leaks" in CSV_COLUMNS
-
-
-def test_a_digest_of_before_is_read_anew_where_the_tree_is_somebodys_own(run: tuple[Path, str]) -> None:
-    with RunStore.read(run[0]) as store:
-        [scores] = [scores_of(talk, 0) for talk in store.conversations()]
-    now = scores.digest()
-    assert ConversationScores.from_json(json.dumps(now), 0) == scores
-    before = {name: value for name, value in now.items() if name != "unchecked"}
-    assert ConversationScores.from_json(json.dumps(before), 0) is None
-    ours = ConversationScores.from_json(json.dumps(before | {"domain": "svg_drawing"}), 0)
-    assert ours is not None and ours.unchecked == 0, "the miniature's texts are all read"
 
 
 def test_an_artifact_in_such_letters_is_refused_before_any_call(tmp_path: Path) -> None:

@@ -26,10 +26,12 @@ from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.engines.miniature.voice import MiniatureVoice
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.runs import runner
+from discover_lib.runs.evaluation import SCORES_FILE, lay_out_evaluation, write_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
-from discover_lib.runs.runner import FAILING_STREAK, run_in_processes, run_in_threads
+from discover_lib.runs.runner import FAILING_STREAK, run_into
 from discover_lib.runs.store import FILE, RunStore
 from discover_lib.runs.units import plan_units, run_unit
+from discover_lib.runs.work import Alone, Processes, Threads, work
 
 pytestmark = pytest.mark.slow
 
@@ -39,24 +41,35 @@ MINIATURE = RunOptions(("adaptive", "mixed"), domain="technical_writing", artifa
 LANGUAGE_MODELS = RunOptions(("adaptive", "draft"), domain=DOMAIN, engine=MODEL, artifacts=8)
 
 
-def simulate(folder: Path, options: RunOptions, concurrency: int, server: FakeServer | None = None) -> subprocess.Popen:
+def begin(
+    folder: Path, options: RunOptions, concurrency: int, server: FakeServer | None = None, command: str = "simulate"
+) -> subprocess.Popen:
     """The run in a process of its own, begun or resumed."""
     given = {"run": folder, "domain": options.domain, "engine": options.engine, "artifacts": options.artifacts}
     given |= {"trials": options.trials, "concurrency": concurrency} | ({"api-base": server.api_base} if server else {})
     arguments = [text for name, value in given.items() for text in (f"--{name}", str(value))]
     arguments += [text for name in options.assistants for text in ("--assistant", name)]
-    command = [sys.executable, "-c", "from workbench.main import main; main()", "simulate", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    words = [sys.executable, "-c", "from workbench.main import main; main()", command, *arguments]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def finish(folder: Path, options: RunOptions, concurrency: int = 2, server: FakeServer | None = None) -> bytes:
-    """The run to its end in this process, begun or resumed; all its conversations."""
-    folder.mkdir(exist_ok=True)
+def finish(
+    folder: Path,
+    options: RunOptions,
+    concurrency: int = 2,
+    server: FakeServer | None = None,
+    command: str = "simulate",
+) -> bytes:
+    """The run to its end in this process, begun or resumed; all its conversations and their scores."""
     settings = ClientSettings(api_base=server.api_base, env_file=None) if server else None
-    report = execute(lay_out(options), folder, concurrency=concurrency, settings=settings)
-    assert report.halted is None and report.last.counts.finished == report.last.counts.units
+    run = lay_out(options)
+    if command == "evaluate":
+        run = lay_out_evaluation(dataclasses.replace(options, domain=None), [str(options.domain)])
+    report = execute(run, folder, concurrency=concurrency, settings=settings)
+    assert report.halted is None and report.last.done == report.last.counts.units
     write_results(folder)
-    return (folder / "conversations.jsonl").read_bytes()
+    write_evaluation(folder)
+    return (folder / "conversations.jsonl").read_bytes() + (folder / SCORES_FILE).read_bytes()
 
 
 def wait_for(condition, seconds: float = 90.0):
@@ -99,23 +112,26 @@ def kill(process: subprocess.Popen, moment, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("kills", [4])
-def test_killed_at_random_moments_a_run_with_language_models_ends_the_same_and_pays_for_no_call_twice(kills, tmp_path):
+@pytest.mark.parametrize("command", ["simulate", "evaluate"])
+def test_killed_at_random_moments_a_run_with_language_models_ends_the_same_and_pays_for_no_call_twice(
+    command, kills, tmp_path
+):
     asked, rng = Asked(), random.Random(kills)
     options = dataclasses.replace(LANGUAGE_MODELS, trials=2)  # enough to be killed so often
     with FakeServer(asked, latency_seconds=0.04) as server:
-        undisturbed = finish(tmp_path / "undisturbed", options, 4, server)
+        undisturbed = finish(tmp_path / "undisturbed", options, 4, server, command)
         calls = asked.counts.total()
         asked.counts.clear()
         paid, run, at_work = {}, tmp_path / "killed", 0
         for _ in range(kills):
             enough = asked.counts.total() + rng.randrange(calls // (2 * kills))
-            process = simulate(run, options, 4, server)
+            process = begin(run, options, 4, server, command)
             kill(process, lambda: asked.counts.total() > enough, rng)  # noqa: B023
             at_work += process.returncode == -signal.SIGKILL
             time.sleep(0.1)  # what was in flight reaches the server's count
             paid |= {name: count for name, count in asked.finished(run).items() if name not in paid}
-        assert finish(run, options, 4, server) == undisturbed
-    assert at_work == kills and len(paid) > calls / 5
+        assert finish(run, options, 4, server, command) == undisturbed
+    assert at_work == kills and len(paid) > calls / 8
     assert not {name: asked.counts[name] - count for name, count in paid.items() if asked.counts[name] != count}
 
 
@@ -126,7 +142,7 @@ def test_killed_at_random_moments_the_miniature_ends_the_same_and_runs_no_unit_t
     kept: set[tuple[int, int]] = set()
     for _ in range(kills):
         enough = len(kept) + rng.randrange(turns // (2 * kills))
-        kill(simulate(run, MINIATURE, 2), lambda: len(turn_rows(run)) > enough, rng)  # noqa: B023
+        kill(begin(run, MINIATURE, 2), lambda: len(turn_rows(run)) > enough, rng)  # noqa: B023
         assert kept <= turn_rows(run), "what was committed stays as it was written"
         kept = turn_rows(run)
     assert finish(run, MINIATURE) == undisturbed
@@ -157,7 +173,7 @@ def children_of(parent: int) -> list[int]:
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 def test_a_killed_run_leaves_no_worker_behind(tmp_path):
-    process = simulate(tmp_path / "run", dataclasses.replace(MINIATURE, trials=5), 2)
+    process = begin(tmp_path / "run", dataclasses.replace(MINIATURE, trials=5), 2)
     workers = wait_for(lambda: children_of(process.pid))
     process.kill()
     process.communicate()
@@ -166,7 +182,7 @@ def test_a_killed_run_leaves_no_worker_behind(tmp_path):
 
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
     with FakeServer(llm_brain.answer, latency_seconds=0.1) as server:
-        process = simulate(tmp_path / "run", LANGUAGE_MODELS, 4, server)
+        process = begin(tmp_path / "run", LANGUAGE_MODELS, 4, server)
         wait_for(lambda: server.counts["served"] > 20)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
@@ -241,41 +257,39 @@ class Breaking(RoleEngines):
         self.breaks = breaks
 
     def judge(self, domain):
-        whole, breaks = super().judge(domain), self.breaks
-
-        class Judge:
-            def evaluate(self, tree, state, messages, reply, rules):
-                breaks("judge", (tree, messages, reply))
-                return whole.evaluate(tree, state, messages, reply, rules)
-
-        return Judge()
+        return Role(super().judge(domain), self.breaks)
 
     def assistant(self, name, domain):
-        whole, breaks = super().assistant(name, domain), self.breaks
-
-        class Assistant:
-            def reply(self, messages, seed):
-                breaks("assistant", (None, messages, name))
-                return whole.reply(messages, seed)
-
-        return Assistant()
+        return Role(super().assistant(name, domain), self.breaks, name)
 
     def voice(self, domain):
-        whole, breaks = super().voice(domain), self.breaks
-
-        class Voice:
-            def speak(self, view, messages, seed):
-                breaks("voice", (None, messages, None))
-                return whole.speak(view, messages, seed)
-
-        return Voice()
+        return Role(super().voice(domain), self.breaks)
 
 
-def run(folder, units, engines, **options):
+class Role:
+    """Any role of the miniature, asked whether it breaks before it does its part."""
+
+    def __init__(self, whole, breaks, name=None) -> None:
+        self.whole, self.breaks, self.name = whole, breaks, name
+
+    def evaluate(self, tree, state, messages, reply, rules):
+        self.breaks("judge", (tree, messages, reply))
+        return self.whole.evaluate(tree, state, messages, reply, rules)
+
+    def reply(self, messages, seed):
+        self.breaks("assistant", (None, messages, self.name))
+        return self.whole.reply(messages, seed)
+
+    def speak(self, view, messages, seed):
+        self.breaks("voice", (None, messages, None))
+        return self.whole.speak(view, messages, seed)
+
+
+def run(folder, units, engines, concurrency=8, **options):
     """Run or resume in the folder: the report, the finished conversations, the failures that stand."""
     folder.mkdir(exist_ok=True)
     with RunStore.write(folder, {"rules": Rules.paper().to_dict()}) as store:
-        report = run_in_threads(store, units, engines, **options)
+        report = run_into(store, units, Threads(concurrency), engines=engines, **options)
         return report, list(store.conversations()), store.failures()
 
 
@@ -305,7 +319,7 @@ def test_a_role_that_fails_ends_its_conversation_and_not_the_run_and_is_tried_ag
     report, finished, failures = run(tmp_path, units, Breaking(breaks), concurrency=3)
     assert report.halted is None and report.last.counts.failed == len(failures) > 0
     for place, failure in failures:
-        assert units[place].tree["initial_request"] == trees[third][1].initial_request
+        assert units[place].tree.initial_request == trees[third][1].initial_request
         assert (failure.role, failure.turn, failure.kind) == ("voice", 2, "content")
         assert failure.came_back == ("I would rather not",)
     assert len(finished) == len(units) - len(failures)
@@ -383,17 +397,6 @@ def test_a_turn_without_any_reply_fails_with_the_first(trees, tmp_path):
     assert "adaptive did not reply" in failures[0][1].line
     _, finished, failures = run(tmp_path, units, Breaking(lambda *_: None))
     assert finished == whole(units) and not failures
-
-
-def test_a_key_that_is_missing_for_one_candidate_ends_the_run(trees, tmp_path):
-    units = units_of(trees, "adaptive", "draft", candidates=1)
-
-    def breaks(role, seen):
-        if role == "assistant" and seen[2] == "draft":
-            raise LLMError("draft: no key", "auth")
-
-    report, finished, failures = run(tmp_path, units, Breaking(breaks))
-    assert report.halted == "auth" and not finished and not failures
 
 
 def test_an_outage_does_not_decide_between_candidates(trees, tmp_path):
@@ -474,7 +477,7 @@ def test_progress_tells_how_far_how_fast_and_what_failed(runs, trees, tmp_path, 
         run(tmp_path, units, Breaking(lambda *_: time.sleep(0.002)), concurrency=2, on_progress=seen.append)
     else:
         with RunStore.write(tmp_path, {"rules": Rules.paper().to_dict()}) as store:
-            run_in_processes(store, units, on_progress=seen.append)
+            run_into(store, units, Alone(), on_progress=seen.append)
     turns = [snapshot.turns_now for snapshot in seen]
     assert len(seen) > 4 and turns == sorted(turns) and turns[-1] == 3 * len(units)
     assert any(snapshot.seconds_left for snapshot in seen) and seen[-1].turns_left == 0
@@ -494,7 +497,7 @@ def test_the_budget_ends_the_run_cleanly_and_a_higher_one_goes_on(trees, tmp_pat
         def attempt(dollars):
             budget = Budget(dollars, spent=store.calls.spent().cost)
             with LLMClient(settings, cache=store.calls, budget=budget) as client:
-                return run_in_threads(store, units, RoleEngines(spec, client), concurrency=3)
+                return run_into(store, units, Threads(3), engines=RoleEngines(spec, client))
 
         report = attempt(0.03)
         assert report.halted == "budget" and not store.failures()
@@ -503,3 +506,22 @@ def test_the_budget_ends_the_run_cleanly_and_a_higher_one_goes_on(trees, tmp_pat
         assert attempt(10).halted is None
         finished = list(store.conversations())
     assert [talk.turns for talk in finished] == [talk.turns for talk in whole(units)]
+
+
+# -- the executor ---------------------------------------------------------------------------------------------------
+
+
+def sevenfold(number: int) -> int:
+    if number == 13:
+        raise KeyError(number)
+    return 7 * number
+
+
+@pytest.mark.parametrize("workers", [Alone, lambda: Threads(3), lambda: Processes(2), lambda: Processes(1, fresh=True)])
+def test_every_unit_is_worked_on_once_and_an_error_comes_after_what_was_under_way(workers):
+    kept: list[int] = []
+    work(range(12), sevenfold, kept.append, workers())
+    assert sorted(kept) == [7 * number for number in range(12)]
+    with pytest.raises(KeyError, match="13"):
+        work(range(200), sevenfold, kept.append, workers())
+    assert len(kept) == len(set(kept[12:])) + 12 and len(kept) < 12 + 199

@@ -15,9 +15,10 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.metrics.scores import scores_of
 from discover_lib.runs.digests import stored_scores
-from discover_lib.runs.runner import register, run_in_processes
+from discover_lib.runs.runner import register, run_into
 from discover_lib.runs.store import FILE, RUN_FORMAT, Failure, RunStore, StoreError, first_difference, turn_row
 from discover_lib.runs.units import plan_units, run_unit
+from discover_lib.runs.work import Alone
 
 DOMAIN = "technical_writing"
 CONFIGURATION = {"rules": Rules.paper().to_dict(), "assistants": ["adaptive", "draft"], "seed": 0}
@@ -53,7 +54,7 @@ def store(tmp_path, units):
 
 
 def test_conversations_come_back_as_they_were(store, units):
-    run_in_processes(store, units)
+    run_into(store, units, Alone())
     assert list(store.conversations()) == [run_unit(unit) for unit in units]
     assert store.counts().finished == len(units) and store.unfinished() == []
 
@@ -102,15 +103,6 @@ def test_a_call_that_cannot_be_written_is_an_error_for_all_that_wrote_it_and_the
     assert store.calls.get("b").text == "text"
 
 
-def test_a_stored_request_holds_what_decides_the_reply_and_not_how_it_was_sent(store):
-    asked = Request("openai/m", ({"role": "user", "content": "Hello"},), "judge", timeout_seconds=3.0, session="abc")
-    store.calls.put("a", asked, Completion("text"))
-    store.calls.put("b", dataclasses.replace(asked, reasoning_effort="low"), Completion("text"))
-    plain, with_effort = (json.loads(row[0]) for row in store._database.all("SELECT request FROM calls ORDER BY key"))
-    assert plain.keys() == {"model", "messages", "purpose", "temperature", "max_tokens", "sample", "seed"}
-    assert with_effort == plain | {"reasoning_effort": "low"}
-
-
 def test_a_turn_is_never_written_twice(store, units):
     row = turn_row(run_unit(units[0]).turns[0])
     store.put_turns(0, [row], None)
@@ -129,8 +121,8 @@ def test_a_reader_sees_what_is_committed_while_the_writer_goes_on(store, units, 
 
 
 def test_the_listing_filters_without_loading(store, units):
-    run_in_processes(store, units[:5])
-    store.put_failures(4, [Failure(2, "judge", "content", "no ids", ("{}",))])
+    run_into(store, units[:5], Alone())
+    store.put_turns(4, (), "error", [Failure(2, "judge", "content", "no ids", ("{}",))])
     everything = store.listing()
     assert [row.place for row in everything] == list(range(6))
     assert [row.place for row in store.listing(assistant="draft")] == [1, 3, 5]
@@ -156,13 +148,13 @@ def test_flawed_user_messages_are_counted_by_conversation(store, units):
 
 def test_a_failure_keeps_what_came_back_until_it_is_tried_again(store):
     failure = Failure(1, "judge", "content", "no usable answer", ("I refuse", "{'a':"))
-    store.put_failures(2, [failure])
+    store.put_turns(2, (), "error", [failure])
     request = Request("openai/m", ({"role": "user", "content": "judge this"},), "judge")
     store.calls.put("bad", request, Completion("I refuse"))
     store.calls.put("good", request, Completion("fine"))
     assert store.failures() == [(2, failure)] and store.failures_by_role() == {"judge": 1}
     assert store.counts().failed == 1 and 2 in store.unfinished()
-    store.reopen(2)
+    store.reopen()
     assert store.failures() == [] and store.failures(retried=True) == [(2, failure)]
     assert store.counts().failed == 0
     assert store.calls.get("bad") is None, "an answer that could not be used is asked for anew"
@@ -266,7 +258,7 @@ def test_a_creation_that_was_cut_off_is_begun_again(tmp_path):
 
 
 def test_the_lines_of_a_run_are_its_conversations(store, units):
-    run_in_processes(store, units[:3])
+    run_into(store, units[:3], Alone())
     half = dataclasses.replace(run_unit(units[3]).turns[0], user_message="cut \ud83d off")  # models cut text anywhere
     store.put_turns(3, [turn_row(half)], "max_turns")
     *whole, cut = store.lines()
@@ -276,7 +268,7 @@ def test_the_lines_of_a_run_are_its_conversations(store, units):
 
 
 def test_a_digest_says_what_the_conversation_says(store, units):
-    run_in_processes(store, units)
+    run_into(store, units, Alone())
     assert list(stored_scores(store)) == [scores_of(talk, at) for at, talk in enumerate(store.conversations())]
     assert store.choices() == (
         ["adaptive", "draft"],

@@ -25,8 +25,8 @@ from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.paired import Comparison, p_text
 from discover_lib.metrics.results import Pool, ScopeResults, results_of
 from discover_lib.paper import RESULTS, TIMES, VARIANTS, Paper, PaperOptions
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
-from discover_lib.runs.options import RunOptions
+from discover_lib.runs.evaluation import lay_out_evaluation
+from discover_lib.runs.options import RunOptions, execute
 from discover_lib.runs.resolve import BY_LABEL, Resolved, resolve
 from workbench.views import report as report_page
 from workbench.views.report import (
@@ -51,7 +51,7 @@ STAND_INS = {  # scripted assistants in the places of the models, so that no mod
 def _evaluated(folder: Path, domain: str, artifacts: int) -> None:
     folder.mkdir()
     run = lay_out_evaluation(RunOptions(tuple(STAND_INS), artifacts=artifacts, domain=domain), (domain,))
-    evaluate(run, folder)
+    execute(run, folder)
 
 
 def _trained(folder: Path, kept_round: int | None) -> None:
