@@ -1,14 +1,15 @@
-"""A rehearsal: every stage of a recipe on a CPU, with the chosen model's architecture and tokenizer at toy size.
+"""A rehearsal: every stage of a recipe on a CPU, with the chosen model's architecture and chat template at toy size.
 
 Weights are random and nothing is learnt: what is found out is whether rows, template, masks, trainers, checkpoints and
-adapters fit together, before a GPU is paid for.  Of the model only `config.json` and the tokenizer are needed.
+adapters fit together, before a GPU is paid for.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,19 +17,37 @@ from typing import Any
 from discover_lib.base.errors import DiscoverError
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train import Progress
-from discover_lib.train.backend import context_of, load_tokenizer
+from discover_lib.train.backend import load_tokenizer
 from discover_lib.train.data import Row, domain_of, load_rows
+from discover_lib.train.estimate import config_of
 from discover_lib.train.files import METRICS, read_lines
 from discover_lib.train.recipes import STAGES, Recipe, Stage
 from discover_lib.train.stage import StageSettings, run_stage
 
 TOY = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 16}
-LONGEST = 2048  # tokens of a sequence: logits over a whole vocabulary are large
+TOY_WORDS = 2000  # of a tokenizer that is made from the rows, where the model's own is not on this machine
+REAL_WORDS_LENGTH = 1024  # longest sequence with the model's own tokenizer, whose logits are large
+SMOLLM2 = (
+    "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\n"
+    "You are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n' }}{% endif %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+# Beginning of a known base's name → its kind of model, TRL's copy of its template, its mark of a reply's end
+FAMILIES = {
+    "llama-3.1": ("llama", "llama3_1.jinja", "<|eot_id|>"),
+    "llama-3.2": ("llama", "llama3_2.jinja", "<|eot_id|>"),
+    "qwen3": ("qwen3", "qwen3.jinja", "<|im_end|>"),
+    "smollm2": ("llama", SMOLLM2, "<|im_end|>"),
+    "gemma-2": ("gemma2", "gemma.jinja", "<end_of_turn>"),
+    "gemma-3": ("gemma3_text", "gemma3.jinja", "<end_of_turn>"),
+}
 BY_CONSTRUCTION = {
-    "sft": "",
     "dpo": " (0.693 is ln 2: the policy is still the reference)",
     "grpo": " (about 0 by construction), rewards by length alone",
 }
+BEGINNINGS = ("<|begin_of_text|>", "<bos>")
+MARKS = re.compile(r"<\|[\w]+\|>|<(?:start|end)_of_turn>|<bos>")
 DOMAIN = "technical_writing"
 
 
@@ -41,7 +60,7 @@ def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Pro
         unsloth: on the trainers that Unsloth writes; then nothing else may be trained in this process.
 
     Raises:
-        DiscoverError: the model's files cannot be had, or what the stage itself would meet, too.
+        DiscoverError: what the stage itself would meet, too.
     """
     begun = time.monotonic()
     if unsloth:
@@ -50,21 +69,34 @@ def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Pro
         rehearse_on_unsloth()
     with tempfile.TemporaryDirectory() as place:
         folder, adapter = Path(place), ""
-        base, run = toy_base(settings.base, folder / "base"), folder / "conversations"
-        run.mkdir()
-        options = RunOptions(("draft", "adaptive"), domain=DOMAIN, split="train", artifacts=4, candidates=1, turns=2)
-        execute(lay_out(options), run)
+        run = _few_conversations(folder / "conversations")
+        own_rows = _own_rows(settings)
+        texts = [*_texts(load_rows(run, "sft", "content").train), *_texts(own_rows)]
+        base, own_words = toy_base(settings.base, folder / "base", texts)
         for stage in STAGES:
-            data = settings.data if stage == settings.stage and _own_rows(settings) else str(run)
+            data = str(run)
+            if stage == settings.stage and own_rows:
+                if own_words or _some_fit(own_rows, base, settings):
+                    data = settings.data
+                else:
+                    on_progress(f"{stage}: in the toy's words your rows are too long; on the miniature's instead")
             rehearsed = StageSettings(
-                stage, data, str(base), adapter, _small(settings.recipe, stage), "auto",
+                stage, data, str(base), adapter, _small(settings.recipe, stage, own_words), "auto",
                 settings.seed, system=settings.system, thinking=settings.thinking,
             )  # fmt: skip
-            result = run_stage(rehearsed, folder / stage, on_progress=lambda line: None)
+            lines: list[str] = []
+            result = run_stage(rehearsed, folder / stage, on_progress=lines.append)
             took = f"{result.step} updates in {result.seconds:.0f} s"
             on_progress(f"rehearsed {stage}: {took}, {_figures(folder / stage)}")
             adapter = str(folder / stage)
     return time.monotonic() - begun
+
+
+def _few_conversations(folder: Path) -> Path:
+    folder.mkdir()
+    options = RunOptions(("draft", "adaptive"), domain=DOMAIN, split="train", artifacts=8, candidates=1, turns=3)
+    execute(lay_out(options), folder)
+    return folder
 
 
 def _own_rows(settings: StageSettings) -> Sequence[Row]:
@@ -76,50 +108,79 @@ def _own_rows(settings: StageSettings) -> Sequence[Row]:
     return rows if settings.stage != "grpo" or all(map(domain_of, rows)) else []
 
 
+def _some_fit(rows: Sequence[Row], base: Path, settings: StageSettings) -> bool:
+    """Whether enough rows for an update fit, counted in the words of a toy: more than the model itself will count."""
+    tokenizer, limit = load_tokenizer(str(base)), settings.recipe.of(settings.stage).max_length // 2
+    return sum(len(tokenizer(" ".join(_texts([row])))["input_ids"]) < limit for row in rows) >= 2
+
+
+def _texts(rows: Sequence[Row]) -> Iterable[str]:
+    parts = ("messages", "prompt", "chosen")
+    return (message["content"] for row in rows for part in parts for message in row.get(part, ()))
+
+
 def _figures(folder: Path) -> str:
-    """Loss and gradient norm from the first update to the last."""
-    lines, parts = read_lines(folder / METRICS).lines, []
-    for column, name, meant in (("loss", "loss", BY_CONSTRUCTION[folder.name]), ("grad_norm", "gradient norm", "")):
-        values = [line[column] for line in lines if line.get(column) is not None]
-        first, last = (round(value, 3) + 0.0 for value in (values[0], values[-1]))  # nought has no sign
-        parts.append(f"{name} {first:.3f} to {last:.3f}{meant}")
-    return ", ".join(parts)
+    """Loss and gradient norm from the first update to the last, and whether GRPO's rewards taught anything."""
+    lines = read_lines(folder / METRICS).lines
+    parts = []
+    for column, name in (("loss", "loss"), ("grad_norm", "gradient norm")):
+        if values := [line[column] for line in lines if line.get(column) is not None]:
+            meant = BY_CONSTRUCTION.get(folder.name, "") if column == "loss" else ""
+            first, last = (round(value, 3) + 0.0 for value in (values[0], values[-1]))  # nought has no sign
+            parts.append(f"{name} {first:.3f} to {last:.3f}{meant}")
+    equal = [line["frac_reward_zero_std"] for line in lines if line.get("frac_reward_zero_std") is not None]
+    if equal and min(equal) == 1:
+        parts.append("the rewards of every group were equal, so nothing flowed back from them")
+    return ", ".join(parts) or "no loss logged"
 
 
-def _small(recipe: Recipe, stage: Stage) -> Recipe:
+def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
     """The recipe with two updates of few sequences; what decides how a stage works stays."""
     part = recipe.of(stage)
     changes: dict[str, Any] = {"max_steps": 2, "batch": 2, "per_device": 1, "save_steps": 1, "sample_steps": 2}
     changes |= {"precision": "auto", "load_in_4bit": False, "optimizer": "adamw_torch", "reference": "merged"}
-    changes["max_length"] = min(part.max_length, LONGEST)
+    if own_words:
+        changes["max_length"] = min(part.max_length, REAL_WORDS_LENGTH)
     if stage == "grpo":
         turns = min(2, recipe.grpo.multi_turn)
         changes |= {"batch": 4, "per_device": 4, "n_generations": 2, "max_completion": 16, "multi_turn": turns}
-        changes |= {"tau": 0, "rounds": min(2, recipe.grpo.rounds), "probe_users": 2, "probe_turns": 2}
+        changes["tau"] = 0
+        changes |= {"rounds": min(2, recipe.grpo.rounds), "probe_users": 2, "probe_turns": 2}
     else:
         changes |= {"eval_steps": 2, "eval_rows": 2}
     return recipe.replace(**{stage: replace(part, **changes), "lora": replace(recipe.lora, r=4, alpha=8)})
 
 
-def toy_base(base: str, folder: Path) -> Path:
-    """A model with random weights that is built and spoken to as `base` is.
+def toy_base(base: str, folder: Path, texts: Iterable[str]) -> tuple[Path, bool]:
+    """A model with random weights that is built and spoken to as `base` is; whether it has that model's own tokenizer.
 
     Raises:
-        DiscoverError: its tokenizer or its configuration is neither on this machine nor to be had from the Hub.
+        DiscoverError: neither the model's files nor its family's name say what it is like.
     """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    base = str(Path(base).parent) if Path(base).is_file() else base  # its config.json was named
-    tokenizer, context = load_tokenizer(base), context_of(base)
-    given = AutoConfig.from_pretrained(base).get_text_config()
-    shared = (given.num_key_value_heads or given.num_attention_heads) < given.num_attention_heads
-    marks = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos", "pad")}
-    sizes = {**TOY, "num_key_value_heads": 2 if shared else 4, "vocab_size": len(tokenizer), "layer_types": None}
-    config = given.__class__.from_dict({**given.to_dict(), **sizes, **marks})
-    config.max_position_embeddings = max(8192, context or 0)
+    here = config_of(base) is not None
+    name = base.rpartition("/")[2].lower().removeprefix("meta-")
+    family = next((FAMILIES[each] for each in FAMILIES if name.startswith(f"{each}-")), None)
+    if not here and family is None:
+        raise DiscoverError(f"{base}: not on this machine, and none of the known bases ({', '.join(FAMILIES)})")
+    tokenizer, own = _tokenizer(base, family, texts)
+    given = AutoConfig.from_pretrained(base).get_text_config() if here else AutoConfig.for_model(family[0])  # type: ignore[index]
+    shared = not here or (given.num_key_value_heads or given.num_attention_heads) < given.num_attention_heads
+    config = given.__class__.from_dict(
+        given.to_dict()
+        | TOY
+        | {
+            "num_key_value_heads": 2 if shared else 4,
+            "vocab_size": len(tokenizer),
+            "layer_types": None,
+            **{f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos", "pad")},
+        }
+    )
+    config.max_position_embeddings = max(8192, config.max_position_embeddings or 0)
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config)
     # Replies of random weights discover nothing and never end: all rewards would be equal, and no gradient would flow.
@@ -127,4 +188,33 @@ def toy_base(base: str, folder: Path) -> Path:
     model.generation_config.eos_token_id = sorted({tokenizer.eos_token_id, *range(7, len(tokenizer), 8)})
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    return folder
+    return folder, own
+
+
+def _tokenizer(base: str, family: tuple[str, str, str] | None, texts: Iterable[str]) -> tuple[Any, bool]:
+    """The model's own tokenizer if it is on this machine, else one made from the rows with its chat template."""
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    try:
+        return AutoTokenizer.from_pretrained(base, local_files_only=True), True
+    except (OSError, ValueError) as error:
+        if family is None:
+            raise DiscoverError(f"{base}: its tokenizer is not on this machine") from error
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    _, template, end = family
+    if template.endswith(".jinja"):
+        import trl
+
+        template = (Path(trl.__file__).parent / "chat_templates" / template).read_text(encoding="utf-8")
+    marks = sorted({*MARKS.findall(template), end, "<|pad|>"})
+    words = Tokenizer(models.BPE())
+    words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    words.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=TOY_WORDS, special_tokens=marks, initial_alphabet=alphabet)
+    words.train_from_iterator(texts, trainer)
+    first = next((each for each in BEGINNINGS if each in marks), None)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, eos_token=end, pad_token="<|pad|>", bos_token=first)
+    tokenizer.chat_template = template
+    return tokenizer, False
