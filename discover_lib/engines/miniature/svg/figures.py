@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from discover_lib.engines.miniature.svg.geometry import Box, local_box, union
+from discover_lib.engines.miniature.svg.geometry import Box, measure, union
 
 Part = tuple[str, str]  # (role of the paint, path data)
 WINDOWS = "y"  # the role of panes, which are lit or not
@@ -52,7 +52,7 @@ def markup(parts: Sequence[Part]) -> str:
 
 
 def box_of(parts: Sequence[Part]) -> Box:
-    return union([box for _, d in parts if (box := local_box("path", {"d": d}, 100, 100)) is not None])
+    return union([box for _, d in parts if (box := measure("path", {"d": d}, 100, 100)[0]) is not None])
 
 
 _FIGURES = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))

@@ -7,7 +7,6 @@ and classes say.  Between two values it claims the broader one, or nothing.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -16,7 +15,7 @@ from xml.etree.ElementTree import Element
 from discover_lib.base.svg import parse_svg
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.svg.colour import Rgb, lightness, rgb
-from discover_lib.engines.miniature.svg.geometry import Box, length, local_box, matrix_of, numbers, union
+from discover_lib.engines.miniature.svg.geometry import length, measure, numbers, union
 from discover_lib.engines.miniature.svg.palettes import PALETTES
 from discover_lib.engines.miniature.svg.scene import (
     Scene,
@@ -81,7 +80,7 @@ def _named(scene: Scene, name: str) -> Iterator[Finding]:
     lexicon = load_lexicon("svg_drawing")
     titles = [(label, "the drawing is named", label) for label in scene.names]
     parts = [(label, "a part is named", label) for label in scene.part_names]
-    filed = [(spoken, "the file is named", name) for spoken in _spoken_names(name)] if name else []
+    filed = [(name.replace("_", " "), "the file is named", name)]
     subject: dict[str, str] = {}
     around: dict[str, str] = {}
     for label, what, given in [*titles, *parts, *filed]:
@@ -117,20 +116,6 @@ def _shown_alone(names: Sequence[tuple[str, str, str]]) -> Finding | None:
             if value in ALONE:
                 return ALONE[value], f"{what} “{_short(given)}”"
     return None
-
-
-_CODE_POINTS = re.compile(r"[0-9a-f]{4,6}(?:[-_ ][0-9a-f]{4,6})*$", re.IGNORECASE)
-_NOT_SHOWN = re.compile(r"\b(?:hot.dog|fish.cake|pandas|(?:car|bus).(?:battery|stop)|slash|off|no)\b", re.IGNORECASE)
-
-
-def _spoken_names(name: str) -> Iterator[str]:
-    """What a file's name says; emoji are filed under their code points: "1f98a" says "fox face"."""
-    name = name.replace("_", " ")
-    if _CODE_POINTS.match(name):
-        first = chr(min(int(re.split("[- ]", name)[0], 16), 0x10FFFF))
-        name = unicodedata.name(first, "").lower()
-    if not _NOT_SHOWN.search(name):
-        yield name
 
 
 def _short(label: str) -> str:
@@ -337,8 +322,9 @@ def _typeface(families: str) -> str:
 def _composition(scene: Scene) -> Iterator[Finding]:
     if not scene.has_format or _has_ground(scene):
         return
-    boxes = [*(shape.box for shape in scene.figure), *scene.copies]
-    left, top, right, bottom = _on_canvas(union(boxes), scene)
+    left, top, right, bottom = union([shape.box for shape in scene.figure])
+    left, top = max(left, scene.canvas[0]), max(top, scene.canvas[1])
+    right, bottom = min(right, scene.canvas[2]), min(bottom, scene.canvas[3])
     middle = ((left + right) / 2 - scene.canvas[0]) / scene.width
     if middle < LEFT or middle > RIGHT:
         yield ("on-left" if middle < LEFT else "on-right"), f"the figure's middle lies at {middle:.0%} of the width"
@@ -346,11 +332,6 @@ def _composition(scene: Scene) -> Iterator[Finding]:
     reach = max((right - left) / scene.width, (bottom - top) / scene.height)
     if reach <= FAR_OFF or reach >= CLOSE_UP:
         yield ("far-off" if reach <= FAR_OFF else "close-up"), f"the figure reaches across {reach:.0%} of the canvas"
-
-
-def _on_canvas(box: Box, scene: Scene) -> Box:
-    left, top, right, bottom = scene.canvas
-    return (max(box[0], left), max(box[1], top), min(box[2], right), min(box[3], bottom))
 
 
 # ---- paints
@@ -399,7 +380,8 @@ def _lines(scene: Scene) -> Iterator[Finding]:
     if not stroked or sum(stroked.values()) < 0.6 * total:
         return
     paint = max(stroked, key=lambda line: stroked[line])
-    share = examples[paint].stroke_width / _size(scene.figure)
+    left, top, right, bottom = union([shape.box for shape in scene.figure])
+    share = examples[paint].stroke_width / max(right - left, bottom - top, 1e-9)
     reason = f"lines of {_short(paint)}, {share:.1%} of the figure wide, run along its edges"
     fine, bold = (FINE_LINE, BOLD_LINE) if is_filled else (FINE_STROKE, BOLD_STROKE)
     colour = rgb(paint)
@@ -429,7 +411,8 @@ def _surface(scene: Scene) -> Iterator[Finding]:
         if tag == "radialGradient":
             yield "round-shading", "a good part of the figure is filled with a radial gradient"
         elif tag == "linearGradient":
-            value = "soft-shading" if _runs_down(source) else "textured"
+            runs_down = source.get("x1", "0") == source.get("x2") and "gradientTransform" not in source.attrib
+            value = "soft-shading" if runs_down else "textured"
             yield value, "a good part of the figure is filled with a linear gradient"
         elif tag == "pattern":
             yield _pattern(source), "a good part of the figure is filled with a repeated pattern"
@@ -437,39 +420,16 @@ def _surface(scene: Scene) -> Iterator[Finding]:
         yield "washes", f"{thin / total:.0%} of the figure lets through what lies behind it"
 
 
-def _runs_down(gradient: Element) -> bool:
-    """Whether a linear gradient runs from top to bottom."""
-    x1, y1, x2, y2 = (
-        length(gradient.get(name, default), 1.0) or 0.0
-        for name, default in (("x1", "0"), ("y1", "0"), ("x2", "100%"), ("y2", "0"))
-    )
-    dx, dy = x2 - x1, y2 - y1
-    if turn := matrix_of(gradient.get("gradientTransform", "")):
-        dx, dy = turn[0] * dx + turn[2] * dy, turn[1] * dx + turn[3] * dy
-    return abs(dx) <= 0.25 * abs(dy)
-
-
-def _size(shapes: Sequence[Shape]) -> float:
-    left, top, right, bottom = union([shape.box for shape in shapes])
-    return max(right - left, bottom - top, 1e-9)
-
-
 def _pattern(pattern: Element) -> str:
     """Which print it is, by the marks on the pattern's cell."""
-    width, height = length(pattern.get("width")) or 0.0, length(pattern.get("height")) or 0.0
-    marks = [
-        (local_name(mark.tag), box)
-        for mark in pattern[:MAX_STOPS]
-        if (box := local_box(local_name(mark.tag), mark.attrib, width, height)) is not None
-    ]
-    marks = [(tag, box) for tag, box in marks if not (_spans(box, 0, width) and _spans(box, 1, height))]
-    if not width or not height or not marks:
-        return "textured"
-    if all(tag in ("circle", "ellipse") for tag, _ in marks):
+    size = (length(pattern.get("width")) or 0.0, length(pattern.get("height")) or 0.0)
+    marks: list[tuple[str, int]] = []  # those that leave some of the cell free, and along how many sides they reach
+    for mark in pattern[:MAX_STOPS]:
+        tag = local_name(mark.tag)
+        box, _ = measure(tag, mark.attrib, *size)
+        if box:
+            sides = sum(box[axis] <= 0.01 * size[axis] and box[axis + 2] >= 0.99 * size[axis] for axis in (0, 1))
+            marks += [(tag, sides)] if sides < 2 else []
+    if marks and all(tag in ("circle", "ellipse") for tag, _ in marks):
         return "halftone"
-    striped = all(_spans(box, 0, width) or _spans(box, 1, height) for _, box in marks)
-    return "hatching" if striped and len(marks) == 1 else "textured"
-
-
-def _spans(box: Box, axis: int, whole: float) -> bool:
-    return box[axis] <= 0.01 * whole and box[axis + 2] >= 0.99 * whole
+    return "hatching" if [sides for _, sides in marks] == [1] else "textured"
