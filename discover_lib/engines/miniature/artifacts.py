@@ -133,7 +133,7 @@ def _scene(lexicon: Lexicon, liking: Even) -> list[str]:
             continue
         left -= 1
         values.append(liking.choice(main))
-        added = [leaf for leaf in lexicon.additions_of(name) if leaf not in values and lexicon.fits(leaf, values)]
+        added = [leaf for leaf in lexicon.additions_of[name] if leaf not in values and lexicon.fits(leaf, values)]
         if added and rng.random() < ADDED:
             values.append(liking.choice(added))
     return values

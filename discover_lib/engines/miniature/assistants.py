@@ -286,7 +286,7 @@ def _chosen(
             clashing |= lexicon.clashes[chosen[0]]
     if anew and len(kept) + len(chosen) < holds and rng.random() < ADDED:
         taken = [*kept, *chosen]
-        if added := [leaf for leaf in lexicon.additions_of(name) if leaf not in clashing and leaf not in taken]:
+        if added := [leaf for leaf in lexicon.additions_of[name] if leaf not in clashing and leaf not in taken]:
             chosen.append(rng.choice(_untried(added, beliefs)))
             clashing |= lexicon.clashes[chosen[-1]]
     return chosen

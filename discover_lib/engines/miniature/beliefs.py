@@ -65,7 +65,7 @@ class Beliefs:
         known, values = self._known, self.lexicon.values
         kept = {}
         for name in self.lexicon.dimensions:
-            if name in known and (leaves := [value for value in known[name] if not values[value].children]):
+            if name in known and (leaves := [value for value in known[name] if values[value].is_leaf]):
                 kept[name] = [*reversed(self.lexicon.that_fit(reversed(leaves)))]
         return kept
 

@@ -43,12 +43,12 @@ class MiniatureBuilder:
         chains = [tuple(reversed(self.lexicon.lineages[value])) for value in found]
         tops = self._order_of_roots(artifact, [chain[0] for chain in chains])
         roots = tuple(_organise(top, chains, self.lexicon, str(place)) for place, top in enumerate(tops, start=1))
-        request = self.lexicon.values[tops[0]].opening
-        request = request or self.lexicon.framed_request(tops[0], unit_uniform(artifact.text, "request"))
+        first, frames = self.lexicon.values[tops[0]], self.lexicon.requests
+        frame = frames[int(unit_uniform(artifact.text, "request") * len(frames))]
         tree = IntentTree(
             artifact_type=self.lexicon.artifact_type,
             topic=artifact.topic or self._topic(tops[0]),
-            initial_request=request,
+            initial_request=first.opening or frame.format(items=first.say),
             initially_discovered=("1",),
             roots=roots,
         )
