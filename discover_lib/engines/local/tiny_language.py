@@ -31,12 +31,10 @@ from discover_lib.engines.miniature.beliefs import believe, whole_pieces
 from discover_lib.engines.miniature.lexicon import SHIPPED_DOMAINS, Lexicon, LexiconError, load_lexicon
 from discover_lib.engines.miniature.notation import (
     COUNTING,
-    TOKENS_PER_WORD,
     VERBS,
     Move,
     NotationError,
-    count_words,
-    is_notation,
+    count_tokens,
     parse,
     write,
 )
@@ -220,8 +218,9 @@ def transcript(reading: UserReading, domain: str) -> str:
 
 def as_notation(text: str, domain: str) -> str:
     """A reply in the notation: as it stands if it is that, else what can be read in it."""
-    if is_notation(text):
-        return " ".join(text.split())
+    said = text.split()
+    if said and said[0] in VERBS:
+        return " ".join(said)
     lexicon = load_lexicon(domain)
     return write(_moves_of(read_reply(text, domain), lexicon), lexicon)
 
@@ -262,10 +261,10 @@ def decode(text: str, domain: str, messages: Sequence[Message] = (), assistant: 
     try:
         moves = parse(written, lexicon)
     except NotationError:
-        return Reply(BROKEN, max(1, count_words(written)) * TOKENS_PER_WORD, COUNTING, assistant, written)
+        return Reply(BROKEN, count_tokens(written or "pass"), COUNTING, assistant, written)
     known = believe(messages, lexicon).sampled_with() if any(move.verb == "show" for move in moves) else ()
     reply = make_reply(moves, lexicon, assistant, known)
-    return dataclasses.replace(reply, n_tokens=count_words(written) * TOKENS_PER_WORD)  # what is said twice costs twice
+    return dataclasses.replace(reply, n_tokens=count_tokens(written))  # what is said twice costs twice
 
 
 def is_broken(reply: Reply) -> bool:

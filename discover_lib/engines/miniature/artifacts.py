@@ -91,8 +91,8 @@ def generate_artifact(domain: str, split: Split, index: int, taste: int = 0) -> 
             break
     else:
         raise LexiconError(f"the lexicon of {domain} is too small to tell training from evaluation: add values to it")
-    own_id = artifact_id(domain, split, index, taste)
-    return Artifact(own_id, lexicon.artifact_type, render_artifact(values, lexicon), domain=domain)
+    text = render_artifact(values, lexicon)
+    return Artifact(artifact_id(domain, split, index, taste), lexicon.artifact_type, text, domain=domain)
 
 
 def artifact_id(domain: str, split: Split, index: int, taste: int = 0) -> str:
@@ -103,9 +103,8 @@ def artifact_id(domain: str, split: Split, index: int, taste: int = 0) -> str:
 def _selection(lexicon: Lexicon, liking: Even) -> list[str]:
     """Values of six to eight dimensions; none where the draw leaves out what a request names first."""
     rng = liking.rng
-    names_in_all = list(lexicon.dimensions)
-    fewest, most = (min(number, len(names_in_all)) for number in DIMENSIONS_PER_ARTIFACT)
-    names = rng.sample(names_in_all, rng.randint(fewest, most))
+    fewest, most = (min(number, len(lexicon.dimensions)) for number in DIMENSIONS_PER_ARTIFACT)
+    names = rng.sample(list(lexicon.dimensions), rng.randint(fewest, most))
     if next(name for name, dimension in lexicon.dimensions.items() if dimension.asked) not in names:
         return []  # without it no conversation starts
     return sorted(
@@ -148,6 +147,5 @@ def written_artifacts(domain: str, data: Path) -> list[Artifact]:
     """The hand-written artifacts under `data/artifacts/<domain>/`, by name."""
     lexicon = load_lexicon(domain)
     suffixes = lexicon.form.suffixes if lexicon.form else (".svg" if is_drawn(domain) else ".md",)
-    folder = data / "artifacts" / domain
-    paths = sorted(path for path in folder.glob("*") if path.suffix in suffixes)
+    paths = sorted(path for path in (data / "artifacts" / domain).glob("*") if path.suffix in suffixes)
     return [Artifact(path.stem, lexicon.artifact_type, path.read_text("utf-8"), domain=domain) for path in paths]

@@ -104,9 +104,9 @@ def test_whatever_an_assistant_opens_with_is_read_as_the_same_move(domain):
         "recap": Move("recap", leaves),
         "pass": Move("pass"),
     }
-    for verb, frames in phrase_book(domain).openings.items():
+    for verb in phrase_book(domain).openings.rows:
         plain = read_reply(make_reply([moves[verb]], lexicon, "x").text, domain)
-        for frame in frames:
+        for frame in phrase_book(domain).openings[verb]:
             said = make_reply([moves[verb]], lexicon, "x", frames={verb: frame.text}).text
             assert read_reply(said, domain) == plain, said
 
@@ -128,12 +128,12 @@ def test_an_unknown_assistant_is_named_with_the_known_ones():
 @pytest.mark.parametrize("name", SCRIPTED)
 def test_a_first_reply_does_not_speak_of_an_earlier_one_and_a_later_one_not_of_a_first(name, domain):
     book = phrase_book(domain).openings
-    moves = [Move(verb) for verb in book]
+    moves = [Move(verb) for verb in book.rows]
     asked, answered = Message("user", "a thing, please"), Message("assistant", "There.")
     for seed in range(60):
         for messages, misplaced in (([asked], "later"), ([asked, answered, asked], "first")):
             texts = openings(name, moves, domain, messages, seed)
-            assert set(texts) == set(book)
+            assert set(texts) == set(book.rows)
             assert not any(
                 frame.text == texts[verb] and frame.when == misplaced for verb in book for frame in book[verb]
             )

@@ -54,7 +54,7 @@ def test_no_message_of_any_manner_leaks(talks: list[Conversation]) -> None:
 @pytest.mark.parametrize("domain", ALL_DOMAINS)
 def test_talk_beside_the_point_names_nothing_of_any_requirement(domain: str) -> None:
     hidden = {value.id: value.text for value in load_lexicon(domain).values.values()}
-    asides = phrase_book(domain).asides
+    asides = phrase_book(domain).acts["asides"]
     assert [aside.text for aside in asides if find_leaks(aside.text, hidden, ())] == [] and len(asides) >= 30
 
 
@@ -77,9 +77,9 @@ def test_the_same_replies_lead_to_the_same_states_and_rewards_and_are_heard_alik
 @pytest.mark.slow
 def test_no_aside_is_said_twice_or_tells_of_a_life_or_an_hour_away() -> None:
     for domain in DOMAINS:
-        asides = [frame for frame in phrase_book(domain).asides if len(frame.text.split()) > 4]
+        asides = [frame for frame in phrase_book(domain).acts["asides"] if len(frame.text.split()) > 4]
         lives = ("hi again", "i am again", "wife", "my own lot", "go away", "had to go")
-        assert not any(life in frame.text for frame in phrase_book(domain).asides for life in lives)
+        assert not any(life in frame.text for frame in phrase_book(domain).acts["asides"] for life in lives)
         for index in range(6):
             said = [
                 f" {' '.join(words(message))} "

@@ -78,7 +78,7 @@ def test_values_drawn_together_are_read_together(values: list[str]) -> None:
     ("values", "part"),
     [
         (["dragon"], "dragon"),
-        (["warm"], "autumn"),
+        (["warm"], "warm"),
         (["on-left", "close-up"], "composition"),
         (["birds", "kite", "one-young"], "company"),
     ],

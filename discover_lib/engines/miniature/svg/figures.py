@@ -30,12 +30,15 @@ class Figure:
     @cached_property
     def markup(self) -> str:
         """All but the windows, paints left open."""
-        return markup([part for part in self.parts if part[0] != WINDOWS])
+        return markup(tuple(part for part in self.parts if part[0] != WINDOWS))
 
     @cached_property
     def windows(self) -> str:
-        """Their path data; "" for a subject without."""
         return "".join(d for role, d in self.parts if role == WINDOWS)
+
+    def panes(self, role: str) -> str:
+        """Its windows, painted in a role: lit or not; "" for a subject without."""
+        return f'<path fill="{{{role}}}" d="{self.windows}"/>' if self.windows else ""
 
     @cached_property
     def box(self) -> Box:
@@ -43,12 +46,8 @@ class Figure:
 
 
 @lru_cache(maxsize=256)
-def _markup(parts: tuple[Part, ...]) -> str:
+def markup(parts: tuple[Part, ...]) -> str:
     return "".join(f'<path fill="{{{role}}}" d="{d}"/>' for role, d in parts)
-
-
-def markup(parts: Sequence[Part]) -> str:
-    return _markup(tuple(parts))
 
 
 def box_of(parts: Sequence[Part]) -> Box:

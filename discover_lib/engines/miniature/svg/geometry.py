@@ -28,6 +28,12 @@ _UNIT_SIZES = {"px": 1, "pt": 4 / 3, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54,
 _STEPS = (0.2, 0.35, 0.5, 0.65, 0.8)
 _CUBIC_WEIGHTS = [((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3) for t in _STEPS]
 _QUADRATIC_WEIGHTS = [((1 - t) ** 2, 2 * t * (1 - t), t * t) for t in _STEPS]
+_PLACES = {  # the attributes that say where a shape is: sizes after places, of a line the other end
+    "rect": ("x", "y", "width", "height"),
+    "circle": ("cx", "cy", "r", "r"),
+    "ellipse": ("cx", "cy", "rx", "ry"),
+    "line": ("x1", "y1", "x2", "y2"),
+}
 _ARGUMENTS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4, "T": 2, "A": 7}
 
 
@@ -67,15 +73,14 @@ def _one_matrix(name: str, given: Sequence[float]) -> Matrix | None:
     if not given or (name == "matrix" and len(given) != 6):
         return None
     first, second = given[0], given[1] if len(given) > 1 else None
-    match name:
-        case "matrix":
-            return (given[0], given[1], given[2], given[3], given[4], given[5])
-        case "translate":
-            return (1, 0, 0, 1, first, second or 0)
-        case "scale":
-            return (first, 0, 0, first if second is None else second, 0, 0)
+    if name == "matrix":
+        return (given[0], given[1], given[2], given[3], given[4], given[5])
+    if name == "translate":
+        return (1, 0, 0, 1, first, second or 0)
+    if name == "scale":
+        return (first, 0, 0, first if second is None else second, 0, 0)
     sine, cosine = math.sin(math.radians(first)), math.cos(math.radians(first))
-    x, y = (given[1], given[2]) if len(given) > 2 else (0.0, 0.0)
+    x, y = given[1:3] if len(given) > 2 else (0.0, 0.0)
     return (cosine, sine, -sine, cosine, x - cosine * x + sine * y, y - sine * x - cosine * y)
 
 
@@ -232,22 +237,18 @@ def measure(tag: str, attributes: Mapping[str, str], width: float, height: float
     Args:
         width, height: of the canvas, for percentages.
     """
-    get = attributes.get
     if tag in ("path", "polygon", "polyline"):
-        data = get("d" if tag == "path" else "points", "")
+        data = attributes.get("d" if tag == "path" else "points", "")
         return (_outline if len(data) < LONG_OUTLINE else _outline.__wrapped__)(tag == "path", data)
-    box: Box | None = None
-    if tag in ("circle", "ellipse"):
-        x, y = length(get("cx"), width) or 0.0, length(get("cy"), height) or 0.0
-        rx = length(get("r" if tag == "circle" else "rx"), width)
-        ry = rx if tag == "circle" else length(get("ry"), height)
-        box = (x - rx, y - ry, x + rx, y + ry) if rx and ry else None
-    elif tag == "rect":
-        x, y = length(get("x"), width) or 0.0, length(get("y"), height) or 0.0
-        w, h = length(get("width"), width), length(get("height"), height)
-        box = (x, y, x + w, y + h) if w and h and w > 0 and h > 0 else None
-    elif tag == "line":
-        x1, y1, x2, y2 = (length(get(name), width) or 0.0 for name in ("x1", "y1", "x2", "y2"))
-        box = (min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2))
-    area = (box[2] - box[0]) * (box[3] - box[1]) if box else 0.0
+    if tag not in _PLACES:
+        return None, 0.0
+    wholes = (width, height, width, height)
+    lengths = zip(_PLACES[tag], wholes, strict=True)
+    a, b, c, d = (length(attributes.get(name), whole) or 0.0 for name, whole in lengths)
+    if tag != "line" and (c <= 0 or d <= 0):
+        return None, 0.0
+    box = (a, b, a + c, b + d) if tag == "rect" else (a - c, b - d, a + c, b + d)
+    if tag == "line":
+        box = (min(a, c), min(b, d), max(a, c), max(b, d))
+    area = (box[2] - box[0]) * (box[3] - box[1])
     return box, area * math.pi / 4 if tag in ("circle", "ellipse") else area

@@ -129,9 +129,8 @@ def tones(palette: str, hour: Hour, spot: str) -> Mapping[str, str]:
             "top": own.sky,
             "low": mix(own.sky, own.pale, 0.7),
             "z": mix(own.accent, own.glow, 0.35),
-            "c": "#ffffff",
+            "c": own.pale,
         }
-        above["c"] = own.pale
     else:
         above = {
             "top": mix(own.pale, own.sky, 0.55),

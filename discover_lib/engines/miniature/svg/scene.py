@@ -182,9 +182,10 @@ class _Reader:
         self.painted: list[Shape] = []
         self.steps = 0
         for element in root.iter():
-            self._note(element, root)
+            if not _LABEL_SET.isdisjoint(element.attrib) or local_name(element.tag) in ("title", "desc"):
+                self._note(element, root)
         self.scene.names += [root.attrib[name] for name in LABELS if name in root.attrib]
-        style = _inheriting(_NO_STYLE, _declared(root))
+        style = _styled(_NO_STYLE, root)
         for child in root:
             self._walk(child, None, style, 0)
         self._sort()
@@ -210,10 +211,12 @@ class _Reader:
 
     def _walk(self, element: Element, matrix: Matrix | None, style: Style, level: int) -> None:
         tag, attributes = local_name(element.tag), element.attrib
-        self._count(10 + len(attributes.get("style", "")))
+        get = attributes.get
+        self._count(10 + len(get("d", "")) + len(get("points", "")) + len(get("style", "")))
         if tag not in _DRAWN or level > MAX_LEVELS:
             return
-        if self.skip_company and not self.is_around and (around := self._around(attributes)):
+        may_skip = self.skip_company and not self.is_around and not _LABEL_SET.isdisjoint(attributes)
+        if may_skip and (around := self._around(attributes)):
             self.has_skipped = True
             if around != "company":
                 self.is_around = True
@@ -222,7 +225,7 @@ class _Reader:
             return
         if "transform" in attributes and (own := matrix_of(attributes["transform"])):
             matrix = multiply(matrix, own)
-        style = _inheriting(style, _declared(element))
+        style = _styled(style, element)
         if style.is_hidden:
             return
         if tag in _SHAPES:
@@ -237,8 +240,6 @@ class _Reader:
 
     def _around(self, attributes: Mapping[str, str]) -> str:
         """The dimension of what a label names around the subject; "" where it names a subject, or nothing."""
-        if _LABEL_SET.isdisjoint(attributes):
-            return ""
         for label in [attributes[name] for name in LABELS if name in attributes]:
             subjects, around = shown_values(label)
             if around and not subjects:
@@ -249,7 +250,6 @@ class _Reader:
 
     def _paint(self, element: Element, tag: str, matrix: Matrix | None, style: Style) -> None:
         """Note a shape, or how much one of the landscape paints and with what."""
-        self._count(len(element.attrib.get("d", "")) + len(element.attrib.get("points", "")))
         fill, stroke = style.fill, style.stroke
         box, area = measure(tag, element.attrib, *self.size)
         if box is None or (fill == stroke == "none" and not self.is_around):
@@ -311,19 +311,18 @@ class _Reader:
             scene.frames = [shape for shape in scene.frames if shape.fill != "none"]
 
 
-def _declared(element: Element) -> tuple[tuple[str, str], ...]:
-    """The attributes of an element that count here."""
-    return tuple([item for item in element.attrib.items() if item[0] in _STYLED])
-
-
 _NO_STYLE = Style({})
+
+
+def _styled(inherited: Style, element: Element) -> Style:
+    """Inherited and own style."""
+    if _STYLED.isdisjoint(element.attrib):
+        return inherited
+    return _inheriting(inherited, tuple([item for item in element.attrib.items() if item[0] in _STYLED]))
 
 
 @lru_cache(maxsize=4096)
 def _inheriting(inherited: Style, declared: tuple[tuple[str, str], ...]) -> Style:
-    """Inherited and own style."""
-    if not declared:
-        return inherited
     own = dict(declared)
     own |= declarations(own.get("style", ""))
     values = {**inherited, **{name: value for name, value in own.items() if value != "inherit"}}
@@ -336,6 +335,7 @@ def _share(text: str | None) -> float:
     return 1.0 if share is None else min(max(share, 0.0), 1.0)
 
 
+@lru_cache(maxsize=4096)
 def declarations(style: str) -> dict[str, str]:
     """What a `style` attribute declares of the properties that count here."""
     pairs = [
@@ -347,14 +347,11 @@ def declarations(style: str) -> dict[str, str]:
 def _canvas(root: Element) -> tuple[Box, bool]:
     """The canvas in user units, and whether the drawing states it."""
     box = numbers(root.get("viewBox", ""))
-    if len(box) == 4 and box[2] > SMALLEST and box[3] > SMALLEST:
-        return (box[0], box[1], box[0] + box[2], box[1] + box[3]), True
-    width, height = root.get("width", ""), root.get("height", "")
-    if width and height and not width.endswith("%") and not height.endswith("%"):
-        w, h = length(width), length(height)
-        if w and h and w > SMALLEST and h > SMALLEST:
-            return (0.0, 0.0, w, h), True
-    return (0.0, 0.0, 300.0, 150.0), False
+    if len(box) != 4:
+        box = [0.0, 0.0, *(length(root.get(side)) or 0.0 for side in ("width", "height"))]
+    has_format = min(box[2:]) > SMALLEST
+    left, top, width, height = box if has_format else (0.0, 0.0, 300.0, 150.0)
+    return (left, top, left + width, top + height), has_format
 
 
 def _covers(shape: Shape, scene: Scene) -> bool:
