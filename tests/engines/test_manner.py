@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discover_lib.engines.manner import MANNERS, Manner, MannerError, manner_named
+from discover_lib.base.errors import DiscoverError
+from discover_lib.engines.manner import MANNERS, Manner, manner_named
 from discover_lib.runs.options import RunOptions, lay_out
 
 
@@ -37,7 +38,7 @@ def test_people_have_the_published_lengths() -> None:
 
 
 def test_a_manner_that_there_is_not_is_refused() -> None:
-    with pytest.raises(MannerError, match="unknown manner 'curt'; give paper, terse, rambling, people"):
+    with pytest.raises(DiscoverError, match="unknown manner 'curt'; give paper, terse, rambling, people"):
         manner_named("curt")
 
 

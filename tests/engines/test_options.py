@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from llm_server import FakeServer
 from typer.testing import CliRunner
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 from discover_lib.engines.llm.calls.records import LLMError, Request
-from discover_lib.engines.options import EFFORTS, ROLES, RoleOptionError, RoleOptions
+from discover_lib.engines.options import EFFORTS, ROLES, RoleOptions
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.plan import THINKING, Limits, Span, plan_run
 from discover_lib.runs.store import RunStore
@@ -50,7 +51,7 @@ def test_the_narrowest_wins_whatever_the_order() -> None:
     ],
 )
 def test_a_bad_value_is_one_line(texts: dict[str, list[str]], said: str) -> None:
-    with pytest.raises(RoleOptionError) as error:
+    with pytest.raises(DiscoverError) as error:
         RoleOptions.read(**texts)
     assert said in str(error.value) and "\n" not in str(error.value)
 

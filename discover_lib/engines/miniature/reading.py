@@ -138,5 +138,5 @@ def read_user(text: str, domain: str) -> UserReading:
             liked += values
         else:
             wanted += values
-    once = (tuple(dict.fromkeys(ids)) for ids in (wanted, liked, hinted, doubted))
-    return UserReading(*once, final=asks_for_final(text))
+    said = [tuple(dict.fromkeys(ids)) for ids in (wanted, liked, hinted, doubted)]
+    return UserReading(said[0], said[1], said[2], said[3], asks_for_final(text))

@@ -131,32 +131,6 @@ def test_pretraining_is_the_same_again_and_after_a_stop(tiny, recipe, tmp_path, 
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
 
-def test_several_threads_change_no_bit_of_the_base(tiny, recipe, monkeypatch):
-    import torch
-
-    chosen, states = tiny.StepThreads, []
-    for several in (1, 2):
-        monkeypatch.setattr(tiny, "StepThreads", lambda same, several=several: chosen(same, several))
-        states.append(tiny.pretrain(recipe).state_dict())
-    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
-
-
-def test_threads_that_would_change_a_bit_are_told_from_those_that_do_not(tiny, recipe, monkeypatch):
-    recipe = recipe.resolved()
-    words, model = vocabulary(recipe.domains), tiny.new_model(recipe)
-    assert tiny._same_gradients(model, recipe, words, 2)
-    real = tiny._gradients
-
-    def rounded_otherwise(model, tokens, labels):
-        loss = real(model, tokens, labels)
-        if tiny.torch.get_num_threads() > 1:
-            next(model.parameters()).grad.view(-1)[0] += 1e-9
-        return loss
-
-    monkeypatch.setattr(tiny, "_gradients", rounded_otherwise)
-    assert not tiny._same_gradients(model, recipe, words, 2)
-
-
 def test_a_base_that_does_not_do_what_it_is_told_is_not_kept(tiny, recipe, tmp_path, monkeypatch):
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     monkeypatch.setattr(tiny, "GATE_USERS", 2)
