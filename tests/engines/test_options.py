@@ -14,11 +14,11 @@ from llm_server import FakeServer
 from typer.testing import CliRunner
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
-from discover_lib.engines.llm.calls.records import LLMError, Request
+from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.engines.llm.calls.records import Request
 from discover_lib.engines.options import EFFORTS, ROLES, RoleOptions
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.plan import THINKING, Limits, Span, plan_run
+from discover_lib.runs.plan import THINKING, Span, plan_run
 from discover_lib.runs.store import RunStore
 from workbench.main import app
 
@@ -135,26 +135,6 @@ def test_a_run_sends_stores_and_resumes_its_options(tmp_path: Path) -> None:
     assert "options" not in lay_out(patient).configuration
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("wire", ["auto", "litellm"])
-def test_effort_and_time_limit_reach_a_server_by_either_way(wire: Any) -> None:
-    bodies: list[dict[str, Any]] = []
-
-    def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> tuple[str, int]:
-        bodies.append(body)
-        return "Hello.", 2
-
-    request = Request("openai/m", ({"role": "user", "content": "Hello"},), "judge", reasoning_effort="low")
-    with FakeServer(brain, latency_seconds=0.5) as server:
-        settings = ClientSettings(api_base=server.api_base, wire=wire, env_file=None, max_attempts=1)
-        with LLMClient(settings) as client:
-            assert client.complete(request).text == "Hello."
-            assert bodies[0]["reasoning_effort"] == "low" and client.usage.left_out == {}
-            hasty = dataclasses.replace(request, seed=1, timeout_seconds=0.1)
-            with pytest.raises(LLMError, match=r"no answer within 0\.1 s|HTTP 408|imed out"):
-                client.complete(hasty)
-
-
 def test_a_plan_names_options_bounds_answers_and_counts_thinking() -> None:
     settings = ClientSettings(env_file=None)
     plain = {stage.name: stage for stage in plan_run(lay_out(RUN), settings=settings).stages}
@@ -170,13 +150,6 @@ def test_a_plan_names_options_bounds_answers_and_counts_thinking() -> None:
     assert f"as asked for, {ANSWERING}: max tokens 500" in said
     assert "as asked for, judge: reasoning effort medium" in said
     assert "judge: thinking tokens at medium effort 1,500 (300 to 5,000) a call" in said
-
-
-def test_thinking_stays_within_the_limit_of_an_answer() -> None:
-    limits = Limits.of("judge", RoleOptions.read(max_tokens=["1000"], reasoning_effort=["xhigh"]))
-    lengths = plan_run(lay_out(RUN), settings=ClientSettings(env_file=None)).stages
-    completion = limits.applied(lengths[0].length).completion
-    assert (completion.expected, completion.high) == (1000, 1000)
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-from pathlib import Path
 
 import pytest
 
@@ -37,34 +36,11 @@ def test_a_recipe_names_what_is_wrong_with_it(tiny):
         tiny.TinyRecipe(domains=(DOMAIN,), steps=0).resolved()
 
 
-def test_it_has_as_many_weights_as_the_pages_and_documents_say(tiny):
-    n_weights = tiny.new_model(tiny.TinyRecipe().resolved()).num_parameters()
-    root = Path(__file__).parents[3]
-    for file in ("docs/training.md", "docs/results.md", "docs/safety.md", "notebooks/50_train.py"):
-        assert f"{n_weights / 1e6:.1f} million parameters" in (root / file).read_text(encoding="utf-8")
-
-
 def test_the_key_changes_with_whatever_decides_the_model(tiny, recipe, monkeypatch):
     keys = {recipe.key, dataclasses.replace(recipe, seed=1).key, dataclasses.replace(recipe, steps=7).key}
     monkeypatch.setattr("discover_lib.engines.local.tiny_practice.FINAL_SHARE", 0.0)
     assert len(keys | {recipe.key}) == 4
     assert dataclasses.replace(recipe, taxonomy=False).key not in keys | {recipe.key}
-
-
-def test_without_the_taxonomies_values_stand_where_chance_puts_them(tiny):
-    words = vocabulary((DOMAIN,))
-    table = tiny.taxonomy_embeddings(words, tiny.TinyRecipe(domains=(DOMAIN,), taxonomy=False))
-    leaves = next(iter(load_lexicon(DOMAIN).dimensions.values())).leaves
-    rows = table[[words.ids[leaf] for leaf in leaves]]
-    rows = rows / rows.norm(dim=1, keepdim=True)
-    assert (rows @ rows.T).triu(1).sum() / (len(leaves) * (len(leaves) - 1) / 2) == pytest.approx(0, abs=0.1)
-
-
-def test_the_rate_rises_then_falls_on_a_cosine(tiny):
-    recipe = tiny.TinyRecipe(domains=(DOMAIN,), steps=100, warmup=10)
-    assert tiny.schedule(0, recipe) == pytest.approx(0.1)
-    assert tiny.schedule(50, recipe) == pytest.approx(0.03 + 0.97 / 2)
-    assert tiny.schedule(99, recipe) == pytest.approx(0.03, abs=1e-3)
 
 
 def test_loss_is_on_the_replies_alone(tiny, recipe):
@@ -163,13 +139,6 @@ def test_the_files_are_what_transformers_reads(tiny, recipe, tmp_path):
     marked = tokenizer.apply_chat_template(wire, return_dict=True, return_assistant_tokens_mask=True)
     learnt = [words.words[at] for at, mask in zip(marked["input_ids"], marked["assistant_masks"], strict=True) if mask]
     assert learnt == ["ask", "mood", "?", END]
-
-
-def test_a_short_pretraining_learns(tiny):
-    recipe = tiny.TinyRecipe(domains=(DOMAIN,), steps=40, batch=6)
-    losses = []
-    tiny.pretrain(recipe, lambda each: losses.append(each.loss))
-    assert losses[-1] < 0.75 * losses[0]
 
 
 def test_a_card_says_what_was_measured(tiny, recipe, tmp_path, monkeypatch):

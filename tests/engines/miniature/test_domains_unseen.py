@@ -3,28 +3,19 @@
 import ast
 import json
 from html.parser import HTMLParser
-from statistics import mean
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discover_lib import Rules
 from discover_lib.base.files import data_folder
-from discover_lib.base.words import content_words
-from discover_lib.core.conversation import Conversation
-from discover_lib.core.rollout import run_conversation
-from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
-from discover_lib.engines.miniature.assistants import POLICIES, SCRIPTED, scripted_assistant
 from discover_lib.engines.miniature.lexicon import (
     UNSEEN_DOMAINS,
     load_lexicon,
 )
-from discover_lib.engines.miniature.notation import Move, in_order, parse
+from discover_lib.engines.miniature.notation import Move, in_order
 from discover_lib.engines.miniature.reading import read_artifact, read_reply
 from discover_lib.engines.miniature.rendering import make_reply, render_artifact
-from discover_lib.metrics.summary import newly_discovered
 from discover_lib.runs.files import ArtifactFileError, domain_of_type
 
 VOID_TAGS = {"input", "br", "hr", "img", "meta", "link"}
@@ -66,13 +57,6 @@ def sound(domain: str, text: str, suffix: str = "") -> None:
         assert text.startswith("# ")
 
 
-def talk(domain: str, assistant: str, index: int, rules: Rules | None = None) -> Conversation:
-    user = engine(domain)
-    tree = user.builder.build(generate_artifact(domain, "eval", index)).tree
-    chosen = scripted_assistant(assistant, domain)
-    return run_conversation(tree, user.judge, user.voice, [chosen], rules=rules or Rules.paper(), seed=index)
-
-
 # -- pieces and replies ----------------------------------------------------------------------------------------------
 
 
@@ -97,19 +81,6 @@ def test_what_was_rendered_is_what_is_read_and_it_is_sound(case):
     assert [set(option) for option in read_reply(reply.text, domain).options] == [set(values)]
 
 
-@each_domain
-def test_samples_and_spoken_options_are_read_back_one_by_one(domain):
-    lexicon = load_lexicon(domain)
-    for name, dimension in lexicon.dimensions.items():
-        for first, second in zip(dimension.leaves, dimension.leaves[1:], strict=False):
-            for verb, kind in (("show", "artifact"), ("maybe", "dialogue_act")):
-                reading = read_reply(make_reply([Move(verb, (first, second), name)], lexicon, "x").text, domain)
-                assert reading.kind == kind
-                assert [tuple(option) for option in reading.options] == [(first,), (second,)]
-        asked = read_reply(make_reply([Move("ask", dimension=name)], lexicon, "x").text, domain)
-        assert (asked.kind, asked.options, asked.dimensions_asked) == ("dialogue_act", (), (name,))
-
-
 def test_each_kind_has_its_own_form():
     plan = render_artifact(["greek-island", "local-bus", "tent"], load_lexicon("travel_plan"))
     assert plan.startswith("# Greek island\n\nNaxos")
@@ -129,42 +100,6 @@ def test_each_kind_has_its_own_form():
 # -- artifacts -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@each_domain
-def test_generated_artifacts_are_recognised_seeded_and_split(domain):
-    split_values = {}
-    for split, size in SPLIT_SIZES.items():
-        artifacts = [generate_artifact(domain, split, index) for index in range(0, size, size // 20)]
-        assert artifacts[3] == generate_artifact(domain, split, 3 * (size // 20))
-        split_values[split] = {frozenset(read_artifact(artifact.text, domain)) for artifact in artifacts}
-    assert split_values["train"].isdisjoint(split_values["eval"])
-    for index in range(10):
-        built = engine(domain).builder.build(generate_artifact(domain, "eval", index))
-        leaves = {built.tree.text(leaf) for leaf in built.tree.leaves()}
-        assert leaves == {each.text for each in built.recognised}
-        assert len(built.tree.roots) >= 5
-
-
-@pytest.mark.slow
-@each_domain
-def test_the_request_gives_nothing_latent_away(domain):
-    frame = content_words(" ".join(load_lexicon(domain).requests))
-    for index in range(20):
-        tree = engine(domain).builder.build(generate_artifact(domain, "train", index)).tree
-        latent = {word for key, intent in tree.intents.items() if key != "1" for word in content_words(intent.text)}
-        assert not (content_words(tree.initial_request) - frame) & (latent - content_words(tree.text("1")))
-
-
-@each_domain
-def test_ten_written_pieces_build_trees_of_at_least_five_recognised_intents(domain):
-    artifacts = written_artifacts(domain, data_folder())
-    assert len(artifacts) >= 10
-    for artifact in artifacts:
-        built = engine(domain).builder.build(artifact)
-        assert len(built.recognised) >= 5, artifact.id
-        assert len(built.tree.roots) >= 5, artifact.id
-
-
 @each_domain
 def test_written_pieces_are_sound_and_not_assembled_from_lines(domain):
     lines = [value.line for value in load_lexicon(domain).values.values() if len(value.line) > 60]
@@ -175,37 +110,6 @@ def test_written_pieces_are_sound_and_not_assembled_from_lines(domain):
 
 
 # -- conversations and commands --------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@each_domain
-@pytest.mark.parametrize("name", SCRIPTED)
-def test_every_reply_is_sound_notation(domain, name):
-    for turn in talk(domain, name, 1).turns:
-        assert parse(turn.reply.notation or "", load_lexicon(domain))
-
-
-@pytest.mark.slow
-@each_domain
-def test_the_paper_s_picture_comes_out_by_itself(domain):
-    names = ("adaptive", "draft", "ask", "silent")
-    found = {name: mean(newly_discovered(talk(domain, name, index)) for index in range(30)) for name in names}
-    assert found["adaptive"] > found["draft"] > found["silent"] == 0
-    assert found["ask"] == 0, "a user cannot answer about what they do not know yet"
-
-
-@pytest.mark.slow
-@settings(max_examples=150, deadline=None)
-@given(
-    domain=st.sampled_from(UNSEEN_DOMAINS),
-    assistant=st.sampled_from(sorted(POLICIES)),
-    index=st.integers(0, 99),
-    rules=st.sampled_from([Rules.paper(), Rules.authors()]),
-)
-def test_no_user_message_leaks(domain, assistant, index, rules):
-    for turn in talk(domain, assistant, index, rules).turns:
-        assert turn.leaks == (), turn.user_message
-        assert len((turn.user_message or "").split()) <= 40
 
 
 @pytest.mark.parametrize(
