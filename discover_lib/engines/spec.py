@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from discover_lib.core.roles import Assistant, Judge, SeesIntents, TreeBuilder, UserVoice
+from discover_lib.engines.local.dialect import is_local
 from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.metrics.scorer import Scorer
 
@@ -143,7 +144,7 @@ class RoleEngines:
     def assistant(self, name: str, domain: str) -> Assistant | SeesIntents:
         from discover_lib.engines.miniature.assistants import SCRIPTED, scripted_assistant
 
-        if local_models([name]):
+        if is_local(name):
             from discover_lib.engines.local.names import local_assistant
 
             return local_assistant(name, domain)
@@ -170,22 +171,14 @@ class RoleEngines:
 
 def local_models(assistants: Sequence[str]) -> list[str]:
     """Those assistants that are models on this machine."""
-    from discover_lib.engines.miniature.assistants import SCRIPTED
-
-    unscripted = [name for name in assistants if name not in SCRIPTED]
-    if not unscripted:  # importing what knows local models takes as long as thirty turns
-        return []
-    from discover_lib.engines.local.names import is_local
-
-    return [name for name in unscripted if is_local(name)]
+    return [name for name in assistants if is_local(name)]
 
 
 def asked_assistants(assistants: Sequence[str]) -> list[str]:
     """Those assistants that are language models behind an API."""
     from discover_lib.engines.miniature.assistants import SCRIPTED
 
-    ours = {*SCRIPTED, *local_models(assistants)}
-    return [name for name in assistants if name not in ours]
+    return [name for name in assistants if name not in SCRIPTED and not is_local(name)]
 
 
 def model_of(assistant: str) -> str:

@@ -35,7 +35,7 @@ from discover_lib.engines.llm.calls.probe import PURPOSE as PROBE
 from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
 from discover_lib.engines.llm.leak_check import MAX_TOKENS as LEAK_CHECK_TOKENS
 from discover_lib.engines.llm.leak_check import PURPOSE as LEAK_CHECK
-from discover_lib.engines.local.names import is_local
+from discover_lib.engines.local.dialect import is_local
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.options import EFFORTS, RoleOptions, role_defaults
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, model_of

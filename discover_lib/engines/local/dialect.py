@@ -16,6 +16,7 @@ from discover_lib.base.tokens import WireMessage
 from discover_lib.core.conversation import Candidate, Message, Reply, Text
 from discover_lib.metrics.behaviour import Behaviour
 
+TINY, PREFIX = "tiny", "hf:"  # names of models on this machine: see `engines.local.names`
 CARD = "tiny.json"  # marks a folder as a tiny model's, which speaks the notation, and says what was measured of it
 Spoken = Message | Mapping[str, Any]
 
@@ -129,6 +130,11 @@ def behaviour(candidate: Candidate, domain: str) -> Behaviour | None:
 
         return behaviour_of(1, read_reply(candidate.reply.text, domain), load_lexicon(domain)).behaviour
     return "convergent" if candidate.evaluation.kind == "artifact" else "divergent"
+
+
+def is_local(assistant: str) -> bool:
+    """Whether an assistant's name means a model on this machine."""
+    return assistant == TINY or assistant.startswith(PREFIX)
 
 
 def heard(text: str) -> str:

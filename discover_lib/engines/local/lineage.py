@@ -150,19 +150,16 @@ def content_hash(path: str | Path) -> str:
 
     Reading whole files would take minutes for large models; weights differ at their ends, too.
     """
-    folder = Path(path)
+    folder, hasher = Path(path), hashlib.blake2b(digest_size=16)
     if not folder.is_dir():
         return ""
-    hasher = hashlib.blake2b(digest_size=16)
     for file in sorted(each for each in folder.iterdir() if each.is_file()):
-        if file.name.endswith(NOT_CONTENT) or file.name.startswith("."):
-            continue
-        size = file.stat().st_size
-        hasher.update(f"{file.name}\0{size}\0".encode())
-        with file.open("rb") as data:
-            hasher.update(data.read(EDGE_BYTES))
-            if size > 2 * EDGE_BYTES:
-                data.seek(-EDGE_BYTES, os.SEEK_END)
+        if not file.name.endswith(NOT_CONTENT) and not file.name.startswith("."):
+            size = file.stat().st_size
+            hasher.update(f"{file.name}\0{size}\0".encode())
+            with file.open("rb") as data:
+                hasher.update(data.read(EDGE_BYTES))
+                data.seek(-EDGE_BYTES if size > 2 * EDGE_BYTES else 0, os.SEEK_END)
                 hasher.update(data.read(EDGE_BYTES))
     return hasher.hexdigest()
 

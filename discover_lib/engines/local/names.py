@@ -25,12 +25,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from discover_lib.engines.local.dialect import CARD, LocalModelError, is_tiny, tiny_domains
+from discover_lib.engines.local.dialect import CARD, PREFIX, TINY, LocalModelError, is_tiny, tiny_domains
 from discover_lib.engines.local.lineage import ADAPTER, FILE, Lineage, adapter_chain, content_hash, run_of
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
 from discover_lib.engines.local.tiny_language import known_domains
 
-TINY, PREFIX = "tiny", "hf:"
 COLLABORATIVE = "collaborative"
 BEFORE = "before"
 MODELS_KEPT = 8  # a base, what was trained on it, and some more to compare with; on a GPU one
@@ -55,11 +54,6 @@ class LocalName:
     style: str = ""
     system: str | None = None
     thinking: bool = False
-
-
-def is_local(name: str) -> bool:
-    """Whether an assistant's name means a model on this machine."""
-    return name == TINY or name.startswith(PREFIX)
 
 
 def parse_name(name: str) -> LocalName:

@@ -27,30 +27,25 @@ TASTE_EXPONENT = 1.3  # of Zipf's law: the most liked of 20 values comes up in a
 MOST_DRAWS = 10_000  # of one artifact, until its values belong to the split
 
 
-class Even:
-    """Draws as if all values were liked alike."""
+class Liking:
+    """Draws as if all values were liked alike, or with a taste: within each dimension by Zipf's law.
 
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-
-    def choice(self, leaves: Sequence[str]) -> str:
-        return self.rng.choice(leaves)
-
-    def sample(self, leaves: Sequence[str], count: int) -> list[str]:
-        return self.rng.sample(leaves, count)
-
-
-class Tasteful(Even):
-    """Draws what is liked more often: within each dimension by Zipf's law, in an order that the taste's number sets."""
+    Args:
+        taste: its number, which sets the order; 0 for none.
+    """
 
     def __init__(self, rng: random.Random, domain: str, taste: int) -> None:
-        super().__init__(rng)
-        self.weights = taste_weights(domain, taste)
+        self.rng = rng
+        self.weights = taste_weights(domain, taste) if taste else {}
 
     def choice(self, leaves: Sequence[str]) -> str:
+        if not self.weights:
+            return self.rng.choice(leaves)
         return self.rng.choices(leaves, [self.weights[leaf] for leaf in leaves])[0]
 
     def sample(self, leaves: Sequence[str], count: int) -> list[str]:
+        if not self.weights:
+            return self.rng.sample(leaves, count)
         chosen: list[str] = []
         while len(chosen) < count:
             chosen.append(self.choice([leaf for leaf in leaves if leaf not in chosen]))
@@ -83,7 +78,7 @@ def generate_artifact(domain: str, split: Split, index: int, taste: int = 0) -> 
     if not 0 <= index < SPLIT_SIZES[split]:
         raise ValueError(f"the {split} split of {domain} has artifacts 0 to {SPLIT_SIZES[split] - 1}, not {index}")
     lexicon, rng = load_lexicon(domain), derive_rng(domain, split, index, *([taste] if taste else []))
-    liking = Tasteful(rng, domain, taste) if taste else Even(rng)
+    liking = Liking(rng, domain, taste)
     draw = _scene if lexicon.is_composed else _selection
     for _ in range(MOST_DRAWS):
         values = draw(lexicon, liking)
@@ -100,7 +95,7 @@ def artifact_id(domain: str, split: Split, index: int, taste: int = 0) -> str:
     return f"{domain}-{split}-{index:03d}" + (f"-taste{taste}" if taste else "")
 
 
-def _selection(lexicon: Lexicon, liking: Even) -> list[str]:
+def _selection(lexicon: Lexicon, liking: Liking) -> list[str]:
     """Values of six to eight dimensions; none where the draw leaves out what a request names first."""
     rng = liking.rng
     fewest, most = (min(number, len(lexicon.dimensions)) for number in DIMENSIONS_PER_ARTIFACT)
@@ -114,7 +109,7 @@ def _selection(lexicon: Lexicon, liking: Even) -> list[str]:
     )
 
 
-def _scene(lexicon: Lexicon, liking: Even) -> list[str]:
+def _scene(lexicon: Lexicon, liking: Liking) -> list[str]:
     """Values that go together: of all dimensions that no piece does without, and of one or two others."""
     rng = liking.rng
     needed = [name for name, dimension in lexicon.dimensions.items() if not dimension.optional]

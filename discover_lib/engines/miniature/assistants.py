@@ -198,7 +198,10 @@ def about(name: str) -> str:
 
 def next_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
     """A complete draft: agreed leaves, then the last draft's values, redrawn where asked, doubted or not yet tried."""
-    redrawn = beliefs.doubted() or (_vague_guess(beliefs, rng) if beliefs.draft else None)
+    redrawn = beliefs.doubted()
+    if not redrawn and beliefs.draft and not beliefs.latest.wanted:  # the user only says that something is missing
+        unsettled = [name for name in beliefs.lexicon.dimensions if not beliefs.settled(name)]
+        redrawn = rng.choice(unsettled) if unsettled else None
     return _complete(beliefs, rng, beliefs.draft, redrawn)
 
 
@@ -290,14 +293,6 @@ def _open_leaves(beliefs: Beliefs, dimension: str) -> tuple[str, ...]:
     """Leaves of a dimension that what is known leaves possible."""
     below = beliefs.within(dimension)
     return beliefs.lexicon.leaves_under(below) if below else beliefs.lexicon.dimensions[dimension].leaves
-
-
-def _vague_guess(beliefs: Beliefs, rng: random.Random) -> str | None:
-    """Where to change something when the user only says that something is missing: anywhere not settled."""
-    if beliefs.latest.wanted:
-        return None
-    unsettled = [name for name in beliefs.lexicon.dimensions if not beliefs.settled(name)]
-    return rng.choice(unsettled) if unsettled else None
 
 
 def _next_dimension(beliefs: Beliefs, rng: random.Random, done: Sequence[str]) -> str:

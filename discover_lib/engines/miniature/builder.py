@@ -48,7 +48,7 @@ class MiniatureBuilder:
         tree = IntentTree(
             artifact_type=self.lexicon.artifact_type,
             topic=artifact.topic or " ".join([word for word in words(first.say) if word not in STOP_WORDS][:3]),
-            initial_request=first.opening or frame.format(items=first.say),
+            initial_request=first.opening or frame.replace("{items}", first.say),
             initially_discovered=("1",),
             roots=roots,
         )

@@ -240,7 +240,7 @@ class MiniatureVoice:
                 onward = content.act != "narrower" and rng.random() < 1 / 2
                 return Content("go_on" if onward else "pick", {"pick": fits[0]})
             if 1 < len(fits) < len(heard.options):
-                return Content("pick_tie", {"picks": _listed(fits)})
+                return Content("pick_tie", {"picks": f"{', '.join(fits[:-1])} and {fits[-1]}"})
             return None
         if view.pursuing == "fuzzy":
             wanted = self._values(view.items[0], view)
@@ -352,10 +352,6 @@ def _talk(text: str) -> Doing:
         return "refused"
     everyday = sum(word in STOP_WORDS for word in said)
     return "waiting" if said and everyday >= TALK * len(said) else "lost"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _echoes(front: str, back: str) -> bool:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from discover_lib.core.conversation import Message
+from discover_lib.engines.local.dialect import is_local
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
 from discover_lib.engines.local.names import (
     LocalModelError,
     LocalName,
     check_local,
-    is_local,
     merge,
     parse_name,
     serving,

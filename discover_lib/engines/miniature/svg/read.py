@@ -247,11 +247,8 @@ def _typeface(families: str) -> str:
         ("", ("sans", "arial", "helvetica", "verdana", "roboto", "inter", "futura", "segoe ui", "system-ui")),
         ("serif", ("serif", "georgia", "times", "garamond", "palatino", "baskerville", "didot", "bodoni")),
     )
-    for one in families.split(","):
-        for face, names in marks:
-            if any(name in one for name in names):
-                return face
-    return ""
+    named = (face for one in families.split(",") for face, names in marks if any(name in one for name in names))
+    return next(named, "")
 
 
 # ---- where the figure stands, and how large it is
