@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_or
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
-from discover_lib.engines.options import EFFORTS, NO_OPTIONS, RoleOptionError, RoleOptions, typed
+from discover_lib.engines.options import EFFORTS, NO_OPTIONS, RoleOptions, typed
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.doctor import Line
 from discover_lib.runs.units import units_of
@@ -238,7 +238,7 @@ def _read_options(values: Mapping[str, Any], asked: Collection[str]) -> RoleOpti
     }
     try:
         return RoleOptions.read(**given)
-    except RoleOptionError as error:
+    except DiscoverError as error:
         raise ChoiceError(str(error)) from error
 
 

@@ -196,7 +196,7 @@ def _recording(settings: Settings) -> Conversation:
 
 def check_players(settings: Settings) -> None:
     """Whether everybody named can play; asks nobody."""
-    from discover_lib.engines.local.names import is_local
+    from discover_lib.engines.local.dialect import is_local
     from discover_lib.runs.options import check_assistant, is_model
 
     if settings.source == "recorded":

@@ -33,8 +33,9 @@ from discover_lib.cli.common import (
     console,
     with_flags,
 )
-from discover_lib.engines.local.names import PREFIX, LocalModelError, is_local, serving
+from discover_lib.engines.local.dialect import PREFIX, LocalModelError, is_local
 from discover_lib.engines.local.names import merge as merge_local
+from discover_lib.engines.local.names import serving
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
 from discover_lib.train import jobs

@@ -1,7 +1,7 @@
 """How a simulated user types: lengths, questions, exclamation marks, small letters.  Never what the user knows.
 
-`paper` is the method's own: about twenty words, the same from user to user.  Others are numbers alone, set by hand
-(`terse`, `rambling`) or fitted to chats of people (`people`); they hold nobody's text.
+`paper` is the method's own: about twenty words, the same from user to user.  The other three are numbers alone: set by
+hand (`terse`, `rambling`) or those of chats of people (`people`); they hold nobody's text.
 """
 
 from __future__ import annotations
@@ -13,10 +13,6 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.records import Record
 
 PAPER = "paper"
-
-
-class MannerError(DiscoverError):
-    """A manner that is not known; the message says what can be given."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +73,10 @@ def manner_named(name: str) -> Manner | None:
     """The manner of a name; None for the paper's.
 
     Raises:
-        MannerError: there is none of that name.
+        DiscoverError: there is none of that name.
     """
     if name == PAPER:
         return None
     if name not in MANNERS:
-        raise MannerError(f"unknown manner {name!r}; give {PAPER}, {', '.join(MANNERS)}")
+        raise DiscoverError(f"unknown manner {name!r}; give {PAPER}, {', '.join(MANNERS)}")
     return MANNERS[name]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
@@ -14,19 +14,6 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 DECISIVE = ("max_tokens", "temperature", "reasoning_effort")  # what replies depend on; a timeout is not among it
 
 
-class RoleOptionError(DiscoverError):
-    """An option that cannot be used; the message is one line that says what to write."""
-
-
-@dataclass(frozen=True)
-class RoleOption:
-    """One option: `player` is a role, an assistant's name, or "" for all roles."""
-
-    name: str  # as the roles call it: max_tokens, temperature, timeout_seconds, reasoning_effort
-    player: str
-    value: Any
-
-
 @dataclass(frozen=True)
 class RoleOptions:
     """Options of models.  What is given for an assistant by name wins over its role's, that over what all roles have.
@@ -34,9 +21,12 @@ class RoleOptions:
     >>> options = RoleOptions.read(max_tokens=["4096", "judge=8192"], temperature=["voice=none"])
     >>> options.of("judge"), options.of("voice")
     ({'max_tokens': 8192}, {'max_tokens': 4096, 'temperature': None})
+
+    Attributes:
+        given: player (a role, an assistant's name, or "" for all roles) → option, as the roles call it → value.
     """
 
-    given: tuple[RoleOption, ...] = ()
+    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
 
     @classmethod
     def read(
@@ -50,7 +40,7 @@ class RoleOptions:
         """Options as people type them: VALUE for all roles, or ROLE=VALUE; "none" leaves it to the provider.
 
         Raises:
-            RoleOptionError: an invalid value, or the same option twice for one role.
+            DiscoverError: an invalid value, or the same option twice for one role.
         """
         texts = {
             "max_tokens": max_tokens,
@@ -58,28 +48,30 @@ class RoleOptions:
             "timeout_seconds": timeout,
             "reasoning_effort": reasoning_effort,
         }
-        return cls(tuple(option for name, values in texts.items() for option in _read_all(name, values)))
+        given: dict[str, dict[str, Any]] = {}
+        for name, text in ((name, text) for name, values in texts.items() for text in values):
+            player, equals, value = text.rpartition("=")
+            player = player.strip()
+            if equals and not player:
+                raise DiscoverError(f"{_flag(name)}: no role before the = in {text!r}")
+            if name in given.setdefault(player, {}):
+                raise DiscoverError(f"{_flag(name)} is given twice for {player or 'all roles'}")
+            given[player][name] = _read(name, value.strip())
+        return cls(given)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Player → option → value."""
-        plain: dict[str, dict[str, Any]] = {}
-        for option in self.given:
-            plain.setdefault(option.player, {})[option.name] = option.value
-        return plain
+        return {player: dict(own) for player, own in self.given.items()}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Mapping[str, Any]]) -> RoleOptions:
         """The options of what `to_dict` or `to_store` gave."""
-        return cls(tuple(RoleOption(name, who, value) for who, its in plain.items() for name, value in its.items()))
+        return cls(plain)
 
     def of(self, role: str, assistant: str = "") -> dict[str, Any]:
         """What is given for a role, or for an assistant by name: option → value."""
-        return {
-            option.name: option.value
-            for player in ("", role, assistant or role)
-            for option in self.given
-            if option.player == player
-        }
+        everyone, own, named = (self.given.get(player, {}) for player in ("", role, assistant or role))
+        return {**everyone, **own, **named}
 
     def to_store(self, players: Mapping[str, str]) -> dict[str, dict[str, Any]]:
         """What of it decides replies and differs from the defaults, by player.
@@ -100,34 +92,33 @@ class RoleOptions:
         """Check that every option is for a role or for one of these assistants.
 
         Raises:
-            RoleOptionError: naming what can be written.
+            DiscoverError: naming what can be written.
         """
-        known = [*ROLES, *assistants]
-        for option in self.given:
-            if option.player and option.player not in known:
-                raise RoleOptionError(
-                    f"{_flag(option.name)}: no role {option.player!r}; write ROLE=VALUE with one of {', '.join(known)}"
+        known = ["", *ROLES, *assistants]
+        for player, own in self.given.items():
+            if player not in known:
+                raise DiscoverError(
+                    f"{_flag(next(iter(own)))}: no role {player!r}; write ROLE=VALUE with one of {', '.join(known[1:])}"
                 )
 
     def words(self) -> list[str]:
         """The options as a command line has them."""
         return [
             word
-            for option in self.given
-            for word in (
-                _flag(option.name),
-                f"{option.player}{'=' if option.player else ''}{typed(option.value)}",
-            )
+            for player, own in self.given.items()
+            for name, value in own.items()
+            for word in (_flag(name), f"{player}{'=' if player else ''}{typed(value)}")
         ]
 
     def lines(self, players: Mapping[str, str]) -> list[str]:
         """What is given for each player, in words; arguments as of `to_store`."""
-        lines = []
-        for player, role in players.items():
-            own = self.of(role, player)
-            said = ", ".join(f"{_flag(name)[2:].replace('-', ' ')} {typed(value)}" for name, value in own.items())
-            lines += [f"{player}: {said}"] if said else []
-        return lines
+        said = {
+            player: [
+                f"{_flag(name)[2:].replace('-', ' ')} {typed(value)}" for name, value in self.of(role, player).items()
+            ]
+            for player, role in players.items()
+        }
+        return [f"{player}: {', '.join(options)}" for player, options in said.items() if options]
 
 
 NO_OPTIONS = RoleOptions()
@@ -150,56 +141,21 @@ def typed(value: Any) -> str:
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _read_all(name: str, values: Sequence[str]) -> list[RoleOption]:
-    options = []
-    for text in values:
-        player, equals, value = text.rpartition("=")
-        if equals and not player.strip():
-            raise RoleOptionError(f"{_flag(name)}: no role before the = in {text!r}")
-        options.append(RoleOption(name, player.strip(), _read(name, value.strip())))
-    players = [option.player for option in options]
-    for player in players:
-        if players.count(player) > 1:
-            raise RoleOptionError(f"{_flag(name)} is given twice for {player or 'all roles'}")
-    return options
+_FORMS: dict[str, tuple[str, type, float, float]] = {  # what is wanted, its kind, the least and the most
+    "max_tokens": ("a whole number of tokens from 1, or none", int, 1, 1e300),
+    "temperature": ("a number from 0 to 2, or none", float, 0, 2),
+    "timeout_seconds": ("a number of seconds above 0", float, 0.001, 1e300),
+    "reasoning_effort": (f"one of {', '.join(EFFORTS)}", str, 0, 0),
+}
 
 
 def _read(name: str, text: str) -> Any:
-    wanted, read = _FORMS[name]
-    try:
-        return read(text)
-    except ValueError:
-        raise RoleOptionError(f"{_flag(name)}: {wanted}, not {text!r}") from None
-
-
-def _limit(text: str) -> int | None:
-    return None if text == "none" else int(_between(text, 1, math.inf, whole=True))
-
-
-def _temperature(text: str) -> float | None:
-    return None if text == "none" else _between(text, 0, 2)
-
-
-def _seconds(text: str) -> float:
-    return _between(text, 0.001, math.inf)
-
-
-def _effort(text: str) -> str:
-    if text not in EFFORTS:
-        raise ValueError(text)
-    return text
-
-
-def _between(text: str, low: float, high: float, *, whole: bool = False) -> float:
-    number = int(text) if whole else float(text)
-    if not low <= number <= high or math.isinf(number):
-        raise ValueError(text)
-    return number
-
-
-_FORMS: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "max_tokens": ("a whole number of tokens from 1, or none", _limit),
-    "temperature": ("a number from 0 to 2, or none", _temperature),
-    "timeout_seconds": ("a number of seconds above 0", _seconds),
-    "reasoning_effort": (f"one of {', '.join(EFFORTS)}", _effort),
-}
+    wanted, kind, least, most = _FORMS[name]
+    if text == "none" and wanted.endswith("or none"):
+        return None
+    if text in EFFORTS and kind is str:
+        return text
+    with suppress(ValueError):
+        if kind is not str and least <= (number := kind(text)) <= most:
+            return number
+    raise DiscoverError(f"{_flag(name)}: {wanted}, not {text!r}")

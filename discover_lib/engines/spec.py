@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from discover_lib.core.roles import Assistant, Judge, SeesIntents, TreeBuilder, UserVoice
+from discover_lib.engines.local.dialect import is_local
 from discover_lib.engines.options import NO_OPTIONS, RoleOptions
 from discover_lib.metrics.scorer import Scorer
 
@@ -64,15 +65,18 @@ class Engines(Protocol):
 
     def for_conversation(self, setting: Mapping[str, Any], seed: int) -> Self:
         """The same roles, told which conversation they play in."""
-        ...
 
-    def builder(self, domain: str) -> TreeBuilder: ...
+    def builder(self, domain: str) -> TreeBuilder:
+        """Who builds trees."""
 
-    def judge(self, domain: str) -> Judge: ...
+    def judge(self, domain: str) -> Judge:
+        """Who judges turns."""
 
-    def voice(self, domain: str) -> UserVoice: ...
+    def voice(self, domain: str) -> UserVoice:
+        """Who speaks for the user."""
 
-    def scorer(self, domain: str) -> Scorer: ...
+    def scorer(self, domain: str) -> Scorer:
+        """Who scores whole conversations."""
 
     def assistant(self, name: str, domain: str) -> Assistant | SeesIntents:
         """The assistant of that name.
@@ -80,7 +84,6 @@ class Engines(Protocol):
         Raises:
             ValueError: no such assistant.
         """
-        ...
 
 
 class RoleEngines:
@@ -107,16 +110,14 @@ class RoleEngines:
             return _miniature(domain).builder
         from discover_lib.engines.llm.builder import LLMBuilder
 
-        return LLMBuilder(
-            self._needed(self.spec.builder), self.spec.builder, prompts=self._prompts, **self._how("builder")
-        )
+        return LLMBuilder(*self._asked(self.spec.builder), prompts=self._prompts, **self._how("builder"))
 
     def judge(self, domain: str) -> Judge:
         if self.spec.judge == MINIATURE:
             return _miniature(domain).judge
         from discover_lib.engines.llm.judge import LLMJudge
 
-        return LLMJudge(self._needed(self.spec.judge), self.spec.judge, prompts=self._prompts, **self._how("judge"))
+        return LLMJudge(*self._asked(self.spec.judge), prompts=self._prompts, **self._how("judge"))
 
     def voice(self, domain: str) -> UserVoice:
         if self.spec.voice == MINIATURE:
@@ -124,10 +125,10 @@ class RoleEngines:
         from discover_lib.engines.llm.leak_check import LeakCheck
         from discover_lib.engines.llm.voice import LLMVoice
 
-        client, checker = self._needed(self.spec.voice), self.spec.leak_check
-        check = LeakCheck(client, checker, prompts=self._prompts) if checker else None
+        checker = self.spec.leak_check
+        check = LeakCheck(*self._asked(checker), prompts=self._prompts) if checker else None
         how: dict[str, Any] = {"leak_check": check, "manner": self.spec.manner, **self._how("voice")}
-        return LLMVoice(client, self.spec.voice, prompts=self._prompts, **how)
+        return LLMVoice(*self._asked(self.spec.voice), prompts=self._prompts, **how)
 
     def scorer(self, domain: str) -> Scorer:
         """Who judges the turns scores the whole, too."""
@@ -137,14 +138,13 @@ class RoleEngines:
             return MiniatureScorer(domain)
         from discover_lib.engines.llm.scoring import LLMScorer
 
-        judge, scale = self.spec.judge, self.spec.interactivity
-        client = self._needed(judge)
-        return LLMScorer(client, judge, prompts=self._prompts, interactivity=scale, **self._how("scorer"))
+        how: dict[str, Any] = {"interactivity": self.spec.interactivity, **self._how("scorer")}
+        return LLMScorer(*self._asked(self.spec.judge), prompts=self._prompts, **how)
 
     def assistant(self, name: str, domain: str) -> Assistant | SeesIntents:
         from discover_lib.engines.miniature.assistants import SCRIPTED, scripted_assistant
 
-        if local_models([name]):
+        if is_local(name):
             from discover_lib.engines.local.names import local_assistant
 
             return local_assistant(name, domain)
@@ -163,30 +163,22 @@ class RoleEngines:
     def _how(self, role: str, assistant: str = "") -> dict[str, Any]:
         return self.spec.options.of(role, assistant) | ({"session": self._session} if self._session else {})
 
-    def _needed(self, model: str) -> LLMClient:
+    def _asked(self, model: str) -> tuple[LLMClient, str]:
         if self._client is None:
             raise ValueError(f"{model!r} is a language model, and this run was given no client to call it")
-        return self._client
+        return self._client, model
 
 
 def local_models(assistants: Sequence[str]) -> list[str]:
     """Those assistants that are models on this machine."""
-    from discover_lib.engines.miniature.assistants import SCRIPTED
-
-    unscripted = [name for name in assistants if name not in SCRIPTED]
-    if not unscripted:  # importing what knows local models takes as long as thirty turns
-        return []
-    from discover_lib.engines.local.names import is_local
-
-    return [name for name in unscripted if is_local(name)]
+    return [name for name in assistants if is_local(name)]
 
 
 def asked_assistants(assistants: Sequence[str]) -> list[str]:
     """Those assistants that are language models behind an API."""
     from discover_lib.engines.miniature.assistants import SCRIPTED
 
-    ours = {*SCRIPTED, *local_models(assistants)}
-    return [name for name in assistants if name not in ours]
+    return [name for name in assistants if name not in SCRIPTED and not is_local(name)]
 
 
 def model_of(assistant: str) -> str:

@@ -72,7 +72,7 @@ def lay_out(options: RunOptions) -> LaidOut:
     """Check what was asked for and lay its conversations out.  Spends nothing.
 
     Raises:
-        RunOptionsError, RoleOptionError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
+        RunOptionsError, DiscoverError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
     """
     if len(domains := (options.domain or "").split(", ")) > 1:
         return lay_out_together(options, domains)

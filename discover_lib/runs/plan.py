@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from discover_lib.engines.llm.calls.prices import Price, price_of
 from discover_lib.engines.llm.leak_check import PURPOSE as LEAK_CHECK
-from discover_lib.engines.local.names import is_local
+from discover_lib.engines.local.dialect import is_local
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.options import RoleOptions, role_defaults
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, model_of

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.engines.local.chat import end_tokens
-from discover_lib.engines.local.dialect import is_tiny
-from discover_lib.engines.local.names import TINY, native_bf16
+from discover_lib.engines.local.dialect import TINY, is_tiny
+from discover_lib.engines.local.names import native_bf16
 from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Precision, StageRecipe
 
 if TYPE_CHECKING:

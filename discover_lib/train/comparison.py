@@ -13,8 +13,9 @@ from typing import TypeVar
 from discover_lib.core.conversation import Conversation, Message, Reply
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import run_conversation
+from discover_lib.engines.local.dialect import PREFIX
 from discover_lib.engines.local.lineage import adapter_chain
-from discover_lib.engines.local.names import BEFORE, PREFIX, local_assistant, on_gpu
+from discover_lib.engines.local.names import BEFORE, local_assistant, on_gpu
 from discover_lib.engines.miniature import engine
 from discover_lib.runs.work import Alone, Processes, work
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_json, write_json
+from discover_lib.engines.local.dialect import PREFIX
 from discover_lib.engines.local.lineage import ADAPTER, FILE, Chain, Lineage, adapter_chain, run_of
-from discover_lib.engines.local.names import PREFIX, merge
+from discover_lib.engines.local.names import merge
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.train.files import METRICS, RESULT, read_lines
 from discover_lib.train.jobs import standing_lines

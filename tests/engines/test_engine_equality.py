@@ -15,7 +15,7 @@ from typing import Any
 
 import llm_brain
 import pytest
-from llm_server import ALL_FAULTS, CONTENT_FAULTS, FakeServer, Faults, ServerProcess
+from llm_server import ALL_FAULTS, FakeServer, Faults, ServerProcess
 
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.roles import Assistant, JudgeError, SeesIntents, VoiceError
@@ -169,19 +169,6 @@ def as_undisturbed(client: LLMClient, domain: str, number: int) -> bool:
         assert len(turns) < len(expected.turns)
     assert turns == list(expected.turns[: len(turns)])
     return len(turns) == len(expected.turns)
-
-
-def test_answers_that_are_broken_in_form_alter_nothing() -> None:
-    """Half of the answers are fenced, chatty, cut off, refused or about the wrong ids.
-
-    What is mended is the same; where an answer is beyond mending twice, the turns before it stand as they were.  (With
-    several candidates a turn one may be unscored and another go on, which is no defect but another conversation.)
-    """
-    faults = Faults(0.5, CONTENT_FAULTS)
-    with FakeServer(llm_brain.answer, faults=faults) as server, LLMClient(settings(server)) as client:
-        whole = sum(as_undisturbed(client, domain, number) for domain in DOMAINS for number in ALONE)
-        assert sum(server.counts[kind] for kind in CONTENT_FAULTS) > 10
-        assert whole > len(DOMAINS) and {"repaired", "reasked"} <= outcomes(client.usage).keys()
 
 
 def test_a_bad_line_alters_nothing() -> None:

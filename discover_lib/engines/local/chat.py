@@ -51,40 +51,29 @@ class Chat:
         Args:
             ended: the end mark is written already.
         """
-        gap = self._gaps(messages, reply_next=True)[-1]
-        parts = self._parted(gap, behind=True, before=True)
+        parts = self._parted(self._gaps(messages, reply_next=True)[-1], behind=True, before=True)
         return [token for part in parts for token in self._ids(part)][int(ended) :]
 
     @cached_property
     def closing(self) -> list[int]:
         """What the template writes behind a reply, its end mark first; [] if it has none."""
-        return self._ids(self._closing)
+        return self._ids(self._closed[1])
 
     def _labelled(self, messages: Sequence[WireMessage], *, reply_next: bool) -> Labelled:
-        gaps = self._gaps(messages, reply_next=reply_next)
         replies = [str(each["content"]).strip() for each in messages if each["role"] == "assistant"]
-        ids: list[int] = []
-        own: list[bool] = []
-
-        def add(text: str, is_own: bool) -> None:
-            tokens = self._ids(text)
-            ids.extend(tokens)
-            own.extend([is_own] * len(tokens))
-
-        for place, gap in enumerate(gaps):
-            if place:
-                add(replies[place - 1], True)
-            before = place < len(replies) or reply_next
+        parts: list[tuple[list[int], bool]] = []
+        for place, gap in enumerate(self._gaps(messages, reply_next=reply_next)):
+            reply, before = replies[place - 1] if place else "", place < len(replies) or reply_next
             end, others, opening = self._parted(gap, behind=place > 0, before=before)
-            add(end, True)
-            add(others, False)
-            add(opening, True)
-        return Labelled(ids, own)
+            for text, is_own in ((reply, True), (end, True), (others, False), (opening, True)):
+                parts.append((self._ids(text), is_own))
+        own = [is_own for tokens, is_own in parts for _ in tokens]
+        return Labelled([token for tokens, _ in parts for token in tokens], own)
 
     def _parted(self, gap: str, *, behind: bool, before: bool) -> tuple[str, str, str]:
         """A gap as the end of the reply that it stands behind, others' words, and the beginning of the next reply."""
         rest = gap.removesuffix(self._opening) if before else gap
-        end = self._closing if behind and rest.startswith(self._closing) else ""
+        end = self._closed[1] if behind and rest.startswith(self._closed[1]) else ""
         return end, rest[len(end) :], gap[len(rest) :]
 
     def _gaps(self, messages: Sequence[WireMessage], *, reply_next: bool) -> list[str]:
@@ -113,10 +102,6 @@ class Chat:
         messages: list[WireMessage] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": SLOT}]
         before, behind = self._parts(messages, replies=1)
         return before, behind
-
-    @cached_property
-    def _closing(self) -> str:
-        return self._closed[1]
 
     @cached_property
     def _extra(self) -> str:

@@ -5,17 +5,18 @@ Everything else in training is blind to it: rows go in through `encode`, complet
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import read_json
 from discover_lib.base.tokens import WireMessage
 from discover_lib.core.conversation import Candidate, Message, Reply, Text
 from discover_lib.metrics.behaviour import Behaviour
 
+TINY, PREFIX = "tiny", "hf:"  # names of models on this machine: see `engines.local.names`
 CARD = "tiny.json"  # marks a folder as a tiny model's, which speaks the notation, and says what was measured of it
 Spoken = Message | Mapping[str, Any]
 
@@ -24,45 +25,31 @@ class LocalModelError(DiscoverError):
     """A name or folder that is no usable model; one line that says what to do."""
 
 
-class Dialect(Protocol):
-    """One way of speaking."""
-
-    @property
-    def text(self) -> Text:
-        """Which form of the assistant's turns the training rows must hold."""
-        ...
-
-    def encode(self, messages: Sequence[Spoken], domain: str) -> list[WireMessage]:
-        """A conversation as the chat template takes it."""
-        ...
-
-    def decode(self, text: str, n_tokens: int, domain: str, messages: Sequence[Message]) -> Reply:
-        """What the model said, after `messages`, in `n_tokens` of its own tokens without the end mark."""
-        ...
-
-    def is_broken(self, reply: Reply) -> bool:
-        """Whether the reply does not hold to the language."""
-        ...
-
-
 @dataclass(frozen=True)
 class PlainChat:
-    """Ordinary chat models: text in, text out, lengths in the model's own tokens."""
+    """Ordinary chat models: text in, text out, lengths in the model's own tokens.
+
+    Attributes:
+        text: which form of the assistant's turns the training rows must hold.
+    """
 
     base: str
     system: str = ""
     text: Text = "content"
 
     def encode(self, messages: Sequence[Spoken], domain: str) -> list[WireMessage]:
+        """A conversation as the chat template takes it."""
         wire = [_wire(each) for each in messages]
         if self.system and wire and wire[0]["role"] == "user":
             return [{"role": "system", "content": self.system}, *wire]
         return wire
 
     def decode(self, text: str, n_tokens: int, domain: str, messages: Sequence[Message]) -> Reply:
+        """What the model said, after `messages`, in `n_tokens` of its own tokens without the end mark."""
         return Reply(text, n_tokens, f"tokenizer of {self.base}", "policy")
 
     def is_broken(self, reply: Reply) -> bool:
+        """Whether the reply does not hold to the language."""
         return not reply.text.strip()
 
 
@@ -88,6 +75,9 @@ class Notation:
         return is_broken(reply)
 
 
+Dialect = PlainChat | Notation
+
+
 def dialect_of(base: str, system: str = "") -> Dialect:
     """The dialect of a base model, by what lies in its folder."""
     return Notation() if is_tiny(base) else PlainChat(base, system)
@@ -104,14 +94,12 @@ def read_card(folder: str | Path) -> dict[str, Any]:
     Raises:
         LocalModelError: the card is damaged.
     """
-    path = Path(folder) / CARD
-    if not path.is_file():
+    if not is_tiny(folder):
         return {}
-    try:
-        card = json.loads(path.read_text(encoding="utf-8"))
-        return {**card, "domains": tuple(card["domains"])}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise LocalModelError(f"{path}: damaged ({type(error).__name__}: {error})") from None
+    card = read_json(Path(folder) / CARD, LocalModelError)
+    if not isinstance(card, dict) or not isinstance(card.get("domains"), list):
+        raise LocalModelError(f"{Path(folder) / CARD}: damaged (no list of domains)")
+    return {**card, "domains": tuple(card["domains"])}
 
 
 def tiny_domains(folder: str | Path) -> tuple[str, ...] | None:
@@ -142,6 +130,11 @@ def behaviour(candidate: Candidate, domain: str) -> Behaviour | None:
 
         return behaviour_of(1, read_reply(candidate.reply.text, domain), load_lexicon(domain)).behaviour
     return "convergent" if candidate.evaluation.kind == "artifact" else "divergent"
+
+
+def is_local(assistant: str) -> bool:
+    """Whether an assistant's name means a model on this machine."""
+    return assistant == TINY or assistant.startswith(PREFIX)
 
 
 def heard(text: str) -> str:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from discover_lib.base.files import write_json
-from discover_lib.base.records import Record
+from discover_lib.base.files import read_json, write_json
+from discover_lib.base.records import Record, RecordError
 from discover_lib.engines.local.dialect import LocalModelError
 
 FILE, ADAPTER = "lineage.json", "adapter"
@@ -78,17 +78,15 @@ class Lineage(Record):
         Raises:
             LineageError: it is missing or damaged.
         """
-        try:
-            data = json.loads((folder / FILE).read_text(encoding="utf-8"))
-            form = data.pop("format")
-            read = cls.from_dict(data) if form == FORMAT else None
-        except FileNotFoundError:
-            raise LineageError(f"{folder}: no {FILE} here; name the folder of a finished training run") from None
-        except (OSError, KeyError, TypeError, AttributeError, ValueError) as error:
-            raise LineageError(f"{folder / FILE}: damaged ({type(error).__name__}: {error})") from None
-        if read is None:
+        if not (folder / FILE).is_file():
+            raise LineageError(f"{folder}: no {FILE} here; name the folder of a finished training run")
+        data = read_json(folder / FILE, LineageError)
+        if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
             raise LineageError(f"{folder / FILE}: another format than {FORMAT!r}")
-        return read._mapped(absolute_from, folder)
+        try:
+            return cls.from_dict(data)._mapped(absolute_from, folder)
+        except (RecordError, TypeError, AttributeError) as error:
+            raise LineageError(f"{folder / FILE}: damaged ({error})") from None
 
     def _mapped(self, change: Any, folder: Path) -> Lineage:
         def moved(source: Source) -> Source:
@@ -137,11 +135,9 @@ def verify(source: Source) -> None:
     Raises:
         LineageError: it is missing, or its content has changed.
     """
-    if not is_local(source.path):
-        if Path(source.path).is_absolute():
-            raise LineageError(f"{source.path}: the {source.stage} is not there any more; put it back or train anew")
-        return
-    if source.hash and content_hash(source.path) != source.hash:
+    if Path(source.path).is_absolute() and not is_local(source.path):
+        raise LineageError(f"{source.path}: the {source.stage} is not there any more; put it back or train anew")
+    if source.hash and is_local(source.path) and content_hash(source.path) != source.hash:
         raise LineageError(f"{source.path}: the {source.stage} has changed since; its adapters do not fit it any more")
 
 
@@ -154,19 +150,16 @@ def content_hash(path: str | Path) -> str:
 
     Reading whole files would take minutes for large models; weights differ at their ends, too.
     """
-    folder = Path(path)
+    folder, hasher = Path(path), hashlib.blake2b(digest_size=16)
     if not folder.is_dir():
         return ""
-    hasher = hashlib.blake2b(digest_size=16)
     for file in sorted(each for each in folder.iterdir() if each.is_file()):
-        if file.name.endswith(NOT_CONTENT) or file.name.startswith("."):
-            continue
-        size = file.stat().st_size
-        hasher.update(f"{file.name}\0{size}\0".encode())
-        with file.open("rb") as data:
-            hasher.update(data.read(EDGE_BYTES))
-            if size > 2 * EDGE_BYTES:
-                data.seek(-EDGE_BYTES, os.SEEK_END)
+        if not file.name.endswith(NOT_CONTENT) and not file.name.startswith("."):
+            size = file.stat().st_size
+            hasher.update(f"{file.name}\0{size}\0".encode())
+            with file.open("rb") as data:
+                hasher.update(data.read(EDGE_BYTES))
+                data.seek(-EDGE_BYTES if size > 2 * EDGE_BYTES else 0, os.SEEK_END)
                 hasher.update(data.read(EDGE_BYTES))
     return hasher.hexdigest()
 
@@ -185,8 +178,6 @@ def versions() -> dict[str, str]:
     """Versions of the libraries that took part, as far as they are installed."""
     installed = {}
     for name in LIBRARIES:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             installed[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     return installed

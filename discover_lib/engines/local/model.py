@@ -88,13 +88,9 @@ class LocalModel:
                 with self._condition:
                     self._busy = False
                     self._condition.notify_all()
-        answers = []
-        for question in questions:
-            if question.error is not None:
-                raise AssistantError(f"{self.name} did not reply: {question.error}") from question.error
-            assert question.answer is not None
-            answers.append(question.answer)
-        return answers
+        for error in (each.error for each in questions if each.error is not None):
+            raise AssistantError(f"{self.name} did not reply: {error}") from error
+        return [each.answer or [] for each in questions]
 
     def _acquire_leadership(self, questions: Sequence[_Question]) -> bool:
         """Wait until these questions are answered (False), or until the model is free to answer them (True)."""
@@ -108,15 +104,11 @@ class LocalModel:
 
     def _wait_for_batch(self) -> None:
         """Where several ask at a time, wait until nobody new has come for a moment: one batch is cheaper than two."""
-        seen = len(self._waiting)
-        if seen <= 1 and not self._batching:
-            return
-        while True:
+        seen, asked = 0, len(self._waiting)
+        while seen != asked and (asked > 1 or self._batching):
             time.sleep(GATHER_SECONDS)
-            if len(self._waiting) == seen:
-                break
-            seen = len(self._waiting)
-        self._batching = seen > 1
+            seen, asked = asked, len(self._waiting)
+        self._batching = asked > 1
 
     def _answer_all(self, batch: Sequence[_Question]) -> None:
         try:

@@ -25,12 +25,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from discover_lib.engines.local.dialect import CARD, LocalModelError, is_tiny, tiny_domains
+from discover_lib.engines.local.dialect import CARD, PREFIX, TINY, LocalModelError, is_tiny, tiny_domains
 from discover_lib.engines.local.lineage import ADAPTER, FILE, Lineage, adapter_chain, content_hash, run_of
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
 from discover_lib.engines.local.tiny_language import known_domains
 
-TINY, PREFIX = "tiny", "hf:"
 COLLABORATIVE = "collaborative"
 BEFORE = "before"
 MODELS_KEPT = 8  # a base, what was trained on it, and some more to compare with; on a GPU one
@@ -55,11 +54,6 @@ class LocalName:
     style: str = ""
     system: str | None = None
     thinking: bool = False
-
-
-def is_local(name: str) -> bool:
-    """Whether an assistant's name means a model on this machine."""
-    return name == TINY or name.startswith(PREFIX)
 
 
 def parse_name(name: str) -> LocalName:
@@ -103,13 +97,13 @@ def _folders(parts: Sequence[str]) -> list[Path]:
 
 def _with_adapters(folder: Path) -> tuple[Path, tuple[Path, ...]]:
     """The base that a folder stands for, and what belongs on it."""
-    if not folder.is_dir():
-        raise LocalModelError(f"{folder}: no such folder; name one that holds a model or a training run")
     if _is_run(folder):
         chain = adapter_chain(folder)
         return Path(chain.base.path), tuple(Path(each.path) for each in chain.adapters)
     if not (folder / "config.json").is_file():
-        raise LocalModelError(f"{folder}: no model here (no config.json) and no finished training run (no {FILE})")
+        why = f"no model here (no config.json) and no finished training run (no {FILE})"
+        why = why if folder.is_dir() else "no such folder; name one that holds a model or a training run"
+        raise LocalModelError(f"{folder}: {why}")
     return folder, ()
 
 
@@ -159,21 +153,17 @@ def damaged(base: Path, adapters: Sequence[Path] = ()) -> list[str]:
 
 def _defect(file: Path) -> str:
     """Why a file of a model cannot be read, as far as its beginning tells; "" where it can."""
-    if not file.is_file():
-        return "missing"
-    if file.suffix == ".json":
-        try:
+    try:
+        if file.suffix == ".json":
             json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as error:
-            return f"damaged ({error})"
-    elif file.suffix == ".safetensors" and find_spec("safetensors"):
-        from safetensors import SafetensorError, safe_open
+        elif file.suffix == ".safetensors" and find_spec("safetensors"):
+            import safetensors
 
-        try:
-            with safe_open(file, framework="numpy"):
-                return ""
-        except SafetensorError as error:
-            return f"damaged ({error})"
+            safetensors.safe_open(file, framework="numpy").keys()
+    except FileNotFoundError:
+        return "missing"
+    except Exception as error:  # safetensors has errors of its own
+        return f"damaged ({error})"
     return ""
 
 
@@ -216,18 +206,13 @@ def _loaded(name: str) -> LocalModel:
             import torch
 
             torch.cuda.empty_cache()
-        _MODELS[name] = _load(name)
+        parts = parse_name(name)
+        folder = parts.folder or _tiny_base()
+        model, tokenizer = load(folder, parts.adapters)
+        tiny = is_tiny(folder)
+        system = "" if tiny else _system(parts.style) or parts.system or ""
+        _MODELS[name] = LocalModel(name, model, tokenizer, tiny, system, parts.thinking)
     return _MODELS[name]
-
-
-def _load(name: str) -> LocalModel:
-    parts = parse_name(name)
-    folder = parts.folder
-    folder = folder or _tiny_base()
-    model, tokenizer = load(folder, parts.adapters)
-    tiny = is_tiny(folder)
-    system = _system(parts.style) or parts.system or ""
-    return LocalModel(name, model, tokenizer, tiny, "" if tiny else system, parts.thinking)
 
 
 def _tiny_base() -> Path:

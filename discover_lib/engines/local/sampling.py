@@ -46,26 +46,19 @@ def draw(
     """
     import torch
 
-    order = sorted(range(len(draws)), key=lambda place: len(draws[place].prompt))
+    limit = CPU_BATCH_TOKENS if next(model.parameters()).device.type == "cpu" else GPU_BATCH_TOKENS
+    batches: list[list[int]] = [[]]  # those of about equal length together, no more than fit
+    for place in sorted(range(len(draws)), key=lambda place: len(draws[place].prompt)):
+        width = len(draws[place].prompt) + max_new_tokens
+        if batches[-1] and (len(batches[-1]) + 1) * width > limit:
+            batches.append([])
+        batches[-1].append(place)
     replies: dict[int, list[int]] = {}
-    on_cpu = next(model.parameters()).device.type == "cpu"
-    limit = CPU_BATCH_TOKENS if on_cpu else GPU_BATCH_TOKENS
     with torch.inference_mode():
-        for places in _batches(order, draws, max_new_tokens, limit):
+        for places in filter(None, batches):
             drawn = _draw_batch(model, [draws[place] for place in places], temperature, max_new_tokens, end, pad)
             replies.update(zip(places, drawn, strict=True))
     return [replies[place] for place in range(len(draws))]
-
-
-def _batches(order: Sequence[int], draws: Sequence[Draw], max_new_tokens: int, limit: int) -> list[list[int]]:
-    """Places of about equal length together, no more than fit."""
-    batches: list[list[int]] = []
-    for place in order:
-        width = len(draws[place].prompt) + max_new_tokens
-        if not batches or (len(batches[-1]) + 1) * width > limit:
-            batches.append([])
-        batches[-1].append(place)
-    return batches
 
 
 def _draw_batch(
@@ -95,11 +88,10 @@ def _draw_batch(
         )
         cache = out.past_key_values
         drawn = choose(out.logits[:, -1], torch.tensor(chances[rows, step], device=device), temperature)
-        going = []
-        for place, token in enumerate(drawn.tolist()):
-            if token not in end:
-                replies[rows[place]].append(token)
-                going.append(place)
+        tokens = drawn.tolist()
+        going = [place for place, token in enumerate(tokens) if token not in end]
+        for place in going:
+            replies[rows[place]].append(tokens[place])
         if not going:
             break
         if len(going) < len(rows):

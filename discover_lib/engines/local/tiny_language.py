@@ -22,7 +22,7 @@ import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +31,11 @@ from discover_lib.engines.miniature.beliefs import believe, whole_pieces
 from discover_lib.engines.miniature.lexicon import SHIPPED_DOMAINS, Lexicon, LexiconError, load_lexicon
 from discover_lib.engines.miniature.notation import (
     COUNTING,
-    TOKENS_PER_WORD,
     VERBS,
     Move,
     NotationError,
-    count_words,
-    is_notation,
+    Verb,
+    count_tokens,
     parse,
     write,
 )
@@ -71,23 +70,18 @@ class Vocabulary:
     domains: tuple[str, ...]
     words: tuple[str, ...]
 
-    @property
+    @cached_property
     def ids(self) -> Mapping[str, int]:
-        return _ids(self.words)
+        """Word → token id."""
+        return {word: place for place, word in enumerate(self.words)}
 
     def encode(self, text: str) -> list[int]:
         """Token ids of words separated by blanks."""
-        ids = self.ids
-        unknown = ids[UNKNOWN]
-        return [ids.get(word, unknown) for word in text.split()]
+        unknown = self.ids[UNKNOWN]
+        return [self.ids.get(word, unknown) for word in text.split()]
 
     def decode(self, ids: Iterable[int]) -> str:
         return " ".join(self.words[place] for place in ids)
-
-
-@lru_cache(maxsize=8)
-def _ids(words: tuple[str, ...]) -> Mapping[str, int]:
-    return {word: place for place, word in enumerate(words)}
 
 
 def known_domains() -> tuple[str, ...]:
@@ -187,19 +181,13 @@ def encode_messages(messages: Iterable[Message | Mapping[str, Any]], domain: str
         domain: of the piece that is talked about.
     """
     wire = [{"role": "system", "content": domain}]
-    for message in messages:
-        role, content, notation = _parts(message)
-        if role == "user":
-            wire.append({"role": "user", "content": transcript(read_user(content, domain), domain)})
-        elif role == "assistant":
-            wire.append({"role": "assistant", "content": notation or as_notation(content, domain)})
+    for each in messages:
+        message = each if isinstance(each, Message) else Message(each["role"], each["content"])
+        if message.role == "user":
+            wire.append({"role": "user", "content": transcript(read_user(message.content, domain), domain)})
+        elif message.role == "assistant":
+            wire.append({"role": "assistant", "content": message.notation or as_notation(message.content, domain)})
     return wire
-
-
-def _parts(message: Message | Mapping[str, Any]) -> tuple[str, str, str | None]:
-    if isinstance(message, Message):
-        return message.role, message.content, message.notation
-    return message["role"], message["content"], None
 
 
 def transcript(reading: UserReading, domain: str) -> str:
@@ -220,8 +208,9 @@ def transcript(reading: UserReading, domain: str) -> str:
 
 def as_notation(text: str, domain: str) -> str:
     """A reply in the notation: as it stands if it is that, else what can be read in it."""
-    if is_notation(text):
-        return " ".join(text.split())
+    said = text.split()
+    if said and said[0] in VERBS:
+        return " ".join(said)
     lexicon = load_lexicon(domain)
     return write(_moves_of(read_reply(text, domain), lexicon), lexicon)
 
@@ -234,21 +223,16 @@ def _moves_of(reading: ReplyReading, lexicon: Lexicon) -> list[Move]:
         samples = [value for option in options if option not in wholes for value in option]
         drafts = [Move("draft", lexicon.that_fit(option)) for option in wholes[-1:]]
         return [*drafts, *_alternatives("show", samples, lexicon)] or [Move("pass")]
+    spoken = [value for option in options for value in option]
     asked = [Move("ask", dimension=name) for name in reading.dimensions_asked]
-    return [*_alternatives("maybe", [value for option in options for value in option], lexicon), *asked] or [
-        Move("pass")
-    ]
+    return [*_alternatives("maybe", spoken, lexicon), *asked] or [Move("pass")]
 
 
-def _alternatives(verb: str, values: Iterable[str], lexicon: Lexicon) -> list[Move]:
+def _alternatives(verb: Verb, values: Iterable[str], lexicon: Lexicon) -> list[Move]:
     by_dimension: dict[str, dict[str, None]] = {}
     for value in values:
         by_dimension.setdefault(lexicon.values[value].dimension, {})[value] = None
-    return [
-        Move("show" if verb == "show" else "maybe", tuple(options), name)
-        for name, options in by_dimension.items()
-        if len(options) > 1
-    ]
+    return [Move(verb, tuple(options), name) for name, options in by_dimension.items() if len(options) > 1]
 
 
 def decode(text: str, domain: str, messages: Sequence[Message] = (), assistant: str = "") -> Reply:
@@ -262,10 +246,10 @@ def decode(text: str, domain: str, messages: Sequence[Message] = (), assistant: 
     try:
         moves = parse(written, lexicon)
     except NotationError:
-        return Reply(BROKEN, max(1, count_words(written)) * TOKENS_PER_WORD, COUNTING, assistant, written)
+        return Reply(BROKEN, count_tokens(written or "pass"), COUNTING, assistant, written)
     known = believe(messages, lexicon).sampled_with() if any(move.verb == "show" for move in moves) else ()
     reply = make_reply(moves, lexicon, assistant, known)
-    return dataclasses.replace(reply, n_tokens=count_words(written) * TOKENS_PER_WORD)  # what is said twice costs twice
+    return dataclasses.replace(reply, n_tokens=count_tokens(written))  # what is said twice costs twice
 
 
 def is_broken(reply: Reply) -> bool:

@@ -31,7 +31,6 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.local.dialect import CARD
 from discover_lib.engines.local.model import IN_FLIGHT, LocalAssistant, LocalModel
-from discover_lib.engines.local.threads import StepThreads
 from discover_lib.engines.local.tiny_language import (
     ASSISTANT,
     END,
@@ -59,8 +58,6 @@ CHECKPOINT_EVERY = 50  # steps
 REPORT_EVERY = 10
 KEY_STEPS = 20  # of practice, at either end, that a recipe's key is made of
 METHOD = 1  # part of the key: to be raised when the same practice is learnt in another way
-# Key → what the same model was called when keys still hashed this file: a base keeps the name that it was made under.
-FIRST_KEYS = {"aec6219574bce67c": "f324d552c698ec10"}
 IGNORED = -100  # the label of a token without loss
 
 
@@ -126,8 +123,7 @@ class TinyRecipe:
         practised = [practice_rows(recipe, words, step) for step in steps]
         numbers = {name: value for name, value in dataclasses.asdict(recipe).items() if name != "taxonomy" or not value}
         learnt = json.dumps([METHOD, numbers, words.words, practised])
-        key = hashlib.blake2b(learnt.encode(), digest_size=8).hexdigest()
-        return FIRST_KEYS.get(key, key)
+        return hashlib.blake2b(learnt.encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -190,36 +186,20 @@ def ensure_base(recipe: TinyRecipe | None = None, on_progress: Progress | None =
         save_model(model, vocabulary(recipe.domains), partial)
         seconds = time.monotonic() - began
         gate = measure(partial, recipe.domains, GATE_USERS)
-        _check(gate, recipe)
+        checkpoint.unlink(missing_ok=True)
+        if not gate.passed:
+            raise TinyModelError(
+                f"the base model honours {gate.honoured} of clear requests and breaks {gate.broken} of its replies "
+                f"({gate.broken.n_artifacts} users); more than {LEAST_HONOURED} and less than {MOST_BROKEN} are "
+                f"needed: raise the recipe's steps beyond {recipe.steps}"
+            )
         made = {"recipe": dataclasses.asdict(recipe), "seconds": round(seconds, 1), "measured": gate.to_dict()}
         write_json(partial / CARD, {"format": FORMAT, "domains": list(recipe.domains), **made})
-        _publish(partial, folder)
-        checkpoint.unlink(missing_ok=True)
-    except TinyModelError:
-        checkpoint.unlink(missing_ok=True)
-        raise
+        if not (folder / CARD).is_file():  # if somebody was faster, theirs is as good
+            partial.rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return folder
-
-
-def _publish(partial: Path, folder: Path) -> None:
-    """Give a finished folder its name; if somebody was faster, theirs is as good."""
-    try:
-        partial.rename(folder)
-    except OSError:
-        if not (folder / CARD).is_file():
-            raise
-
-
-def _check(gate: Gate, recipe: TinyRecipe) -> None:
-    if gate.passed:
-        return
-    raise TinyModelError(
-        f"the base model honours {gate.honoured} of clear requests and breaks {gate.broken} of its replies "
-        f"({gate.broken.n_artifacts} users); more than {LEAST_HONOURED} and less than {MOST_BROKEN} are needed: "
-        f"raise the recipe's steps beyond {recipe.steps}"
-    )
 
 
 def save_model(model: Any, words: Vocabulary, folder: Path) -> None:
@@ -306,15 +286,17 @@ def pretrain(recipe: TinyRecipe, on_progress: Progress | None = None, checkpoint
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
     first = _resume(model, optimizer, checkpoint)
     model.train()
-    threads = StepThreads(lambda threads: _same_gradients(model, recipe, words, threads))
     began, losses = time.monotonic(), []
     for step in range(first, recipe.steps):
         tokens, labels = practice_batch(recipe, words, step)
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate * schedule(step, recipe)
-        with threads.step():
-            losses.append(_gradients(model, tokens, labels))
-            optimizer.step()
+        loss = model(input_ids=tokens, labels=labels).loss
+        model.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        losses.append(float(loss.item()))
         done = step + 1
         if on_progress is not None and (done % REPORT_EVERY == 0 or done == recipe.steps):
             seconds, recent = time.monotonic() - began, losses[-REPORT_EVERY:]
@@ -323,32 +305,6 @@ def pretrain(recipe: TinyRecipe, on_progress: Progress | None = None, checkpoint
         if checkpoint is not None and done % CHECKPOINT_EVERY == 0:
             _save_checkpoint(checkpoint, done, model, optimizer)
     return model.eval()
-
-
-def _gradients(model: Any, tokens: torch.Tensor, labels: torch.Tensor) -> float:
-    """Leave the clipped gradients of a batch in the model; returns its loss."""
-    loss = model(input_ids=tokens, labels=labels).loss
-    model.zero_grad()
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    return float(loss.item())
-
-
-def _same_gradients(model: Any, recipe: TinyRecipe, words: Vocabulary, threads: int) -> bool:
-    """Whether so many threads give the gradients that one gives, bit by bit: of a short batch and of a long one."""
-    batches = sorted(
-        (practice_batch(recipe, words, step) for step in range(KEY_STEPS)), key=lambda each: each[0].numel()
-    )
-    for tokens, labels in (batches[0], batches[-1]):
-        found = []
-        for number in (1, threads):
-            torch.set_num_threads(number)
-            loss = _gradients(model, tokens, labels)
-            found.append([torch.tensor(loss), *(each.grad.clone() for each in model.parameters())])
-        torch.set_num_threads(1)
-        if not all(map(torch.equal, *found)):
-            return False
-    return True
 
 
 def schedule(step: int, recipe: TinyRecipe) -> float:
@@ -383,12 +339,13 @@ def practice_rows(recipe: TinyRecipe, words: Vocabulary, step: int) -> list[tupl
 def practice_batch(recipe: TinyRecipe, words: Vocabulary, step: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Token ids and labels of a step, (batch, longest), padded on the right."""
     rows = practice_rows(recipe, words, step)
-    longest = max(len(tokens) for tokens, _ in rows)
-    pad = words.ids[PAD]
-    return (
-        torch.tensor([tokens + [pad] * (longest - len(tokens)) for tokens, _ in rows]),
-        torch.tensor([labels + [IGNORED] * (longest - len(labels)) for _, labels in rows]),
-    )
+    tokens, labels = zip(*rows, strict=True)
+    return _padded(tokens, words.ids[PAD]), _padded(labels, IGNORED)
+
+
+def _padded(rows: Sequence[Sequence[int]], filler: int) -> torch.Tensor:
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[filler] * (longest - len(row))] for row in rows])
 
 
 def _save_checkpoint(path: Path, step: int, model: Any, optimizer: torch.optim.Optimizer) -> None:
@@ -435,11 +392,7 @@ def measure(folder: Path, domains: Sequence[str], users: int, seed: int = 0) -> 
         )
 
     with ThreadPoolExecutor(min(users, IN_FLIGHT)) as pool:
-        return gate_of(list(pool.map(talk, range(users))))
-
-
-def gate_of(conversations: Sequence[Conversation]) -> Gate:
-    """The shares of plain wishes honoured and of replies broken, in conversations of one assistant."""
+        conversations = list(pool.map(talk, range(users)))
     honoured: dict[str, list[float]] = {}
     broken: dict[str, list[float]] = {}
     for conversation in conversations:
@@ -447,9 +400,8 @@ def gate_of(conversations: Sequence[Conversation]) -> Gate:
         messages = [conversation.tree.initial_request, *(turn.user_message for turn in conversation.turns)]
         for message, turn in zip(messages, conversation.turns, strict=False):
             broken.setdefault(artifact, []).append(float(is_broken(turn.reply)))
-            options = read_reply(turn.reply.text, domain).options
-            covers = load_lexicon(domain).covers
+            shown = [value for option in read_reply(turn.reply.text, domain).options for value in option]
             for wish in read_user(str(message), domain).wanted:
-                met = any(covers(wish, value) for option in options for value in option)
+                met = any(load_lexicon(domain).covers(wish, value) for value in shown)
                 honoured.setdefault(artifact, []).append(float(met))
     return Gate(bootstrap_mean(honoured), bootstrap_mean(broken))

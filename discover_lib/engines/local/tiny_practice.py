@@ -48,11 +48,10 @@ class _Wisher:
         self.rng = rng
         low, high = (min(number, len(lexicon.dimensions)) for number in DIMENSIONS_WISHED)
         names = rng.sample(list(lexicon.dimensions), rng.randint(low, high))
-        self.chains = {name: tuple(reversed(lexicon.lineages[rng.choice(self._leaves(name))])) for name in names}
+        self.chains = {
+            name: tuple(reversed(lexicon.lineages[rng.choice(lexicon.dimensions[name].leaves)])) for name in names
+        }
         self.said = dict.fromkeys(names, 0)  # how far down each chain they have come
-
-    def _leaves(self, name: str) -> tuple[str, ...]:
-        return self.lexicon.dimensions[name].leaves
 
     def opens(self) -> UserReading:
         asked = [name for name in self.chains if self.lexicon.dimensions[name].asked]

@@ -27,30 +27,25 @@ TASTE_EXPONENT = 1.3  # of Zipf's law: the most liked of 20 values comes up in a
 MOST_DRAWS = 10_000  # of one artifact, until its values belong to the split
 
 
-class Even:
-    """Draws as if all values were liked alike."""
+class Liking:
+    """Draws as if all values were liked alike, or with a taste: within each dimension by Zipf's law.
 
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-
-    def choice(self, leaves: Sequence[str]) -> str:
-        return self.rng.choice(leaves)
-
-    def sample(self, leaves: Sequence[str], count: int) -> list[str]:
-        return self.rng.sample(leaves, count)
-
-
-class Tasteful(Even):
-    """Draws what is liked more often: within each dimension by Zipf's law, in an order that the taste's number sets."""
+    Args:
+        taste: its number, which sets the order; 0 for none.
+    """
 
     def __init__(self, rng: random.Random, domain: str, taste: int) -> None:
-        super().__init__(rng)
-        self.weights = taste_weights(domain, taste)
+        self.rng = rng
+        self.weights = taste_weights(domain, taste) if taste else {}
 
     def choice(self, leaves: Sequence[str]) -> str:
+        if not self.weights:
+            return self.rng.choice(leaves)
         return self.rng.choices(leaves, [self.weights[leaf] for leaf in leaves])[0]
 
     def sample(self, leaves: Sequence[str], count: int) -> list[str]:
+        if not self.weights:
+            return self.rng.sample(leaves, count)
         chosen: list[str] = []
         while len(chosen) < count:
             chosen.append(self.choice([leaf for leaf in leaves if leaf not in chosen]))
@@ -83,7 +78,7 @@ def generate_artifact(domain: str, split: Split, index: int, taste: int = 0) -> 
     if not 0 <= index < SPLIT_SIZES[split]:
         raise ValueError(f"the {split} split of {domain} has artifacts 0 to {SPLIT_SIZES[split] - 1}, not {index}")
     lexicon, rng = load_lexicon(domain), derive_rng(domain, split, index, *([taste] if taste else []))
-    liking = Tasteful(rng, domain, taste) if taste else Even(rng)
+    liking = Liking(rng, domain, taste)
     draw = _scene if lexicon.is_composed else _selection
     for _ in range(MOST_DRAWS):
         values = draw(lexicon, liking)
@@ -91,8 +86,8 @@ def generate_artifact(domain: str, split: Split, index: int, taste: int = 0) -> 
             break
     else:
         raise LexiconError(f"the lexicon of {domain} is too small to tell training from evaluation: add values to it")
-    own_id = artifact_id(domain, split, index, taste)
-    return Artifact(own_id, lexicon.artifact_type, render_artifact(values, lexicon), domain=domain)
+    text = render_artifact(values, lexicon)
+    return Artifact(artifact_id(domain, split, index, taste), lexicon.artifact_type, text, domain=domain)
 
 
 def artifact_id(domain: str, split: Split, index: int, taste: int = 0) -> str:
@@ -100,12 +95,11 @@ def artifact_id(domain: str, split: Split, index: int, taste: int = 0) -> str:
     return f"{domain}-{split}-{index:03d}" + (f"-taste{taste}" if taste else "")
 
 
-def _selection(lexicon: Lexicon, liking: Even) -> list[str]:
+def _selection(lexicon: Lexicon, liking: Liking) -> list[str]:
     """Values of six to eight dimensions; none where the draw leaves out what a request names first."""
     rng = liking.rng
-    names_in_all = list(lexicon.dimensions)
-    fewest, most = (min(number, len(names_in_all)) for number in DIMENSIONS_PER_ARTIFACT)
-    names = rng.sample(names_in_all, rng.randint(fewest, most))
+    fewest, most = (min(number, len(lexicon.dimensions)) for number in DIMENSIONS_PER_ARTIFACT)
+    names = rng.sample(list(lexicon.dimensions), rng.randint(fewest, most))
     if next(name for name, dimension in lexicon.dimensions.items() if dimension.asked) not in names:
         return []  # without it no conversation starts
     return sorted(
@@ -115,7 +109,7 @@ def _selection(lexicon: Lexicon, liking: Even) -> list[str]:
     )
 
 
-def _scene(lexicon: Lexicon, liking: Even) -> list[str]:
+def _scene(lexicon: Lexicon, liking: Liking) -> list[str]:
     """Values that go together: of all dimensions that no piece does without, and of one or two others."""
     rng = liking.rng
     needed = [name for name, dimension in lexicon.dimensions.items() if not dimension.optional]
@@ -133,7 +127,7 @@ def _scene(lexicon: Lexicon, liking: Even) -> list[str]:
             continue
         left -= 1
         values.append(liking.choice(main))
-        added = [leaf for leaf in lexicon.additions_of(name) if leaf not in values and lexicon.fits(leaf, values)]
+        added = [leaf for leaf in lexicon.additions_of[name] if leaf not in values and lexicon.fits(leaf, values)]
         if added and rng.random() < ADDED:
             values.append(liking.choice(added))
     return values
@@ -148,6 +142,5 @@ def written_artifacts(domain: str, data: Path) -> list[Artifact]:
     """The hand-written artifacts under `data/artifacts/<domain>/`, by name."""
     lexicon = load_lexicon(domain)
     suffixes = lexicon.form.suffixes if lexicon.form else (".svg" if is_drawn(domain) else ".md",)
-    folder = data / "artifacts" / domain
-    paths = sorted(path for path in folder.glob("*") if path.suffix in suffixes)
+    paths = sorted(path for path in (data / "artifacts" / domain).glob("*") if path.suffix in suffixes)
     return [Artifact(path.stem, lexicon.artifact_type, path.read_text("utf-8"), domain=domain) for path in paths]

@@ -61,20 +61,16 @@ class OracleAssistant:
     def reply_knowing(self, tree: IntentTree, state: IntentState, messages: Sequence[Message], seed: int) -> Reply:
         final = asks_for_final(messages[-1].content)
         shown = {root.id for root in tree.roots} if final else set(focus(tree, state, Rules.paper())[:1])
-        leaves = [requirement(tree.text(leaf), self.lexicon.domain) for leaf in tree.leaves()]
+        asked = {value for leaf in tree.leaves() for value in requirement(tree.text(leaf), self.lexicon.domain)}
         wanted: list[str] = []
         for intent in tree.intents.values():
             if tree.root_of[intent.id] in shown or state[intent.id] is Discovery.DISCOVERED:
                 for value in requirement(intent.text, self.lexicon.domain):
-                    wanted += self._realised_by(value, [asked for leaf in leaves for asked in leaf])
+                    below = self.lexicon.leaves_under(value)  # any one where the tree stops above the leaves
+                    wanted += [leaf for leaf in below if leaf in asked] or below[:1]
         moves = [Move("draft", self.lexicon.that_fit(wanted))]
         frames = openings(self.name, moves, self.lexicon.domain, messages, seed)
         return make_reply(moves, self.lexicon, self.name, frames=frames)
-
-    def _realised_by(self, value: str, asked: Sequence[str]) -> list[str]:
-        """Leaves that the tree itself asks for below `value`, or any one leaf where the tree stops above the leaves."""
-        below = self.lexicon.leaves_under(value)
-        return [leaf for leaf in below if leaf in asked] or [below[0]]
 
 
 def draft(beliefs: Beliefs, rng: random.Random) -> list[Move]:
@@ -106,12 +102,13 @@ def adaptive(beliefs: Beliefs, rng: random.Random) -> list[Move]:
     Clear down to the detail: builds.  Vague about something it can name: shows samples of that.  Nothing to go by
     ("something is missing"): puts a fresh whole on the table, to find out what it is about.
     """
-    wishes = beliefs.open_wishes()
+    wishes = beliefs.latest.wanted
     if wishes and all(beliefs.lexicon.values[wish].is_leaf for wish in wishes):
         return draft(beliefs, rng)
     if wishes or beliefs.doubted():
         return [alternatives("show", beliefs, rng)]
-    return [Move("draft", fresh_draft(beliefs, rng))]
+    # A complete draft that keeps agreed leaves only and draws everything else anew, untried values first.
+    return [Move("draft", _complete(beliefs, rng, (), redrawn=None))]
 
 
 def mixed(beliefs: Beliefs, rng: random.Random) -> list[Move]:
@@ -168,16 +165,13 @@ def openings(
 ) -> Mapping[str, str]:
     """What an assistant says around its moves in this reply, by verb; nothing twice while there is something else."""
     rng, own = derive_rng(seed, name, "openings"), [each.content for each in messages if each.role == "assistant"]
-    misplaced = "first" if own else "later"
     said = [spoken(part) for text in own for part in text.split("\n\n") if part[:1] not in "`>"]
-    book, names = phrase_book(domain), ("aspect", "first", "last", "all")
-    verbs = dict.fromkeys(move.verb for move in moves)
-    return {
-        verb: next(
-            frame for frame in in_drawn_order(book.openings[verb], names, said, rng, name) if frame.when != misplaced
-        ).text
-        for verb in verbs
-    }
+    frames: dict[str, str] = {}
+    for verb in dict.fromkeys(move.verb for move in moves):
+        every = phrase_book(domain).openings[verb]
+        drawn = in_drawn_order(every, ("aspect", "first", "last", "all"), said, rng, name)
+        frames[verb] = next(frame.text for frame in drawn if frame.when != ("first" if own else "later"))
+    return frames
 
 
 def scripted_assistant(name: str, domain: str) -> ScriptedAssistant | OracleAssistant:
@@ -204,7 +198,10 @@ def about(name: str) -> str:
 
 def next_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
     """A complete draft: agreed leaves, then the last draft's values, redrawn where asked, doubted or not yet tried."""
-    redrawn = beliefs.doubted() or (_vague_guess(beliefs, rng) if beliefs.draft else None)
+    redrawn = beliefs.doubted()
+    if not redrawn and beliefs.draft and not beliefs.latest.wanted:  # the user only says that something is missing
+        unsettled = [name for name in beliefs.lexicon.dimensions if not beliefs.settled(name)]
+        redrawn = rng.choice(unsettled) if unsettled else None
     return _complete(beliefs, rng, beliefs.draft, redrawn)
 
 
@@ -223,16 +220,11 @@ def _complete(beliefs: Beliefs, rng: random.Random, draft: Sequence[str], redraw
     agreed = beliefs.agreed
     values: list[str] = []
     for name, dimension in beliefs.lexicon.dimensions.items():
-        kept = agreed.get(name, [])
-        holds = dimension.holds
-        if len(kept) >= holds:
-            values += kept[:holds]
-            continue
-        pool = _open_leaves(beliefs, name)
+        kept, holds, pool = agreed.get(name, []), dimension.holds, _open_leaves(beliefs, name)
         if name in drafted and name != redrawn:
             kept = [*kept, *[value for value in drafted[name] if value in pool and value not in kept]]
         values += kept[:holds]
-        missing = (2 if holds > 2 else holds) - len(kept)
+        missing = min(2, holds) - len(kept)
         if missing > 0:
             fresh = _untried([value for value in pool if value not in kept] if kept else pool, beliefs)
             # `choice` draws what a `sample` of one does, in half the time.
@@ -286,7 +278,7 @@ def _chosen(
             clashing |= lexicon.clashes[chosen[0]]
     if anew and len(kept) + len(chosen) < holds and rng.random() < ADDED:
         taken = [*kept, *chosen]
-        if added := [leaf for leaf in lexicon.additions_of(name) if leaf not in clashing and leaf not in taken]:
+        if added := [leaf for leaf in lexicon.additions_of[name] if leaf not in clashing and leaf not in taken]:
             chosen.append(rng.choice(_untried(added, beliefs)))
             clashing |= lexicon.clashes[chosen[-1]]
     return chosen
@@ -297,35 +289,20 @@ def _untried(leaves: Sequence[str], beliefs: Beliefs) -> Sequence[str]:
     return [leaf for leaf in leaves if leaf not in beliefs.tried_before] or leaves
 
 
-def fresh_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
-    """A complete draft that keeps agreed leaves only and draws everything else anew, untried values first."""
-    return _complete(beliefs, rng, (), redrawn=beliefs.doubted())
-
-
 def _open_leaves(beliefs: Beliefs, dimension: str) -> tuple[str, ...]:
     """Leaves of a dimension that what is known leaves possible."""
     below = beliefs.within(dimension)
     return beliefs.lexicon.leaves_under(below) if below else beliefs.lexicon.dimensions[dimension].leaves
 
 
-def _vague_guess(beliefs: Beliefs, rng: random.Random) -> str | None:
-    """Where to change something when the user only says that something is missing: anywhere not settled."""
-    if beliefs.open_wishes():
-        return None
-    open_dimensions = [name for name in beliefs.lexicon.dimensions if not beliefs.settled(name)]
-    return rng.choice(open_dimensions) if open_dimensions else None
-
-
 def _next_dimension(beliefs: Beliefs, rng: random.Random, done: Sequence[str]) -> str:
     """The dimension that the user doubts or wishes in, else the one least dealt with that is not settled."""
-    doubted = beliefs.doubted()
-    if doubted:
+    if doubted := beliefs.doubted():
         return doubted
-    wished = [beliefs.lexicon.values[wish].dimension for wish in beliefs.open_wishes()]
+    wished = [beliefs.lexicon.values[wish].dimension for wish in beliefs.latest.wanted]
     unsettled = [name for name in beliefs.lexicon.dimensions if not beliefs.settled(name)]
     again = () if beliefs.lexicon.is_composed else done[-1:]
-    wished = [name for name in wished if name in unsettled and name not in again]
-    if wished:
+    if wished := [name for name in wished if name in unsettled and name not in again]:
         return wished[0]
     pool = unsettled or list(beliefs.lexicon.dimensions)
     fewest = min(done.count(name) for name in pool)
@@ -364,11 +341,9 @@ def spread(
         elif not leaves - passed:
             branches = list(lexicon.dimensions[dimension].tops)
     rng.shuffle(branches)
-    rows = []
-    for branch in branches:
-        row = [leaf for leaf in lexicon.leaves_under(branch) if leaf not in passed]
+    rows = [[leaf for leaf in lexicon.leaves_under(branch) if leaf not in passed] for branch in branches]
+    for row in rows:
         rng.shuffle(row)
-        rows.append(row)
     chosen: list[str] = []
     while len(chosen) < N_ALTERNATIVES and any(rows):
         for row in rows:

@@ -35,16 +35,13 @@ class Beliefs:
     draft: tuple[str, ...] = ()
     latest: UserReading = field(default_factory=UserReading)
 
-    def known(self, dimension: str) -> list[str]:
-        """The most specific values of a dimension that the user asked for or liked, latest last."""
-        return self._known.get(dimension, [])
-
     @cached_property
     def _known(self) -> dict[str, list[str]]:
+        """The most specific values that the user asked for or liked, by dimension, latest last."""
         said = dict.fromkeys((*self.liked, *self.wanted))
         known: dict[str, list[str]] = {}
         for value in said:
-            if not any(self._below(value, other) for other in said):
+            if not any(other != value and self.lexicon.covers(value, other) for other in said):
                 known.setdefault(self.lexicon.values[value].dimension, []).append(value)
         return known
 
@@ -65,7 +62,7 @@ class Beliefs:
         known, values = self._known, self.lexicon.values
         kept = {}
         for name in self.lexicon.dimensions:
-            if name in known and (leaves := [value for value in known[name] if not values[value].children]):
+            if name in known and (leaves := [value for value in known[name] if values[value].is_leaf]):
                 kept[name] = [*reversed(self.lexicon.that_fit(reversed(leaves)))]
         return kept
 
@@ -73,10 +70,6 @@ class Beliefs:
     def tried_before(self) -> frozenset[str]:
         """`tried`, to look up in."""
         return frozenset(self.tried)
-
-    def open_wishes(self) -> list[str]:
-        """What the last message asked for plainly."""
-        return list(self.latest.wanted)
 
     def doubted(self) -> str | None:
         """The dimension that the last message doubted, if it named one."""
@@ -94,15 +87,12 @@ class Beliefs:
 
     def settled(self, dimension: str) -> bool:
         """Whether a leaf (as many as a piece holds) is agreed, and not doubted just now."""
-        leaves = [value for value in self.known(dimension) if self.lexicon.values[value].is_leaf]
+        leaves = [value for value in self._known.get(dimension, ()) if self.lexicon.values[value].is_leaf]
         return len(leaves) >= self.lexicon.dimensions[dimension].holds and self.doubted() != dimension
 
     def is_touched(self, dimension: str) -> bool:
         """Whether the user has said anything of a dimension."""
         return dimension in self._known or dimension in self.latest.doubted or self.within(dimension) is not None
-
-    def _below(self, value: str, other: str) -> bool:
-        return value != other and self.lexicon.covers(value, other)
 
 
 def believe(messages: Sequence[Message], lexicon: Lexicon) -> Beliefs:
@@ -110,50 +100,28 @@ def believe(messages: Sequence[Message], lexicon: Lexicon) -> Beliefs:
     beliefs = Beliefs(lexicon)
     for message in messages:
         if message.role == "user":
-            _hear(beliefs, read_user(message.content, lexicon.domain))
-        else:
-            _recall(beliefs, message)
+            beliefs.latest = read_user(message.content, lexicon.domain)
+            beliefs.wanted += beliefs.latest.wanted
+            beliefs.liked += beliefs.latest.liked
+        else:  # an own reply as its reader sees it, whoever wrote it
+            asked, tried, draft, explored = _recollection(message.content, lexicon.domain)
+            beliefs.asked += asked
+            beliefs.tried += tried
+            beliefs.draft = draft or beliefs.draft
+            beliefs.explored += explored
     return beliefs
 
 
-def _hear(beliefs: Beliefs, reading: UserReading) -> None:
-    beliefs.latest = reading
-    beliefs.wanted += reading.wanted
-    beliefs.liked += reading.liked
-
-
-def _recall(beliefs: Beliefs, message: Message) -> None:
-    """Remember an own reply as its reader sees it, whoever wrote it."""
-    own = _recollection(message.content, beliefs.lexicon.domain)
-    beliefs.asked += own.asked
-    beliefs.tried += own.tried
-    beliefs.draft = own.draft or beliefs.draft
-    beliefs.explored += own.explored
-
-
-@dataclass(frozen=True)
-class _Recollection:
-    """What one own reply adds to `Beliefs`."""
-
-    asked: tuple[str, ...]
-    tried: tuple[str, ...]
-    draft: tuple[str, ...]
-    explored: tuple[str, ...]
-
-
 @lru_cache(maxsize=2048)
-def _recollection(text: str, domain: str) -> _Recollection:
+def _recollection(text: str, domain: str) -> tuple[tuple[str, ...], ...]:
+    """What one own reply adds to `Beliefs`: asked, tried, draft and explored."""
     lexicon, reading = load_lexicon(domain), read_reply(text, domain)
     wholes = whole_pieces(reading.options, lexicon)
     samples = [option for option in reading.options if option not in wholes]
     shared = set.intersection(*map(set, samples)) if len(samples) > 1 else set()
-    varied = [value for option in samples for value in option if value not in shared]
-    return _Recollection(
-        asked=reading.dimensions_asked,
-        tried=tuple(value for option in reading.options for value in option),
-        draft=tuple(wholes[-1]) if wholes else (),
-        explored=tuple(dict.fromkeys(lexicon.values[value].dimension for value in varied)),
-    )
+    varied = [lexicon.values[value].dimension for option in samples for value in option if value not in shared]
+    tried = tuple(value for option in reading.options for value in option)
+    return reading.dimensions_asked, tried, tuple(wholes[-1]) if wholes else (), tuple(dict.fromkeys(varied))
 
 
 def whole_pieces(options: Sequence[Mapping[str, str]], lexicon: Lexicon) -> list[Mapping[str, str]]:

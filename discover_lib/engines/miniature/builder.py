@@ -43,12 +43,12 @@ class MiniatureBuilder:
         chains = [tuple(reversed(self.lexicon.lineages[value])) for value in found]
         tops = self._order_of_roots(artifact, [chain[0] for chain in chains])
         roots = tuple(_organise(top, chains, self.lexicon, str(place)) for place, top in enumerate(tops, start=1))
-        request = self.lexicon.values[tops[0]].opening
-        request = request or self.lexicon.framed_request(tops[0], unit_uniform(artifact.text, "request"))
+        first, frames = self.lexicon.values[tops[0]], self.lexicon.requests
+        frame = frames[int(unit_uniform(artifact.text, "request") * len(frames))]
         tree = IntentTree(
             artifact_type=self.lexicon.artifact_type,
-            topic=artifact.topic or self._topic(tops[0]),
-            initial_request=request,
+            topic=artifact.topic or " ".join([word for word in words(first.say) if word not in STOP_WORDS][:3]),
+            initial_request=first.opening or frame.replace("{items}", first.say),
             initially_discovered=("1",),
             roots=roots,
         )
@@ -57,11 +57,6 @@ class MiniatureBuilder:
             for value, reason in found.items()
         )
         return BuiltTree(tree, recognised, abstraction_levels(chains, self.lexicon), self._notes(artifact, found))
-
-    def _topic(self, value: str) -> str:
-        """One to three words that tell what the piece is broadly about."""
-        telling = [word for word in words(self.lexicon.values[value].say) if word not in STOP_WORDS]
-        return " ".join(telling[:3])
 
     def _synthesise(self, artifact: Artifact) -> dict[str, str]:
         """The most specific values that the artifact shows, at most as many a dimension as a piece can hold."""
@@ -77,12 +72,11 @@ class MiniatureBuilder:
         for name in self.lexicon.dimensions:
             values = [value for value in shown if self.lexicon.values[value].dimension == name]
             found |= {value: shown[value] for value in self.lexicon.that_fit(values)}
-        dimensions = list(dict.fromkeys(self.lexicon.values[value].dimension for value in found))
-        if len(dimensions) < MIN_DIMENSIONS:
+        if (count := len({self.lexicon.values[value].dimension for value in found})) < MIN_DIMENSIONS:
             seen = ", ".join(self.lexicon.values[value].say for value in found) or "nothing"
             raise BuildError(
-                f"{artifact.id}: too little to build from: recognised {seen} ({len(dimensions)} of the "
-                f"{MIN_DIMENSIONS} aspects needed); build it with a language model instead (--engine MODEL)"
+                f"{artifact.id}: too little to build from: recognised {seen} ({count} of the {MIN_DIMENSIONS} aspects "
+                "needed); build it with a language model instead (--engine MODEL)"
             )
         return found
 
@@ -115,7 +109,7 @@ class MiniatureBuilder:
             sentences = [each.strip() for each in _SENTENCES.findall(artifact.text) if len(words(each)) > 2]
             silent = [each for each in sentences if not self.lexicon.cue_hits(each)]
             told = f"{len(silent)} of {len(sentences)} sentences told it nothing"
-            quoted = "".join(f" “{_short(each)}”" for each in silent[:MAX_QUOTED])
+            quoted = "".join(f" “{each if len(each) <= 80 else each[:79] + '…'}”" for each in silent[:MAX_QUOTED])
             notes += [f"{told}, such as{quoted}"] if silent else []
         return tuple(notes)
 
@@ -129,10 +123,6 @@ class MiniatureBuilder:
         first = (asked or unique)[0]
         rest = [top for top in unique if top != first]
         return [first, *sorted(rest, key=lambda top: unit_uniform(artifact.text, "root", top))]
-
-
-def _short(sentence: str) -> str:
-    return sentence if len(sentence) <= 80 else sentence[:79] + "…"
 
 
 def _organise(value: str, chains: Sequence[tuple[str, ...]], lexicon: Lexicon, intent_id: str) -> Intent:

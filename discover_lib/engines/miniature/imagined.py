@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import JudgeError
 from discover_lib.core.state import Discovery, IntentState
-from discover_lib.engines.miniature.judge import requirement
+from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import Lexicon
 from discover_lib.engines.miniature.rendering import is_drawn, render_artifact
 
@@ -38,20 +37,10 @@ def imagined(tree: IntentTree, state: IntentState, lexicon: Lexicon) -> Imagined
     leaves = tree.leaves()
     for leaf in leaves:
         known = state[leaf] is Discovery.DISCOVERED
-        for value in _values(tree.text(leaf), lexicon):
+        for value in known_values(tree.text(leaf), lexicon.domain):
             entry = lexicon.values[value]
-            if known:
-                shown.append(value)
-            if entry.line:
-                lines.append(entry.line if known else None)
-    specific = [value for value in shown if lexicon.values[value].is_leaf]
-    drawing = render_artifact(specific, lexicon) if is_drawn(lexicon.domain) else ""
+            shown += [value] if known and entry.is_leaf else []
+            lines += [entry.line if known else None] if entry.line else []
+    drawing = render_artifact(shown, lexicon) if is_drawn(lexicon.domain) else ""
     discovered = sum(state[leaf] is Discovery.DISCOVERED for leaf in leaves)
     return Imagined(drawing, () if drawing else tuple(lines), discovered, len(leaves))
-
-
-def _values(text: str, lexicon: Lexicon) -> tuple[str, ...]:
-    try:
-        return requirement(text, lexicon.domain)
-    except JudgeError:  # a requirement written by hand, in words of its own
-        return ()

@@ -55,6 +55,14 @@ def requirement(text: str, domain: str) -> tuple[str, ...]:
     return asked
 
 
+def known_values(text: str, domain: str) -> tuple[str, ...]:
+    """`requirement`, or nothing of one that was written by hand in words of its own."""
+    try:
+        return requirement(text, domain)
+    except JudgeError:
+        return ()
+
+
 def judge_intent(
     intent: Intent, needed: tuple[str, ...], options: Sequence[Mapping[str, str]], lexicon: Lexicon
 ) -> Verdict:
@@ -82,9 +90,5 @@ def _near_misses(
     missing = [need for need in needed if need not in met]
     if len(missing) != 1:
         return []
-    found = []
-    for sibling in lexicon.siblings(missing[0]):
-        shown = _shown_for(sibling, option, lexicon)
-        if shown is not None:
-            found.append((lexicon.values[sibling].text, option[shown]))
-    return found
+    siblings = {sibling: _shown_for(sibling, option, lexicon) for sibling in lexicon.siblings(missing[0])}
+    return [(lexicon.values[sibling].text, option[shown]) for sibling, shown in siblings.items() if shown is not None]

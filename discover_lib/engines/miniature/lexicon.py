@@ -8,17 +8,18 @@ realises it.  `load_lexicon` checks the file and refuses one that would let the 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_yaml
 from discover_lib.base.words import STOP_WORDS, content_words, denies, stem, words
-from discover_lib.engines.miniature.lexicon_file import problem_of
 
 LEXICON_FOLDER = Path(__file__).parent / "lexicons"
 DOMAINS = ("svg_drawing", "creative_writing", "technical_writing")
@@ -29,7 +30,6 @@ ADDED_DOMAINS = tuple(sorted({path.stem for path in LEXICON_FOLDER.glob("*.yaml"
 ALL_DOMAINS = SHIPPED_DOMAINS + ADDED_DOMAINS
 DRAWN = "svg_drawing"  # its values are drawn, those of all others are written: a leaf has a line
 MAX_CUE_WORDS = 4
-_NOTHING: frozenset[str] = frozenset()
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")  # within a line
 _TOKEN = re.compile(r"^[a-z][a-z0-9-]*$")
 
@@ -38,52 +38,64 @@ class LexiconError(DiscoverError):
     """A lexicon file that breaks one of its rules; the message names file, value and rule."""
 
 
-@dataclass(frozen=True)
-class Value:
+_Number = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Value(msgspec.Struct, forbid_unknown_fields=True, eq=False):
     """One value of a dimension: `navy` under `blue` under `cool`."""
 
     id: str  # one token, unique in the domain
-    dimension: str
-    parent: str | None  # the broader value, None at the top
-    children: tuple[str, ...]  # more specific values, in the file's order
     text: str  # the requirement that an intent tree shows
     say: str  # noun phrase in the user's mouth: "I want <say>"
     cues: tuple[str, ...]  # words and phrases that name this value in running text
-    talk: tuple[str, ...]  # further ones that name it only where people talk about a piece: "funnier", "at night"
-    line: str  # prose domains, leaves only: the sentence that realises it
-    opening: str  # the request that a user who wants nothing else yet begins with; "" where a frame serves
-    depth: int  # 1 at the top of the taxonomy
+    talk: tuple[str, ...] = ()  # further ones that name it only where people talk about a piece: "funnier", "at night"
+    line: str = ""  # prose domains, leaves only: the sentence that realises it
+    opening: str = ""  # the request that a user who wants nothing else yet begins with; "" where a frame serves
     beside: bool = False  # had together with its siblings, where these replace each other
+    never_with: tuple[str, ...] = ()  # values that it rules out
+    values: tuple[Value, ...] = ()  # more specific ones, in the file's order
+    # What follows is worked out from the value's place in the file.
+    dimension: str = ""
+    parent: str | None = None  # the broader value, None at the top
+    depth: int = 1  # 1 at the top of the taxonomy
+
+    @property
+    def children(self) -> tuple[str, ...]:
+        return tuple(child.id for child in self.values)
 
     @property
     def is_leaf(self) -> bool:
-        return not self.children
+        return not self.values
 
 
-@dataclass(frozen=True)
-class Dimension:
+class Dimension(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """One independent aspect of an artifact and its taxonomy."""
 
     name: str  # one token, the notation's word
     aspect: str  # everyday words, with article: "the colours"
-    holds: int  # how many values an artifact can have at once
-    asked: bool  # an initial request may name it
-    optional: bool  # a piece may do without
-    part: str  # the part of the domain's form that its lines go to
-    tops: tuple[str, ...]
-    leaves: tuple[str, ...]
+    values: Annotated[tuple[Value, ...], msgspec.Meta(min_length=1)]  # the broadest ones
+    asked: bool = False  # an initial request may name it
+    optional: bool = False  # a piece may do without
+    holds: _Number = 1  # how many values an artifact can have at once
+    part: str = ""  # the part of the domain's form that its lines go to
+
+    @cached_property
+    def tops(self) -> tuple[str, ...]:
+        return tuple(value.id for value in self.values)
+
+    @cached_property
+    def leaves(self) -> tuple[str, ...]:
+        return tuple(value.id for value in _placed(self.values, self.name) if value.is_leaf)
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the lines of one part of a piece are strung together."""
 
     joint: str  # what stands between two lines
-    item: str  # one line, with $line for it and $n for its number, from 1
+    item: str = "$line"  # one line, with $line for it and $n for its number, from 1
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The make-up of a piece that is more than titled paragraphs: a program, a page, a plan by days.
 
     A row of `frame` that holds nothing but `$name` takes the lines of that part, indented as the row is; without
@@ -91,9 +103,20 @@ class Form:
     """
 
     frame: str
-    parts: Mapping[str, Part]
-    language: str  # fenced as code of this language; "" for prose, which is quoted
+    parts: dict[str, Part]
     suffixes: tuple[str, ...]  # what files of such pieces end in
+    language: str = ""  # fenced as code of this language; "" for prose, which is quoted
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    """The file of a lexicon."""
+
+    domain: str
+    artifact_type: str
+    request: str | tuple[str, ...]
+    dimensions: Annotated[tuple[Dimension, ...], msgspec.Meta(min_length=1)]
+    form: Form | None = None
+    world: _Number = 1
 
 
 @dataclass(frozen=True)
@@ -108,9 +131,11 @@ class Lexicon:
     values: dict[str, Value]
     form: Form | None  # None: titled paragraphs, or a drawing
     lineages: dict[str, tuple[str, ...]] = field(repr=False)  # value → itself and its ancestors, specific first
+    below: dict[str, tuple[str, ...]] = field(repr=False)  # value → the leaves at or below it
     by_text: dict[str, str] = field(repr=False)  # requirement text (normalised) → value id
     cue_index: dict[tuple[str, ...], str] = field(repr=False)  # stemmed cue → value id
     talk_index: dict[tuple[str, ...], str] = field(repr=False)  # the same, what is only said in talk included
+    aspects: dict[str, str] = field(repr=False)  # dimension → the stems of its everyday name, see `_stems`
     rank: dict[str, int] = field(repr=False)  # value id → its place in the file
     clashes: dict[str, frozenset[str]] = field(repr=False)  # leaf → the leaves that it cannot be had together with
 
@@ -124,19 +149,14 @@ class Lexicon:
 
     def fits(self, value: str, others: Collection[str]) -> bool:
         """Whether a value can be had together with `others`: none replaces it or rules it out, and there is room."""
-        if not self.clashes.get(value, _NOTHING).isdisjoint(others):
+        if not self.clashes.get(value, frozenset()).isdisjoint(others):
             return False
         name = self.values[value].dimension
         return sum(self.values[other].dimension == name for other in others) < self.dimensions[name].holds
 
-    def framed_request(self, value: str, draw: float = 0.0) -> str:
-        """The opening request for a value in one of the frames, drawn by a number below 1."""
-        return self.requests[int(draw * len(self.requests))].format(items=self.values[value].say)
-
     def stand_together(self, one: str, two: str) -> bool:
         """Whether some leaf below (or at) one value can be had together with some leaf below the other."""
-        below = self._leaves_under[two]
-        return any(not self.clashes[leaf].issuperset(below) for leaf in self._leaves_under[one])
+        return any(not self.clashes[leaf].issuperset(self.below[two]) for leaf in self.below[one])
 
     def that_fit(self, values: Iterable[str]) -> tuple[str, ...]:
         """As many of the values as can be had together, first come first served."""
@@ -148,7 +168,7 @@ class Lexicon:
 
     def leaves_under(self, value_id: str) -> tuple[str, ...]:
         """Leaf values at or below `value_id`."""
-        return self._leaves_under[value_id]
+        return self.below[value_id]
 
     @cached_property
     def additions(self) -> frozenset[str]:
@@ -157,16 +177,11 @@ class Lexicon:
             leaf for leaf in self.clashes if any(self.values[above].beside for above in self.lineages[leaf])
         )
 
-    def additions_of(self, dimension: str) -> tuple[str, ...]:
-        """`additions` of one dimension."""
-        return self._additions_of[dimension]
-
     @cached_property
-    def _additions_of(self) -> dict[str, tuple[str, ...]]:
-        return {
-            name: tuple(leaf for leaf in dimension.leaves if leaf in self.additions)
-            for name, dimension in self.dimensions.items()
-        }
+    def additions_of(self) -> dict[str, tuple[str, ...]]:
+        """`additions` by dimension."""
+        rows = self.dimensions.items()
+        return {name: tuple(leaf for leaf in row.leaves if leaf in self.additions) for name, row in rows}
 
     @cached_property
     def is_composed(self) -> bool:
@@ -174,34 +189,13 @@ class Lexicon:
         return any(dimension.optional for dimension in self.dimensions.values())
 
     @cached_property
-    def aspect_stems(self) -> dict[str, list[str]]:
-        """Dimension → the stems of its everyday name, without "the"."""
-        return {name: _aspect_stems(dimension) for name, dimension in self.dimensions.items()}
-
-    @cached_property
-    def _above(self) -> dict[str, tuple[str, ...]]:
-        return {value_id: lineage[1:] for value_id, lineage in self.lineages.items()}
-
-    @cached_property
     def _siblings(self) -> dict[str, tuple[str, ...]]:
-        rows = {
-            value.id: self.values[value.parent].children if value.parent else self.dimensions[value.dimension].tops
-            for value in self.values.values()
-        }
-        values = self.values
-        return {
-            value_id: ()
-            if values[value_id].beside
-            else tuple(other for other in row if other != value_id and not values[other].beside)
-            for value_id, row in rows.items()
-        }
-
-    @cached_property
-    def _leaves_under(self) -> dict[str, tuple[str, ...]]:
-        return {
-            value.id: tuple(leaf for leaf in self.dimensions[value.dimension].leaves if value.id in self.lineages[leaf])
-            for value in self.values.values()
-        }
+        values, siblings = self.values, dict[str, tuple[str, ...]]()
+        for value in values.values():
+            row = values[value.parent].children if value.parent else self.dimensions[value.dimension].tops
+            others = () if value.beside else row
+            siblings[value.id] = tuple(each for each in others if each != value.id and not values[each].beside)
+        return siblings
 
     def value_of_text(self, text: str) -> str | None:
         """The value whose requirement text this is (case and spacing ignored), or None."""
@@ -227,7 +221,7 @@ class Lexicon:
         """`found` without the values that lie above another one in it."""
         if len(named) < 2:
             return named
-        above = set().union(*(self._above[value_id] for value_id in named))
+        above = {broader for value_id in named for broader in self.lineages[value_id][1:]}
         return {value_id: why for value_id, why in named.items() if value_id not in above}
 
     def find_cues(self, text: str, *, talk: bool = False) -> list[str]:
@@ -243,27 +237,16 @@ def normalised(text: str) -> str:
     return " ".join(words(text))
 
 
-def _aspect_stems(dimension: Dimension) -> list[str]:
-    return [stem(word) for word in words(dimension.aspect) if word != "the"]
-
-
-def _find_run(haystack: list[str], needle: list[str]) -> int | None:
-    if needle[0] not in haystack:  # as in most sentences, and quickly seen
-        return None
-    for start in range(len(haystack) - len(needle) + 1):
-        if haystack[start : start + len(needle)] == needle:
-            return start
-    return None
+def _stems(text: str) -> str:
+    """The stems of a text's words, separated and surrounded by blanks."""
+    return f" {' '.join(map(stem, words(text)))} "
 
 
 @lru_cache(maxsize=16384)
 def _aspects_in(domain: str, text: str) -> tuple[str, ...]:
-    stems = [stem(word) for word in words(text)]
-    found = []
-    for name, phrase in load_lexicon(domain).aspect_stems.items():
-        at = _find_run(stems, phrase)
-        if at is not None:
-            found.append((at, -len(phrase), name))
+    said = _stems(text)
+    aspects = load_lexicon(domain).aspects.items()
+    found = [(said.find(phrase), -len(phrase), name) for name, phrase in aspects if phrase in said]
     return tuple(name for _, _, name in sorted(found))
 
 
@@ -292,21 +275,16 @@ def load_lexicon(domain: str) -> Lexicon:
     path = LEXICON_FOLDER / f"{domain}.yaml"
     if path.name != f"{domain}.yaml" or "\0" in domain or not path.is_file():  # a link may name any place
         raise LexiconError(f"unknown domain {domain!r}; choose one of {', '.join(ALL_DOMAINS)}")
-    lexicon = parse_lexicon(_read(path), path.name)
-    if lexicon.domain != domain:
-        raise LexiconError(f"{path.name}: 'domain' must be {domain!r}, as the file is called, got {lexicon.domain!r}")
-    return lexicon
-
-
-def _read(path: Path) -> Any:
     import yaml
 
     try:
-        return read_yaml(path)
-    except UnicodeDecodeError:
-        raise LexiconError(f"{path.name}: not UTF-8 text; save it as UTF-8") from None
-    except yaml.YAMLError as error:
-        raise LexiconError(f"{path.name}: not valid YAML: {' '.join(str(error).split())}") from None
+        data = read_yaml(path)
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise LexiconError(f"{path.name}: not YAML in UTF-8: {' '.join(str(error).split())}") from None
+    lexicon = parse_lexicon(data, path.name)
+    if lexicon.domain != domain:
+        raise LexiconError(f"{path.name}: 'domain' must be {domain!r}, as the file is called, got {lexicon.domain!r}")
+    return lexicon
 
 
 def parse_lexicon(data: Any, file: str = "lexicon") -> Lexicon:
@@ -318,128 +296,85 @@ def parse_lexicon(data: Any, file: str = "lexicon") -> Lexicon:
     Raises:
         LexiconError: a key is missing, unknown or of another kind, or a rule is broken (see `check_lexicon`).
     """
-    if problem := problem_of(data):
-        raise LexiconError(f"{file}: {problem}")
+    try:
+        read = msgspec.convert(data, _File)
+    except msgspec.ValidationError as error:
+        raise LexiconError(f"{file}: {error}") from None
     values: dict[str, Value] = {}
-    dimensions: dict[str, Dimension] = {}
-    for entry in data["dimensions"]:
-        rows = list(_walk_values(entry["values"], entry["name"], None, 1))
-        for value in rows:
-            if value.id in values:
-                raise LexiconError(f"{data['domain']}: value id {value.id!r} stands twice")
-            values[value.id] = value
-        dimensions[entry["name"]] = Dimension(
-            name=entry["name"],
-            aspect=entry["aspect"],
-            holds=entry.get("holds", 1),
-            asked=entry.get("asked", False),
-            optional=entry.get("optional", False),
-            part=entry.get("part", ""),
-            tops=tuple(value.id for value in rows if value.parent is None),
-            leaves=tuple(value.id for value in rows if value.is_leaf),
+    lineages: dict[str, tuple[str, ...]] = {}
+    for dimension in read.dimensions:
+        for value in _placed(dimension.values, dimension.name):
+            if values.setdefault(value.id, value) is not value:
+                raise LexiconError(f"{read.domain}: value id {value.id!r} stands twice")
+            lineages[value.id] = (value.id, *(lineages[value.parent] if value.parent else ()))
+    below = {
+        value.id: tuple(
+            leaf.id for leaf in _placed((value,), value.dimension, value.parent, value.depth) if leaf.is_leaf
         )
-    lineages = {value_id: tuple(_lineage(values, value_id)) for value_id in values}
+        for value in values.values()
+    }
     lexicon = Lexicon(
-        domain=data["domain"],
-        artifact_type=data["artifact_type"],
-        world=data.get("world", 1),
-        requests=(data["request"],) if isinstance(data["request"], str) else tuple(data["request"]),
-        dimensions=dimensions,
+        domain=read.domain,
+        artifact_type=read.artifact_type,
+        world=read.world,
+        requests=(read.request,) if isinstance(read.request, str) else read.request,
+        dimensions={each.name: each for each in read.dimensions},
         values=values,
-        form=_form(data["domain"], data["form"], dimensions.values()) if "form" in data else None,
+        form=read.form,
         lineages=lineages,
+        below=below,
         by_text={normalised(value.text): value.id for value in values.values()},
-        cue_index=_cue_index(data["domain"], {value.id: value.cues for value in values.values()}),
-        talk_index=_cue_index(data["domain"], {value.id: value.cues + value.talk for value in values.values()}),
+        cue_index=_cue_index(read.domain, {value.id: value.cues for value in values.values()}),
+        talk_index=_cue_index(read.domain, {value.id: value.cues + value.talk for value in values.values()}),
+        aspects={each.name: _stems(re.sub(r"\bthe\b", "", each.aspect)) for each in read.dimensions},
         rank={value_id: place for place, value_id in enumerate(values)},
-        clashes=_clashes(data, values, dimensions, lineages),
+        clashes=_clashes(read, values, lineages, below),
     )
-    check_lexicon(lexicon)
+    check_lexicon(lexicon, len(read.dimensions))
     return lexicon
 
 
-def _form(domain: str, entry: dict[str, Any], dimensions: Iterable[Dimension]) -> Form:
-    parts = {name: Part(part["joint"], part.get("item", "$line")) for name, part in entry["parts"].items()}
-    rows = {row.strip() for row in entry["frame"].splitlines()}
-    for name in parts:
-        if f"${name}" not in rows:
-            raise LexiconError(f"{domain}: the frame has no row ${name} for that part's lines")
-    for dimension in dimensions:
-        if dimension.part not in parts:
-            raise LexiconError(f"{domain}: {dimension.name!r} goes to part {dimension.part!r}, which the form lacks")
-    return Form(entry["frame"], parts, entry.get("language", ""), tuple(entry["suffixes"]))
-
-
-def _walk_values(rows: list[dict[str, Any]], dimension: str, parent: str | None, depth: int) -> Iterator[Value]:
-    for row in rows:
-        below = row.get("values") or []
-        yield Value(
-            id=row["id"],
-            dimension=dimension,
-            parent=parent,
-            children=tuple(child["id"] for child in below),
-            text=row["text"],
-            say=row["say"],
-            cues=tuple(str(cue) for cue in row.get("cues") or ()),
-            talk=tuple(str(cue) for cue in row.get("talk") or ()),
-            line=row.get("line", ""),
-            opening=row.get("opening", ""),
-            depth=depth,
-            beside=row.get("beside", False),
-        )
-        yield from _walk_values(below, dimension, row["id"], depth + 1)
+def _placed(rows: Iterable[Value], dimension: str, parent: str | None = None, depth: int = 1) -> Iterator[Value]:
+    """Values and what lies below them, told where they stand; a broader one comes before those below it."""
+    for value in rows:
+        value.dimension, value.parent, value.depth = dimension, parent, depth
+        yield value
+        yield from _placed(value.values, dimension, value.id, depth + 1)
 
 
 def _clashes(
-    data: dict[str, Any],
-    values: dict[str, Value],
-    dimensions: dict[str, Dimension],
-    lineages: dict[str, tuple[str, ...]],
+    file: _File, values: dict[str, Value], lineages: dict[str, tuple[str, ...]], below: dict[str, tuple[str, ...]]
 ) -> dict[str, frozenset[str]]:
     """Leaf → leaves that replace it, where values say which stand beside each other, and those ruled out by name."""
-    clashes: dict[str, set[str]] = {value.id: set() for value in values.values() if value.is_leaf}
-    for dimension in dimensions.values():
+    pairs: list[tuple[str, str]] = []
+    for dimension in file.dimensions:
         if any(value.beside for value in values.values() if value.dimension == dimension.name):
-            for one, two in combinations(dimension.leaves, 2):
-                if not _stand_beside(lineages[one], lineages[two], values):
-                    clashes[one].add(two)
-                    clashes[two].add(one)
-    for value_id, others in _ruled_out(row for entry in data["dimensions"] for row in entry["values"]):
-        for other in others:
+            both = combinations(dimension.leaves, 2)
+            pairs += [pair for pair in both if not _stand_beside(lineages[pair[0]], lineages[pair[1]], values)]
+    for value in values.values():
+        for other in value.never_with:
             if other not in values:
-                raise LexiconError(f"{data['domain']}: {value_id!r} is never with {other!r}, which is no value")
-            for one in (leaf for leaf in clashes if value_id in lineages[leaf]):
-                for two in (leaf for leaf in clashes if other in lineages[leaf]):
-                    clashes[one].add(two)
-                    clashes[two].add(one)
+                raise LexiconError(f"{file.domain}: {value.id!r} is never with {other!r}, which is no value")
+            pairs += product(below[value.id], below[other])
+    clashes: dict[str, set[str]] = {value.id: set() for value in values.values() if value.is_leaf}
+    for one, two in pairs:
+        clashes[one].add(two)
+        clashes[two].add(one)
     return {value_id: frozenset(others) for value_id, others in clashes.items()}
 
 
-def _stand_beside(one: tuple[str, ...], two: tuple[str, ...], values: dict[str, Value]) -> bool:
+def _stand_beside(one: Sequence[str], two: Sequence[str], values: Mapping[str, Value]) -> bool:
     """Whether one of the branches, where two lineages part, is `beside` the other."""
     first = next(value_id for value_id in reversed(one) if value_id not in two)
     second = next(value_id for value_id in reversed(two) if value_id not in one)
     return values[first].beside or values[second].beside
 
 
-def _ruled_out(rows: Iterable[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
-    for row in rows:
-        yield row["id"], row.get("never_with") or []
-        yield from _ruled_out(row.get("values") or [])
-
-
-def _lineage(values: dict[str, Value], value_id: str) -> Iterator[str]:
-    current: str | None = value_id
-    while current is not None:
-        yield current
-        current = values[current].parent
-
-
 def _cue_index(domain: str, cues: dict[str, tuple[str, ...]]) -> dict[tuple[str, ...], str]:
     index: dict[tuple[str, ...], str] = {}
     for value_id, phrases in cues.items():
         for cue in phrases:
-            key = tuple(stem(word) for word in words(cue))
+            key = tuple(_stems(cue).split())
             if not 1 <= len(key) <= MAX_CUE_WORDS:
                 raise LexiconError(f"{domain}: cue {cue!r} of {value_id!r} must have 1 to {MAX_CUE_WORDS} words")
             if index.setdefault(key, value_id) != value_id:
@@ -447,10 +382,11 @@ def _cue_index(domain: str, cues: dict[str, tuple[str, ...]]) -> dict[tuple[str,
     return index
 
 
-def check_lexicon(lexicon: Lexicon) -> None:
+def check_lexicon(lexicon: Lexicon, n_dimensions: int) -> None:
     """Hold the rules that keep the miniature honest; raise `LexiconError` on the first broken one.
 
-    - ids are single tokens, no dimension shares its name with a value; texts are unique
+    - requests have {items} in them; some dimension is asked for; the form has a row for every part and no other
+    - ids are single tokens, no dimension stands twice or shares its name with a value; texts are unique
     - a cue holds a word that is not everyday grammar; said in talk, a phrase may do without ("to the right")
     - taxonomies branch: a value has no children or at least two
     - every value's `say` names the value: it contains one of its own cues and no other value's outside its lineage
@@ -459,33 +395,86 @@ def check_lexicon(lexicon: Lexicon) -> None:
     - an opening names its value, alone, and holds no word of another requirement either
     - an aspect's words stand in none of the domain's requirement texts, and `say` uses no word that only other
       requirements hold: naming a category, or a thing already known, can then never name a hidden requirement
+
+    Args:
+        n_dimensions: that the file lists.
     """
-    where = lexicon.domain
+    for problem in _problems(lexicon, n_dimensions):
+        raise LexiconError(f"{lexicon.domain}: {problem}")
+
+
+def _problems(lexicon: Lexicon, n_dimensions: int) -> Iterator[str]:
+    dimensions, form = lexicon.dimensions, lexicon.form
+    if not lexicon.requests or not all("{items}" in request for request in lexicon.requests):
+        yield f"'request' must be a text with {{items}} in it, or a list of such texts, got {lexicon.requests!r:.60}"
+    if len(dimensions) < n_dimensions:
+        yield "a dimension stands twice"
+    if not any(dimension.asked for dimension in dimensions.values()):
+        yield "no dimension is asked for: one that a request begins with has 'asked: true'"
+    if form and {row for row in form.frame.split() if row.startswith("$")} - {"$title"} != {
+        f"${name}" for name in form.parts
+    }:
+        yield "the form's frame must have a row $NAME for the lines of every part, and no other"
+    if form and not {dimension.part for dimension in dimensions.values()} <= form.parts.keys():
+        yield "a dimension goes to a part that the form lacks"
     if len(lexicon.by_text) != len(lexicon.values):
-        raise LexiconError(f"{where}: two values share a requirement text")
+        yield "two values share a requirement text"
+    for name in (*lexicon.values, *dimensions):
+        if not _TOKEN.match(name) or (name in lexicon.values and name in dimensions):
+            yield f"{name!r} must be one lower-case token, and the name of one thing"
     for value in lexicon.values.values():
-        if not _TOKEN.match(value.id):
-            raise LexiconError(f"{where}: value id {value.id!r} must be one lower-case token")
-        if value.id in lexicon.dimensions:
-            raise LexiconError(f"{where}: {value.id!r} names a dimension and a value")
-        if len(value.children) == 1:
-            raise LexiconError(f"{where}: {value.id!r} has a single child; give it a sibling or drop it")
-        if not value.text.strip() or not value.say.strip() or not value.cues:
-            raise LexiconError(f"{where}: {value.id!r} needs text, say and at least one cue")
-        for cue in (*value.cues, *(phrase for phrase in value.talk if " " not in phrase)):
-            if not any(word not in STOP_WORDS for word in words(cue)):
-                raise LexiconError(f"{where}: cue {cue!r} of {value.id!r} holds only everyday words")
-        for index in (lexicon.cue_index, lexicon.talk_index):
-            found = _cue_hits(index, value.say)
-            if value.id not in found or any(other not in lexicon.lineages[value.id] for other in found):
-                raise LexiconError(f"{where}: say {value.say!r} of {value.id!r} must name it alone, got {list(found)}")
-    _check_sayings(lexicon)
-    if where not in SHIPPED_DOMAINS:  # of those the tests hold it, and reading every line takes time
-        _check_lines(lexicon)
-    for dimension in lexicon.dimensions.values():
-        if not _TOKEN.match(dimension.name):
-            raise LexiconError(f"{where}: dimension name {dimension.name!r} must be one lower-case token")
-        _check_aspect(lexicon, dimension)
+        yield from _problems_of(value, lexicon)
+    for dimension in dimensions.values():
+        yield from _problems_of_aspect(dimension, lexicon)
+    framed = frozenset().union(*map(content_words, lexicon.requests))
+    holders = {word: value.id for value in lexicon.values.values() for word in content_words(value.text)}
+    for value in lexicon.values.values():
+        own = {word for each in lexicon.lineages[value.id] for word in content_words(lexicon.values[each].text)}
+        for word in sorted((content_words(value.say) | content_words(value.opening) - framed) - own):
+            if word in holders:
+                yield (
+                    f"say {value.say!r} of {value.id!r} uses {word!r}, which its own requirement lacks and the one of "
+                    f"{holders[word]!r} holds"
+                )
+
+
+def _problems_of(value: Value, lexicon: Lexicon) -> Iterator[str]:
+    """The rules about a value by itself."""
+    if len(value.values) == 1:
+        yield f"{value.id!r} has a single child; give it a sibling or drop it"
+    if not value.text.strip() or not value.say.strip() or not value.cues:
+        yield f"{value.id!r} needs text, say and at least one cue"
+    for cue in (*value.cues, *(phrase for phrase in value.talk if " " not in phrase)):
+        if STOP_WORDS.issuperset(words(cue)):
+            yield f"cue {cue!r} of {value.id!r} holds only everyday words"
+    for index in (lexicon.cue_index, lexicon.talk_index):
+        found = _cue_hits(index, value.say)
+        if value.id not in found or any(other not in lexicon.lineages[value.id] for other in found):
+            yield f"say {value.say!r} of {value.id!r} must name it alone, got {list(found)}"
+    if value.opening and list(_cue_hits(lexicon.talk_index, value.opening)) != [value.id]:
+        yield f"the opening of {value.id!r} must name it alone: {value.opening!r}"
+    if value.is_leaf and lexicon.domain not in SHIPPED_DOMAINS:  # of those the tests hold it: reading lines takes time
+        sentences = _SENTENCE_END.split(value.line.strip())
+        named = lexicon.most_specific({found: "" for each in sentences for found in _cue_hits(lexicon.cue_index, each)})
+        if list(named) != [value.id]:
+            yield (
+                f"{value.id!r} needs a line, the sentence that a piece shows it by, which names it alone, by one of "
+                f"its cues: got {', '.join(named) or 'nothing'} in {value.line!r:.80}"
+            )
+
+
+def _problems_of_aspect(dimension: Dimension, lexicon: Lexicon) -> Iterator[str]:
+    aspect = content_words(dimension.aspect)
+    if not aspect:
+        yield f"aspect {dimension.aspect!r} of {dimension.name!r} has no content word"
+    for value in lexicon.values.values():
+        if content_words(value.text) & aspect:
+            yield (
+                f"the text {value.text!r} of {value.id!r} uses the aspect {dimension.aspect!r}; "
+                "a user who names the category would leak it"
+            )
+    if (cue := tuple(lexicon.aspects[dimension.name].split())) in lexicon.talk_index:
+        yield f"the aspect {dimension.aspect!r} is also a cue of {lexicon.talk_index[cue]!r}"
 
 
 def _cue_hits(index: Mapping[tuple[str, ...], str], text: str, *, skip_negated: bool = False) -> dict[str, str]:
@@ -508,52 +497,3 @@ def _cue_hits(index: Mapping[tuple[str, ...], str], text: str, *, skip_negated: 
         else:
             position += 1
     return found
-
-
-def _check_sayings(lexicon: Lexicon) -> None:
-    holders: dict[str, set[str]] = {}
-    for value in lexicon.values.values():
-        for word in content_words(value.text):
-            holders.setdefault(word, set()).add(value.id)
-    for value in lexicon.values.values():
-        own = {word for each in lexicon.lineages[value.id] for word in content_words(lexicon.values[each].text)}
-        if value.opening and list(_cue_hits(lexicon.talk_index, value.opening)) != [value.id]:
-            raise LexiconError(f"{lexicon.domain}: the opening of {value.id!r} must name it alone: {value.opening!r}")
-        framed = frozenset().union(*map(content_words, lexicon.requests))
-        for word in sorted((content_words(value.say) | content_words(value.opening) - framed) - own):
-            if word in holders:
-                raise LexiconError(
-                    f"{lexicon.domain}: say {value.say!r} of {value.id!r} uses {word!r}, which its own requirement "
-                    f"lacks and the one of {sorted(holders[word])[0]!r} holds"
-                )
-
-
-def _check_lines(lexicon: Lexicon) -> None:
-    for leaf in (value for value in lexicon.values.values() if value.is_leaf):
-        if not leaf.line.strip():
-            raise LexiconError(f"{lexicon.domain}: {leaf.id!r} needs a line, the sentence that a piece shows it by")
-        sentences = _SENTENCE_END.split(leaf.line.strip())
-        hits = [_cue_hits(lexicon.cue_index, sentence) for sentence in sentences]
-        named = lexicon.most_specific({value_id: phrase for found in hits for value_id, phrase in found.items()})
-        if list(named) != [leaf.id]:
-            raise LexiconError(
-                f"{lexicon.domain}: the line of {leaf.id!r} must name it alone, by one of its cues, "
-                f"got {', '.join(named) or 'nothing'}: {leaf.line!r:.80}"
-            )
-
-
-def _check_aspect(lexicon: Lexicon, dimension: Dimension) -> None:
-    aspect = content_words(dimension.aspect)
-    if not aspect:
-        raise LexiconError(f"{lexicon.domain}: aspect {dimension.aspect!r} of {dimension.name!r} has no content word")
-    for value in lexicon.values.values():
-        if content_words(value.text) & aspect:
-            raise LexiconError(
-                f"{lexicon.domain}: the text {value.text!r} of {value.id!r} uses the aspect {dimension.aspect!r}; "
-                "a user who names the category would leak it"
-            )
-    key = tuple(_aspect_stems(dimension))
-    if key in lexicon.talk_index:
-        raise LexiconError(
-            f"{lexicon.domain}: the aspect {dimension.aspect!r} is also a cue of {lexicon.talk_index[key]!r}"
-        )

@@ -48,14 +48,11 @@ def write(moves: Iterable[Move], lexicon: Lexicon) -> str:
 
 
 def _write_move(move: Move, lexicon: Lexicon) -> str:
-    if move.verb in ("draft", "recap"):
-        pairs = (f"{lexicon.values[value].dimension} {value}" for value in in_order(move.values, lexicon))
-        return " ".join([move.verb, *pairs])
-    if move.verb == "pass":
-        return "pass"
-    listed = " / ".join(in_order(move.values, lexicon))
-    parts = [move.verb, str(move.dimension), *([listed] if listed else []), *(["?"] if move.verb != "show" else [])]
-    return " ".join(parts)
+    values = in_order(move.values, lexicon)
+    if move.dimension is None:
+        return " ".join([move.verb, *(f"{lexicon.values[value].dimension} {value}" for value in values)])
+    listed = [" / ".join(values)] if values else []
+    return " ".join([move.verb, move.dimension, *listed, *([] if move.verb == "show" else ["?"])])
 
 
 def in_order(values: Iterable[str], lexicon: Lexicon) -> list[str]:
@@ -63,8 +60,9 @@ def in_order(values: Iterable[str], lexicon: Lexicon) -> list[str]:
     return sorted(set(values), key=lexicon.rank.__getitem__)
 
 
-def count_words(text: str) -> int:
-    return len(text.split())
+def count_tokens(written: str) -> int:
+    """How long a reply counts as, by its notation."""
+    return len(written.split()) * TOKENS_PER_WORD
 
 
 def parse(text: str, lexicon: Lexicon) -> tuple[Move, ...]:
@@ -75,23 +73,11 @@ def parse(text: str, lexicon: Lexicon) -> tuple[Move, ...]:
             something made that is too broad to be made.
     """
     tokens = text.split()
-    if not tokens:
-        raise NotationError("the reply is empty")
-    moves = []
-    while tokens:
-        verb = tokens.pop(0)
-        if verb not in VERBS:
-            raise NotationError(f"{verb!r} stands where a reply would begin with one of {', '.join(VERBS)}")
-        end = next((at for at, token in enumerate(tokens) if token in VERBS), len(tokens))
-        body, tokens = tokens[:end], tokens[end:]
-        moves.append(_parse_move(verb, body, lexicon))
-    return tuple(moves)
-
-
-def is_notation(text: str) -> bool:
-    """Whether a text is meant as notation: it opens with one of the verbs and a word that could follow it."""
-    head = text.split(None, 1)[:1]
-    return bool(head) and head[0] in VERBS
+    if not tokens or tokens[0] not in VERBS:
+        raise NotationError(f"a reply begins with one of {', '.join(VERBS)}, not with {text[:60]!r}")
+    starts = [at for at, token in enumerate(tokens) if token in VERBS]
+    parts = [tokens[start:end] for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True)]
+    return tuple(_parse_move(verb, body, lexicon) for verb, *body in parts)
 
 
 def _parse_move(verb: str, body: Sequence[str], lexicon: Lexicon) -> Move:
@@ -109,10 +95,8 @@ def _parse_move(verb: str, body: Sequence[str], lexicon: Lexicon) -> Move:
 def _parse_pairs(verb: str, body: Sequence[str], lexicon: Lexicon) -> tuple[str, ...]:
     if not body or len(body) % 2:
         raise NotationError(f"a {verb} is pairs of dimension and value, got {' '.join(body) or 'nothing'!r:.60}")
-    values = []
-    for dimension, value in zip(body[::2], body[1::2], strict=True):
-        values.append(_checked(dimension, value, lexicon))
-    values = list(dict.fromkeys(values))  # said twice it is still one thing, as among alternatives
+    pairs = zip(body[::2], body[1::2], strict=True)
+    values = tuple(dict.fromkeys(_checked(*pair, lexicon) for pair in pairs))  # said twice it is still one thing
     for name in {lexicon.values[value].dimension for value in values}:
         held = sum(lexicon.values[value].dimension == name for value in values)
         if held > lexicon.dimensions[name].holds:
@@ -120,24 +104,20 @@ def _parse_pairs(verb: str, body: Sequence[str], lexicon: Lexicon) -> tuple[str,
     for one, two in combinations(values, 2):
         if two in lexicon.clashes.get(one, ()) and lexicon.values[one].dimension == lexicon.values[two].dimension:
             raise NotationError(f"{one!r} and {two!r} cannot be had together")
-    return tuple(values)
+    return values
 
 
 def _parse_alternatives(verb: str, body: Sequence[str], lexicon: Lexicon) -> Move:
-    body = list(body)
     if not body or body[0] not in lexicon.dimensions:
         raise NotationError(f"{verb!r} must name a dimension, got {' '.join(body[:1]) or 'nothing'!r}")
-    dimension = body.pop(0)
-    if verb in ("maybe", "ask"):
-        if not body or body.pop() != "?":
-            raise NotationError(f"{verb!r} must end with '?'")
-    if verb == "ask":
-        if body:
-            raise NotationError(f"'ask' names no value, got {body[0]!r}")
+    dimension, *listed = body
+    if verb != "show" and (not listed or listed.pop() != "?"):
+        raise NotationError(f"{verb!r} must end with '?'")
+    if verb == "ask" and not listed:
         return Move("ask", dimension=dimension)
-    if any(token != "/" for token in body[1::2]) or len(body) % 2 == 0:
-        raise NotationError(f"alternatives are separated by '/', got {' '.join(body)!r:.60}")
-    values = tuple(dict.fromkeys(_checked(dimension, value, lexicon) for value in body[::2]))
+    if verb == "ask" or any(token != "/" for token in listed[1::2]) or len(listed) % 2 == 0:
+        raise NotationError(f"{verb!r} is not followed by {' '.join(listed)!r:.60}; alternatives are separated by '/'")
+    values = tuple(dict.fromkeys(_checked(dimension, value, lexicon) for value in listed[::2]))
     if len(values) < 2:
         raise NotationError(f"{verb!r} needs at least two different alternatives")
     return Move("show", _made(values, lexicon), dimension) if verb == "show" else Move("maybe", values, dimension)
@@ -153,8 +133,6 @@ def _made(values: tuple[str, ...], lexicon: Lexicon) -> tuple[str, ...]:
 
 def _checked(dimension: str, value: str, lexicon: Lexicon) -> str:
     known = lexicon.values.get(value)
-    if dimension not in lexicon.dimensions:
-        raise NotationError(f"{dimension!r} is not a dimension")
     if known is None or known.dimension != dimension:
         raise NotationError(f"{value!r} is not a value of {dimension!r}")
     return value

@@ -70,7 +70,7 @@ class Temperament:
     capitals: bool = False
 
 
-class Frames(Mapping[str, tuple[Frame, ...]]):
+class Frames(dict[str, tuple[Frame, ...]]):
     """Frames by name, those of one name made when they are first asked for: a conversation needs few of them.
 
     Args:
@@ -79,21 +79,13 @@ class Frames(Mapping[str, tuple[Frame, ...]]):
     """
 
     def __init__(self, rows: Mapping[str, Sequence[str]], made: Callable[[Sequence[str]], Iterable[Frame]]) -> None:
-        self._rows = rows
+        super().__init__()
+        self.rows = rows
         self._made = made
-        self._frames: dict[str, tuple[Frame, ...]] = {}
 
-    def __getitem__(self, name: str) -> tuple[Frame, ...]:
-        if name not in self._frames:
-            # Of two threads that come here at once the first one's count, for both: a frame is known by its identity.
-            self._frames.setdefault(name, tuple(self._made(self._rows[name])))
-        return self._frames[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+    def __missing__(self, name: str) -> tuple[Frame, ...]:
+        # Of two threads that come here at once the first one's count, for both: a frame is known by its identity.
+        return self.setdefault(name, tuple(self._made(self.rows[name])))
 
 
 @dataclass(frozen=True)
@@ -101,33 +93,25 @@ class PhraseBook:
     """The frames that can be used in one domain.
 
     Attributes:
-        acts: what users say, by act.
+        acts: what users say, by act; under "asides" talk beside the point, for manners with longer messages.
         openings: what assistants say around what they make, by the verb of the move.
         plain: the plainest way to say an act: what assistants have to hear of all others.
         held: what the words of all requirements come from; of these a user may say only what the view allows.
-        beside: what users say beside the point; see `asides`.
     """
 
-    acts: Mapping[str, tuple[Frame, ...]]
-    openings: Mapping[str, tuple[Frame, ...]]
+    acts: Frames
+    openings: Frames
     plain: Mapping[str, str]
     temperaments: tuple[Temperament, ...]
     held: frozenset[str]
-    beside: Mapping[str, tuple[Frame, ...]]
-
-    @property
-    def asides(self) -> tuple[Frame, ...]:
-        """Talk beside the point, for manners with longer messages than the paper's."""
-        return self.beside["asides"]
 
 
 PHRASES = Path(__file__).with_name("phrases.yaml")
 
 
 @lru_cache(maxsize=1)
-def _phrases() -> dict[str, Any]:
-    data: dict[str, Any] = read_yaml(PHRASES)
-    return data
+def _phrases() -> Any:
+    return read_yaml(PHRASES)
 
 
 @lru_cache(maxsize=16)
@@ -140,17 +124,16 @@ def phrase_book(domain: str) -> PhraseBook:
     data, lexicon = _phrases(), load_lexicon(domain)
     kind = data["kinds"].get(domain, data["kinds"]["other"])
     own = kind.get("acts", {})
+    acts = {act: [*rows, *own.get(act, ())] for act, rows in data["acts"].items()}
     held = frozenset().union(*(roots(value.text) for value in lexicon.values.values()))
-    of_users = partial(_frames, kind=kind, lexicon=lexicon, held=held)
     return PhraseBook(
-        acts=Frames({act: [*rows, *own.get(act, ())] for act, rows in data["acts"].items()}, of_users),
+        acts=Frames(acts | {"asides": data["asides"]}, partial(_frames, kind=kind, lexicon=lexicon, held=held)),
         openings=Frames(data["openings"], partial(_frames, kind=kind, lexicon=lexicon)),
         plain=data["plain"],
         temperaments=tuple(
             Temperament(name, **entry | {"ends": tuple(entry["ends"])}) for name, entry in data["temperaments"].items()
         ),
         held=held,
-        beside=Frames({"asides": data["asides"]}, of_users),
     )
 
 
@@ -163,13 +146,12 @@ def _frames(
         for piece in kind["piece"]:
             filled = text.replace("{piece}", piece).replace("{make}", kind["make"]).replace("{look}", kind["look"])
             frame = Frame(filled, frozenset(suits.split()), when)
-            if all(held.isdisjoint(roots(said)) and not _heard(said, lexicon) for said in frame.said):
+            if all(
+                held.isdisjoint(roots(said)) and not lexicon.cue_hits(said, talk=True) and not lexicon.aspects_in(said)
+                for said in frame.said
+            ):
                 yield frame
                 break
-
-
-def _heard(text: str, lexicon: Lexicon) -> bool:
-    return bool(lexicon.find_cues(text, talk=True) or lexicon.aspects_in(text))
 
 
 def in_drawn_order(
@@ -185,10 +167,8 @@ def in_drawn_order(
     # The greatest of r^(1/w) is a draw by weight, and the next greatest one from what is left.
     drawn = [(rng.random() ** power, place) for place, power in enumerate(_powers(frames, speaker))]
     used = []
-    for _, place in sorted(drawn, reverse=True):
-        frame = frames[place]
-        if not frame.slots.issubset(names):
-            continue
+    fitting = [frames[place] for _, place in sorted(drawn, reverse=True) if frames[place].slots.issubset(names)]
+    for frame in fitting:
         if any(frame.is_in(text) for text in before):
             used.append(frame)
         else:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,6 +21,7 @@ PROSE_PIECE_WORDS = 25  # unquoted statements of at least this length are a piec
 
 _FENCE = re.compile(r"```[^\n]*\n(.*?)```", re.DOTALL)
 _QUOTE = re.compile(r"(?:^>.*(?:\n|$))+", re.MULTILINE)
+_QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 
 
@@ -75,26 +76,16 @@ def read_reply(text: str, domain: str) -> ReplyReading:
     return ReplyReading("dialogue_act", reason, tuple({key: named[key]} for key in named), asked)
 
 
-def pieces_of(text: str, domain: str) -> list[str]:
-    """What was made in a reply, apart from what is said about it: drawings, fenced or quoted parts, or long prose."""
-    return list(_pieces(text, domain))
-
-
 @lru_cache(maxsize=256)  # a reply is read by judge, user and assistant, and compared with the next one
-def _pieces(text: str, domain: str) -> Sequence[str]:
+def pieces_of(text: str, domain: str) -> Sequence[str]:
+    """What was made in a reply, apart from what is said about it: drawings, fenced or quoted parts, or long prose."""
     if is_drawn(domain):
         return [text[start:end] for start, end in drawing_spans(text)]
-    marked = _FENCE.findall(text) + [_unquoted(quote) for quote in _QUOTE.findall(text)]
-    if marked:
+    quotes = [_QUOTE_MARK.sub("", quote) for quote in _QUOTE.findall(text)]
+    if marked := _FENCE.findall(text) + quotes:
         return marked
     told = [sentence for sentence in _SENTENCE.findall(text) if not sentence.rstrip().endswith("?")]
     return [" ".join(told)] if sum(len(words(sentence)) for sentence in told) >= PROSE_PIECE_WORDS else []
-
-
-def _unquoted(quote: str) -> str:
-    return "\n".join(
-        line.removeprefix(">").removeprefix(" ") if line[:1] == ">" else line for line in quote.split("\n")
-    )
 
 
 def _read_piece(piece: str, domain: str) -> dict[str, str]:
@@ -135,10 +126,7 @@ def read_user(text: str, domain: str) -> UserReading:
     if text in FINAL_REQUESTS.values():
         return UserReading(final=True)
     lexicon = load_lexicon(domain)
-    wanted: list[str] = []
-    liked: list[str] = []
-    hinted: list[str] = []
-    doubted: list[str] = []
+    wanted, liked, hinted, doubted = list[str](), list[str](), list[str](), list[str]()
     for clause in _CLAUSE.split(text):
         values = lexicon.find_cues(clause, talk=True)
         if values and _WISHING.search(clause):
@@ -150,8 +138,5 @@ def read_user(text: str, domain: str) -> UserReading:
             liked += values
         else:
             wanted += values
-    return UserReading(_once(wanted), _once(liked), _once(hinted), _once(doubted), asks_for_final(text))
-
-
-def _once(ids: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(ids))
+    said = [tuple(dict.fromkeys(ids)) for ids in (wanted, liked, hinted, doubted)]
+    return UserReading(said[0], said[1], said[2], said[3], asks_for_final(text))

@@ -12,7 +12,7 @@ from textwrap import indent
 from discover_lib.core.conversation import Reply
 from discover_lib.engines.miniature import notation
 from discover_lib.engines.miniature.lexicon import DRAWN, Form, Lexicon, Value, load_lexicon
-from discover_lib.engines.miniature.notation import COUNTING, TOKENS_PER_WORD, Move, NotationError, in_order
+from discover_lib.engines.miniature.notation import COUNTING, Move, NotationError, in_order
 
 LINES_PER_PARAGRAPH = 3
 PLAIN = {  # what is said around a move, by its verb
@@ -31,40 +31,34 @@ def is_drawn(domain: str) -> bool:
 
 def render_artifact(values: Iterable[str], lexicon: Lexicon) -> str:
     """A finished piece that realises exactly these leaf values: an SVG, a text or a program."""
-    ordered = tuple(in_order(values, lexicon))
-    if is_drawn(lexicon.domain):
-        return _drawn(ordered)
-    return _written(lexicon.domain, ordered)
+    return _rendered(lexicon.domain, tuple(in_order(values, lexicon)))
 
 
-@lru_cache(maxsize=2048)
-def _drawn(values: tuple[str, ...]) -> str:
-    from discover_lib.engines.miniature.svg.draw import draw
+@lru_cache(maxsize=4096)
+def _rendered(domain: str, values: tuple[str, ...]) -> str:
+    if is_drawn(domain):
+        from discover_lib.engines.miniature.svg.draw import draw
 
-    return draw(values)
-
-
-@lru_cache(maxsize=2048)
-def _written(domain: str, values: tuple[str, ...]) -> str:
+        return draw(values)
     lexicon = load_lexicon(domain)
     if lexicon.form:
         return _framed(values, lexicon.form, lexicon)
     lines = [lexicon.values[value].line for value in values]
-    paragraphs = [
-        " ".join(lines[start : start + LINES_PER_PARAGRAPH]) for start in range(0, len(lines), LINES_PER_PARAGRAPH)
-    ]
-    return "\n\n".join([f"# {title_of(values, lexicon)}", *paragraphs])
+    starts = range(0, len(lines), LINES_PER_PARAGRAPH)
+    paragraphs = [" ".join(lines[start : start + LINES_PER_PARAGRAPH]) for start in starts]
+    return "\n\n".join([f"# {_title_of(values, lexicon)}", *paragraphs])
 
 
 def _framed(values: Sequence[str], form: Form, lexicon: Lexicon) -> str:
     """The form's frame with the lines of every part in their place."""
     slots = {}
     for name, part in form.parts.items():
-        lines = [lexicon.values[value].line for value in values if _part_of(value, lexicon) == name]
+        own = [lexicon.values[each] for each in values]
+        lines = [value.line for value in own if lexicon.dimensions[value.dimension].part == name]
         items = [part.item.replace("$n", str(n)).replace("$line", line) for n, line in enumerate(lines, start=1)]
         slots[f"${name}"] = part.joint.join(items)
     rows = []
-    for row in form.frame.replace("$title", title_of(values, lexicon)).splitlines():
+    for row in form.frame.replace("$title", _title_of(values, lexicon)).splitlines():
         filling = slots.get(row.strip())
         if filling is None:
             rows.append(row)
@@ -73,20 +67,10 @@ def _framed(values: Sequence[str], form: Form, lexicon: Lexicon) -> str:
     return "\n".join(rows).strip()
 
 
-def _part_of(value: str, lexicon: Lexicon) -> str:
-    return lexicon.dimensions[lexicon.values[value].dimension].part
-
-
-def title_of(values: Sequence[str], lexicon: Lexicon) -> str:
+def _title_of(values: Sequence[str], lexicon: Lexicon) -> str:
     """The piece's title: what is said of the first value that a request would name."""
     asked = [value for value in values if lexicon.dimensions[lexicon.values[value].dimension].asked]
-    return without_article((asked or list(values))[0], lexicon).capitalize()
-
-
-def without_article(value_id: str, lexicon: Lexicon) -> str:
-    say = lexicon.values[value_id].say
-    head, _, rest = say.partition(" ")
-    return rest if head in ("a", "an", "the", "some") else say
+    return the(lexicon.values[[*asked, *values][0]]).removeprefix("the ").capitalize()
 
 
 def the(value: Value) -> str:
@@ -150,8 +134,8 @@ def make_reply(
 ) -> Reply:
     """A `Reply` that carries both forms, its length counted on the notation."""
     written = notation.write(moves, lexicon)
-    tokens = notation.count_words(written) * TOKENS_PER_WORD
-    return Reply(render_moves(moves, lexicon, known, frames), tokens, COUNTING, assistant, written)
+    said = render_moves(moves, lexicon, known, frames)
+    return Reply(said, notation.count_tokens(written), COUNTING, assistant, written)
 
 
 def typed_reply(text: str, lexicon: Lexicon, known: Iterable[str] = ()) -> str | Reply:

@@ -48,11 +48,9 @@ class MiniatureScorer:
             needed = requirement(tree.text(leaf), self.domain)
         except JudgeError as error:
             raise ScoreError(str(error)) from error
-        graded = [graded_value(need, piece, self.lexicon) for need in needed]
-        worst = min(score for score, _ in graded)
-        score = MET if worst == MET else min(NEAR, int(fmean(score for score, _ in graded)))
-        reason = "; ".join(reason for _, reason in graded) if made else "nothing was made"
-        return LeafScore(leaf, score, reason)
+        scores, reasons = zip(*(graded_value(need, piece, self.lexicon) for need in needed), strict=True)
+        score = MET if min(scores) == MET else min(NEAR, int(fmean(scores)))
+        return LeafScore(leaf, score, "; ".join(reasons) if made else "nothing was made")
 
     def interactivity(self, conversation: Conversation) -> InteractivityRating:
         """The mean over turns of 1, 2 or 3: one point, and one each for opening up and for taking up.
@@ -64,26 +62,25 @@ class MiniatureScorer:
         """
         ratings = []
         agreed: set[str] = set()  # dimensions that the user has settled
-        said = conversation.tree.initial_request
+        said, values = conversation.tree.initial_request, self.lexicon.values
         for turn in conversation.turns:
             heard, reading = read_user(said, self.domain), read_reply(turn.reply.text, self.domain)
-            agreed |= {self._dimension(value) for value in (*heard.liked, *heard.wanted) if self._is_leaf(value)}
+            agreed |= {values[value].dimension for value in (*heard.liked, *heard.wanted) if values[value].is_leaf}
             ratings.append(1 + opens_up(reading) + self._takes_up(heard, reading, agreed))
             said = turn.user_message or ""
-        counts = {rating: ratings.count(rating) for rating in (3, 2, 1)}
-        shares = ", ".join(f"{count} turns at {rating}" for rating, count in counts.items() if count)
+        shares = ", ".join(f"{ratings.count(each)} turns at {each}" for each in (3, 2, 1) if each in ratings)
         return InteractivityRating(fmean(ratings), f"computed: {shares}")
 
     def _takes_up(self, heard: UserReading, reading: ReplyReading, agreed: set[str]) -> bool:
+        values, asked = self.lexicon.values, set(reading.dimensions_asked)
         shown = {value for option in reading.options for value in option}
-        asked = set(reading.dimensions_asked)
         if heard.wanted:
-            broad = {self._dimension(wish) for wish in heard.wanted if not self._is_leaf(wish)}
+            broad = {values[wish].dimension for wish in heard.wanted if not values[wish].is_leaf}
             met = any(self.lexicon.covers(wish, value) for wish in heard.wanted for value in shown)
             return met or bool(broad & asked)
         if heard.doubted:
             return bool(set(heard.doubted) & (varied(reading, self.lexicon) | asked))
-        return bool((set(map(self._dimension, shown)) | asked) - agreed)
+        return bool(({values[value].dimension for value in shown} | asked) - agreed)
 
     def behaviour(self, conversation: Conversation) -> tuple[TurnBehaviour, ...]:
         """Divergent where alternatives or questions make up most of a turn, convergent where one piece does."""
@@ -92,24 +89,15 @@ class MiniatureScorer:
             for turn in conversation.turns
         )
 
-    def _dimension(self, value: str) -> str:
-        return self.lexicon.values[value].dimension
-
-    def _is_leaf(self, value: str) -> bool:
-        return self.lexicon.values[value].is_leaf
-
 
 def graded_value(need: str, piece: Mapping[str, str], lexicon: Lexicon) -> tuple[int, str]:
     """(1 to 5, why) for one value asked of one piece; see `MiniatureScorer.satisfaction`."""
     dimension = lexicon.values[need].dimension
     there = [value for value in piece if lexicon.values[value].dimension == dimension]
-    for value in there:
-        if lexicon.covers(need, value):
-            return MET, piece[value]
-    for sibling in lexicon.siblings(need):
+    for wanted, score, said in ((need, MET, ""), *((sibling, NEAR, "close: ") for sibling in lexicon.siblings(need))):
         for value in there:
-            if lexicon.covers(sibling, value):
-                return NEAR, f"close: {piece[value]}"
+            if lexicon.covers(wanted, value):
+                return score, said + piece[value]
     if there:
         return TOUCHED, f"another one: {piece[there[0]]}"
     return ABSENT, f"nothing about {lexicon.dimensions[dimension].aspect}"

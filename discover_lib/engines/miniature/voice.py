@@ -24,11 +24,10 @@ from discover_lib.base.leaks import roots
 from discover_lib.base.seeds import derive_rng
 from discover_lib.base.words import STOP_WORDS, words
 from discover_lib.core.conversation import Message
-from discover_lib.core.roles import JudgeError
 from discover_lib.core.view import UserView
 from discover_lib.engines.manner import Form, Manner
 from discover_lib.engines.miniature.beliefs import whole_pieces
-from discover_lib.engines.miniature.judge import requirement
+from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.phrases import in_drawn_order, in_hand, phrase_book, spoken
 from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_reply, read_user
@@ -99,16 +98,15 @@ class MiniatureVoice:
         heard = self._hear(messages)
         if content.act == "clear":
             content = Content(self._how_clear(content.names["items"], view, heard, messages), content.names)
-        elif content.act != "done" and heard.doing in NOTHING_UNDERSTOOD:
-            content = Content("nothing")  # nobody praises what they could not make out, or goes on as if nothing was
-        elif content.act in ("category", "liking") and heard.doing == "named" and not view.changed:
-            content = Content("nothing")
-        if content.act == "nothing":
+        elif (
+            (content.act != "done" and heard.doing in NOTHING_UNDERSTOOD)
+            or content.act == "nothing"
+            or (content.act in ("category", "liking") and heard.doing == "named" and not view.changed)
+        ):  # nobody praises what they could not make out, or goes on as if nothing was
             content = Content("another" if heard.doing in ("options", "piece", "same", "blank") else "show")
         answer = self._answer(view, heard, content, messages, rng)
-        if self.manner:
-            return self._formed(self.manner.form(derive_rng(seed, "form")), content, answer, messages, rng)
-        return self._worded(content, answer, messages, rng)
+        form = self.manner.form(derive_rng(seed, "form")) if self.manner else None
+        return self._worded(content, answer, messages, rng, form)
 
     # -- what may be said ----------------------------------------------------------------------------------------------
 
@@ -120,10 +118,7 @@ class MiniatureVoice:
         return self._hint(view) if view.pursuing == "fuzzy" else self._category(view)
 
     def _values(self, intent_id: str, view: UserView) -> tuple[str, ...]:
-        try:
-            return requirement(view.texts[intent_id], self.domain)
-        except JudgeError:  # a requirement written by hand, in words of its own
-            return ()
+        return known_values(view.texts[intent_id], self.domain)
 
     def _values_of(self, intent_ids: Sequence[str], view: UserView) -> list[str]:
         return [value for intent_id in intent_ids for value in self._values(intent_id, view)]
@@ -131,11 +126,10 @@ class MiniatureVoice:
     def _most_specific(self, view: UserView) -> list[str]:
         """What is wanted, said at its most specific, a few things at once."""
         lowest = [key for key in view.items if not any(other.startswith(key + ".") for other in view.items)]
-        sayings = []
-        for intent_id in lowest[:MAX_NAMED]:
-            named = [self.lexicon.values[value].say for value in self._values(intent_id, view)]
-            sayings.append(", ".join(named) or view.texts[intent_id].lower())
-        return sayings
+        return [
+            ", ".join(self.lexicon.values[value].say for value in self._values(key, view)) or view.texts[key].lower()
+            for key in lowest[:MAX_NAMED]
+        ]
 
     def _hint(self, view: UserView) -> Content:
         """The category of what is half known, and the broader thing above it where the user knows that."""
@@ -174,14 +168,12 @@ class MiniatureVoice:
         replies = [message.content for message in messages if message.role == "assistant"]
         text = replies[-1] if replies else ""
         reading = read_reply(text, self.domain)
-        if reading.kind == "artifact":
-            if not any(reading.options):
-                return Heard("blank")
+        if reading.kind == "artifact" and any(reading.options):
             named = self._named_options(text, reading.options)
             if len(replies) > 1 and pieces_of(text, self.domain) == pieces_of(replies[-2], self.domain):
                 return Heard("same", named)
             return Heard("options" if len(reading.options) > 1 else "piece", named)
-        if "```" in text or "</" in text or "<svg" in text:  # something was to be made
+        if reading.kind == "artifact" or "```" in text or "</" in text or "<svg" in text:  # something was to be made
             return Heard("blank")
         if len(reading.options) > 1:
             return Heard("spoken", self._named_options(text, reading.options))
@@ -194,14 +186,12 @@ class MiniatureVoice:
     def _named_options(self, text: str, read: Sequence[Mapping[str, str]]) -> tuple[tuple[str, frozenset[str]], ...]:
         """The options that can be pointed at, as a user calls them: by letter if they have one, else by place."""
         options = [frozenset(option) for option in read]
-        letters = _LETTER.findall(text)
-        if letters:  # a whole piece may stand before them
+        if letters := _LETTER.findall(text):  # a whole piece may stand before them
             return tuple(zip(letters, options[-len(letters) :], strict=False))
         wholes = [frozenset(option) for option in whole_pieces(read, self.lexicon)]
         samples = [option for option in options if option not in wholes] or options
         places = [f"the {place} one" for place in _ORDINALS[: len(samples)]]
-        sayable = all(map(self._harmless, places))
-        return tuple(zip(places if sayable else [""] * len(samples), samples, strict=False))
+        return tuple(zip(places if all(map(self._harmless, places)) else [""] * len(samples), samples, strict=False))
 
     def _how_clear(self, items: str, view: UserView, heard: Heard, messages: Sequence[Message]) -> str:
         """Whether what is wanted was named in talk just now, was asked for before, or is new."""
@@ -250,7 +240,7 @@ class MiniatureVoice:
                 onward = content.act != "narrower" and rng.random() < 1 / 2
                 return Content("go_on" if onward else "pick", {"pick": fits[0]})
             if 1 < len(fits) < len(heard.options):
-                return Content("pick_tie", {"picks": _listed(fits)})
+                return Content("pick_tie", {"picks": f"{', '.join(fits[:-1])} and {fits[-1]}"})
             return None
         if view.pursuing == "fuzzy":
             wanted = self._values(view.items[0], view)
@@ -273,47 +263,54 @@ class MiniatureVoice:
 
     # -- how it is said ------------------------------------------------------------------------------------------------
 
-    def _worded(self, content: Content, answer: Content | None, messages: Sequence[Message], rng: random.Random) -> str:
-        """The first drawn wording that assistants hear as what it says; see `phrases.yaml`."""
+    def _worded(
+        self,
+        content: Content,
+        answer: Content | None,
+        messages: Sequence[Message],
+        rng: random.Random,
+        form: Form | None,
+    ) -> str:
+        """The first drawn wording that assistants hear as what it says (see `phrases.yaml`), nearest to the form."""
         before = [spoken(message.content) for message in messages if message.role == "user"]
         expected, needed = self._plainly(content), answer is not None and answer.act in NEEDED
         fronts = list(islice(self._wordings(answer, before, rng), 3)) if answer else []
         backs: Iterable[str] = self._wordings(content, before, rng)
-        if answer and content.act in ("another", "show", "done") and (content.act == "done" or rng.random() < ALONE):
+        if form:
+            backs = [*backs, *([""] if answer and content.act in ("another", "show", "done") else [])]
+        elif answer and content.act in ("another", "show", "done") and (content.act == "done" or rng.random() < ALONE):
             backs = [""]
-        for back in backs:
-            for front in fronts if needed else [*fronts, ""]:
-                message = _joined(front, back)
-                too_much = front and back and (_echoes(front, back) or (len(words(message)) > MAX_WORDS and not needed))
-                if message and not too_much and read_user(message, self.domain) == expected:
-                    return in_hand(message, self.temperament, rng)
+        pairs = ((front, back) for back in backs for front in (fronts if needed else [*fronts, ""]))
+        wordings: Iterable[str] = (
+            _joined(front, back)
+            for front, back in pairs
+            if (front or back) and not (front and back and self._is_too_much(front, back, form or needed))
+        )
+        if form:
+            wordings = self._nearest(wordings, form)
+        for wording in wordings:
+            message = self._shaped(wording, form, before, rng) if form else wording
+            if read_user(message, self.domain) == expected:
+                return message if form else in_hand(message, self.temperament, rng)
         return self._plainest(content)
 
-    def _formed(
-        self, form: Form, content: Content, answer: Content | None, messages: Sequence[Message], rng: random.Random
-    ) -> str:
-        """As `_worded`, of the wordings one that comes nearest to a form."""
-        before = [spoken(message.content) for message in messages if message.role == "user"]
-        expected, needed = self._plainly(content), answer is not None and answer.act in NEEDED
-        fronts = list(islice(self._wordings(answer, before, rng), 3)) if answer else []
-        backs = [*self._wordings(content, before, rng)]
-        if answer and content.act in ("another", "show", "done"):
-            backs.append("")
-        pairs = [(front, back) for back in backs for front in (fronts if needed else [*fronts, ""]) if front or back]
-        wordings = [_joined(*pair) for pair in pairs if not (all(pair) and _echoes(*pair))]
+    def _is_too_much(self, front: str, back: str, may_be_long: object) -> bool:
+        """Whether an answer and the rest say a thing twice, or are too long together."""
+        return _echoes(front, back) or (not may_be_long and len(words(_joined(front, back))) > MAX_WORDS)
+
+    def _nearest(self, wordings: Iterable[str], form: Form) -> list[str]:
+        """The wordings that come nearest to a form."""
+        all_of_them = [*wordings]
         if form.words <= SHORT:
-            wordings += [_ARTICLE.sub("", wording) for wording in wordings]  # as people in a hurry write
-        wordings.sort(key=lambda said: (max(0, len(said.split()) - form.words), ("?" in said) != form.asks))
-        for wording in wordings[:TRIED]:
-            message = self._shaped(wording, form, before, rng)
-            if read_user(message, self.domain) == expected:
-                return message
-        return self._plainest(content)
+            all_of_them += [_ARTICLE.sub("", wording) for wording in all_of_them]  # as people in a hurry write
+        all_of_them.sort(key=lambda said: (max(0, len(said.split()) - form.words), ("?" in said) != form.asks))
+        return all_of_them[:TRIED]
 
     def _shaped(self, message: str, form: Form, before: Sequence[str], rng: random.Random) -> str:
         """A message with the marks of a form, and with talk beside the point up to its length."""
-        message = _without(message, "!" if form.asks else "!?")
-        for aside in in_drawn_order(self.book.asides, (), before, rng):
+        marks = "!" if form.asks else "!?"  # a full stop stands in their place where a sentence goes on
+        message = re.sub(rf"[{marks}]", "", re.sub(rf"[{marks}]+(?= )", ".", message))
+        for aside in in_drawn_order(self.book.acts["asides"], (), before, rng):
             if any(aside.is_in(text) for text in before):  # those that were said come last
                 break
             missing = form.words - len(message.split())
@@ -357,20 +354,10 @@ def _talk(text: str) -> Doing:
     return "waiting" if said and everyday >= TALK * len(said) else "lost"
 
 
-def _listed(names: Sequence[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}"
-
-
 def _echoes(front: str, back: str) -> bool:
     """Whether the second begins with a word of the first, or both say thanks: "good. good, the heron"."""
     before, after = words(front), words(back)
     return after[0] in before or bool(_SAID_ONCE & {*before} & {*after})
-
-
-def _without(message: str, marks: str) -> str:
-    """Without these marks: a full stop where a sentence goes on after one."""
-    return re.sub(rf"[{marks}]", "", re.sub(rf"[{marks}]+(?= )", ".", message))
 
 
 def _joined(front: str, back: str) -> str:

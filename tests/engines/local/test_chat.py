@@ -66,14 +66,6 @@ def test_tokens_and_mask_are_those_of_trl_where_it_has_a_training_template(famil
         assert mask == whole.own
 
 
-@pytest.mark.parametrize("family", ["llama3.1", "smollm2", "qwen3, re-uploaded"])
-def test_trl_has_no_training_template_for_these(family: str, tokenizers: Any) -> None:
-    from trl.chat_template_utils import get_training_chat_template
-
-    with pytest.raises(ValueError, match="not supported for this template"):
-        get_training_chat_template(tokenizers[family])
-
-
 @pytest.mark.parametrize(
     ("written", "text", "n_tokens"),
     [

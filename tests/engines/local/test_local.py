@@ -2,19 +2,18 @@
 
 import json
 import shutil
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from discover_lib.core.conversation import Message
+from discover_lib.engines.local.dialect import is_local
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
 from discover_lib.engines.local.names import (
     LocalModelError,
     LocalName,
     check_local,
-    is_local,
     merge,
     parse_name,
     serving,
@@ -149,10 +148,6 @@ def test_a_damaged_adapter_is_named_before_anything_is_loaded(folder, adapter, t
         check_local(name, DOMAIN)
 
 
-def test_local_models_need_no_client():
-    assert EngineSpec().models(("tiny", "hf:somewhere", "draft")) == []
-
-
 # -- replies ----------------------------------------------------------------------------------------------------------
 
 
@@ -169,24 +164,6 @@ def test_a_batch_is_the_same_as_one_by_one(model):
     assert together == [assistant.reply(messages, seed) for messages, seed in questions()]
     assert together[::-1] == assistant.reply_batch(questions()[::-1])
     assert len({each.notation for each in together}) > 6  # the seeds say different things
-
-
-@pytest.mark.slow
-def test_threads_that_ask_at_once_get_what_they_would_alone(model):
-    assistant = LocalAssistant(model, DOMAIN)
-    alone = [assistant.reply(messages, seed) for messages, seed in questions()]
-    found = [None] * len(alone)
-
-    def ask(place):
-        messages, seed = questions()[place]
-        found[place] = assistant.reply(messages, seed)
-
-    threads = [threading.Thread(target=ask, args=(place,)) for place in range(len(alone))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == alone
 
 
 class LocalEngines(RoleEngines):
@@ -313,28 +290,3 @@ def test_a_run_with_a_local_model_is_resumed_and_assessed_like_any_other(folder,
     replies = [turn.reply for talk in first if talk.setting["assistants"] == [name] for turn in talk.turns]
     assert {each.assistant for each in replies} == {name}
     assert all(is_broken(each) or each.notation for each in replies)
-
-
-@pytest.mark.slow
-def test_an_ordinary_chat_model_answers_in_text(tmp_path):
-    """A random model with words for tokens: what it says is nonsense, but it is said, counted and repeatable."""
-    import torch
-    import transformers
-
-    from discover_lib.engines.local.names import local_assistant
-
-    words = vocabulary((DOMAIN,))
-    torch.manual_seed(0)
-    config = transformers.Qwen3Config(
-        vocab_size=len(words.words), hidden_size=32, intermediate_size=48, num_hidden_layers=1, num_attention_heads=2,
-        num_key_value_heads=1, head_dim=16, eos_token_id=words.ids["<e>"],
-    )  # fmt: skip
-    transformers.Qwen3ForCausalLM(config).save_pretrained(tmp_path / "chat")
-    save_tokenizer(words, tmp_path / "chat")
-    name = f"hf:{tmp_path / 'chat'}"
-    assistant = local_assistant(name, DOMAIN)
-    assistant._model.max_new_tokens = 12
-    reply = assistant.reply((REQUEST,), 3)
-    assert reply == assistant.reply((REQUEST,), 3)
-    assert (reply.n_tokens, reply.counting, reply.notation) == (12, f"tokens of {name}", None)
-    assert RoleEngines(EngineSpec()).assistant(name, DOMAIN).name == name

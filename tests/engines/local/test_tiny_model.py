@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-from pathlib import Path
 
 import pytest
 
@@ -37,34 +36,11 @@ def test_a_recipe_names_what_is_wrong_with_it(tiny):
         tiny.TinyRecipe(domains=(DOMAIN,), steps=0).resolved()
 
 
-def test_it_has_as_many_weights_as_the_pages_and_documents_say(tiny):
-    n_weights = tiny.new_model(tiny.TinyRecipe().resolved()).num_parameters()
-    root = Path(__file__).parents[3]
-    for file in ("docs/training.md", "docs/results.md", "docs/safety.md", "notebooks/50_train.py"):
-        assert f"{n_weights / 1e6:.1f} million parameters" in (root / file).read_text(encoding="utf-8")
-
-
 def test_the_key_changes_with_whatever_decides_the_model(tiny, recipe, monkeypatch):
     keys = {recipe.key, dataclasses.replace(recipe, seed=1).key, dataclasses.replace(recipe, steps=7).key}
     monkeypatch.setattr("discover_lib.engines.local.tiny_practice.FINAL_SHARE", 0.0)
     assert len(keys | {recipe.key}) == 4
     assert dataclasses.replace(recipe, taxonomy=False).key not in keys | {recipe.key}
-
-
-def test_without_the_taxonomies_values_stand_where_chance_puts_them(tiny):
-    words = vocabulary((DOMAIN,))
-    table = tiny.taxonomy_embeddings(words, tiny.TinyRecipe(domains=(DOMAIN,), taxonomy=False))
-    leaves = next(iter(load_lexicon(DOMAIN).dimensions.values())).leaves
-    rows = table[[words.ids[leaf] for leaf in leaves]]
-    rows = rows / rows.norm(dim=1, keepdim=True)
-    assert (rows @ rows.T).triu(1).sum() / (len(leaves) * (len(leaves) - 1) / 2) == pytest.approx(0, abs=0.1)
-
-
-def test_the_rate_rises_then_falls_on_a_cosine(tiny):
-    recipe = tiny.TinyRecipe(domains=(DOMAIN,), steps=100, warmup=10)
-    assert tiny.schedule(0, recipe) == pytest.approx(0.1)
-    assert tiny.schedule(50, recipe) == pytest.approx(0.03 + 0.97 / 2)
-    assert tiny.schedule(99, recipe) == pytest.approx(0.03, abs=1e-3)
 
 
 def test_loss_is_on_the_replies_alone(tiny, recipe):
@@ -131,32 +107,6 @@ def test_pretraining_is_the_same_again_and_after_a_stop(tiny, recipe, tmp_path, 
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
 
-def test_several_threads_change_no_bit_of_the_base(tiny, recipe, monkeypatch):
-    import torch
-
-    chosen, states = tiny.StepThreads, []
-    for several in (1, 2):
-        monkeypatch.setattr(tiny, "StepThreads", lambda same, several=several: chosen(same, several))
-        states.append(tiny.pretrain(recipe).state_dict())
-    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
-
-
-def test_threads_that_would_change_a_bit_are_told_from_those_that_do_not(tiny, recipe, monkeypatch):
-    recipe = recipe.resolved()
-    words, model = vocabulary(recipe.domains), tiny.new_model(recipe)
-    assert tiny._same_gradients(model, recipe, words, 2)
-    real = tiny._gradients
-
-    def rounded_otherwise(model, tokens, labels):
-        loss = real(model, tokens, labels)
-        if tiny.torch.get_num_threads() > 1:
-            next(model.parameters()).grad.view(-1)[0] += 1e-9
-        return loss
-
-    monkeypatch.setattr(tiny, "_gradients", rounded_otherwise)
-    assert not tiny._same_gradients(model, recipe, words, 2)
-
-
 def test_a_base_that_does_not_do_what_it_is_told_is_not_kept(tiny, recipe, tmp_path, monkeypatch):
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     monkeypatch.setattr(tiny, "GATE_USERS", 2)
@@ -189,13 +139,6 @@ def test_the_files_are_what_transformers_reads(tiny, recipe, tmp_path):
     marked = tokenizer.apply_chat_template(wire, return_dict=True, return_assistant_tokens_mask=True)
     learnt = [words.words[at] for at, mask in zip(marked["input_ids"], marked["assistant_masks"], strict=True) if mask]
     assert learnt == ["ask", "mood", "?", END]
-
-
-def test_a_short_pretraining_learns(tiny):
-    recipe = tiny.TinyRecipe(domains=(DOMAIN,), steps=40, batch=6)
-    losses = []
-    tiny.pretrain(recipe, lambda each: losses.append(each.loss))
-    assert losses[-1] < 0.75 * losses[0]
 
 
 def test_a_card_says_what_was_measured(tiny, recipe, tmp_path, monkeypatch):

@@ -8,23 +8,21 @@ from discover_lib.core.conversation import Artifact
 from discover_lib.core.roles import BuildError
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
-from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
 
 
-@pytest.fixture(scope="module", params=DOMAINS)
+@pytest.fixture(scope="module", params=ALL_DOMAINS)
 def domain(request):
     return request.param
 
 
 @pytest.mark.slow
 def test_what_was_generated_is_what_is_recognised(domain):
-    lexicon = load_lexicon(domain)
     for index in range(20):
         built = engine(domain).builder.build(generate_artifact(domain, "eval", index))
         leaves = {built.tree.text(leaf) for leaf in built.tree.leaves()}
         assert leaves == {each.text for each in built.recognised} == set(built.levels[0])
-        assert all(lexicon.values[lexicon.value_of_text(text)].is_leaf for text in leaves)
 
 
 def test_trees_are_forests_with_one_discovered_root(domain):
@@ -35,22 +33,13 @@ def test_trees_are_forests_with_one_discovered_root(domain):
         assert len({intent.text for intent in tree.intents.values()}) == len(tree), "duplicates are merged"
 
 
-def test_every_level_is_broader_and_every_text_of_the_tree_stands_in_a_level(domain):
-    built = engine(domain).builder.build(generate_artifact(domain, "eval", 0))
-    in_levels = [text for level in built.levels for text in level]
-    assert {intent.text for intent in built.tree.intents.values()} == set(in_levels)
-    assert len(built.levels) >= 3
-
-
 @pytest.mark.slow
 def test_the_request_gives_nothing_latent_away(domain):
-    for index in range(40):
+    frame = content_words(" ".join(load_lexicon(domain).requests))
+    for index in range(20):
         tree = engine(domain).builder.build(generate_artifact(domain, "train", index)).tree
-        known = content_words(tree.text("1"))
-        latent = {
-            word for key, intent in tree.intents.items() if key != "1" for word in content_words(intent.text)
-        } - known
-        assert not (content_words(tree.initial_request) - content_words(tree.artifact_type)) & latent
+        latent = {word for key, intent in tree.intents.items() if key != "1" for word in content_words(intent.text)}
+        assert not (content_words(tree.initial_request) - frame) & (latent - content_words(tree.text("1")))
 
 
 @pytest.mark.slow
@@ -62,10 +51,6 @@ def test_splits_have_their_sizes_and_share_nothing(domain):
     assert not set(train) & set(evaluation)
     with pytest.raises(ValueError, match="has artifacts 0 to 99"):
         generate_artifact(domain, "eval", 100)
-
-
-def test_generation_is_seeded(domain):
-    assert generate_artifact(domain, "train", 7) == generate_artifact(domain, "train", 7)
 
 
 def test_hand_written_artifacts_build_trees(domain):

@@ -1,39 +1,22 @@
 """The five kinds of artifact that no setting was tuned on: every one works wherever a domain works."""
 
 import ast
-import html
 import json
 from html.parser import HTMLParser
-from statistics import mean
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from discover_lib import Rules
 from discover_lib.base.files import data_folder
-from discover_lib.base.words import content_words
-from discover_lib.core.conversation import Conversation
-from discover_lib.core.rollout import run_conversation
-from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
-from discover_lib.engines.miniature.assistants import POLICIES, SCRIPTED, scripted_assistant
 from discover_lib.engines.miniature.lexicon import (
-    ALL_DOMAINS,
-    DOMAINS,
     UNSEEN_DOMAINS,
-    LexiconError,
     load_lexicon,
-    parse_lexicon,
 )
-from discover_lib.engines.miniature.notation import Move, in_order, parse
-from discover_lib.engines.miniature.reading import read_artifact, read_reply, read_user
+from discover_lib.engines.miniature.notation import Move, in_order
+from discover_lib.engines.miniature.reading import read_artifact, read_reply
 from discover_lib.engines.miniature.rendering import make_reply, render_artifact
-from discover_lib.metrics.summary import newly_discovered
 from discover_lib.runs.files import ArtifactFileError, domain_of_type
-from workbench.main import app
-from workbench.views import conversation as show
 
 VOID_TAGS = {"input", "br", "hr", "img", "meta", "link"}
 each_domain = pytest.mark.parametrize("domain", UNSEEN_DOMAINS)
@@ -45,20 +28,17 @@ class Markup(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open_tags: list[str] = []
-        self.seen: list[str] = []
         self.addresses: list[str] = []
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append(tag)
         self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "action", "srcset")]
         if tag not in VOID_TAGS:
             self.open_tags.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        assert self.open_tags and self.open_tags[-1] == tag, f"</{tag}> closes {self.open_tags}"
-        self.open_tags.pop()
+        assert self.open_tags and self.open_tags.pop() == tag
 
 
 def sound(domain: str, text: str, suffix: str = "") -> None:
@@ -75,112 +55,6 @@ def sound(domain: str, text: str, suffix: str = "") -> None:
         assert not text.startswith("#")
     else:
         assert text.startswith("# ")
-
-
-def talk(domain: str, assistant: str, index: int, rules: Rules | None = None) -> Conversation:
-    user = engine(domain)
-    tree = user.builder.build(generate_artifact(domain, "eval", index)).tree
-    chosen = scripted_assistant(assistant, domain)
-    return run_conversation(tree, user.judge, user.voice, [chosen], rules=rules or Rules.paper(), seed=index)
-
-
-def test_the_unseen_domains_stand_after_the_main_ones():
-    shipped = DOMAINS + UNSEEN_DOMAINS
-    assert ALL_DOMAINS[:8] == shipped and len(set(shipped)) == 8
-    assert list(ALL_DOMAINS[8:]) == sorted({*ALL_DOMAINS} - {*shipped}), "those that were added stand after them"
-
-
-# -- the lexicons ----------------------------------------------------------------------------------------------------
-
-
-@each_domain
-def test_a_lexicon_is_broad_and_three_or_four_levels_deep(domain):
-    lexicon = load_lexicon(domain)
-    assert 6 <= len(lexicon.dimensions) <= 8
-    assert all(len(dimension.leaves) >= 8 for dimension in lexicon.dimensions.values())
-    assert {value.depth for value in lexicon.values.values() if value.is_leaf} == {3, 4}
-    assert sum(dimension.asked for dimension in lexicon.dimensions.values()) == 1
-
-
-def test_no_value_is_shared_with_another_domain():
-    owners: dict[str, list[str]] = {}
-    for domain in ALL_DOMAINS:
-        for value in load_lexicon(domain).values:
-            owners.setdefault(value, []).append(domain)
-    assert {
-        value: shared for value, shared in owners.items() if len(shared) > 1 and set(shared) & {*UNSEEN_DOMAINS}
-    } == {}
-
-
-@each_domain
-def test_what_a_user_says_is_read_as_the_value(domain):
-    lexicon = load_lexicon(domain)
-    for value in lexicon.values.values():
-        assert lexicon.find_cues(f"I want {value.say}.") == [value.id]
-        assert read_user(f"please make it {value.say}", domain).wanted == (value.id,)
-
-
-@each_domain
-def test_a_requirement_text_names_nothing_beside_its_value(domain):
-    lexicon = load_lexicon(domain)
-    for value in lexicon.values.values():
-        assert set(lexicon.find_cues(value.text, talk=True)) <= set(lexicon.lineages[value.id]), value.text
-
-
-@pytest.mark.parametrize("domain", ALL_DOMAINS)
-def test_a_requirement_says_something_beyond_its_kind(domain):
-    """Of grammar alone a text could neither leak nor be told from what everything of its kind has."""
-    kind = content_words(load_lexicon(domain).artifact_type)
-    silent = [value.text for value in load_lexicon(domain).values.values() if content_words(value.text) <= kind]
-    assert silent == []
-
-
-@each_domain
-def test_a_line_names_its_own_value_and_no_other(domain):
-    lexicon = load_lexicon(domain)
-    for value in lexicon.values.values():
-        assert bool(value.line) == value.is_leaf, value.id
-        if value.is_leaf:
-            assert lexicon.find_cues(value.line) == [value.id]
-
-
-@each_domain
-def test_words_that_only_name_a_value_in_talk_name_nothing_in_a_finished_piece(domain):
-    lexicon = load_lexicon(domain)
-    for value in lexicon.values.values():
-        for phrase in value.talk:
-            assert value.id in lexicon.find_cues(phrase, talk=True), phrase
-            assert value.id not in lexicon.find_cues(phrase), phrase
-
-
-FORM = {"frame": "# $title\n\n$body\n", "parts": {"body": {"joint": " "}}, "suffixes": [".md"]}
-
-
-@pytest.mark.parametrize(
-    ("form", "part", "complaint"),
-    [
-        (FORM, "body", None),
-        (FORM | {"frame": "# $title\n\nsee $body\n"}, "body", "the frame has no row \\$body"),
-        (FORM, "tail", "'hue' goes to part 'tail', which the form lacks"),
-    ],
-)
-def test_a_form_without_a_place_for_every_line_is_refused(form, part, complaint):
-    values = [
-        {"id": name, "text": f"Is {name}", "say": name, "cues": [name], "line": f"It is {name}."}
-        for name in ("red", "blue")
-    ]
-    hue = {"name": "hue", "aspect": "the tint", "asked": True, "part": part, "values": values}
-    data = {"domain": "x", "artifact_type": "x", "request": "{items}", "form": form, "dimensions": [hue]}
-    if complaint is None:
-        assert parse_lexicon(data).form is not None
-    else:
-        with pytest.raises(LexiconError, match=complaint):
-            parse_lexicon(data)
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_the_main_domains_keep_their_own_making(domain):
-    assert load_lexicon(domain).form is None
 
 
 # -- pieces and replies ----------------------------------------------------------------------------------------------
@@ -207,19 +81,6 @@ def test_what_was_rendered_is_what_is_read_and_it_is_sound(case):
     assert [set(option) for option in read_reply(reply.text, domain).options] == [set(values)]
 
 
-@each_domain
-def test_samples_and_spoken_options_are_read_back_one_by_one(domain):
-    lexicon = load_lexicon(domain)
-    for name, dimension in lexicon.dimensions.items():
-        for first, second in zip(dimension.leaves, dimension.leaves[1:], strict=False):
-            for verb, kind in (("show", "artifact"), ("maybe", "dialogue_act")):
-                reading = read_reply(make_reply([Move(verb, (first, second), name)], lexicon, "x").text, domain)
-                assert reading.kind == kind
-                assert [tuple(option) for option in reading.options] == [(first,), (second,)]
-        asked = read_reply(make_reply([Move("ask", dimension=name)], lexicon, "x").text, domain)
-        assert (asked.kind, asked.options, asked.dimensions_asked) == ("dialogue_act", (), (name,))
-
-
 def test_each_kind_has_its_own_form():
     plan = render_artifact(["greek-island", "local-bus", "tent"], load_lexicon("travel_plan"))
     assert plan.startswith("# Greek island\n\nNaxos")
@@ -239,93 +100,16 @@ def test_each_kind_has_its_own_form():
 # -- artifacts -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@each_domain
-def test_generated_artifacts_are_recognised_seeded_and_split(domain):
-    split_values = {}
-    for split, size in SPLIT_SIZES.items():
-        artifacts = [generate_artifact(domain, split, index) for index in range(0, size, size // 20)]
-        assert artifacts[3] == generate_artifact(domain, split, 3 * (size // 20))
-        split_values[split] = {frozenset(read_artifact(artifact.text, domain)) for artifact in artifacts}
-    assert split_values["train"].isdisjoint(split_values["eval"])
-    for index in range(10):
-        built = engine(domain).builder.build(generate_artifact(domain, "eval", index))
-        leaves = {built.tree.text(leaf) for leaf in built.tree.leaves()}
-        assert leaves == {each.text for each in built.recognised}
-        assert len(built.tree.roots) >= 5
-
-
-@pytest.mark.slow
-@each_domain
-def test_the_request_gives_nothing_latent_away(domain):
-    frame = content_words(" ".join(load_lexicon(domain).requests))
-    for index in range(20):
-        tree = engine(domain).builder.build(generate_artifact(domain, "train", index)).tree
-        latent = {word for key, intent in tree.intents.items() if key != "1" for word in content_words(intent.text)}
-        assert not (content_words(tree.initial_request) - frame) & (latent - content_words(tree.text("1")))
-
-
-@each_domain
-def test_ten_written_pieces_build_trees_of_at_least_five_recognised_intents(domain):
-    artifacts = written_artifacts(domain, data_folder())
-    assert len(artifacts) >= 10
-    for artifact in artifacts:
-        built = engine(domain).builder.build(artifact)
-        assert len(built.recognised) >= 5, artifact.id
-        assert len(built.tree.roots) >= 5, artifact.id
-
-
 @each_domain
 def test_written_pieces_are_sound_and_not_assembled_from_lines(domain):
-    paths = {path.stem: path for path in (data_folder() / "artifacts" / domain).iterdir()}
-    artifacts = written_artifacts(domain, data_folder())
-    assert {artifact.id for artifact in artifacts} == set(paths), "every file is one of the pieces"
     lines = [value.line for value in load_lexicon(domain).values.values() if len(value.line) > 60]
-    for artifact in artifacts:
-        sound(domain, artifact.text, paths[artifact.id].suffix)
-        assert not any(line in artifact.text for line in lines), artifact.id
-
-
-@pytest.mark.parametrize("domain", ["dataviz_code", "web_component"])
-def test_code_is_shown_as_it_stands_and_never_run(domain):
-    piece = written_artifacts(domain, data_folder())[0]
-    shown = show.artifact(piece)
-    assert shown.startswith("<pre") and html.unescape(shown[shown.index(">") + 1 : -len("</pre>")]) == piece.text
-    assert "<script" not in shown and "<style" not in shown
+    for path in (data_folder() / "artifacts" / domain).iterdir():
+        text = path.read_text(encoding="utf-8")
+        sound(domain, text, path.suffix)
+        assert not any(line in text for line in lines), path
 
 
 # -- conversations and commands --------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@each_domain
-@pytest.mark.parametrize("name", SCRIPTED)
-def test_every_reply_is_sound_notation(domain, name):
-    for turn in talk(domain, name, 1).turns:
-        assert parse(turn.reply.notation or "", load_lexicon(domain))
-
-
-@pytest.mark.slow
-@each_domain
-def test_the_paper_s_picture_comes_out_by_itself(domain):
-    names = ("adaptive", "draft", "ask", "silent")
-    found = {name: mean(newly_discovered(talk(domain, name, index)) for index in range(30)) for name in names}
-    assert found["adaptive"] > found["draft"] > found["silent"] == 0
-    assert found["ask"] == 0, "a user cannot answer about what they do not know yet"
-
-
-@pytest.mark.slow
-@settings(max_examples=150, deadline=None)
-@given(
-    domain=st.sampled_from(UNSEEN_DOMAINS),
-    assistant=st.sampled_from(sorted(POLICIES)),
-    index=st.integers(0, 99),
-    rules=st.sampled_from([Rules.paper(), Rules.authors()]),
-)
-def test_no_user_message_leaks(domain, assistant, index, rules):
-    for turn in talk(domain, assistant, index, rules).turns:
-        assert turn.leaks == (), turn.user_message
-        assert len((turn.user_message or "").split()) <= 40
 
 
 @pytest.mark.parametrize(
@@ -333,7 +117,6 @@ def test_no_user_message_leaks(domain, assistant, index, rules):
     [
         ("travel plan", "travel_plan"),
         ("Itinerary", "travel_plan"),
-        ("data-viz code", "dataviz_code"),
         ("dataviz_code", "dataviz_code"),
         ("data visualization code", "dataviz_code"),
         ("paper abstract", "paper_abstract"),
@@ -349,25 +132,6 @@ def test_people_s_words_find_the_domain(spoken, domain):
     assert domain_of_type(spoken) == domain
 
 
-@each_domain
-def test_an_artifact_s_type_finds_its_own_domain(domain):
-    assert domain_of_type(load_lexicon(domain).artifact_type) == domain
-    assert domain_of_type(domain) == domain
-
-
 def test_an_unknown_type_is_answered_with_all_kinds_that_there_are():
     with pytest.raises(ArtifactFileError, match="'travel plan', 'data-viz code', 'paper abstract'"):
         domain_of_type("opera")
-
-
-@pytest.mark.slow
-@each_domain
-def test_the_commands_take_it(domain, tmp_path):
-    kind = load_lexicon(domain).artifact_type
-    folder = data_folder() / "artifacts" / domain
-    first = sorted(path for path in folder.iterdir())[0]
-    built = CliRunner().invoke(app, ["build", str(first), "--type", kind, "--out", str(tmp_path / "trees")])
-    assert built.exit_code == 0, built.output
-    shown = CliRunner().invoke(app, ["demo", "--domain", domain, "--out", str(tmp_path / "demo")])
-    assert shown.exit_code == 0, shown.output
-    assert {path.name for path in (tmp_path / "demo").iterdir()} >= {"demo.html", "demo.json"}

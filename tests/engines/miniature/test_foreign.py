@@ -200,9 +200,9 @@ def test_the_drawing_s_own_words_count_before_the_file_s_name() -> None:
     ],
 )
 def test_arcs_of_minified_icons_have_boxes(d: str, box: tuple[float, ...]) -> None:
-    from discover_lib.engines.miniature.svg.geometry import local_box
+    from discover_lib.engines.miniature.svg.geometry import measure
 
-    assert local_box("path", {"d": d}, 0, 0) == pytest.approx(box, abs=0.15)
+    assert measure("path", {"d": d}, 0, 0)[0] == pytest.approx(box, abs=0.15)
 
 
 # ---- paragraphs as people paste them

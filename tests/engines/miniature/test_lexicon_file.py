@@ -7,16 +7,19 @@ from typing import Any
 import pytest
 
 from discover_lib.engines.miniature import lexicon as lexicons
-from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, LexiconError, load_lexicon, parse_lexicon
+from discover_lib.engines.miniature.lexicon import LexiconError, load_lexicon, parse_lexicon
 
 
 def leaf(name: str, **more: Any) -> dict[str, Any]:
     return {"id": name, "text": f"Is {name}", "say": name, "cues": [name], "line": f"It is {name}."} | more
 
 
+BLUE = leaf("blue", text="Is blue, a glow")
+
+
 def tea() -> dict[str, Any]:
     """A lexicon that holds every rule."""
-    hue = {"name": "hue", "aspect": "the tint", "asked": True, "part": "body", "values": [leaf("red"), leaf("blue")]}
+    hue = {"name": "hue", "aspect": "the tint", "asked": True, "part": "body", "values": [leaf("red"), BLUE]}
     form = {"frame": "$body\n", "parts": {"body": {"joint": " "}}, "suffixes": [".txt"]}
     data = {"domain": "tea", "artifact_type": "label", "request": "write {items}", "form": form, "dimensions": [hue]}
     return copy.deepcopy(data)
@@ -33,28 +36,31 @@ MISSING = object()
 @pytest.mark.parametrize(
     ("place", "value", "complaint"),
     [
-        (("domain",), MISSING, "^lexicon: it lacks 'domain'$"),
-        (("dimensions",), {"hue": 1}, "dimensions: expected a list, got a mapping"),
-        (("requests",), "x", "nothing is known there by the name 'requests'"),
+        (("domain",), MISSING, "^lexicon: Object missing required field `domain`"),
+        (("requests",), "x", "unknown field `requests`"),
         (("request",), "write something", "must be a text with {items} in it, or a list of such texts"),
-        (("request",), "write {items} to {whom}", "must be a text with {items} in it"),
         (("request",), ["write {items}", "{"], "must be a text with {items} in it"),
-        (("form",), "plain", "form: expected a mapping, got a text"),
-        (("form", "suffixes"), ".txt", r"form\.suffixes: expected a list, got a text"),
-        (("form", "parts", "body", "joint"), MISSING, r"form\.parts.*: it lacks 'joint'"),
-        (("form", "frame"), "$head\n$body\n", r"the form's frame has a row \$head, and the form no such part"),
-        ((*HUE, "name"), MISSING, r"dimensions\[0\]: it lacks 'name'"),
-        ((*HUE, "values"), [], "'hue': values: expected a list of length >= 1"),
-        ((*HUE, "holds"), 0, "'hue': holds: expected a whole number >= 1"),
+        (("form", "suffixes"), ".txt", r"Expected `array`, got `str` - at `\$\.form\.suffixes`"),
+        (("form", "frame"), "$head\n$body\n", r"must have a row \$NAME for the lines of every part, and no other"),
+        (("form", "frame"), "see", r"must have a row \$NAME for the lines of every part, and no other"),
+        ((*HUE, "part"), "tail", "a dimension goes to a part that the form lacks"),
+        ((*HUE, "values"), [], r"Expected `array` of length >= 1 - at `\$\.dimensions\[0\]\.values`"),
+        ((*HUE, "holds"), 0, r"Expected `int` >= 1 - at `\$\.dimensions\[0\]\.holds`"),
         ((*HUE, "asked"), MISSING, "no dimension is asked for: one that a request begins with has 'asked: true'"),
-        ((*RED, "say"), MISSING, "'hue': 'red': it lacks 'say'"),
-        ((*RED, "id"), False, r"'hue': values\[0\]: id: expected a text, got true or false; put it in quotes"),
-        ((*RED, "cue"), ["red"], "'hue': 'red': nothing is known there by the name 'cue'"),
-        ((*RED, "cues"), "red", "'hue': 'red': cues: expected a list, got a text"),
-        ((*RED, "values"), [leaf("rose", text=3), leaf("rust")], "'hue': 'red': 'rose': text: expected a text"),
-        ((*RED, "line"), MISSING, "'red' needs a line, the sentence that a piece shows it by"),
-        ((*RED, "line"), "It glows.", "the line of 'red' must name it alone, by one of its cues, got nothing"),
-        ((*RED, "line"), "Red. Not blue.", "the line of 'red' must name it alone, by one of its cues, got red, blue"),
+        ((*HUE, "aspect"), "the", "has no content word"),
+        ((*HUE, "aspect"), "the red", "a user who names the category would leak it"),
+        ((*RED, "id"), False, r"Expected `str`, got `bool` - at `\$\.dimensions\[0\]\.values\[0\]\.id`"),
+        ((*RED, "id"), "hue", "'hue' must be one lower-case token, and the name of one thing"),
+        ((*RED, "id"), "blue", "value id 'blue' stands twice"),
+        ((*RED, "text"), "Is blue, a glow", "two values share a requirement text"),
+        ((*RED, "say"), "something", "say 'something' of 'red' must name it alone"),
+        ((*RED, "say"), "red glow", "uses 'glow', which its own requirement lacks and the one of 'blue' holds"),
+        ((*RED, "cues"), ["the"], "holds only everyday words"),
+        ((*RED, "cues"), ["red", "blue"], "belongs to both"),
+        ((*RED, "never_with"), ["green"], "'red' is never with 'green', which is no value"),
+        ((*RED, "values"), [leaf("rose")], "'red' has a single child"),
+        ((*RED, "line"), "It glows.", "'red' needs a line.* which names it alone, by one of its cues: got nothing"),
+        ((*RED, "line"), "Red. Not blue.", "'red' needs a line.* which names it alone.*: got red, blue"),
     ],
 )
 def test_a_slip_is_named_in_one_line(place: tuple[str | int, ...], value: Any, complaint: str) -> None:
@@ -73,16 +79,16 @@ def test_a_slip_is_named_in_one_line(place: tuple[str | int, ...], value: Any, c
 def test_a_dimension_stands_once() -> None:
     data = tea()
     data["dimensions"].append(data["dimensions"][0] | {"values": [leaf("green"), leaf("grey")]})
-    with pytest.raises(LexiconError, match="dimension 'hue' stands twice"):
+    with pytest.raises(LexiconError, match="a dimension stands twice"):
         parse_lexicon(data)
 
 
 @pytest.mark.parametrize(
     ("written", "complaint"),
     [
-        (b"domain: [tea\n", "tea.yaml: not valid YAML: while parsing a flow sequence"),
-        ("domain: Tee für zwei\n".encode("latin-1"), "tea.yaml: not UTF-8 text; save it as UTF-8"),
-        (b"", "tea.yaml: expected a mapping, got nothing"),
+        (b"domain: [tea\n", "tea.yaml: not YAML in UTF-8: while parsing a flow sequence"),
+        ("domain: Tee für zwei\n".encode("latin-1"), "tea.yaml: not YAML in UTF-8: .utf-8. codec"),
+        (b"", "tea.yaml: Expected `object`, got `null`"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(
@@ -101,8 +107,3 @@ def test_a_file_is_called_as_its_domain(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(lexicons, "LEXICON_FOLDER", tmp_path)
     with pytest.raises(LexiconError, match=r"journey\.yaml: 'domain' must be 'journey', as the file is called"):
         load_lexicon("journey")
-
-
-@pytest.mark.parametrize("domain", ALL_DOMAINS)
-def test_every_lexicon_that_comes_along_is_free_of_slips(domain: str) -> None:
-    assert load_lexicon(domain).domain == domain

@@ -5,7 +5,6 @@ from itertools import product
 import pytest
 
 from discover_lib.base.leaks import find_leaks
-from discover_lib.base.words import words
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation
 from discover_lib.core.simulator import UserSimulator
@@ -54,7 +53,7 @@ def test_no_message_of_any_manner_leaks(talks: list[Conversation]) -> None:
 @pytest.mark.parametrize("domain", ALL_DOMAINS)
 def test_talk_beside_the_point_names_nothing_of_any_requirement(domain: str) -> None:
     hidden = {value.id: value.text for value in load_lexicon(domain).values.values()}
-    asides = phrase_book(domain).asides
+    asides = phrase_book(domain).acts["asides"]
     assert [aside.text for aside in asides if find_leaks(aside.text, hidden, ())] == [] and len(asides) >= 30
 
 
@@ -75,20 +74,6 @@ def test_the_same_replies_lead_to_the_same_states_and_rewards_and_are_heard_alik
 
 
 @pytest.mark.slow
-def test_no_aside_is_said_twice_or_tells_of_a_life_or_an_hour_away() -> None:
-    for domain in DOMAINS:
-        asides = [frame for frame in phrase_book(domain).asides if len(frame.text.split()) > 4]
-        lives = ("hi again", "i am again", "wife", "my own lot", "go away", "had to go")
-        assert not any(life in frame.text for frame in phrase_book(domain).asides for life in lives)
-        for index in range(6):
-            said = [
-                f" {' '.join(words(message))} "
-                for message in messages_of([talk(domain, "draft", index, MANNERS["rambling"])])
-            ]
-            assert [frame.text for frame in asides if sum(frame.is_in(message) for message in said) > 1] == []
-
-
-@pytest.mark.slow
 def test_terse_is_short_and_rambling_is_long() -> None:
     for name, at_least, counts in (
         ("terse", 0.5, lambda words: words <= SHORT),
@@ -96,13 +81,3 @@ def test_terse_is_short_and_rambling_is_long() -> None:
     ):
         said = messages_of([talk(domain, "adaptive", index, MANNERS[name]) for domain in DOMAINS for index in range(6)])
         assert sum(counts(len(message.split())) for message in said) >= at_least * len(said)
-
-
-def test_a_user_keeps_their_capitals() -> None:
-    for index in range(4):
-        starts = [
-            message[0]
-            for message in messages_of([talk("svg_drawing", "draft", index, MANNERS["people"])])
-            if message[0].isalpha()
-        ]
-        assert len({start.isupper() for start in starts}) == 1

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
-from discover_lib.engines.miniature.notation import Move, NotationError, in_order, is_notation, parse, write
+from discover_lib.engines.miniature.notation import Move, NotationError, in_order, parse, write
 from discover_lib.engines.miniature.rendering import make_reply, typed_reply
 
 LEXICON = load_lexicon("technical_writing")
@@ -48,12 +48,12 @@ def test_what_is_said_twice_counts_once(text):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "empty"),
-        ("hello there", "'hello' stands where a reply would begin"),
+        ("", "a reply begins with one of"),
+        ("hello there", "a reply begins with one of draft, .*, not with 'hello there'"),
         ("draft", "pairs of dimension and value"),
         (f"draft tone {ONE} reader", "pairs of dimension and value"),
         (f"draft reader {ONE}", "not a value of 'reader'"),
-        (f"draft colour {ONE}", "'colour' is not a dimension"),
+        (f"draft colour {ONE}", "is not a value of 'colour'"),
         (f"draft tone {ONE} tone {TWO}", "at most 1"),
         (f"show tone {ONE}", "at least two different alternatives"),
         (f"show tone {ONE} / {ONE}", "at least two different alternatives"),
@@ -61,7 +61,7 @@ def test_what_is_said_twice_counts_once(text):
         (f"maybe tone {ONE} / {TWO}", "must end with '?'"),
         (f"show tone {ONE} / {OTHER}", "not a value of 'tone'"),
         ("ask ?", "must name a dimension"),
-        (f"ask tone {ONE} ?", "names no value"),
+        (f"ask tone {ONE} ?", "'ask' is not followed by"),
         ("pass tone", "follows 'pass'"),
     ],
 )
@@ -80,4 +80,3 @@ def test_a_person_may_type_notation_or_words():
     typed = typed_reply(f"maybe tone {ONE} / {TWO} ?", LEXICON)
     assert not isinstance(typed, str) and "would you prefer" in typed.text
     assert typed_reply("how about something for teenagers?", LEXICON) == "how about something for teenagers?"
-    assert is_notation("draft tone") and not is_notation("a draft")

@@ -1,8 +1,6 @@
 """Drawings: what is drawn is what is read; foreign drawings are read for what they are; hostile ones do no harm."""
 
-import base64
 import importlib.util
-import json
 import random
 import re
 import sys
@@ -10,16 +8,15 @@ import time
 from pathlib import Path
 
 import pytest
-import webcolors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discover_lib.base.svg import MAX_CHARACTERS, SvgError, drawing_spans, parse_svg, safe_svg, svg_data_uri
+from discover_lib.base.svg import MAX_CHARACTERS, SvgError, drawing_spans, safe_svg
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.svg.colour import opacity, rgb
 from discover_lib.engines.miniature.svg.draw import draw
 from discover_lib.engines.miniature.svg.figures import SUBJECTS
-from discover_lib.engines.miniature.svg.geometry import local_box
+from discover_lib.engines.miniature.svg.geometry import measure
 from discover_lib.engines.miniature.svg.palettes import PALETTES, SPOTS, SPOTTED
 from discover_lib.engines.miniature.svg.part import part_of
 from discover_lib.engines.miniature.svg.read import read_svg
@@ -76,17 +73,11 @@ def test_values_drawn_together_are_read_together(values: list[str]) -> None:
     assert set(read_svg(draw(values))) == shown(values)
 
 
-def test_the_order_of_values_and_the_width_on_the_page_change_nothing_that_is_read() -> None:
-    values = ["tugboat", "flag", "harbour", "sunset", "ocean", "cool-with-red", "widescreen", "birds"]
-    assert read_svg(draw(values, width=80)).keys() == read_svg(draw(reversed(values))).keys()
-    assert draw(values) == draw(values)
-
-
 @pytest.mark.parametrize(
     ("values", "part"),
     [
         (["dragon"], "dragon"),
-        (["warm"], "autumn"),
+        (["warm"], "warm"),
         (["on-left", "close-up"], "composition"),
         (["birds", "kite", "one-young"], "company"),
     ],
@@ -94,19 +85,6 @@ def test_the_order_of_values_and_the_width_on_the_page_change_nothing_that_is_re
 def test_what_cannot_be_drawn_is_named(values: list[str], part: str) -> None:
     with pytest.raises(ValueError, match=part):
         draw(values)
-
-
-@pytest.mark.slow
-def test_drawings_are_compact() -> None:
-    for subject in DRAWN_SUBJECTS:
-        for setting in LEXICON.dimensions["setting"].leaves:
-            if LEXICON.fits(setting, [subject]):
-                rich = LEXICON.that_fit(
-                    [subject, setting, "rainy", "rainbow", "candy", "bold-lines", "halftone", "birds"]
-                )
-                svg = draw(rich)
-                assert len(svg) < 9000
-                assert sum(1 for _ in parse_svg(svg).iter()) <= 70
 
 
 # ---- drawings from elsewhere
@@ -117,24 +95,6 @@ def test_hand_written_drawings_are_recognised_in_five_dimensions(path: Path) -> 
     found = read_svg(path.read_text(encoding="utf-8"))
     assert len({LEXICON.values[value].dimension for value in found}) >= 5
     assert found == LEXICON.most_specific(found)
-
-
-def test_drawings_in_recorded_conversations_can_be_read() -> None:
-    drawings = [
-        svg
-        for path in (DATA / "recorded" / "svg_drawing").glob("*.json")
-        for text in _strings(json.loads(path.read_text(encoding="utf-8")))
-        for svg in re.findall(r"<svg\b.*?</svg>", text, re.DOTALL)
-    ]
-    for svg in drawings:
-        assert set(read_svg(svg)) <= LEXICON.values.keys()
-
-
-def _strings(data: object) -> list[str]:
-    if isinstance(data, str):
-        return [data]
-    parts = data.values() if isinstance(data, dict) else data if isinstance(data, list) else []
-    return [text for part in parts for text in _strings(part)]
 
 
 LINE_ICON = """<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24" viewBox="0 0 24 24" fill="none"
@@ -148,8 +108,7 @@ EXPORT = """<?xml version="1.0" encoding="UTF-8" standalone="no"?>
 <svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
   xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" width="100mm" height="100mm">
   <metadata>made by a program</metadata>
-  <style type="text/css"><![CDATA[ .st0{fill:#0d0d10;} .st1{fill:none;stroke:#FFFFFF;stroke-width:2;} ]]></style>
-  <rect class="st0" width="100%" height="100%"/>
+  <rect style="fill:#0d0d10" width="100%" height="100%"/>
   <g inkscape:label="Layer 1" transform="matrix(1,0,0,1,135,148)">
     <g inkscape:label="whale_body" style="fill:#74b9ea;stroke:#ffffff;stroke-width:1.5">
       <path d="m 0,40 c 0,-40 80,-40 110,0 -20,40 -90,40 -110,0 z"/></g></g></svg>"""
@@ -168,11 +127,6 @@ DOTS = SVG + '<circle cx="25" cy="50" r="5"/><circle cx="55" cy="50" r="5"/><cir
 )
 def test_drawings_in_other_styles_are_read(svg: str, expected: set[str]) -> None:
     assert set(read_svg(svg)) == expected
-
-
-def test_a_broader_value_is_claimed_where_only_that_is_certain() -> None:
-    svg = SVG.replace("110 100", "140 100") + '<title>A boat</title><path fill="#2a5fd0" d="M40 30h60l-30 40z"/></svg>'
-    assert set(read_svg(svg)) == {"afloat", "wide", "cool", "far-off"}
 
 
 def test_a_drawing_without_size_claims_no_format() -> None:
@@ -197,18 +151,10 @@ def test_one_subject_is_read_and_what_it_wears_and_no_second_one() -> None:
     assert {value for value in found if LEXICON.values[value].dimension == "subject"} == {"fox", "scarf"}
 
 
-def test_every_colour_name_of_css_is_known() -> None:
-    table = {name: webcolors.name_to_rgb(name) for name in webcolors.names("css3")}
-    assert len(table) == 147
-    assert {name: rgb(name) for name in table} == {
-        name: (colour.red / 255, colour.green / 255, colour.blue / 255) for name, colour in table.items()
-    }
-    assert rgb("RebeccaPurple") == (0x66 / 255, 0x33 / 255, 0x99 / 255)  # the 148th, of level 4
-
-
 @pytest.mark.parametrize(
     ("paint", "colour", "opaque"),
     [
+        ("RebeccaPurple", (0x66 / 255, 0x33 / 255, 0x99 / 255), 1),
         ("#f80", (1, 0x88 / 255, 0), 1),
         ("#f808", (1, 0x88 / 255, 0), 0x88 / 255),
         ("#ff880080", (1, 0x88 / 255, 0), 0x80 / 255),
@@ -234,9 +180,8 @@ def test_colours_are_read_as_css_writes_them(paint: str, colour: tuple[float, ..
     [
         '<path fill="navy" {d}/>',
         '<path style="fill: navy" {d}/>',
-        "<path style=\"font-family:'a;b';/* red */fill:navy !important\" {d}/>",
-        "<style>@media print {{.s{{fill:red}}}} g, path.s /* x */ {{fill:navy}}</style><path class='s' {d}/>",
-        "<style>@font-face{{src:url(data:font/woff2;base64,AAAA)}} #p{{fill:navy}}</style><path id='p' {d}/>",
+        '<path id="p" fill="navy" {d}/><use href="#gone"/>',
+        '<symbol id="p"><path {d}/></symbol><g fill="navy"><use href="#p"/></g>',
         '<g color="navy"><path fill="currentColor" {d}/></g>',
         '<path fill="navy" {d}/><path fill="transparent" stroke="#ff000000" {d}/>',
         '<path fill="navy" stroke="red" stroke-width="0" {d}/>',
@@ -259,7 +204,7 @@ def test_style_is_read_wherever_it_stands(dressed: str) -> None:
     ],
 )
 def test_paths_have_boxes(d: str, box: tuple[float, ...]) -> None:
-    assert local_box("path", {"d": d}, 0, 0) == pytest.approx(box, abs=0.01)
+    assert measure("path", {"d": d}, 0, 0)[0] == pytest.approx(box, abs=0.01)
 
 
 # ---- hostile and broken text
@@ -297,6 +242,7 @@ def test_text_that_is_no_usable_svg_is_one_clear_line(text: str, part: str) -> N
         "<linearGradient id='c' href='#c'/><rect width='9' height='9' fill='url(#c)' opacity='x'/>",
         "<pattern id='d' width='0'/><rect width='9' height='9' fill='url(#d)' stroke='red' stroke-width='-1'/>",
         "<text>hi</text><text y='' x='3 4'>HI</text><style>.a{fill</style><line/><polyline points='3,3 3,3'/>",
+        "<g transform='scale(1e200) scale(1e200)'><rect width='9' height='9'/><text>far</text></g>",
     ],
 )
 def test_odd_but_parseable_drawings_are_read_without_harm(body: str) -> None:
@@ -339,24 +285,22 @@ CHAIN = "".join(
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (LAUGHS, "copies"),
+        (LAUGHS, "too much"),
+        ('<g id="b"><use href="#b"/><use href="#b"/></g>', "too much"),
         (CHAIN, ""),
-        ('<path d="M0 0' + "t1 1" * 200_000 + '"/>', "path data"),
-        ('<path d="M0 0' + "t1 1" * 90_000 + '"/>', "points"),
+        ('<path d="M0 0' + "t1 1" * 200_000 + '"/>', "too much"),
+        ('<path d="M0 0' + "a9 1 7 109 1" * 45_000 + '"/>', ""),
         ('<path d="M0 0A' + "2" * 300_000 + '"/>', ""),
-        ("<style>" + "(" * 60_000 + "</style>", "style"),
-        ("<style>a{fill:url(" + " " * 40_000 + "#</style>", ""),
-        ("<style>a{width:" + "1" * 5000 + "}</style>", ""),
         ('<g fill="' + "url(" * 200_000 + '"/>', ""),
         ('<g transform="' + "rotate(" * 100_000 + '"/>', ""),
-        ('<text id="t">' + "ab " * 200_000 + "</text>" + '<use href="#t"/>' * 9000, ""),
+        ('<text id="t">' + "ab " * 90_000 + "</text>" + '<use href="#t"/>' * 9000, "too much"),
+        ('<g id="s" style="' + "fill:red;" * 5000 + '"/>' + '<use href="#s"/>' * 9000, "too much"),
         ("".join(f'<path id="a red boat {n}" d="M{n} 0h9v9z"/>' for n in range(15_000)), ""),
-        ("".join(f'<rect width="1" height="1" fill="rgb({n},1,1)" stroke="hsl({n},1%,1%)"/>' for n in range(9000)), ""),
         ('<linearGradient id="g">' + "<stop/>" * 9000 + "</linearGradient>"
          + "".join(f'<path d="M0 0h1v1z" fill="url(#g) {n}"/>' for n in range(9000)), ""),
     ],
-    ids=["laughs", "chain", "long path", "curves", "digits", "parentheses", "spaces", "an integer", "urls", "rotations",
-         "used text", "labels", "paints", "stops"],
+    ids=["laughs", "circles", "chain", "long path", "arcs", "digits", "urls", "rotations", "used text", "used style",
+         "labels", "stops"],
 )  # fmt: skip
 def test_what_multiplies_is_bounded(body: str, message: str) -> None:
     svg = f"{SVG}{body}</svg>"
@@ -424,22 +368,6 @@ def test_style_cannot_hide_an_outside_address(css: str) -> None:
     clean = safe_svg(f"{SVG}<style>{css}</style></svg>")
     assert not re.search(r"@import|image-set|url\(\s*['\"]?http", clean)
     assert safe_svg(clean) == clean
-
-
-def test_cleaning_keeps_what_a_drawing_shows() -> None:
-    svg = draw(["balloon", "coral", "hatching", "bold-lines", "sunset", "hills", "serif", "birthday"])
-    assert read_svg(safe_svg(svg)) == read_svg(svg)
-
-
-def test_a_cleaned_copy_is_clean_also_where_a_line_end_was_written_as_a_reference() -> None:
-    copy = safe_svg('<svg xmlns="http://www.w3.org/2000/svg" id="a&#xD;b"><g />&#xD;<text>x&#13;&#xA;y</text></svg>')
-    assert "\r" not in copy and safe_svg(copy) == copy
-
-
-def test_a_data_uri_holds_the_cleaned_copy() -> None:
-    kind, _, code = svg_data_uri(HOSTILE).partition(",")
-    assert kind == "data:image/svg+xml;base64"
-    assert base64.b64decode(code).decode() == safe_svg(HOSTILE)
 
 
 PARTED = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 100"{size}><title>A cat</title>

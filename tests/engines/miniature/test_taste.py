@@ -1,12 +1,9 @@
 """Artifacts drawn with a taste: how often values come up, what stays as it was, and how such artifacts are named."""
 
-from collections import Counter
-
 import pytest
 
-from discover_lib.engines.miniature.artifacts import generate_artifact, generate_artifacts, taste_weights
+from discover_lib.engines.miniature.artifacts import generate_artifact, taste_weights
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
-from discover_lib.engines.miniature.reading import read_artifact
 from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.train.data import TrainingRows, overlap
 from workbench.sources import find_artifact
@@ -20,29 +17,6 @@ def test_within_a_dimension_values_are_liked_by_zipf_s_law_in_an_order_of_the_ta
         assert weights == pytest.approx([rank**-1.3 for rank in range(1, len(weights) + 1)])
         assert sorted(other[leaf] for leaf in dimension.leaves) == sorted(weights)
     assert one != other
-
-
-@pytest.mark.slow
-def test_what_is_liked_more_is_shown_more_often() -> None:
-    domain, weights, shares = "svg_drawing", taste_weights("svg_drawing", 1), {}
-    liked = set()
-    for dimension in load_lexicon(domain).dimensions.values():
-        ranked = sorted(dimension.leaves, key=lambda leaf: -weights[leaf])
-        liked.update(ranked[: len(ranked) // 2])
-    for taste in (0, 1):
-        made = generate_artifacts(domain, "train", 150, taste)
-        counts = Counter(value for each in made for value in read_artifact(each.text, domain, each.id))
-        shares[taste] = sum(counts[value] for value in liked) / counts.total()
-    assert 0.4 < shares[0] < 0.6  # half of the values come up half of the time, where all are liked alike
-    assert shares[1] > 0.7  # what goes together in a scene keeps it from Zipf's own 0.8 and more
-
-
-@pytest.mark.slow
-def test_the_splits_of_a_taste_share_no_piece_and_its_pieces_are_not_the_even_ones() -> None:
-    trained = {each.text for each in generate_artifacts("creative_writing", "train", 100, 1)}
-    held_out = {each.text for each in generate_artifacts("creative_writing", "eval", 60, 1)}
-    even = {each.text for each in generate_artifacts("creative_writing", "eval", 60)}
-    assert not trained & held_out and not held_out & even
 
 
 def test_a_tasteful_artifact_is_found_by_its_id_and_its_users_are_kept_from_training() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import colorsys
 import re
 from functools import lru_cache
 
@@ -49,23 +48,12 @@ def _parsed(paint: str) -> tuple[float, float, float, float] | None:
 
 
 @lru_cache(maxsize=4096)
-def hsl(colour: Rgb) -> tuple[float, float, float]:
-    """Hue in degrees, saturation and lightness 0 to 1."""
-    hue, lightness, saturation = colorsys.rgb_to_hls(*colour)
-    return (hue * 360, saturation, lightness)
-
-
-@lru_cache(maxsize=4096)
 def mix(first: str, second: str, share: float) -> str:
     """`first` with `share` of `second` in it, as #rrggbb."""
     one, two = rgb(first), rgb(second)
     if one is None or two is None:
         raise ValueError(f"cannot mix {first!r} and {second!r}: both must be plain colours")
-    return as_hex(tuple(a + (b - a) * share for a, b in zip(one, two, strict=True)))  # type: ignore[arg-type]
-
-
-def as_hex(colour: Rgb) -> str:
-    return "#" + "".join(f"{round(part * 255):02x}" for part in colour)
+    return "#" + "".join(f"{round((a + (b - a) * share) * 255):02x}" for a, b in zip(one, two, strict=True))
 
 
 def lightness(colour: Rgb) -> float:

@@ -58,6 +58,14 @@ TYPEFACES = {
 PLAIN_TYPEFACE = "Helvetica, Arial, sans-serif"
 STUDY = "study"  # three solids, where no subject is chosen
 LINES = {"fine-lines": 0.011, "bold-lines": 0.028, "white-lines": 0.017}  # width, in the size of what they outline
+_BORDERS = {  # inset and width, shares of the short side, and paint, where it is not that of all lines
+    "": (),
+    "thin-border": ((0.035, 0.009, ""),),
+    "double-border": ((0.03, 0.014, ""), (0.055, 0.009, "")),
+    "dotted-border": ((0.035, 0.018, ""),),
+    "white-mat": ((0.028, 0.06, "p"),),
+    "dark-mat": ((0.028, 0.06, "k"),),
+}
 YOUNG = {"one-young": 1, "two-young": 2}
 YOUNG_SIZE = 0.36  # of a small one, in that of the subject
 
@@ -82,10 +90,8 @@ def _by_dimension(values: Iterable[str]) -> dict[str, list[str]]:
     chosen: dict[str, list[str]] = defaultdict(list)
     for value_id in dict.fromkeys(values):
         value = lexicon.values.get(value_id)
-        if value is None:
-            raise ValueError(f"unknown value {value_id!r}: the svg_drawing lexicon has no such value")
-        if not value.is_leaf:
-            raise ValueError(f"{value_id!r} is too broad to draw; choose one of {', '.join(value.children)}")
+        if value is None or not value.is_leaf:
+            raise ValueError(f"{value_id!r} cannot be drawn: it is no leaf of the svg_drawing lexicon")
         chosen[value.dimension].append(value_id)
         if len(chosen[value.dimension]) > lexicon.dimensions[value.dimension].holds:
             raise ValueError(f"too many values of {value.dimension!r}: {', '.join(chosen[value.dimension])}")
@@ -115,6 +121,7 @@ class _Drawing:
         ratio = RATIOS.get(first("format", RATIOS), PLAIN_RATIO)
         self.w, self.h = (LONG_SIDE, round(LONG_SIDE / ratio)) if ratio >= 1 else (round(LONG_SIDE * ratio), LONG_SIDE)
         self.short = min(self.w, self.h)
+        self.figure_box = _box_with(self.subject or STUDY, tuple(sorted(self.values & DETAILS.keys())))
         self.defs: list[str] = []
 
     def markup(self, width: int) -> str:
@@ -132,21 +139,19 @@ class _Drawing:
             self._lettering(),
         ]
         body = "".join(parts).format_map(self.tones)
+        title = load_lexicon("svg_drawing").values[self.subject].say.capitalize() if self.subject else "A study"
         defs = f"<defs>{''.join(self.defs)}</defs>" if self.defs else ""
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.w} {self.h}" '
             f'width="{self.w * scale:.4g}" height="{self.h * scale:.4g}" role="img">'
-            f"<title>{self._title()}</title>{defs}{body}</svg>"
+            f"<title>{title}</title>{defs}{body}</svg>"
         )
-
-    def _title(self) -> str:
-        return load_lexicon("svg_drawing").values[self.subject].say.capitalize() if self.subject else "A study"
 
     # ---- the subject
 
     def _place(self) -> Box:
         """The box of the subject, with what it wears or carries, on the canvas."""
-        left, top, right, bottom = self._figure_box()
+        left, top, right, bottom = self.figure_box
         wide, high = right - left, bottom - top
         is_long = max(self.w, self.h) > 1.6 * self.short
         reach = REACH.get(self.reach, LONG_REACH if is_long else PLAIN_REACH)
@@ -169,17 +174,14 @@ class _Drawing:
         low = WATERLINE if self.afloat else GROUND
         return max(low * self.h, min(0.5 * self.h + height / 2, 0.93 * self.h)) - lift
 
-    def _figure_box(self) -> Box:
-        return _box_with(self.subject or STUDY, tuple(sorted(value for value in self.values if value in DETAILS)))
-
     def _subject(self, box: Box) -> str:
-        left, top, right, bottom = self._figure_box()
+        left, top, right, bottom = self.figure_box
         scale = (box[2] - box[0]) / (right - left)
         name = self.subject or STUDY
         body = self.figure.markup.replace('fill="{m}"', f'fill="{self._worked("f", "m")}"')
-        panes = f'<path fill="{{{"y" if "lit-windows" in self.values else "g"}}}" d="{self.figure.windows}"/>'
-        panes = panes if self.figure.windows else ""
-        body += f'<g id="lit-windows">{panes}</g>' if "lit-windows" in self.values else panes
+        is_lit = "lit-windows" in self.values
+        panes = self.figure.panes("y" if is_lit else "g")
+        body += f'<g id="lit-windows">{panes}</g>' if is_lit else panes
         for value in self.chosen.get("subject", ()):
             if value in DETAILS:
                 body += f'<g id="{value}" transform="{_anchored(name, value)}">{markup(DETAILS[value])}</g>'
@@ -189,10 +191,8 @@ class _Drawing:
 
     def _line_style(self, size: float) -> str:
         """Lines along the edges of something `size` units large."""
-        if not self.line:
-            return ""
-        paint = "w" if self.line == "white-lines" else "k"
-        return f' stroke="{{{paint}}}" stroke-width="{LINES[self.line] * size:.3g}" stroke-linejoin="round"'
+        paint, width = "w" if self.line == "white-lines" else "k", LINES.get(self.line, 0.0) * size
+        return f' stroke="{{{paint}}}" stroke-width="{width:.3g}" stroke-linejoin="round"' if self.line else ""
 
     def _wash(self, alpha: float) -> str:
         return f' fill-opacity="{alpha}"' if self.surface == "washes" else ""
@@ -222,8 +222,8 @@ class _Drawing:
         if self.hour and not self.paper:
             self.defs.append(_SKY.format_map(self.tones))
             paint = "url(#b)"
-        is_bare = not self.is_scene and not self.paper
-        return "" if is_bare else f'<rect width="{self.w}" height="{self.h}" fill="{paint}"/>'
+        rect = f'<rect width="{self.w}" height="{self.h}" fill="{paint}"/>'
+        return rect if self.is_scene or self.paper else ""
 
     def _free_side(self, box: Box) -> float:
         """Where the sky is free, as a share of the width."""
@@ -279,14 +279,12 @@ class _Drawing:
     def _shadow(self, box: Box) -> str:
         """The shadow of what stands, longer while the sun is low; the ripples around what floats."""
         x, w, y = (box[0] + box[2]) / 2, (box[2] - box[0]) / 2, box[3]
+        slide, thin = {"low": 0.18, "day": 0.07}.get(self.hour, 0.0) * w, 0.012 * self.h
+        shape = _ellipse("k", x - slide, y, 0.92 * w + slide, 0.016 * self.h, 0.2)
         if self.figure.on == "water":
-            thin = 0.012 * self.h
-            near = _ellipse("p", x + 0.25 * w, y + 1.9 * thin, 0.7 * w, thin, 0.55)
-            return f'<g id="shadow">{_ellipse("p", x, y + 0.3 * thin, 1.04 * w, thin, 0.55)}{near}</g>'
-        if self.figure.on == "air":
-            return ""
-        slide = {"low": 0.18, "day": 0.07}.get(self.hour, 0.0) * w
-        return f'<g id="shadow">{_ellipse("k", x - slide, y, 0.92 * w + slide, 0.016 * self.h, 0.2)}</g>'
+            shape = _ellipse("p", x, y + 0.3 * thin, 1.04 * w, thin, 0.55)
+            shape += _ellipse("p", x + 0.25 * w, y + 1.9 * thin, 0.7 * w, thin, 0.55)
+        return "" if self.figure.on == "air" else f'<g id="shadow">{shape}</g>'
 
     def _company(self, box: Box) -> list[str]:
         """Small ones at the subject's foot; what flies, on the side that sun and moon leave free."""
@@ -308,32 +306,25 @@ class _Drawing:
         if self.w - box[2] < box[0]:
             spots.reverse()
         y = box[3] - h + 0.03 * self.h
-        panes = f'<path fill="{{g}}" d="{self.figure.windows}"/>' if self.figure.windows else ""
         copies = ""
         for spot in spots[: YOUNG[value]]:
             x = min(max(spot, 0.02 * self.w), 0.98 * self.w - w)
             place = f"translate({x - left * scale:.4g} {y - top * scale:.4g})scale({scale:.3g})"
-            copies += f'<g transform="{place}">{self.figure.markup}{panes}</g>'
+            copies += f'<g transform="{place}">{self.figure.markup}{self.figure.panes("g")}</g>'
         return copies
 
     # ---- border and lettering
 
     def _border(self) -> str:
-        s, ink = self.short, "w" if self.hour == "night" or self.paper == "dark-paper" else "k"
-        match self.border:
-            case "thin-border":
-                return self._rect(0.035, 0.009, ink)
-            case "double-border":
-                return self._rect(0.03, 0.014, ink) + self._rect(0.055, 0.009, ink)
-            case "dotted-border":
-                return self._rect(0.035, 0.018, ink, f' stroke-linecap="round" stroke-dasharray=".01 {0.044 * s:.3g}"')
-            case "white-mat" | "dark-mat":
-                return self._rect(0.028, 0.06, "p" if self.border == "white-mat" else "k")
-        return ""
+        """Lines around the picture."""
+        plain = "w" if self.hour == "night" or self.paper == "dark-paper" else "k"
+        return "".join(self._rect(inset, weight, role or plain) for inset, weight, role in _BORDERS[self.border])
 
-    def _rect(self, inset: float, weight: float, role: str, more: str = "") -> str:
-        """A line around the picture; lengths are shares of the short side."""
-        x, line = inset * self.short, f'stroke="{{{role}}}" stroke-width="{weight * self.short:.3g}"{more}'
+    def _rect(self, inset: float, weight: float, role: str) -> str:
+        """One line; lengths are shares of the short side."""
+        x, line = inset * self.short, f'stroke="{{{role}}}" stroke-width="{weight * self.short:.3g}"'
+        if self.border == "dotted-border":
+            line += f' stroke-linecap="round" stroke-dasharray=".01 {0.044 * self.short:.3g}"'
         size = f'width="{self.w - 2 * x:.4g}" height="{self.h - 2 * x:.4g}"'
         return f'<rect x="{x:.3g}" y="{x:.3g}" {size} fill="none" {line}/>'
 

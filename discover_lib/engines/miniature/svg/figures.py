@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from discover_lib.engines.miniature.svg.geometry import Box, local_box, union
+from discover_lib.engines.miniature.svg.geometry import Box, measure, union
 
 Part = tuple[str, str]  # (role of the paint, path data)
 WINDOWS = "y"  # the role of panes, which are lit or not
@@ -30,12 +30,15 @@ class Figure:
     @cached_property
     def markup(self) -> str:
         """All but the windows, paints left open."""
-        return markup([part for part in self.parts if part[0] != WINDOWS])
+        return markup(tuple(part for part in self.parts if part[0] != WINDOWS))
 
     @cached_property
     def windows(self) -> str:
-        """Their path data; "" for a subject without."""
         return "".join(d for role, d in self.parts if role == WINDOWS)
+
+    def panes(self, role: str) -> str:
+        """Its windows, painted in a role: lit or not; "" for a subject without."""
+        return f'<path fill="{{{role}}}" d="{self.windows}"/>' if self.windows else ""
 
     @cached_property
     def box(self) -> Box:
@@ -43,16 +46,12 @@ class Figure:
 
 
 @lru_cache(maxsize=256)
-def _markup(parts: tuple[Part, ...]) -> str:
+def markup(parts: tuple[Part, ...]) -> str:
     return "".join(f'<path fill="{{{role}}}" d="{d}"/>' for role, d in parts)
 
 
-def markup(parts: Sequence[Part]) -> str:
-    return _markup(tuple(parts))
-
-
 def box_of(parts: Sequence[Part]) -> Box:
-    return union([box for _, d in parts if (box := local_box("path", {"d": d}, 100, 100)) is not None])
+    return union([box for _, d in parts if (box := measure("path", {"d": d}, 100, 100)[0]) is not None])
 
 
 _FIGURES = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-
-from discover_lib.base.svg import SvgError
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 Point = tuple[float, float]
 Matrix = tuple[float, float, float, float, float, float]  # a b c d e f of SVG's matrix()
 
 LARGEST = 1e9  # numbers beyond it are read as it: products of two stay exact enough, and none overflows
-MAX_POINTS = 120_000  # measured in one drawing
-SHORT_LIST = 1000  # characters read of a list that means something only when it is short
-LONG_OUTLINE = 4000  # characters of path data from which few measures are kept
+LONG_OUTLINE = 4000  # characters of path data from which on no measure is kept
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]++)?+")
-_PATH_TOKEN = re.compile(rf"[MmLlHhVvCcSsQqTtAaZz]|{_NUMBER.pattern}")
-_ARC_FLAGS = re.compile(r"([Aa])((?:[^A-Za-z]|[eE][-+]?[0-9])*+)")
-_PACKED_ARC = re.compile(r"(xNxNxNx)([01])x([01])x(NxN)".replace("N", _NUMBER.pattern).replace("x", r"[\s,]*+"))
-_TRANSFORM = re.compile(r"(matrix|translate|scale|rotate|skewX|skewY)\s*+\(([^()]*)\)")
+_COMMAND = re.compile(r"([MmLlHhVvCcSsQqTtAaZz])([^MmLlHhVvCcSsQqTtAaZz]*+)")
+# The flags of arcs may stand without separators: "a2 2 0 012 2".
+_ARC = re.compile(
+    "x".join(["", "(N)", "(N)", "(N)", "([01])", "([01])", "(N)", "(N)"])
+    .replace("N", _NUMBER.pattern)
+    .replace("x", r"[\s,]*+")
+)
+_TRANSFORM = re.compile(r"(matrix|translate|scale|rotate)\s*+\(([^()]*)\)")
 _LENGTH = re.compile(rf"\s*+({_NUMBER.pattern})\s*+(px|pt|pc|mm|cm|in|em|rem|ex|%)?\s*+$")
 _UNIT_SIZES = {"px": 1, "pt": 4 / 3, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96, "em": 16, "rem": 16, "ex": 8}
 _STEPS = (0.2, 0.35, 0.5, 0.65, 0.8)
 _CUBIC_WEIGHTS = [((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3) for t in _STEPS]
 _QUADRATIC_WEIGHTS = [((1 - t) ** 2, 2 * t * (1 - t), t * t) for t in _STEPS]
+_PLACES = {  # the attributes that say where a shape is: sizes after places, of a line the other end
+    "rect": ("x", "y", "width", "height"),
+    "circle": ("cx", "cy", "r", "r"),
+    "ellipse": ("cx", "cy", "rx", "ry"),
+    "line": ("x1", "y1", "x2", "y2"),
+}
 _ARGUMENTS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4, "T": 2, "A": 7}
 
 
@@ -43,14 +49,13 @@ def length(text: str | None, whole: float = 0.0) -> float | None:
     return number * _UNIT_SIZES.get(match[2], 1)
 
 
-@lru_cache(maxsize=4096)
-def numbers(text: str) -> tuple[float, ...]:
-    """The numbers in a short list of them (viewBox, arguments, dashes), each at most `LARGEST`."""
-    return tuple(_numbers(text[:SHORT_LIST]))
+def numbers(text: str) -> list[float]:
+    """The numbers in a text (a viewBox, arguments, dashes, corners), each at most `LARGEST`."""
+    return _clamped(_NUMBER.findall(text))
 
 
-def _numbers(text: str) -> list[float]:
-    return [min(max(float(number), -LARGEST), LARGEST) for number in _NUMBER.findall(text)]
+def _clamped(written: Sequence[str]) -> list[float]:
+    return [min(max(float(number), -LARGEST), LARGEST) for number in written]
 
 
 @lru_cache(maxsize=16384)
@@ -68,19 +73,14 @@ def _one_matrix(name: str, given: Sequence[float]) -> Matrix | None:
     if not given or (name == "matrix" and len(given) != 6):
         return None
     first, second = given[0], given[1] if len(given) > 1 else None
-    match name:
-        case "matrix":
-            return (given[0], given[1], given[2], given[3], given[4], given[5])
-        case "translate":
-            return (1, 0, 0, 1, first, second or 0)
-        case "scale":
-            return (first, 0, 0, first if second is None else second, 0, 0)
-        case "skewX":
-            return (1, 0, math.tan(math.radians(first)), 1, 0, 0)
-        case "skewY":
-            return (1, math.tan(math.radians(first)), 0, 1, 0, 0)
+    if name == "matrix":
+        return (given[0], given[1], given[2], given[3], given[4], given[5])
+    if name == "translate":
+        return (1, 0, 0, 1, first, second or 0)
+    if name == "scale":
+        return (first, 0, 0, first if second is None else second, 0, 0)
     sine, cosine = math.sin(math.radians(first)), math.cos(math.radians(first))
-    x, y = (given[1], given[2]) if len(given) > 2 else (0.0, 0.0)
+    x, y = given[1:3] if len(given) > 2 else (0.0, 0.0)
     return (cosine, sine, -sine, cosine, x - cosine * x + sine * y, y - sine * x - cosine * y)
 
 
@@ -113,22 +113,16 @@ def union(boxes: Sequence[Box]) -> Box:
     return (min(lefts), min(tops), max(rights), max(bottoms))
 
 
-@lru_cache(maxsize=1024)
-def path_points(d: str) -> tuple[Point, ...]:
-    """Points along a path: its corners, and on curves as many more as a box around them needs (to about 2 %)."""
-    return tuple(dict.fromkeys(point for part in _path_parts(d) for point in part))
-
-
 def _path_parts(d: str) -> list[list[Point]]:
-    """`path_points`, one row for each part of the path that starts with a move."""
+    """The points of a path: its corners, and on curves as many more as a box around them needs (to about 2 %).
+
+    One row for each part of the path that starts with a move.
+    """
     parts: list[list[Point]] = []
     points: list[Point] = []
     here = start = bend = (0.0, 0.0)  # current point, start of the part, last control point of a curve
     before = ""
-    earlier = 0  # points of the parts before this one
     for letter, given in _segments(d):
-        if earlier + len(points) > MAX_POINTS:
-            raise SvgError(f"a path of the SVG has more than {MAX_POINTS:,} points; simplify its outlines")
         kind = letter.upper()
         base = here if letter.islower() else (0.0, 0.0)
         if kind == "Z":
@@ -136,8 +130,9 @@ def _path_parts(d: str) -> list[list[Point]]:
         elif kind == "H" or kind == "V":
             here = (base[0] + given[0], here[1]) if kind == "H" else (here[0], base[1] + given[0])
         elif kind == "A":
-            points += _arc_reach(here[0], here[1], given, *base)
-            here = (base[0] + given[5], base[1] + given[6])
+            end = (base[0] + given[5], base[1] + given[6])
+            points += _along_arc(*here, given, *end)
+            here = end
         else:
             turns = [(base[0] + x, base[1] + y) for x, y in zip(given[::2], given[1::2], strict=True)]
             if kind in "ST":  # the first control point mirrors the last one of the curve before
@@ -148,7 +143,6 @@ def _path_parts(d: str) -> list[list[Point]]:
                 bend = turns[-2]
             here = turns[-1]
         if kind == "M":
-            earlier += len(points)
             start, points = here, []
             parts.append(points)
         points.append(here)
@@ -165,58 +159,38 @@ def _along_curve(controls: Sequence[Point]) -> list[Point]:
     return [(a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3) for a, b, c, d in _CUBIC_WEIGHTS]
 
 
-def _segments(d: str) -> list[tuple[str, list[float]]]:
-    """The path as one (letter, arguments) per drawn segment; it ends where the data stop making sense."""
-    if "a" in d or "A" in d:  # the flags of arcs may stand without separators: "a2 2 0 012 2"
-        d = _ARC_FLAGS.sub(lambda arc: arc[1] + _spaced_flags(arc[2]), d)
-    segments: list[tuple[str, list[float]]] = []
-    letter = ""
-    given: list[float] = []
-    for token in _PATH_TOKEN.findall(d):
-        if token.isalpha():
-            letter, given = token, []
-            if letter in "Zz":
-                segments.append((letter, []))
-        elif letter and letter not in "Zz":
-            given.append(min(max(float(token), -LARGEST), LARGEST))
-            if len(given) == _ARGUMENTS[letter.upper()]:
-                segments.append((letter, given))
-                letter, given = {"M": "L", "m": "l"}.get(letter, letter), []
-    return segments
+def _segments(d: str) -> Iterator[tuple[str, list[float]]]:
+    """The path as one (letter, arguments) per drawn segment; arguments that do not suffice for one are left out."""
+    for letter, rest in _COMMAND.findall(d):
+        if letter in "Zz":
+            yield letter, []
+            continue
+        given = _clamped(_arcs(rest)) if letter in "Aa" else numbers(rest)
+        size = _ARGUMENTS[letter.upper()]
+        for at in range(0, len(given) - size + 1, size):
+            yield letter, given[at : at + size]
+            letter = {"M": "L", "m": "l"}.get(letter, letter)
 
 
-def _spaced_flags(arguments: str) -> str:
-    """The arguments of arcs with a space around each flag, as far as they make sense."""
-    spaced: list[str] = []
+def _arcs(text: str) -> list[str]:
+    """The arguments of arcs, as far as they make sense."""
+    given: list[str] = []
     at = 0
-    while arc := _PACKED_ARC.match(arguments, at):
-        spaced += arc.groups()
+    while arc := _ARC.match(text, at):
+        given += arc.groups()
         at = arc.end()
-    return " ".join([*spaced, arguments[at:]])
+    return given
 
 
-def _arc_reach(x: float, y: float, given: Sequence[float], base_x: float, base_y: float) -> list[Point]:
+def _along_arc(x: float, y: float, given: Sequence[float], end_x: float, end_y: float) -> list[Point]:
     """Points along an elliptical arc, its ends left out, that reach as far as it does (in its own axes exactly)."""
     rx, ry, turn, large, sweep = abs(given[0]), abs(given[1]), given[2] % 180, given[3], given[4]
-    end_x, end_y = base_x + given[5], base_y + given[6]
     if not rx or not ry or (x, y) == (end_x, end_y):
         return []
-    if turn and rx != ry:  # in axes of its own the ellipse stands upright
-        sine, cosine = math.sin(math.radians(turn)), math.cos(math.radians(turn))
-        ends = (
-            cosine * x + sine * y,
-            cosine * y - sine * x,
-            cosine * end_x + sine * end_y,
-            cosine * end_y - sine * end_x,
-        )
-        own = _upright_arc(rx, ry, large, sweep, ends, math.pi / 12)
-        return [(cosine * u - sine * v, sine * u + cosine * v) for u, v in own]
-    return _upright_arc(rx, ry, large, sweep, (x, y, end_x, end_y), math.pi / 2)
-
-
-def _upright_arc(rx: float, ry: float, large: float, sweep: float, ends: Box, step: float) -> list[Point]:
-    """The points of an arc of an upright ellipse at multiples of `step` radians."""
-    x, y, end_x, end_y = ends
+    turn, step = (turn, math.pi / 12) if turn and rx != ry else (0.0, math.pi / 2)
+    sine, cosine = math.sin(math.radians(turn)), math.cos(math.radians(turn))  # in its own axes the ellipse is upright
+    x, y = cosine * x + sine * y, cosine * y - sine * x
+    end_x, end_y = cosine * end_x + sine * end_y, cosine * end_y - sine * end_x
     dx, dy = (x - end_x) / 2 / rx, (y - end_y) / 2 / ry
     reach = dx * dx + dy * dy
     if not 0 < reach < LARGEST**2:  # ends that are as good as one, or radii as good as nought: a straight line
@@ -236,72 +210,45 @@ def _upright_arc(rx: float, ry: float, large: float, sweep: float, ends: Box, st
         last += math.tau
     stops = range(math.ceil(first / step), math.floor(last / step) + 1)
     turns = [stop * step for stop in (stops if sweep else reversed(stops))]
-    return [(center_x + rx * math.cos(turn), center_y + ry * math.sin(turn)) for turn in turns]
+    own = [(center_x + rx * math.cos(turn), center_y + ry * math.sin(turn)) for turn in turns]
+    return [(cosine * u - sine * v, sine * u + cosine * v) for u, v in own]
 
 
-def measure(tag: str, attributes: Mapping[str, str], width: float, height: float) -> tuple[Box | None, float, int]:
-    """(`local_box`, what it covers when filled, points measured: those of a path or polygon) of a shape."""
-    if tag == "path" or tag == "polygon" or tag == "polyline":
-        name, kind = ("d", "path") if tag == "path" else ("points", "polygon")
-        box, area, points = _outline(kind, attributes.get(name, ""))
-        return box, min((box[2] - box[0]) * (box[3] - box[1]), area) if box else 0.0, points
-    box = local_box(tag, attributes, width, height)
-    area = (box[2] - box[0]) * (box[3] - box[1]) if box else 0.0
-    return box, area * math.pi / 4 if tag == "circle" or tag == "ellipse" else area, 0
-
-
-def _outline(tag: str, data: str) -> tuple[Box | None, float, int]:
-    """The box of a path or polygon, what it covers when filled (parts that run the other way are holes), its points."""
-    return _short_outline(tag, data) if len(data) < LONG_OUTLINE else _long_outline(tag, data)
-
-
-def _measured(tag: str, data: str) -> tuple[Box | None, float, int]:
-    parts = _path_parts(data) if tag == "path" else [polygon_points(data)]
+@lru_cache(maxsize=16384)
+def _outline(is_path: bool, data: str) -> tuple[Box | None, float]:
+    """The box of a path or polygon, and what it covers when filled: parts that run the other way are holes."""
+    corners = () if is_path else numbers(data)
+    parts = _path_parts(data) if is_path else [[*zip(corners[::2], corners[1::2], strict=False)]]
     points = [point for part in parts for point in part]
-    return (_around(points), abs(sum(map(_signed_area, parts))), len(points)) if points else (None, 0.0, 0)
-
-
-_short_outline = lru_cache(maxsize=16384)(_measured)
-_long_outline = lru_cache(maxsize=16)(_measured)  # box and area are asked for one after the other
+    if not points:
+        return None, 0.0
+    xs, ys = zip(*points, strict=True)
+    box = (min(xs), min(ys), max(xs), max(ys))
+    return box, min((box[2] - box[0]) * (box[3] - box[1]), abs(sum(map(_signed_area, parts))))
 
 
 def _signed_area(points: Sequence[Point]) -> float:
     return sum([x * y2 - x2 * y for (x, y), (x2, y2) in zip(points, (*points[1:], points[0]), strict=True)]) / 2
 
 
-@lru_cache(maxsize=1024)
-def polygon_points(text: str) -> tuple[Point, ...]:
-    """The corners of a polygon, from its `points`."""
-    flat = _numbers(text)
-    return tuple(zip(flat[::2], flat[1::2], strict=False))
-
-
-def _around(points: Sequence[Point]) -> Box:
-    xs, ys = zip(*points, strict=True)
-    return (min(xs), min(ys), max(xs), max(ys))
-
-
-def local_box(tag: str, attributes: Mapping[str, str], width: float, height: float) -> Box | None:
-    """The box of a shape in its own coordinates; None for what is no shape or draws nothing.
+def measure(tag: str, attributes: Mapping[str, str], width: float, height: float) -> tuple[Box | None, float]:
+    """The box of a shape in its own coordinates (None for what draws nothing), and what it covers when filled.
 
     Args:
         width, height: of the canvas, for percentages.
     """
-    get = attributes.get
-    if tag == "path":
-        return _outline(tag, get("d", ""))[0]
-    if tag == "rect" or tag == "image":
-        x, y = length(get("x"), width) or 0.0, length(get("y"), height) or 0.0
-        w, h = length(get("width"), width), length(get("height"), height)
-        return (x, y, x + w, y + h) if w and h and w > 0 and h > 0 else None
-    if tag == "circle" or tag == "ellipse":
-        x, y = length(get("cx"), width) or 0.0, length(get("cy"), height) or 0.0
-        rx = length(get("r" if tag == "circle" else "rx"), width)
-        ry = rx if tag == "circle" else length(get("ry"), height)
-        return (x - rx, y - ry, x + rx, y + ry) if rx and ry else None
-    if tag == "polygon" or tag == "polyline":
-        return _outline("polygon", get("points", ""))[0]
+    if tag in ("path", "polygon", "polyline"):
+        data = attributes.get("d" if tag == "path" else "points", "")
+        return (_outline if len(data) < LONG_OUTLINE else _outline.__wrapped__)(tag == "path", data)
+    if tag not in _PLACES:
+        return None, 0.0
+    wholes = (width, height, width, height)
+    lengths = zip(_PLACES[tag], wholes, strict=True)
+    a, b, c, d = (length(attributes.get(name), whole) or 0.0 for name, whole in lengths)
+    if tag != "line" and (c <= 0 or d <= 0):
+        return None, 0.0
+    box = (a, b, a + c, b + d) if tag == "rect" else (a - c, b - d, a + c, b + d)
     if tag == "line":
-        ends = [length(get(name), width) or 0.0 for name in ("x1", "y1", "x2", "y2")]
-        return (min(ends[0], ends[2]), min(ends[1], ends[3]), max(ends[0], ends[2]), max(ends[1], ends[3]))
-    return None
+        box = (min(a, c), min(b, d), max(a, c), max(b, d))
+    area = (box[2] - box[0]) * (box[3] - box[1])
+    return box, area * math.pi / 4 if tag in ("circle", "ellipse") else area

@@ -80,8 +80,6 @@ def tones(palette: str, hour: Hour, spot: str) -> Mapping[str, str]:
     """
     own = PALETTES.get(palette or SPOTTED.get(spot.partition("-")[0], ""), UNCOLOURED)
     main = SPOTS.get(spot, own.main)
-    accent = own.accent
-    other = {"primary": own.sky, "candy": own.sky}.get(palette, mix(own.far, own.mid, 0.5))
     layers = {
         "f": own.far,
         "i": own.mid,
@@ -96,13 +94,13 @@ def tones(palette: str, hour: Hour, spot: str) -> Mapping[str, str]:
         "m": main,
         "d": mix(main, own.ink, 0.34),
         "l": mix(main, own.pale, 0.52),
-        "a": accent,
-        "e": mix(accent, own.ink, 0.3),
+        "a": own.accent,
+        "e": mix(own.accent, own.ink, 0.3),
         "w": own.pale,
         "k": own.ink,
         "g": mix(own.night, own.far, 0.45),
         "h": own.main,
-        "q": other,
+        "q": own.sky if palette in ("primary", "candy") else mix(own.far, own.mid, 0.5),
         "night": own.night,
         "tint": own.sky,
         "y": mix(own.pale, own.accent, 0.45),
@@ -110,33 +108,13 @@ def tones(palette: str, hour: Hour, spot: str) -> Mapping[str, str]:
     if hour == "night":
         layers = {role: mix(paint, own.ink, 0.55 if role != "p" else 0.25) for role, paint in layers.items()}
         figure |= {role: mix(figure[role], own.pale, 0.16) for role in "mdlae"}
-        above = {
-            "top": own.night,
-            "low": mix(own.night, own.dusk, 0.4),
-            "z": own.pale,
-            "c": mix(own.night, own.dusk, 0.7),
-        }
     elif hour == "low":
         layers = {role: mix(paint, own.dusk, 0.24) for role, paint in layers.items()}
-        above = {
-            "top": own.dusk,
-            "low": own.glow,
-            "z": mix(own.pale, own.glow, 0.25),
-            "c": mix(own.dusk, own.glow, 0.55),
-        }
-    elif hour == "day":
-        above = {
-            "top": own.sky,
-            "low": mix(own.sky, own.pale, 0.7),
-            "z": mix(own.accent, own.glow, 0.35),
-            "c": "#ffffff",
-        }
-        above["c"] = own.pale
-    else:
-        above = {
-            "top": mix(own.pale, own.sky, 0.55),
-            "low": mix(own.pale, own.sky, 0.55),
-            "z": own.glow,
-            "c": mix(own.pale, own.sky, 0.5),
-        }
-    return layers | figure | above
+    haze = mix(own.pale, own.sky, 0.55)
+    top, low, sun, clouds = {
+        "night": (own.night, mix(own.night, own.dusk, 0.4), own.pale, mix(own.night, own.dusk, 0.7)),
+        "low": (own.dusk, own.glow, mix(own.pale, own.glow, 0.25), mix(own.dusk, own.glow, 0.55)),
+        "day": (own.sky, mix(own.sky, own.pale, 0.7), mix(own.accent, own.glow, 0.35), own.pale),
+        "": (haze, haze, own.glow, mix(own.pale, own.sky, 0.5)),
+    }[hour]
+    return layers | figure | {"top": top, "low": low, "z": sun, "c": clouds}

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from discover_lib.base.svg import SvgError, parse_svg
 from discover_lib.engines.miniature.svg.geometry import Box, length, union
-from discover_lib.engines.miniature.svg.scene import LABELS, Scene, local_name, scene_of, whole_scene_of
+from discover_lib.engines.miniature.svg.scene import LABELS, Scene, local_name, scene_of
 
 _NAMED = re.compile(r"a part is named “([^”]+)”")
 _OF_FIGURE = re.compile(r"the drawing is named|the figure|its edges")
@@ -34,14 +34,14 @@ def part_of(text: str, reason: str) -> Box | None:
         if named := _NAMED.search(reason):
             root = parse_svg(text)
             _keep_labelled(root, named[1].removesuffix("…"))
-            kept = whole_scene_of(root)
-            boxes = [shape.box for shape in (*kept.figure, *kept.frames)] + kept.copies
+            kept = scene_of(root, whole=True)
+            boxes = [shape.box for shape in (*kept.figure, *kept.frames)]
         elif _WRITTEN.search(reason) and scene.writing:
             largest = max(scene.writing, key=lambda writing: writing.size)
             left, _, right, _ = scene.canvas
             boxes = [(left, largest.y - largest.size, right, largest.y + 0.3 * largest.size)]
         elif _OF_FIGURE.search(reason):
-            boxes = [*(shape.box for shape in scene.figure), *scene.copies]
+            boxes = [shape.box for shape in scene.figure]
         else:
             return None
     except SvgError:
@@ -76,10 +76,8 @@ def _keep_labelled(element: Element, label: str) -> bool:
 
 
 def _as_shares(box: Box, scene: Scene) -> Box | None:
-    left, top = scene.canvas[0], scene.canvas[1]
-    shares = ((box[0] - left) / scene.width, (box[1] - top) / scene.height)
-    ends = ((box[2] - left) / scene.width, (box[3] - top) / scene.height)
-    low_x, low_y, high_x, high_y = (round(min(max(share, 0.0), 1.0), 3) for share in (*shares, *ends))
+    shares = [(box[at] - scene.canvas[at % 2]) / (scene.height if at % 2 else scene.width) for at in range(4)]
+    low_x, low_y, high_x, high_y = (round(min(max(share, 0.0), 1.0), 3) for share in shares)
     if high_x <= low_x or high_y <= low_y or (high_x - low_x >= WHOLE and high_y - low_y >= WHOLE):
         return None
     return low_x, low_y, high_x, high_y

@@ -7,8 +7,6 @@ and classes say.  Between two values it claims the broader one, or nothing.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from xml.etree.ElementTree import Element
@@ -16,7 +14,7 @@ from xml.etree.ElementTree import Element
 from discover_lib.base.svg import parse_svg
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.svg.colour import Rgb, lightness, rgb
-from discover_lib.engines.miniature.svg.geometry import Box, length, local_box, matrix_of, numbers, union
+from discover_lib.engines.miniature.svg.geometry import length, measure, numbers, union
 from discover_lib.engines.miniature.svg.palettes import PALETTES
 from discover_lib.engines.miniature.svg.scene import (
     Scene,
@@ -31,16 +29,6 @@ from discover_lib.engines.miniature.svg.tints import Tints, palette_of, spot_of
 Finding = tuple[str, str]  # value id, reason
 
 MAX_STOPS = 30  # of a gradient, and marks of a pattern
-
-# What a drawing shows that is named for nothing else than what could also be around a subject.
-ALONE = {
-    "pine-wood": "tree",
-    "birch-wood": "tree",
-    "street-trees": "tree",
-    "wild-flowers": "flower",
-    "birds": "animal",
-    "butterflies": "animal",
-}
 
 # Widths of lines along edges as shares of the figure's size; of lines around the picture as shares of its short side.
 FINE_LINE, BOLD_LINE = 0.016, 0.023
@@ -79,25 +67,23 @@ def read_svg(text: str, name: str = "") -> dict[str, str]:
 def _named(scene: Scene, name: str) -> Iterator[Finding]:
     """What titles, labels, ids and at last the file's name say of the subject, and the parts of what is around it."""
     lexicon = load_lexicon("svg_drawing")
-    titles = [(label, "the drawing is named", label) for label in scene.names]
-    parts = [(label, "a part is named", label) for label in scene.part_names]
-    filed = [(spoken, "the file is named", name) for spoken in _spoken_names(name)] if name else []
+    said = [(label, f"the drawing is named “{_short(label)}”") for label in scene.names]
+    said += [(label, f"a part is named “{_short(label)}”") for label in scene.part_names]
+    filed = (name.replace("_", " "), f"the file is named “{_short(name)}”")
     subject: dict[str, str] = {}
     around: dict[str, str] = {}
-    for label, what, given in [*titles, *parts, *filed]:
-        subjects, others = shown_values(label)
-        for value in subjects:
-            if value not in subject and _is_room(value, subject):
-                subject[value] = f"{what} “{_short(given)}”"
-        for value in others:
-            if what != "the file is named" and value not in around and _is_room(value, around):
-                around[value] = f"{what} “{_short(given)}”"
-    if not subject and (alone := _shown_alone([*titles, *filed])):
-        subject = dict([alone])
-    tone = _tone(scene)
+    for found, place, labels in ((subject, 0, [*said, filed]), (around, 1, said)):
+        for label, reason in labels:
+            for value in shown_values(label)[place]:
+                if value not in found and _is_room(value, found):
+                    found[value] = reason
     yield from lexicon.most_specific(subject).items()
+    # A moon over a bright sky or a sun over a black one is belied by the sky's tone.
+    colours = _background(scene)
+    is_dark = sum(map(lightness, colours)) < DARK * len(colours)
+    belied = "" if not colours else "by-day" if is_dark else "after-dark"
     for value, reason in lexicon.most_specific(around).items():
-        if not _at_odds(value, tone):
+        if belied not in lexicon.lineages[value]:
             yield value, reason
 
 
@@ -108,29 +94,6 @@ def _is_room(value: str, found: dict[str, str]) -> bool:
         lexicon.covers(other, value) or lexicon.covers(value, other) or lexicon.stand_together(value, other)
         for other in found
     ) and lexicon.fits(value, [other for other in found if lexicon.values[other].is_leaf])
-
-
-def _shown_alone(names: Sequence[tuple[str, str, str]]) -> Finding | None:
-    """What a drawing shows whose name says nothing but a tree or a bird."""
-    for label, what, given in names:
-        for value in shown_values(label)[1]:
-            if value in ALONE:
-                return ALONE[value], f"{what} “{_short(given)}”"
-    return None
-
-
-_CODE_POINTS = re.compile(r"[0-9a-f]{4,6}(?:[-_ ][0-9a-f]{4,6})*$", re.IGNORECASE)
-_NOT_SHOWN = re.compile(r"\b(?:hot.dog|fish.cake|pandas|(?:car|bus).(?:battery|stop)|slash|off|no)\b", re.IGNORECASE)
-
-
-def _spoken_names(name: str) -> Iterator[str]:
-    """What a file's name says; emoji are filed under their code points: "1f98a" says "fox face"."""
-    name = name.replace("_", " ")
-    if _CODE_POINTS.match(name):
-        first = chr(min(int(re.split("[- ]", name)[0], 16), 0x10FFFF))
-        name = unicodedata.name(first, "").lower()
-    if not _NOT_SHOWN.search(name):
-        yield name
 
 
 def _short(label: str) -> str:
@@ -144,20 +107,6 @@ def _short(label: str) -> str:
 def _background(scene: Scene) -> list[Rgb]:
     """The paint of the whole canvas: one colour, the stops of a gradient, or nothing."""
     return list(_colours_of(scene.background.fill, scene)) if scene.background else []
-
-
-def _tone(scene: Scene) -> float | None:
-    """How light the background is, 0 to 1; None where the whole canvas has no paint."""
-    colours = _background(scene)
-    return sum(map(lightness, colours)) / len(colours) if colours else None
-
-
-def _at_odds(value: str, tone: float | None) -> bool:
-    """Whether the sky's tone belies what a part is named for: a moon over a bright sky, a sun over a black one."""
-    lineage = load_lexicon("svg_drawing").lineages[value]
-    if tone is None:
-        return False
-    return tone >= DARK if "after-dark" in lineage else tone < DARK if "by-day" in lineage else False
 
 
 def _paper(scene: Scene, named: Iterable[str]) -> Iterator[Finding]:
@@ -189,60 +138,43 @@ def _has_ground(scene: Scene) -> bool:
     )
 
 
-def _stops(gradient: Element, scene: Scene) -> list[Rgb]:
-    """The colours of a gradient, those of the gradient that it refers to if it has none."""
-    for _ in range(4):
-        stops = [stop for stop in gradient[:MAX_STOPS] if local_name(stop.tag) == "stop"]
-        if stops:
-            styles = ({**stop.attrib, **declarations(stop.get("style", ""))} for stop in stops)
-            colours = (rgb(style.get("stop-color", "black")) for style in styles)
-            return [colour for colour in colours if colour is not None]
-        name = gradient.get("href") or gradient.get("{http://www.w3.org/1999/xlink}href") or ""
-        target = scene.ids.get(name.removeprefix("#"))
-        if target is None:
-            break
-        gradient = target
-    return []
-
-
-def _reference(paint: str) -> str:
-    return paint[4:].partition(")")[0].strip("'\" #")
+def _reference(paint: str, scene: Scene) -> Element | None:
+    """The gradient or pattern that a paint refers to; of a gradient without stops of its own, the one it refers to."""
+    source = scene.ids.get(paint[4:].partition(")")[0].strip("'\" #")) if paint.startswith("url(") else None
+    if source is not None and not len(source):
+        name = source.get("href") or source.get("{http://www.w3.org/1999/xlink}href") or ""
+        return scene.ids.get(name.removeprefix("#"), source)
+    return source
 
 
 def _colours_of(paint: str, scene: Scene) -> Sequence[Rgb]:
     """The colours that a paint brings: its own, those of a gradient, the ground of a pattern."""
-    colour = rgb(paint)
-    if colour is not None:
+    if colour := rgb(paint):
         return (colour,)
-    source = scene.ids.get(_reference(paint)) if paint.startswith("url(") else None
-    if source is None:
+    if (source := _reference(paint, scene)) is None:
         return ()
-    if local_name(source.tag) == "pattern":
-        fills = (mark.get("fill") for mark in source[:MAX_STOPS])
-        ground = next((rgb(fill) for fill in fills if fill and fill != "none"), None)
-        return (ground,) if ground else ()
-    return _stops(source, scene)
+    is_pattern = local_name(source.tag) == "pattern"
+    name, default = ("fill", "none") if is_pattern else ("stop-color", "black")
+    styles = [{**mark.attrib, **declarations(mark.get("style", ""))} for mark in source[:MAX_STOPS]]
+    colours = [colour for style in styles if (colour := rgb(style.get(name, default)))]
+    return colours[:1] if is_pattern else colours
 
 
 # ---- canvas
 
-_RATIOS = {"postcard": 3 / 2, "widescreen": 16 / 9, "portrait": 4 / 3, "phone": 16 / 9}  # longer : shorter side
+_RATIOS = {"postcard": 3 / 2, "widescreen": 16 / 9, "portrait": 3 / 4, "phone": 9 / 16}
 
 
 def _format(scene: Scene) -> Iterator[Finding]:
-    if not scene.has_format:
-        return
     ratio = scene.width / scene.height
     longer = max(ratio, 1 / ratio)
-    if longer <= 1.03:
+    named = next((name for name, each in _RATIOS.items() if abs(ratio / each - 1) < 0.035), "")
+    if not named and longer > 1.18:
+        named = "wide" if ratio > 1 else "tall"
+    if scene.has_format and longer <= 1.03:
         yield "square", f"the canvas is {scene.width:g} × {scene.height:g}"
-        return
-    names = ("postcard", "widescreen") if ratio > 1 else ("portrait", "phone")
-    value = next((name for name in names if abs(longer / _RATIOS[name] - 1) < 0.035), None)
-    if value is None and longer > 1.18:
-        value = "wide" if ratio > 1 else "tall"
-    if value:
-        yield value, f"the canvas is {longer:.2f} times as {'wide as tall' if ratio > 1 else 'tall as wide'}"
+    elif scene.has_format and named:
+        yield named, f"the canvas is {longer:.2f} times as {'wide as tall' if ratio > 1 else 'tall as wide'}"
 
 
 # ---- border and lettering
@@ -296,23 +228,14 @@ def _lettering(scene: Scene) -> Iterator[Finding]:
     if not any(letter.isalpha() for letter in largest.words):
         return
     said = f"“{_short(largest.words)}” is written"
-    greeting = next((value for value, words in _GREETINGS if words.search(largest.words)), None)
-    if greeting:
-        yield greeting, said
+    greeting = next((value for value, words in _GREETINGS if words.search(largest.words)), "")
     is_title = bool(_UNTITLED.search(largest.words) or shown_values(largest.words)[0])
-    if is_title and not greeting:
-        yield "title", said
-    found = bool(greeting) or is_title
     face = _typeface(largest.family)
-    if face:
-        yield face, f"{said} in a {face} typeface"
-        found = True
     height = (largest.y - 0.35 * largest.size - scene.canvas[1]) / scene.height
-    if height < 0.36:
-        yield "words-on-top", f"{said} at {height:.0%} of the height"
-        found = True
-    if not found:
-        yield "worded", said
+    found = {greeting or ("title" if is_title else ""): said, face: f"{said} in a {face} typeface"}
+    found |= {"words-on-top" if height < 0.36 else "": f"{said} at {height:.0%} of the height"}
+    found.pop("", None)
+    yield from found.items() or [("worded", said)]
 
 
 @lru_cache(maxsize=256)
@@ -324,11 +247,8 @@ def _typeface(families: str) -> str:
         ("", ("sans", "arial", "helvetica", "verdana", "roboto", "inter", "futura", "segoe ui", "system-ui")),
         ("serif", ("serif", "georgia", "times", "garamond", "palatino", "baskerville", "didot", "bodoni")),
     )
-    for one in families.split(","):
-        for face, names in marks:
-            if any(name in one for name in names):
-                return face
-    return ""
+    named = (face for one in families.split(",") for face, names in marks if any(name in one for name in names))
+    return next(named, "")
 
 
 # ---- where the figure stands, and how large it is
@@ -337,8 +257,9 @@ def _typeface(families: str) -> str:
 def _composition(scene: Scene) -> Iterator[Finding]:
     if not scene.has_format or _has_ground(scene):
         return
-    boxes = [*(shape.box for shape in scene.figure), *scene.copies]
-    left, top, right, bottom = _on_canvas(union(boxes), scene)
+    left, top, right, bottom = union([shape.box for shape in scene.figure])
+    left, top = max(left, scene.canvas[0]), max(top, scene.canvas[1])
+    right, bottom = min(right, scene.canvas[2]), min(bottom, scene.canvas[3])
     middle = ((left + right) / 2 - scene.canvas[0]) / scene.width
     if middle < LEFT or middle > RIGHT:
         yield ("on-left" if middle < LEFT else "on-right"), f"the figure's middle lies at {middle:.0%} of the width"
@@ -346,11 +267,6 @@ def _composition(scene: Scene) -> Iterator[Finding]:
     reach = max((right - left) / scene.width, (bottom - top) / scene.height)
     if reach <= FAR_OFF or reach >= CLOSE_UP:
         yield ("far-off" if reach <= FAR_OFF else "close-up"), f"the figure reaches across {reach:.0%} of the canvas"
-
-
-def _on_canvas(box: Box, scene: Scene) -> Box:
-    left, top, right, bottom = scene.canvas
-    return (max(box[0], left), max(box[1], top), min(box[2], right), min(box[3], bottom))
 
 
 # ---- paints
@@ -361,15 +277,11 @@ def _colours(scene: Scene) -> Iterator[Finding]:
     background = _background(scene)
     for colour in background:
         around.add(colour, scene.width * scene.height / len(background))
-    for paint, area in scene.scenery.items():
-        if (tint := _middle(_colours_of(paint, scene))) is not None:
-            around.add(tint, area)
-    painted: dict[str, float] = defaultdict(float)
-    for shape in scene.figure:
-        painted[shape.fill if shape.fill != "none" else shape.stroke] += shape.area
-    for paint, area in painted.items():
-        if (tint := _middle(_colours_of(paint, scene))) is not None:
-            own.add(tint, area)
+    painted = _areas((shape.fill if shape.fill != "none" else shape.stroke, shape.area) for shape in scene.figure)
+    for tints, areas in ((around, scene.scenery), (own, painted)):
+        for paint, area in areas.items():
+            if colours := _colours_of(paint, scene):
+                tints.add(colours[len(colours) // 2], area)
     found = palette_of(around if scene.scenery else own, around.paints + own.paints)
     spot = spot_of(found[0], own) if found and scene.scenery else None
     if spot:
@@ -378,8 +290,12 @@ def _colours(scene: Scene) -> Iterator[Finding]:
         yield found
 
 
-def _middle(colours: Sequence[Rgb]) -> Rgb | None:
-    return colours[len(colours) // 2] if colours else None
+def _areas(painted: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Paint → the area that is painted with it."""
+    areas: dict[str, float] = {}
+    for paint, area in painted:
+        areas[paint] = areas.get(paint, 0.0) + area
+    return areas
 
 
 # ---- lines and surfaces
@@ -387,25 +303,21 @@ def _middle(colours: Sequence[Rgb]) -> Rgb | None:
 
 def _lines(scene: Scene) -> Iterator[Finding]:
     """The lines that run along the edges of most of the figure."""
-    stroked: dict[str, float] = defaultdict(float)
-    examples: dict[str, Shape] = {}
-    total, is_filled = 0.0, False
-    for shape in scene.figure:
-        total += shape.area
-        is_filled |= shape.fill != "none"
-        if shape.stroke != "none" and shape.stroke_width > 0:
-            stroked[shape.stroke] += shape.area
-            examples.setdefault(shape.stroke, shape)
-    if not stroked or sum(stroked.values()) < 0.6 * total:
+    lined = [shape for shape in scene.figure if shape.stroke != "none"]
+    if not lined or sum(shape.area for shape in lined) < 0.6 * sum(shape.area for shape in scene.figure):
         return
-    paint = max(stroked, key=lambda line: stroked[line])
-    share = examples[paint].stroke_width / _size(scene.figure)
+    areas = _areas((shape.stroke, shape.area) for shape in lined)
+    paint = max(areas, key=areas.__getitem__)
+    width = next(shape.stroke_width for shape in lined if shape.stroke == paint)
+    left, top, right, bottom = union([shape.box for shape in scene.figure])
+    share = width / max(right - left, bottom - top, 1e-9)
     reason = f"lines of {_short(paint)}, {share:.1%} of the figure wide, run along its edges"
+    is_filled = any(shape.fill != "none" for shape in scene.figure)
     fine, bold = (FINE_LINE, BOLD_LINE) if is_filled else (FINE_STROKE, BOLD_STROKE)
-    colour = rgb(paint)
-    if colour is not None and lightness(colour) > 0.78:
+    light = lightness(rgb(paint) or (0.5, 0.5, 0.5))
+    if light > 0.78:
         yield "white-lines", reason
-    elif colour is not None and lightness(colour) < 0.42:
+    elif light < 0.42:
         yield ("fine-lines" if share < fine else "bold-lines" if share > bold else "outlined"), reason
     else:
         yield "outlined", reason
@@ -413,63 +325,34 @@ def _lines(scene: Scene) -> Iterator[Finding]:
 
 def _surface(scene: Scene) -> Iterator[Finding]:
     """Shading, print or washes over a good part of the figure."""
-    filled: dict[str, float] = defaultdict(float)
-    thin = total = 0.0
-    for shape in scene.figure:
-        if shape.fill != "none":
-            total += shape.area
-            filled[shape.fill] += shape.area
-            if shape.alpha < 0.88:
-                thin += shape.area
-    worked = [paint for paint in filled if paint.startswith("url(")]
-    paint = max(worked, key=lambda each: filled[each], default="")
-    source = scene.ids.get(_reference(paint)) if paint else None
-    if source is not None and filled[paint] >= WORKED * total:
-        tag = local_name(source.tag)
-        if tag == "radialGradient":
-            yield "round-shading", "a good part of the figure is filled with a radial gradient"
-        elif tag == "linearGradient":
-            value = "soft-shading" if _runs_down(source) else "textured"
-            yield value, "a good part of the figure is filled with a linear gradient"
-        elif tag == "pattern":
-            yield _pattern(source), "a good part of the figure is filled with a repeated pattern"
+    filled = [shape for shape in scene.figure if shape.fill != "none"]
+    total, thin = sum(shape.area for shape in filled), sum(shape.area for shape in filled if shape.alpha < 0.88)
+    areas = _areas((shape.fill, shape.area) for shape in filled)
+    paint = max((paint for paint in areas if paint.startswith("url(")), key=areas.__getitem__, default="")
+    source = _reference(paint, scene) if paint and areas[paint] >= WORKED * total else None
+    tag = local_name(source.tag) if source is not None else ""
+    if source is not None and tag == "radialGradient":
+        yield "round-shading", "a good part of the figure is filled with a radial gradient"
+    elif source is not None and tag == "linearGradient":
+        runs_down = source.get("x1", "0") == source.get("x2") and "gradientTransform" not in source.attrib
+        value = "soft-shading" if runs_down else "textured"
+        yield value, "a good part of the figure is filled with a linear gradient"
+    elif source is not None and tag == "pattern":
+        yield _pattern(source), "a good part of the figure is filled with a repeated pattern"
     elif total and thin >= 0.6 * total:
         yield "washes", f"{thin / total:.0%} of the figure lets through what lies behind it"
 
 
-def _runs_down(gradient: Element) -> bool:
-    """Whether a linear gradient runs from top to bottom."""
-    x1, y1, x2, y2 = (
-        length(gradient.get(name, default), 1.0) or 0.0
-        for name, default in (("x1", "0"), ("y1", "0"), ("x2", "100%"), ("y2", "0"))
-    )
-    dx, dy = x2 - x1, y2 - y1
-    if turn := matrix_of(gradient.get("gradientTransform", "")):
-        dx, dy = turn[0] * dx + turn[2] * dy, turn[1] * dx + turn[3] * dy
-    return abs(dx) <= 0.25 * abs(dy)
-
-
-def _size(shapes: Sequence[Shape]) -> float:
-    left, top, right, bottom = union([shape.box for shape in shapes])
-    return max(right - left, bottom - top, 1e-9)
-
-
 def _pattern(pattern: Element) -> str:
     """Which print it is, by the marks on the pattern's cell."""
-    width, height = length(pattern.get("width")) or 0.0, length(pattern.get("height")) or 0.0
-    marks = [
-        (local_name(mark.tag), box)
-        for mark in pattern[:MAX_STOPS]
-        if (box := local_box(local_name(mark.tag), mark.attrib, width, height)) is not None
-    ]
-    marks = [(tag, box) for tag, box in marks if not (_spans(box, 0, width) and _spans(box, 1, height))]
-    if not width or not height or not marks:
-        return "textured"
-    if all(tag in ("circle", "ellipse") for tag, _ in marks):
+    size = (length(pattern.get("width")) or 0.0, length(pattern.get("height")) or 0.0)
+    marks: list[tuple[str, int]] = []  # those that leave some of the cell free, and along how many sides they reach
+    for mark in pattern[:MAX_STOPS]:
+        tag = local_name(mark.tag)
+        box, _ = measure(tag, mark.attrib, *size)
+        if box:
+            sides = sum(box[axis] <= 0.01 * size[axis] and box[axis + 2] >= 0.99 * size[axis] for axis in (0, 1))
+            marks += [(tag, sides)] if sides < 2 else []
+    if marks and all(tag in ("circle", "ellipse") for tag, _ in marks):
         return "halftone"
-    striped = all(_spans(box, 0, width) or _spans(box, 1, height) for _, box in marks)
-    return "hatching" if striped and len(marks) == 1 else "textured"
-
-
-def _spans(box: Box, axis: int, whole: float) -> bool:
-    return box[axis] <= 0.01 * whole and box[axis + 2] >= 0.99 * whole
+    return "hatching" if [sides for _, sides in marks] == [1] else "textured"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import colorsys
 import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from discover_lib.engines.miniature.svg.colour import Rgb, hsl
+from discover_lib.engines.miniature.svg.colour import Rgb
 
 PAPER = 0.955  # lightness from which a paint counts as paper, and for nothing
 GREY, TINTED, HUSHED = 0.014, 0.062, 0.152  # mean chroma: below, no tint; a tint that claims nothing; a hushed one
@@ -36,30 +37,27 @@ class Tints:
     paints: int = 0  # how many
 
     def add(self, colour: Rgb, area: float) -> None:
-        measured = _measured(colour)
-        if measured is None:
+        if (measured := _measured(colour)) is None:
             return
         chroma, toward, is_warm = measured
-        weight = area * chroma
-        toward *= area
         self.paints += 1
         self.area += area
-        self.chroma += weight
+        self.chroma += area * chroma
         if is_warm:
-            self.warm += toward
-            self.warmth += weight
+            self.warm += area * toward
+            self.warmth += area * chroma
         else:
-            self.cool += toward
+            self.cool += area * toward
         if chroma >= STRONG:
             self.strong += area
-            self.strong_hues += toward
+            self.strong_hues += area * toward
 
 
 @lru_cache(maxsize=4096)
 def _measured(colour: Rgb) -> tuple[float, complex, bool] | None:
     """(chroma, the hue's direction as long as the chroma, whether it is warm); None for paper."""
-    hue, _, light = hsl(colour)
-    chroma = max(colour) - min(colour)
+    turn, light, _ = colorsys.rgb_to_hls(*colour)
+    hue, chroma = turn * 360, max(colour) - min(colour)
     turn = math.radians(hue)
     return (
         None if light >= PAPER else (chroma, chroma * complex(math.cos(turn), math.sin(turn)), hue < 75 or hue >= 318)
@@ -116,15 +114,17 @@ def spot_of(palette: str, own: Tints) -> tuple[str, str] | None:
     """The spot of another paint that the figure is in a picture of that palette, if it is one."""
     if not own.area:
         return None
-    warm = own.warmth / (own.chroma or 1.0)
-    side = SIDES.get(palette, palette)
-    if side == "warm" and 1 - warm > SPOT:
-        hue = _degrees(own.cool)
-        return ("warm-with-teal" if hue < 197 else "warm-with-blue"), f"the figure's hue of {hue:.0f}° stands out"
-    if side == "cool" and warm > SPOT:
-        hue = _degrees(own.warm)
-        return ("cool-with-yellow" if 22 < hue < 180 else "cool-with-red"), f"the figure's hue of {hue:.0f}° stands out"
-    if side == "quiet" and own.strong > SPOT * own.area:
-        hue = _degrees(own.strong_hues)
-        return ("quiet-with-gold" if 22 < hue < 180 else "quiet-with-red"), f"the figure's hue of {hue:.0f}° stands out"
-    return None
+    side, warm = SIDES.get(palette, palette), own.warmth / (own.chroma or 1.0)
+    share, toward = {
+        "warm": (1 - warm, own.cool),
+        "cool": (warm, own.warm),
+        "quiet": (own.strong / own.area, own.strong_hues),
+    }.get(side, (0.0, 0j))
+    if share <= SPOT:
+        return None
+    hue = _degrees(toward)
+    if side == "warm":
+        name = "teal" if hue < 197 else "blue"
+    else:
+        name = ("yellow" if side == "cool" else "gold") if 22 < hue < 180 else "red"
+    return f"{side}-with-{name}", f"the figure's hue of {hue:.0f}° stands out"
