@@ -20,6 +20,20 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.cli.terminal import visible
 from discover_lib.core.rules import Rules
 from discover_lib.engines.options import EFFORTS, RoleOptions
+from discover_lib.tasks.waist import (
+    REQUIRED,
+    Asked,
+    Field,
+    How,
+    Report,
+    Run,
+    Status,
+    Stopped,
+    Task,
+    do,
+    fields_of,
+    read,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -153,6 +167,58 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+
+
+def flag_of(field: Field) -> inspect.Parameter:
+    """The option, or without a default the argument, of one field of what can be asked."""
+    kind: Any = typer.Argument if field.default is REQUIRED else typer.Option
+    bounds = {"min": field.ask.least, "max": field.ask.most} if field.kind in (int, float) else {}
+    hint: Any = Path if field.kind is Run else list[field.kind] if field.many else field.hint  # type: ignore[name-defined]
+    default: Any = inspect.Parameter.empty if field.default is REQUIRED else field.default
+    note = Annotated[hint, kind(help=field.ask.help, **bounds)]
+    default = list(default) if field.many else default
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=note)
+
+
+def command_of(task: Task) -> Callable[..., None]:
+    """The command of a desk: what is asked and how as flags, then what to write."""
+
+    def run(*, out: Path | None, **given: Any) -> None:
+        if out is not None:
+            writable_file(out)  # before anything is paid
+        asked = read(task.asked, {name: given[name] for name in task.asked.__struct_fields__})
+        how = read(task.how, {name: given[name] for name in task.how.__struct_fields__})
+        report = at_terminal(task, asked, how)
+        if out is not None:
+            report.write(out)
+        raise typer.Exit(report.exit_code)
+
+    note = Annotated[Path | None, typer.Option(help="Write the report: .csv, or else JSON.")]
+    parameters = [flag_of(each) for record in (task.asked, task.how) for each in fields_of(record)]
+    parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=note))
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__doc__ = task.question
+    return run
+
+
+def at_terminal(task: Task, asked: Asked, how: How | None = None) -> Report:
+    """The report of a desk, told, after a bar that says how far it is."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+        bar = progress.add_task(task.name, total=None)
+
+        def shown(now: Status) -> None:
+            progress.update(bar, completed=now.done, total=now.total or None, description=now.line)
+
+        try:
+            report = do(task, asked, how, shown)
+        except Stopped:
+            raise KeyboardInterrupt from None  # told, and given its code, as Ctrl-C is
+    report.print(console())
+    return report
 
 
 class OneValueCommand(TyperCommand):
