@@ -19,36 +19,40 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib.audit.agreement import (
-        LabelError,
+    from discover_lib.base.files import outputs_folder
+    from discover_lib.engines.spec import EngineSpec, RoleEngines
+    from discover_lib.metrics.agreement import (
         NoisyJudge,
         agreements,
-        ask_judges,
         disagreements,
         flips,
         moments_of,
-        parse_labels,
         recorded_labels,
-        write_label_sheet,
     )
-    from discover_lib.audit.certificate import trust_in
-    from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, load_corpus, score
-    from discover_lib.audit.failures import failures_of_run, overruled_in
-    from discover_lib.audit.leaks import audit, finished_conversations
-    from discover_lib.audit.tables import beside, derived, does_not_follow, not_at_hand, our_results, paper_checks
-    from discover_lib.base.files import outputs_folder
-    from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
     from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of
     from discover_lib.runs.digests import stored_scores
     from discover_lib.runs.evaluation import RESULTS_FILE
+    from discover_lib.runs.failures import failures_of_run, overruled_in
     from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
     from discover_lib.runs.recorded import load_recorded, recorded_index
     from discover_lib.runs.store import RunStore, StoreError
+    from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
+    from discover_lib.tasks.certify import certify, told, trust_in
+    from discover_lib.tasks.corpus import BEYOND, DECOYS, PLANTED, load_corpus, score
+    from discover_lib.tasks.leaks import audit, finished_conversations
+    from discover_lib.tasks.paper_numbers import (
+        beside,
+        derived,
+        does_not_follow,
+        not_at_hand,
+        our_results,
+        paper_checks,
+    )
     from workbench import controls
     from workbench.carried import kept
     from workbench.echo import shown_path
     from workbench.jobs import find_runs, labelled
-    from workbench.panel import Certifier
+    from workbench.panel import TaskPanel
     from workbench.views import audit as show_audit
     from workbench.views import conversation as show
     from workbench.views.navigation import footer
@@ -143,28 +147,17 @@ def introduce_certificate():
 
 @app.cell(hide_code=True)
 def make_certifier():
-    certifier = Certifier()
-    get_certifying = certifier.get_progress
-    return certifier, get_certifying
+    certifying = TaskPanel(certify, given=["run"], begin="Certify this user now")
+    get_certifying = certifying.get_told
+    return certifying, get_certifying
 
 
 @app.cell(hide_code=True)
-def show_certificate(certifier, configuration, folder, get_certifying):
-    def parts():
-        """The line, with a button where it can be certified at once; then the picture, and the relations folded."""
-        if folder is None:
-            return [mo.md("The recorded conversations were written once, by one mind: nobody is left to certify.")]
-        found = [certifier.view(folder, get_certifying())]
-        trust = trust_in(folder)
-        if trust.missing and any(who != MINIATURE for who in (configuration.get("engine") or {}).values()):
-            command = f"discover audit {shown_path(folder)} --certify"
-            found.append(mo.md(f"Models take part: `{command}` shows what the panel costs, and `--budget` runs it."))
-        for each in trust.certificates:
-            picture, table = show_audit.panel_picture(each), show_audit.relations(each)
-            found.append(mo.Html(show_audit.styled(picture, show.more(f"All {len(each.tested)} relations", table))))
-        return found
-
-    mo.vstack(parts())
+def show_certificate(certifying, folder, get_certifying):
+    mo.stop(
+        folder is None, mo.md("The recorded conversations were written once, by one mind: nobody is left to certify.")
+    )
+    certifying.view(get_certifying(), told(trust_in(folder)), run=folder)
     return
 
 

@@ -443,7 +443,7 @@ def status_of(folder: Path) -> Status:
 
 
 def _status(folder: Path) -> Status:
-    return msgspec.json.decode((folder / STATUS).read_bytes(), type=Status)
+    return msgspec.convert(json.loads((folder / STATUS).read_bytes()), Status)
 
 
 def stop(folder: Path) -> None:
@@ -454,7 +454,7 @@ def stop(folder: Path) -> None:
 def report_of(folder: Path) -> Report | None:
     """What came out, as any process reads it."""
     path = folder / REPORT
-    return msgspec.json.decode(path.read_bytes(), type=Report) if path.is_file() else None
+    return msgspec.convert(json.loads(path.read_bytes()), Report) if path.is_file() else None
 
 
 @contextlib.contextmanager
@@ -542,7 +542,7 @@ def do(
             tell.write(state="failed", trouble=" ".join(said.split()))
             raise
         report = msgspec.structs.replace(report, made_of=made_of)
-        (place / REPORT).write_bytes(msgspec.json.encode(report))
+        write_json(place / REPORT, msgspec.to_builtins(report))
         tell.write(state="finished", done=tell.status.total)
     return report
 

@@ -9,9 +9,9 @@ from browser import Server, workbench
 from playwright.sync_api import Page, expect
 
 from discover_lib import Rules
-from discover_lib.audit.certificate import FILE
 from discover_lib.base.files import outputs_folder
 from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.tasks.certify import FILE
 
 SECOND = 1000
 

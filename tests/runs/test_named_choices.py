@@ -10,7 +10,6 @@ import llm_brain
 import pytest
 from llm_server import FakeServer
 
-from discover_lib.audit.tables import our_results
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.prompting import BY_CHOICE, PromptSet
 from discover_lib.metrics.satisfaction import FINAL_REQUESTS, choices_of
@@ -18,6 +17,7 @@ from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, lay_out
 from discover_lib.runs.plan import plan_run
 from discover_lib.runs.store import RunStore
+from discover_lib.tasks.paper_numbers import our_results
 from workbench.views.scores import made_under
 
 DOMAIN = "creative_writing"

@@ -8,22 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from discover_lib.audit.agreement import KIND, Agreement, Disagreement, Flips, Label
-from discover_lib.audit.certificate import Certificate, Tested, trust_in
-from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, Case, Scored
-from discover_lib.audit.failures import Example, RunFailures
-from discover_lib.audit.leaks import UNREAD, Audit, Finding
-from discover_lib.audit.tables import BESIDE_COLUMNS, BESIDE_NOTE, CHECK_COLUMNS, METRICS, THE_PAPER, BesideRow, Check
 from discover_lib.base.leaks import NOT_CHECKED
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
+from discover_lib.metrics.agreement import KIND, Agreement, Disagreement, Flips, Label
 from discover_lib.metrics.intervals import Estimate, percent
+from discover_lib.runs.failures import Example, RunFailures
+from discover_lib.tasks.certify import trust_in
+from discover_lib.tasks.corpus import BEYOND, DECOYS, PLANTED, TWIN, Case, Scored
+from discover_lib.tasks.leaks import UNREAD, Audit, Finding
+from discover_lib.tasks.paper_numbers import (
+    BESIDE_COLUMNS,
+    BESIDE_NOTE,
+    CHECK_COLUMNS,
+    METRICS,
+    THE_PAPER,
+    BesideRow,
+    Check,
+)
 from workbench.views import conversation as show
-from workbench.views.figures.charts import Span, dots, span_of, strip, two_values
+from workbench.views.figures.charts import dots, two_values
 from workbench.views.html import EMPTY, Markup, cells, chip, code, grid, joined, more, notice, plain_list, quiet, tag
 from workbench.views.html import styled as styled
 
-MARKS = {"held": ("✓", "good"), "violated": ("✗", "bad"), "not distinguishable": ("?", "open")}
 TONES = {"follows": ("✓", "good"), "does not follow": ("≠", "plain"), "left open": ("?", "open")}
 RIGHT = {"as it should be": ("✓", "good"), "wrong": ("✗", "bad")}
 FORMS = {"verbatim": "word for word", "inflected": "a form of “{}”", "synonym": "another name for “{}”"}
@@ -58,42 +65,6 @@ def certificate_line(folder: Path) -> Markup:
     words = f" {trust.line}. Do not rest a conclusion on these numbers."
     failed = trust.result == "failed"
     return notice(tag("b", FAILED if failed else UNDECIDED), words, tone="warn" if failed else "open")
-
-
-def relations(result: Certificate) -> Markup:
-    """The relations of a certificate with their paired differences."""
-    span = span_of(each.difference for each in result.tested)
-    caption = (
-        f"Share of the hidden intents discovered: paired differences over artifacts, {_size(result)}, bootstrapped"
-    )
-    rows, reason = [], ""
-    for each in (*result.required, *result.reported):
-        rows.append(_relation(each, span, "" if each.relation.why == reason else each.relation.why))
-        reason = each.relation.why
-    head = ("Relation, and the argument for it", "", "Difference", "95 % interval")
-    return grid(head, rows, caption, "da-table", ("", TIGHT, TIGHT, ""))
-
-
-def panel_picture(result: Certificate) -> Markup:
-    """What each assistant of the panel found, best first: the order that a sound user brings them into."""
-    ordered = dict(sorted(result.found.items(), key=lambda item: -item[1].mean))
-    return dots(ordered, f"share of the hidden intents discovered, {_size(result)}, 95 % intervals", to_one=True)
-
-
-def _size(result: Certificate) -> str:
-    return f"n = {result.artifacts} artifacts × {result.trials} trial{'s' if result.trials != 1 else ''}"
-
-
-def _relation(tested: Tested, span: Span, why: str) -> Markup:
-    because = tag("div", why, class_="da-why") if why else EMPTY
-    role = tag("span", " reported, not required", class_="dl-quiet dl-small") if tested.relation.reported else EMPTY
-    row = (
-        tag("span", tested.relation.text) + role + because,
-        _mark(tested.holds, MARKS),
-        str(tested.difference),
-        strip(tested.difference, span),
-    )
-    return cells(row, ("", TIGHT, NUMBER, "da-strips"), data_holds=tested.holds)
 
 
 # -- leaks ------------------------------------------------------------------------------------------------------------

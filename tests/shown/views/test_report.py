@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from playwright.sync_api import Page
 from scored import scores_where
 
-from discover_lib.audit.certificate import certify_run, lay_out_panel
 from discover_lib.base.files import write_json
 from discover_lib.base.ids import DiscoverId
 from discover_lib.metrics.intervals import Estimate, share_of
@@ -29,6 +28,8 @@ from discover_lib.paper import RESULTS, TIMES, VARIANTS, Paper, PaperOptions
 from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
 from discover_lib.runs.options import RunOptions
 from discover_lib.runs.resolve import BY_LABEL, Resolved, resolve
+from discover_lib.tasks.certify import Certify, certify
+from discover_lib.tasks.waist import Run
 from workbench.commands.miniature import _show
 from workbench.views import report as report_page
 from workbench.views.figures.charts import Box, turn_curves
@@ -85,7 +86,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("paper")
     _evaluated(folder / "evaluation", "svg_drawing", 5)
     _evaluated(folder / "generalisation", "travel_plan", 2)
-    certify_run(folder / "evaluation", lay_out_panel(folder / "evaluation", artifacts=5))
+    certify(Certify(run=Run(folder / "evaluation"), artifacts=5))
     for variant in VARIANTS:
         _trained(folder / variant.folder, 1 if variant.stage == "grpo" else None)
     options = PaperOptions(domains=("svg_drawing",), unseen=("travel_plan",))

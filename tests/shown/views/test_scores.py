@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discover_lib.audit.evidence import Evidence
 from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Candidate, Reply, Turn
 from discover_lib.core.state import Discovery, IntentState, Transition
@@ -26,6 +25,7 @@ from workbench.views import scores as show_scores
 from workbench.views.beside import marked_reply
 from workbench.views.figures import charts
 from workbench.views.figures.theme import SCRIPTED_LOOKS, looks, named, short
+from workbench.views.located import Evidence
 from workbench.views.pages import evaluation_page, scores_csv
 
 NASTY = 'a<b>&"c"'

@@ -16,35 +16,32 @@ from llm_contrary import Contrary, contradicts_itself
 from llm_server import FakeServer
 from markupsafe import escape
 
-from discover_lib.audit.agreement import (
+from discover_lib.core.conversation import Conversation, Reply
+from discover_lib.core.roles import JudgeError
+from discover_lib.engines.miniature import engine
+from discover_lib.metrics.agreement import (
     ENOUGH,
     KIND,
     NEAR_MISSES,
     Interval,
     Label,
-    LabelError,
     NoisyJudge,
     agreements,
-    ask_judges,
     cohen_kappa,
     disagreements,
     flips,
     krippendorff_alpha,
     moments_of,
     percent_agreement,
-    read_labels,
     recorded_labels,
-    write_label_sheet,
 )
-from discover_lib.audit.failures import overruled_in
-from discover_lib.audit.leaks import finished_conversations
-from discover_lib.core.conversation import Conversation, Reply
-from discover_lib.core.roles import JudgeError
-from discover_lib.engines.miniature import engine
 from discover_lib.metrics.intervals import share_of
+from discover_lib.runs.failures import overruled_in
 from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import run_unit
+from discover_lib.tasks.agree import LabelError, ask_judges, read_labels, write_label_sheet
+from discover_lib.tasks.leaks import finished_conversations
 from workbench.views import audit as show_audit
 
 

@@ -10,8 +10,8 @@ from command_line import discover
 from llm_contrary import Contrary, Given
 from llm_server import FakeServer
 
-from discover_lib.audit.failures import RunFailures, contradiction, failures_of_run
 from discover_lib.engines.llm.calls.records import Answered, Completion, Request
+from discover_lib.runs.failures import RunFailures, contradiction, failures_of_run
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import Failure, RunStore
 from workbench.views.audit import failures
