@@ -529,6 +529,7 @@ class EvaluatedRun:
 # -- any task ----------------------------------------------------------------------------------------------------------
 
 TOLD_EVERY = 0.3  # seconds
+SEEN_EVERY = 1.0  # seconds, until work that was begun elsewhere is seen
 
 
 def control(field: Field) -> Any:
@@ -536,7 +537,7 @@ def control(field: Field) -> Any:
     import marimo as mo
 
     value = None if field.default is REQUIRED else field.default
-    label = f"{field.name.replace('_', ' ')}: {field.ask.help}"
+    label = field.ask.help.rstrip(".")
     if field.kind is Run:
         runs = labelled(list(find_runs(outputs_folder()).values()))
         return mo.ui.dropdown(runs, value=next(iter(runs), None), label=label, searchable=True, full_width=True)
@@ -620,15 +621,17 @@ class TaskPanel:
         self._set_told(_next)
 
     def _watch(self, folder: Path, seen: Status) -> None:
-        """Have the page told once there is more to see than was; what it shows then watches on."""
+        """Have the page told once there is more to see than was, also of work begun elsewhere; it watches on then."""
         import marimo as mo
 
         def watch() -> None:
             while not mo.current_thread().should_exit and status_of(folder) == seen:
-                time.sleep(TOLD_EVERY)
-            self._again()
+                time.sleep(TOLD_EVERY if seen.state == "going" else SEEN_EVERY)
+            if not mo.current_thread().should_exit:
+                self._again()
 
-        mo.Thread(target=watch).start()
+        if mo.running_in_notebook():
+            mo.Thread(target=watch, daemon=True).start()
 
     def bar(self, **given: Any) -> Any:
         """The buttons that can do something now, and how far it is, one beside the other."""
@@ -637,13 +640,11 @@ class TaskPanel:
         self._given |= given
         trouble, now = self._trouble, Status()
         try:
-            folder = self.folder
-            now = status_of(folder)
+            now = status_of(self.folder)
+            self._watch(self.folder, now)
         except DiscoverError as error:
             trouble = trouble or str(error)
         going = now.state == "going"
-        if going:
-            self._watch(folder, now)
         resumable = now.state in ("stopped", "failed")
         button = self._stop_button if going else self._resume_button if resumable else self._begin_button
         words: list[Markup] = []

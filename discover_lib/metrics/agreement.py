@@ -104,15 +104,15 @@ def recorded_labels(
 
 
 def labels_of(
-    judge: str, repeat: int, moment: Moment, evaluation: Evaluation | None, said: Mapping[str, str]
+    judge: str, repeat: int, moment: Moment, evaluation: Evaluation | None, overruled: Mapping[str, str]
 ) -> Iterator[Label]:
-    """What one judge said of one moment; `said`: intent → why it called it missed where it is read as met."""
+    """What one judge said of one moment; `overruled`: intent → why it called it missed where it is read as met."""
     kind, reason = (evaluation.kind, evaluation.kind_reason) if evaluation else (None, "the judgement failed")
     yield Label(judge, moment.conversation, moment.turn, KIND, kind, 0, repeat, reason)
     for each in evaluation.verdicts if evaluation else ():
         value, depth = YES if each.engaged else NO, moment.tree.depth(each.intent_id)
         where, near = (moment.conversation, moment.turn, each.intent_id), len(each.near_misses)
-        yield Label(judge, *where, value, depth, repeat, each.reason, near, said.get(each.intent_id))
+        yield Label(judge, *where, value, depth, repeat, each.reason, near, overruled.get(each.intent_id))
 
 
 class NoisyJudge:

@@ -91,14 +91,14 @@ def leaks(asked: Leaks, how: How, folder: Path, tell: Tell) -> Report:
     return Report(parts, plain, exit_code=ALARM if found.alarms else 0)
 
 
-def told_leaks(found: Audit, talks: Mapping[str, Conversation]) -> tuple[Lines | Table, ...]:
+def told_leaks(audited: Audit, talks: Mapping[str, Conversation]) -> tuple[Lines | Table, ...]:
     """How many user turns raise an alarm, and every finding, alarms first."""
-    lines, slight = [], len(found.findings) - len(found.alarms)
-    if found.turns or not found.unchecked:
-        rate = f"leaks: {found.alarm_rate} user turns raise an alarm"
+    lines, slight = [], len(audited.findings) - len(audited.alarms)
+    if audited.turns or not audited.unchecked:
+        rate = f"leaks: {audited.alarm_rate} user turns raise an alarm"
         lines.append(f"{rate}, {slight} slight findings; 95 % Wilson interval")
-    if found.unchecked:
-        lines.append(f"leaks: {UNREAD.format(counted(found.unchecked, 'user turn'))}")
+    if audited.unchecked:
+        lines.append(f"leaks: {UNREAD.format(counted(audited.unchecked, 'user turn'))}")
     beyond = [
         f"{name} turn {turn.index}"
         for name, talk in talks.items()
@@ -108,9 +108,9 @@ def told_leaks(found: Audit, talks: Mapping[str, Conversation]) -> tuple[Lines |
     if beyond:
         what = f"{counted(len(beyond), 'more message')} that the voice’s own check calls a leak, beyond words"
         lines.append(f"  {what}: {', '.join(beyond[:SHOWN])}")
-    ordered = sorted(found.findings, key=lambda one: one.severity != "alarm")
+    ordered = sorted(audited.findings, key=lambda one: one.severity != "alarm")
     columns = ("", "where", "what the user said", "what gives it away", "the hidden intent")
-    tone: Tone = "bad" if found.alarms else "plain"
+    tone: Tone = "bad" if audited.alarms else "plain"
     table = Table(columns, tuple(map(_row, ordered)), "findings, alarms first", shown=SHOWN)
     return (Lines(tuple(lines), tone), table) if ordered else (Lines(tuple(lines), tone),)
 

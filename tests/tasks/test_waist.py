@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -185,6 +186,14 @@ def test_a_stop_before_the_process_has_begun_is_heard(outputs: Path) -> None:
     stop(folder)
     until(folder, "stopped")
     assert status_of(folder).done < 5
+
+
+@pytest.mark.slow
+def test_it_goes_on_when_whoever_began_it_has_ended(outputs: Path) -> None:
+    names = "from toy_desk import *; from discover_lib.tasks.waist import begin"
+    beginner = f"{names}; begin(count, Count(most=30), Slowly(wait=0.05))"
+    subprocess.run([sys.executable, "-c", beginner], check=True)
+    until(count.folder(Count(most=30)), "finished")
 
 
 def test_a_stop_in_a_desk_of_this_process(outputs: Path) -> None:
