@@ -25,7 +25,6 @@ with app.setup(hide_code=True):
         NoisyJudge,
         agreements,
         disagreements,
-        flips,
         moments_of,
         recorded_labels,
     )
@@ -37,22 +36,27 @@ with app.setup(hide_code=True):
     from discover_lib.runs.recorded import load_recorded, recorded_index
     from discover_lib.runs.store import RunStore, StoreError
     from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
+    from discover_lib.tasks.agree import told as told_agreement
     from discover_lib.tasks.certify import certify, told, trust_in
     from discover_lib.tasks.corpus import BEYOND, DECOYS, PLANTED, load_corpus, score
-    from discover_lib.tasks.leaks import audit, finished_conversations
+    from discover_lib.tasks.corpus import told as told_corpus
+    from discover_lib.tasks.leaks import audit, finished_conversations, told_failures
     from discover_lib.tasks.paper_numbers import (
+        PaperNumbers,
         beside,
-        derived,
         does_not_follow,
         not_at_hand,
         our_results,
         paper_checks,
+        paper_numbers,
     )
+    from discover_lib.tasks.waist import Report, Table
     from workbench import controls
     from workbench.carried import kept
     from workbench.echo import shown_path
     from workbench.jobs import find_runs, labelled
     from workbench.panel import TaskPanel
+    from workbench.parts import report_html
     from workbench.views import audit as show_audit
     from workbench.views import conversation as show
     from workbench.views.navigation import footer
@@ -217,7 +221,7 @@ def score_corpus():
             mo.Html(
                 show_audit.styled(
                     show_audit.scored_picture(corpus_scored),
-                    show.more("The same as a table", show_audit.scored(corpus_scored)),
+                    show.more("The same as a table", report_html(told_corpus(corpus_scored))),
                 )
             ),
             mo.hstack([kind_choice, wrong_only], justify="start", align="center", gap=2, wrap=True),
@@ -259,10 +263,11 @@ def show_failures(folder):
     with RunStore.read(folder) as _store:
         run_failures = failures_of_run(_store)
         _scores = list(stored_scores(_store))
-    _near = show.table(NEAR_MISS_COLUMNS, (each.row() for each in near_misses_of(_scores)))
+    _near = Table(NEAR_MISS_COLUMNS, tuple(each.row() for each in near_misses_of(_scores)))
     mo.Html(
         show_audit.styled(
-            show.panel("What failed", show_audit.failures(run_failures)), show.panel("What came by near misses", _near)
+            show.panel("What failed", report_html(Report(told_failures(run_failures)))),
+            show.panel("What came by near misses", report_html(Report((_near,)))),
         )
     )
     return (run_failures,)
@@ -360,16 +365,8 @@ def compare_judges(conversations, labels_by_people, noise, overruled):
         not labels,
         mo.md("The miniature cannot judge these trees, which are in words of their own; choose a run of its domains."),
     )
-    _agreements = agreements(labels)
-    _contradicted = [label for label in labels if label.said is not None]
-    _more = [
-        show.more("Agreement by kind and depth", show_audit.agreement(_agreements)),
-        show.more("Changed answers on repeat", show_audit.changed_answers(flips(labels))),
-    ]
-    if _contradicted:
-        _title = f"Verdicts contradicted by the same answer, not counted as said: {len(_contradicted)}"
-        _more.append(show.more(_title, show_audit.contradicted(_contradicted)))
-    mo.Html(show_audit.styled(show_audit.agreement_picture(_agreements), *_more))
+    _more = show.more("By kind and depth, and what was changed or contradicted", report_html(told_agreement(labels)))
+    mo.Html(show_audit.styled(show_audit.agreement_picture(agreements(labels)), _more))
     return judged, labels
 
 
@@ -411,19 +408,14 @@ def introduce_paper():
 
 @app.cell(hide_code=True)
 def show_paper(all_checks, folder):
-    _chosen = [each for each in paper_checks() if all_checks.value or each.verdict != "follows"]
-    _derived = [each.row() for each in derived()]
+    _numbers = paper_numbers(PaperNumbers(all=all_checks.value))
     _results = folder / RESULTS_FILE if folder else None
     _ours = our_results(json.loads(_results.read_text("utf-8"))) if _results and _results.is_file() else []
     _unscored = show.quiet("This run was not scored; rows of one made by `discover evaluate` stand here.")
     mo.Html(
         show_audit.styled(
             show_audit.errata(does_not_follow()),
-            show.more("Printed and recomputed, as a table", show_audit.checks(_chosen)),
-            show.more(
-                "What follows although it is not printed",
-                show.table(("table", "figure", "value", "how"), _derived),
-            ),
+            show.more("Printed and recomputed, as a table", report_html(_numbers)),
             show.more(
                 "The paper’s main table, and ours",
                 show_audit.beside(beside(_ours)),

@@ -294,12 +294,6 @@ def trust_in(folder: Path) -> Trust:
     )
 
 
-def certificate_warning(folder: Path) -> str | None:
-    """The line that every page with this run's numbers shows, or None if a certificate vouches for its simulator."""
-    trust = trust_in(folder)
-    return trust.missing or (None if trust.result == "passed" else trust.verdict)
-
-
 def _differing(certificate: Certificate, subject: Mapping[str, Any]) -> list[str]:
     return [name for name, value in subject.items() if certificate.subject.get(name) != value]
 

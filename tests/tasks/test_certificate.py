@@ -44,7 +44,6 @@ from discover_lib.tasks.certify import (
     FILE,
     SHIPPED,
     Certify,
-    certificate_warning,
     certify,
     certify_miniature,
     panel_folder,
@@ -185,6 +184,12 @@ def test_a_panel_on_different_artifacts_is_refused() -> None:
         certified(talks[:-1], {})
 
 
+def warning_of(run: Path) -> str:
+    """What is told of a run's user; "" where they are certified."""
+    trust = trust_in(run)
+    return trust.missing or ("" if trust.result == "passed" else trust.verdict)
+
+
 # -- in a run's folder ------------------------------------------------------------------------------------------------
 
 
@@ -205,18 +210,16 @@ def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_a_run_is_warned_of_until_its_user_is_certified(run: Path) -> None:
-    assert "No certificate" in (certificate_warning(run) or "") and "not certified yet" in show_audit.certificate_line(
-        run
-    )
+    assert "No certificate" in warning_of(run) and "not certified yet" in show_audit.certificate_line(run)
     report = certify(Certify(run=Run(run), artifacts=FEW))
     certificate = read_certificate(run)
     assert certificate is not None and certificate.turns == 2 and certificate.artifacts == FEW
     assert Certificate.from_dict(report.plain) == certificate and panel_folder(run) is not None
     assert report.exit_code == (0 if certificate.result == "passed" else 1)
     if certificate.result == "passed":
-        assert certificate_warning(run) is None and "certified user" in show_audit.certificate_line(run)
+        assert warning_of(run) == "" and "certified user" in show_audit.certificate_line(run)
     else:
-        assert "is not certified" in (certificate_warning(run) or "")
+        assert "is not certified" in warning_of(run)
 
 
 @pytest.mark.slow
@@ -245,7 +248,7 @@ def test_where_the_panel_cannot_be_made_nobody_is_told_to_make_it(tmp_path: Path
     (tmp_path / "run").mkdir()
     with RunStore.write(tmp_path / "run", run.configuration) as store:
         store.calls.put_answers()
-    told = certificate_warning(tmp_path / "run") or ""
+    told = warning_of(tmp_path / "run")
     assert told.endswith(
         "none can be made: the scripted panel knows the miniature's domains only, and this run has no artifact of one."
     )
@@ -257,18 +260,18 @@ def test_a_failed_certificate_and_one_of_another_user_are_told(run: Path, sound:
     passed = dataclasses.replace(sound, subject=subject_of(panel.configuration))
     path = run / FILE
     path.write_text(json.dumps(passed.to_dict()))
-    assert certificate_warning(run) is None
+    assert warning_of(run) == ""
 
     tested = [dataclasses.replace(passed.tested[0], holds="violated"), *passed.tested[1:]]
     path.write_text(json.dumps(dataclasses.replace(passed, tested=tuple(tested)).to_dict()))
-    assert "failed its certificate: violated: silent finds nothing" in (certificate_warning(run) or "")
+    assert "failed its certificate: violated: silent finds nothing" in warning_of(run)
 
     other = passed.subject | {"engine": {"judge": "openai/x", "voice": "miniature"}}
     path.write_text(json.dumps(dataclasses.replace(passed, subject=other).to_dict()))
-    assert "of another simulator (its engine differ" in (certificate_warning(run) or "")
+    assert "of another simulator (its engine differ" in warning_of(run)
 
     path.write_text("{}")
-    assert "not a certificate" in (certificate_warning(run) or "")
+    assert "not a certificate" in warning_of(run)
 
 
 @pytest.mark.slow
@@ -300,7 +303,7 @@ def test_a_language_model_as_the_user_is_certified_through_the_same_seam(tmp_pat
     own = certified(run_panel(panel.trees, turns=2), {})
     assert {name: each.mean for name, each in found.found.items()} == {n: each.mean for n, each in own.found.items()}
     assert found.subject["prompts"].keys() == {"response_evaluation", "user_reply"}
-    assert "is not certified" in (certificate_warning(folder) or "")
+    assert "is not certified" in warning_of(folder)
 
 
 # -- of a user, wherever it was made ----------------------------------------------------------------------------------
