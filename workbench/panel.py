@@ -546,7 +546,7 @@ def control(field: Field) -> Any:
     if field.kind is bool:
         return mo.ui.checkbox(value=bool(value), label=label)
     text = ", ".join(map(str, value or ())) if field.many else "" if value is None else str(value)
-    return mo.ui.text(value=text, label=label, full_width=True)
+    return mo.ui.text(value=text, label=label)
 
 
 def chosen(record: type[R], values: Mapping[str, Any]) -> R:
@@ -669,10 +669,13 @@ class TaskPanel:
         import marimo as mo
 
         bar = self.bar(**given)
-        shown = [*self.asked.elements.values()]
+
+        def row(controls: Any) -> Any:
+            return mo.hstack(list(controls.elements.values()), justify="start", align="end", gap=1, wrap=True)
+
+        shown = [row(self.asked)]
         if fields_of(self.task.how):
-            how = mo.vstack(self.how.elements.values())
-            shown.append(mo.accordion({"How it is done, and what it may cost": how}))
+            shown.append(mo.accordion({"How it is done, and what it may cost": row(self.how)}))
         return mo.vstack([mo.Html(show.styled(self._told(report))), *shown, bar])
 
     def _told(self, report: Report | None) -> Markup:
