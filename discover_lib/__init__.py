@@ -2,7 +2,7 @@
 
 The names below are the library's front door; each is stated in the module that its import names.  The engines
 (`discover_lib.engines.miniature` and others) are imported by those who use them.  The packages stand in the order of
-the paper's steps: base, core, metrics, engines, runs, dataset, audit, train, `paper.py`, doors, cli.  What people see
+the paper's steps: base, core, metrics, engines, runs, dataset, train, doors, tasks, `paper.py`, cli.  What people see
 in a browser is the package `workbench`, which imports this one.
 """
 

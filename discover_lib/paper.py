@@ -30,7 +30,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from discover_lib.audit.certificate import certify_run, lay_out_panel, panel_folder, read_certificate
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import rounded, write_json
 from discover_lib.base.ids import LabelledId
@@ -45,6 +44,9 @@ from discover_lib.runs.evaluation import ceilings_by_scope, ceilings_of, lay_out
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out_together
 from discover_lib.runs.resolve import broken_replies
 from discover_lib.runs.store import RunStore, id_of_run
+from discover_lib.tasks.certify import Certify, certify, panel_folder, read_certificate
+from discover_lib.tasks.playing import Models
+from discover_lib.tasks.waist import Run
 from discover_lib.train import Progress, jobs
 from discover_lib.train.jobs import TrainingJob
 from discover_lib.train.recipes import Recipe, Stage
@@ -288,7 +290,8 @@ class Paper:
         folder = self.folder / name
         self._simulate_and_score(folder, tuple(self.assistants), domains, artifacts, trials)
         panel = min(artifacts, 30) * len(domains) if not self.options.quick else 10
-        certify_run(folder, lay_out_panel(folder, artifacts=panel, seed=self.options.seed), concurrency=self.processes)
+        asked = Certify(run=Run(folder), artifacts=panel, seed=self.options.seed)
+        certify(asked, Models(concurrency=self.processes))
 
     def collect_results(self) -> None:
         """One file with every number; `views.report` makes a page of it."""

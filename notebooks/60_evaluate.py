@@ -18,7 +18,6 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib.audit.tables import beside, our_results
     from discover_lib.base.files import outputs_folder
     from discover_lib.metrics.ceiling import ceiling_over
     from discover_lib.metrics.near_misses import near_misses_of, suspects, worst_turns
@@ -34,6 +33,7 @@ with app.setup(hide_code=True):
     )
     from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run
     from discover_lib.runs.store import RunStore, id_of_run
+    from discover_lib.tasks.paper_numbers import beside, our_results
     from workbench import controls
     from workbench.carried import address_of, pool_controls, pool_row
     from workbench.echo import run_command

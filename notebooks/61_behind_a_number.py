@@ -16,7 +16,6 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib.audit.evidence import finding
     from discover_lib.metrics.results import (
         ALL,
         MEASURE,
@@ -38,6 +37,7 @@ with app.setup(hide_code=True):
     from workbench.views import explain
     from workbench.views import scores as show_scores
     from workbench.views.figures import charts
+    from workbench.views.located import finding
     from workbench.views.navigation import footer
 
     controls.page_has_sheet()

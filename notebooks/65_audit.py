@@ -19,36 +19,44 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib.audit.agreement import (
-        LabelError,
+    from discover_lib.base.files import outputs_folder
+    from discover_lib.engines.spec import EngineSpec, RoleEngines
+    from discover_lib.metrics.agreement import (
         NoisyJudge,
         agreements,
-        ask_judges,
         disagreements,
-        flips,
         moments_of,
-        parse_labels,
         recorded_labels,
-        write_label_sheet,
     )
-    from discover_lib.audit.certificate import trust_in
-    from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, load_corpus, score
-    from discover_lib.audit.failures import failures_of_run, overruled_in
-    from discover_lib.audit.leaks import audit, finished_conversations
-    from discover_lib.audit.tables import beside, derived, does_not_follow, not_at_hand, our_results, paper_checks
-    from discover_lib.base.files import outputs_folder
-    from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
     from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of
     from discover_lib.runs.digests import stored_scores
     from discover_lib.runs.evaluation import RESULTS_FILE
+    from discover_lib.runs.failures import failures_of_run, overruled_in
     from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
     from discover_lib.runs.recorded import load_recorded, recorded_index
     from discover_lib.runs.store import RunStore, StoreError
+    from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
+    from discover_lib.tasks.agree import told as told_agreement
+    from discover_lib.tasks.certify import certify, told, trust_in
+    from discover_lib.tasks.corpus import BEYOND, DECOYS, PLANTED, load_corpus, score
+    from discover_lib.tasks.corpus import told as told_corpus
+    from discover_lib.tasks.leaks import audit, finished_conversations, told_failures
+    from discover_lib.tasks.paper_numbers import (
+        PaperNumbers,
+        beside,
+        does_not_follow,
+        not_at_hand,
+        our_results,
+        paper_checks,
+        paper_numbers,
+    )
+    from discover_lib.tasks.waist import Report, Table
     from workbench import controls
     from workbench.carried import kept
     from workbench.echo import shown_path
     from workbench.jobs import find_runs, labelled
-    from workbench.panel import Certifier
+    from workbench.panel import TaskPanel
+    from workbench.parts import report_html
     from workbench.views import audit as show_audit
     from workbench.views import conversation as show
     from workbench.views.navigation import footer
@@ -143,28 +151,17 @@ def introduce_certificate():
 
 @app.cell(hide_code=True)
 def make_certifier():
-    certifier = Certifier()
-    get_certifying = certifier.get_progress
-    return certifier, get_certifying
+    certifying = TaskPanel(certify, given=["run"], begin="Certify this user now")
+    get_certifying = certifying.get_told
+    return certifying, get_certifying
 
 
 @app.cell(hide_code=True)
-def show_certificate(certifier, configuration, folder, get_certifying):
-    def parts():
-        """The line, with a button where it can be certified at once; then the picture, and the relations folded."""
-        if folder is None:
-            return [mo.md("The recorded conversations were written once, by one mind: nobody is left to certify.")]
-        found = [certifier.view(folder, get_certifying())]
-        trust = trust_in(folder)
-        if trust.missing and any(who != MINIATURE for who in (configuration.get("engine") or {}).values()):
-            command = f"discover audit {shown_path(folder)} --certify"
-            found.append(mo.md(f"Models take part: `{command}` shows what the panel costs, and `--budget` runs it."))
-        for each in trust.certificates:
-            picture, table = show_audit.panel_picture(each), show_audit.relations(each)
-            found.append(mo.Html(show_audit.styled(picture, show.more(f"All {len(each.tested)} relations", table))))
-        return found
-
-    mo.vstack(parts())
+def show_certificate(certifying, folder, get_certifying):
+    mo.stop(
+        folder is None, mo.md("The recorded conversations were written once, by one mind: nobody is left to certify.")
+    )
+    certifying.view(get_certifying(), told(trust_in(folder)), run=folder)
     return
 
 
@@ -224,7 +221,7 @@ def score_corpus():
             mo.Html(
                 show_audit.styled(
                     show_audit.scored_picture(corpus_scored),
-                    show.more("The same as a table", show_audit.scored(corpus_scored)),
+                    show.more("The same as a table", report_html(told_corpus(corpus_scored))),
                 )
             ),
             mo.hstack([kind_choice, wrong_only], justify="start", align="center", gap=2, wrap=True),
@@ -266,10 +263,11 @@ def show_failures(folder):
     with RunStore.read(folder) as _store:
         run_failures = failures_of_run(_store)
         _scores = list(stored_scores(_store))
-    _near = show.table(NEAR_MISS_COLUMNS, (each.row() for each in near_misses_of(_scores)))
+    _near = Table(NEAR_MISS_COLUMNS, tuple(each.row() for each in near_misses_of(_scores)))
     mo.Html(
         show_audit.styled(
-            show.panel("What failed", show_audit.failures(run_failures)), show.panel("What came by near misses", _near)
+            show.panel("What failed", report_html(Report(told_failures(run_failures)))),
+            show.panel("What came by near misses", report_html(Report((_near,)))),
         )
     )
     return (run_failures,)
@@ -367,16 +365,8 @@ def compare_judges(conversations, labels_by_people, noise, overruled):
         not labels,
         mo.md("The miniature cannot judge these trees, which are in words of their own; choose a run of its domains."),
     )
-    _agreements = agreements(labels)
-    _contradicted = [label for label in labels if label.said is not None]
-    _more = [
-        show.more("Agreement by kind and depth", show_audit.agreement(_agreements)),
-        show.more("Changed answers on repeat", show_audit.changed_answers(flips(labels))),
-    ]
-    if _contradicted:
-        _title = f"Verdicts contradicted by the same answer, not counted as said: {len(_contradicted)}"
-        _more.append(show.more(_title, show_audit.contradicted(_contradicted)))
-    mo.Html(show_audit.styled(show_audit.agreement_picture(_agreements), *_more))
+    _more = show.more("By kind and depth, and what was changed or contradicted", report_html(told_agreement(labels)))
+    mo.Html(show_audit.styled(show_audit.agreement_picture(agreements(labels)), _more))
     return judged, labels
 
 
@@ -418,19 +408,14 @@ def introduce_paper():
 
 @app.cell(hide_code=True)
 def show_paper(all_checks, folder):
-    _chosen = [each for each in paper_checks() if all_checks.value or each.verdict != "follows"]
-    _derived = [each.row() for each in derived()]
+    _numbers = paper_numbers(PaperNumbers(all=all_checks.value))
     _results = folder / RESULTS_FILE if folder else None
     _ours = our_results(json.loads(_results.read_text("utf-8"))) if _results and _results.is_file() else []
     _unscored = show.quiet("This run was not scored; rows of one made by `discover evaluate` stand here.")
     mo.Html(
         show_audit.styled(
             show_audit.errata(does_not_follow()),
-            show.more("Printed and recomputed, as a table", show_audit.checks(_chosen)),
-            show.more(
-                "What follows although it is not printed",
-                show.table(("table", "figure", "value", "how"), _derived),
-            ),
+            show.more("Printed and recomputed, as a table", report_html(_numbers)),
             show.more(
                 "The paper’s main table, and ours",
                 show_audit.beside(beside(_ours)),

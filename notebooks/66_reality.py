@@ -16,7 +16,6 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
-    from discover_lib.audit.reality import Distance, distances
     from discover_lib.base.errors import DiscoverError
     from discover_lib.base.files import outputs_folder
     from discover_lib.core.rollout import run_conversation
@@ -27,7 +26,7 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature.assistants import scripted_assistant
     from discover_lib.engines.miniature.lexicon import DOMAINS
     from discover_lib.metrics.intervals import percent
-    from discover_lib.metrics.manners import LONG, SHORT
+    from discover_lib.metrics.manners import LONG, SHORT, Distance, distances
     from discover_lib.runs.recorded import load_recorded, recorded_index
     from discover_lib.runs.store import RunStore, StoreError
     from workbench.carried import kept

@@ -14,8 +14,6 @@ app = marimo.App(width="medium", app_title="Safety", css_file="../workbench/view
 with app.setup(hide_code=True):
     import marimo as mo
 
-    from discover_lib.audit.house_rules import REFUSERS, Refuser, exposure, offered, rule_for, safety_of
-    from discover_lib.audit.table_six import table_six
     from discover_lib.base.files import outputs_folder
     from discover_lib.core.rollout import run_conversation
     from discover_lib.core.rules import Rules
@@ -25,6 +23,8 @@ with app.setup(hide_code=True):
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
     from discover_lib.runs.store import RunStore, StoreError
     from discover_lib.runs.units import plan_units, run_units
+    from discover_lib.tasks.house_rules import REFUSERS, Refuser, exposure, offered, rule_for, safety_of
+    from discover_lib.tasks.paper_numbers import table_six
     from workbench.carried import kept
     from workbench.controls import page_has_sheet
     from workbench.jobs import find_runs

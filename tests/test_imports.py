@@ -18,7 +18,7 @@ LIBRARY = ROOT / "discover_lib"
 
 # The library's packages in the order of the paper's steps, and the workbench on top of them; each imports what stands
 # before it, never what stands after.
-PACKAGES = ("base", "core", "metrics", "engines", "runs", "dataset", "audit", "train", "paper", "doors", "cli")
+PACKAGES = ("base", "core", "metrics", "engines", "runs", "dataset", "train", "doors", "tasks", "paper", "cli")
 ORDER = (*PACKAGES, "workbench")
 
 # Heavy or optional libraries → the modules whose job they are.  Everybody else imports them inside a function.

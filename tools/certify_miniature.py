@@ -5,10 +5,10 @@
 They are of this version of the miniature; a change of its world or rules makes them anew.
 """
 
-from discover_lib.audit.certificate import SHIPPED, certify_miniature
 from discover_lib.base.files import data_folder, rounded, write_json
 from discover_lib.core.rules import Rules
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+from discover_lib.tasks.certify import SHIPPED, certify_miniature
 
 
 def main() -> None:

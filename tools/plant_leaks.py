@@ -3,7 +3,7 @@
     python tools/plant_leaks.py
 
 It runs a few conversations of the miniature and plants leaks and decoys in them and in the recorded ones (see
-`discover_lib.audit.corpus`).  Free paraphrases are taken from `data/audit/free_paraphrases.json`.
+`discover_lib.tasks.corpus`).  Free paraphrases are taken from `data/audit/free_paraphrases.json`.
 
 What is planted and what is true are decided here by plain comparisons of letters, without the audit's rule, so that
 the two can disagree.  Names from the lexicon are the exception: its cues make the synonyms, and the audit knows them
@@ -20,7 +20,15 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
-from discover_lib.audit.corpus import (
+from discover_lib.base.files import data_folder
+from discover_lib.base.seeds import derive_rng
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.state import Discovery
+from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
+from discover_lib.engines.miniature.reading import read_reply
+from discover_lib.runs.options import RunOptions, lay_out
+from discover_lib.runs.units import run_unit
+from discover_lib.tasks.corpus import (
     BEYOND,
     DECOYS,
     FORMAT,
@@ -32,14 +40,6 @@ from discover_lib.audit.corpus import (
     recorded_talks,
     talk_of,
 )
-from discover_lib.base.files import data_folder
-from discover_lib.base.seeds import derive_rng
-from discover_lib.core.conversation import Conversation
-from discover_lib.core.state import Discovery
-from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
-from discover_lib.engines.miniature.reading import read_reply
-from discover_lib.runs.options import RunOptions, lay_out
-from discover_lib.runs.units import run_unit
 
 SEED = 0
 ARTIFACTS = {"svg_drawing": 1, "creative_writing": 2, "technical_writing": 2}  # drawings are long

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from discover_lib.audit.house_rules import exposure, rule_for
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.engines.manner import MANNERS
 from discover_lib.metrics.intervals import bootstrap_mean
+from discover_lib.tasks.house_rules import exposure, rule_for
 from discover_lib.train.grpo.group import group_of
 from workbench.lessons import people, rules, trusting
 from workbench.panel import talks_earlier, trained_earlier

@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
-from discover_lib.audit.leaks import audit
 from discover_lib.base.leaks import find_leaks
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.core.conversation import Conversation
@@ -29,6 +28,7 @@ from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import POOL, scripted_assistant
 from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
 from discover_lib.engines.miniature.rendering import the
+from discover_lib.tasks.leaks import audit
 
 HEDGES = (
     "something is missing",

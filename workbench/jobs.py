@@ -16,7 +16,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from discover_lib.audit.certificate import certify_run, lay_out_panel
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.json_text import to_json
@@ -128,24 +127,6 @@ class SensitivityJob(Work):
 
     def work(self) -> None:
         write_sensitivity(self.folder)
-
-
-@dataclass
-class CertifyJob(Work):
-    """Certifies the simulated user of a run in which no language model judges or speaks.
-
-    Attributes:
-        done: conversations of the panel finished, and how many there are.
-    """
-
-    done: tuple[int, int] = field(default=(0, 0), init=False)
-
-    def work(self) -> None:
-        panel = lay_out_panel(self.folder)
-        certify_run(self.folder, panel, on_progress=self._count, stop=self._stop)
-
-    def _count(self, snapshot: Snapshot) -> None:
-        self.done = snapshot.counts.finished, snapshot.counts.units
 
 
 W = TypeVar("W", bound=Work)

@@ -1,4 +1,4 @@
-"""A page's panel for what it has made: open one, begin, stop, go on, and see how far it is.
+"""A page's panels: of any task (`TaskPanel`), and of the runs that a page makes: open one, begin, stop, go on.
 
 marimo runs a cell anew when a state or a control that it *names* has changed, and forgets the controls of a cell that
 it runs anew.  So the page takes the panel in four cells, one for each thing that changes at another time:
@@ -19,15 +19,16 @@ makes no control anew.  marimo is imported where it is used: the library itself 
 from __future__ import annotations
 
 import itertools
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from discover_lib.audit.certificate import trust_in
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder, outputs_folder, read_json
 from discover_lib.core.conversation import Conversation
@@ -38,11 +39,28 @@ from discover_lib.runs.evaluation import ceilings_of, load_scores
 from discover_lib.runs.options import RunOptions, RunOptionsError
 from discover_lib.runs.outcomes import closing_lines
 from discover_lib.runs.store import RunStore, StoreError
+from discover_lib.tasks.certify import certify, trust_in
+from discover_lib.tasks.waist import (
+    REQUIRED,
+    Asked,
+    Field,
+    R,
+    Report,
+    Run,
+    Status,
+    Task,
+    begin,
+    fields_of,
+    read,
+    reading_of,
+    report_of,
+    status_of,
+    stop,
+)
 from discover_lib.train import jobs as training
 from discover_lib.train.jobs import TrainingJob
 from workbench.carried import address
 from workbench.jobs import (
-    CertifyJob,
     Job,
     SensitivityJob,
     Work,
@@ -56,6 +74,7 @@ from workbench.jobs import (
     run_label,
     started,
 )
+from workbench.parts import report_html
 from workbench.views import conversation as show
 from workbench.views.audit import certificate_line
 from workbench.views.html import progress as bar
@@ -249,7 +268,7 @@ def _next(count: int) -> int:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedRun:
     """What a page's controls ask for.
 
     Attributes:
@@ -336,7 +355,7 @@ class RunPanel(Panel):
     ) -> None:
         self._place, self._first, self._domains = place, first, tuple(domains)
         self._first_is = first_is or "a small run"
-        self.asked = Asked()
+        self.asked = AskedRun()
         super().__init__(begin)
 
     def ask(
@@ -347,10 +366,10 @@ class RunPanel(Panel):
         *,
         domains: Sequence[str] = (),
         refusal: str = "",
-    ) -> Asked:
+    ) -> AskedRun:
         """Say what the button is to begin, or why it cannot."""
-        asked = Asked(options, tuple(domains), settings, cap_dollars, refusal)
-        self.asked = asked if asked.spends else Asked(options, tuple(domains), refusal=refusal)
+        asked = AskedRun(options, tuple(domains), settings, cap_dollars, refusal)
+        self.asked = asked if asked.spends else AskedRun(options, tuple(domains), refusal=refusal)
         return self.asked
 
     def folder_of(self, options: RunOptions, domains: Sequence[str] = ()) -> Path:
@@ -507,6 +526,170 @@ class EvaluatedRun:
         return cls(configuration, scores, missing, ceilings)
 
 
+# -- any task ----------------------------------------------------------------------------------------------------------
+
+TOLD_EVERY = 0.3  # seconds
+SEEN_EVERY = 1.0  # seconds, until work that was begun elsewhere is seen
+
+
+def control(field: Field) -> Any:
+    """What a person chooses the value of a field with."""
+    import marimo as mo
+
+    value = None if field.default is REQUIRED else field.default
+    label = field.ask.help.rstrip(".")
+    if field.kind is Run:
+        runs = labelled(list(find_runs(outputs_folder()).values()))
+        return mo.ui.dropdown(runs, value=next(iter(runs), None), label=label, searchable=True, full_width=True)
+    if field.choices:
+        return mo.ui.dropdown(list(field.choices), value=value, label=label)
+    if field.kind is bool:
+        return mo.ui.checkbox(value=bool(value), label=label)
+    text = ", ".join(map(str, value or ())) if field.many else "" if value is None else str(value)
+    return mo.ui.text(value=text, label=label)
+
+
+def chosen(record: type[R], values: Mapping[str, Any]) -> R:
+    """What controls hold: an empty text is the default, the items of several stand between commas.
+
+    Raises:
+        DiscoverError: as the record.
+    """
+    plain = {}
+    for each in fields_of(record):
+        value = values[each.name]
+        if each.many and isinstance(value, str):
+            value = [part.strip() for part in value.split(",") if part.strip()]
+        if value not in ("", None):
+            plain[each.name] = value
+    return read(record, plain)
+
+
+class TaskPanel:
+    """A desk on a page: its controls, Begin, Stop and Resume, how far it is, and what came out.  Two cells:
+
+        certifying = TaskPanel(certify)
+        get_told = certifying.get_told                      # the page names it, and is told of every step
+
+        certifying.view(get_told())
+
+    The work is done in a process of its own: the page hears every press, a page that was closed finds it again, and it
+    goes on when the server has ended.  What was begun by a command is found and stopped here, too.
+
+    Args:
+        given: names of fields that the page gives `view` itself.
+    """
+
+    def __init__(self, task: Task, given: Sequence[str] = (), begin: str = "Begin") -> None:
+        import marimo as mo
+
+        self.task, self._given, self._trouble = task, dict.fromkeys(given), ""
+        self.get_told, self._set_told = mo.state(0, allow_self_loops=True)
+        asked = {each.name: control(each) for each in fields_of(task.asked) if each.name not in given}
+        self.asked = mo.ui.dictionary(asked, on_change=self._again)
+        self.how = mo.ui.dictionary({each.name: control(each) for each in fields_of(task.how)})
+        self._begin_button = self._button(begin, self.begin, kind="success")
+        self._resume_button = self._button("Resume", self.begin, kind="success")
+        self._stop_button = self._button("■ Stop", lambda: stop(self.folder))
+
+    def _button(self, label: str, action: Callable[[], Any], **options: Any) -> Any:
+        import marimo as mo
+
+        def pressed(_: Any) -> None:
+            self._trouble = ""
+            try:
+                action()
+            except (DiscoverError, OSError) as error:
+                self._trouble = " ".join(str(error).split())
+            self._again()
+
+        return mo.ui.button(label=label, on_click=pressed, **options)
+
+    @property
+    def question(self) -> Asked:
+        """What the controls ask now; raises `DiscoverError`."""
+        return chosen(self.task.asked, self._given | self.asked.value)
+
+    @property
+    def folder(self) -> Path:
+        return self.task.folder(self.question)
+
+    def begin(self) -> None:
+        begin(self.task, self.question, chosen(self.task.how, self.how.value))
+
+    def _again(self, _: Any = None) -> None:
+        self._set_told(_next)
+
+    def _watch(self, folder: Path, seen: Status) -> None:
+        """Have the page told once there is more to see than was, also of work begun elsewhere; it watches on then."""
+        import marimo as mo
+
+        def watch() -> None:
+            while not mo.current_thread().should_exit and status_of(folder) == seen:
+                time.sleep(TOLD_EVERY if seen.state == "going" else SEEN_EVERY)
+            if not mo.current_thread().should_exit:
+                self._again()
+
+        if mo.running_in_notebook():
+            mo.Thread(target=watch, daemon=True).start()
+
+    def bar(self, **given: Any) -> Any:
+        """The buttons that can do something now, and how far it is, one beside the other."""
+        import marimo as mo
+
+        self._given |= given
+        trouble, now = self._trouble, Status()
+        try:
+            now = status_of(self.folder)
+            self._watch(self.folder, now)
+        except DiscoverError as error:
+            trouble = trouble or str(error)
+        going = now.state == "going"
+        resumable = now.state in ("stopped", "failed")
+        button = self._stop_button if going else self._resume_button if resumable else self._begin_button
+        words: list[Markup] = []
+        if going or resumable:
+            words = [
+                tag("span", f" {now.state}: {now.done} of {now.total} {now.line}"),
+                bar(now.done / max(1, now.total)),
+            ]
+        if trouble or now.trouble:
+            words.append(show.error_line(trouble or now.trouble))
+        said = mo.Html(show.styled(tag("div", *words, role="status")))
+        return mo.hstack([button, said], justify="start", align="center", gap=1, wrap=True)
+
+    def view(self, told: int, report: Report | None = None, **given: Any) -> Any:
+        """Everything of it.
+
+        Args:
+            told: read off `get_told` by the page's cell, which is run anew when it changes.
+            report: what is shown in place of what came out of the task itself.
+            given: fields that the page gives.
+        """
+        import marimo as mo
+
+        bar = self.bar(**given)
+
+        def row(controls: Any) -> Any:
+            return mo.hstack(list(controls.elements.values()), justify="start", align="end", gap=1, wrap=True)
+
+        shown = [row(self.asked)]
+        if fields_of(self.task.how):
+            shown.append(mo.accordion({"How it is done, and what it may cost": row(self.how)}))
+        return mo.vstack([mo.Html(show.styled(self._told(report))), *shown, bar])
+
+    def _told(self, report: Report | None) -> Markup:
+        own = None
+        with suppress(DiscoverError):
+            own = report_of(self.folder) if status_of(self.folder).state == "finished" else None
+        grown = own is not None and own.made_of != reading_of(self.question)
+        note = (
+            show.quiet("The run has grown since this was made; begin again to have all of it.") if grown else show.EMPTY
+        )
+        told = report or own
+        return (report_html(told) if told else show.EMPTY) + note
+
+
 class Certifier:
     """The line on the simulated user of a run, with a button that certifies them in place where nobody has yet.
 
@@ -517,50 +700,19 @@ class Certifier:
     """
 
     def __init__(self) -> None:
-        import marimo as mo
-
-        self.get_progress, self._set_progress = mo.state(0, allow_self_loops=True)
-        self._button: Any = None
+        self.panel = TaskPanel(certify, given=["run"], begin="Certify this user now")
+        self.get_progress = self.panel.get_told
 
     def view(self, folder: Path, count: int) -> Any:
         """What vouches for the user of the run in a folder, or how far their panel is."""
         import marimo as mo
 
-        job = last_of(CertifyJob, folder)
-        if job is not None and job.running:
-            return mo.Html(show.styled(self._going(job)))
-        trouble = show.error_line(job.trouble) if job is not None and job.trouble else show.EMPTY
-        line = mo.Html(show.styled(certificate_line(folder), trouble))
-        if not self._can(folder):
-            return line
-        self._button = mo.ui.button(label="Certify this user now", on_click=lambda _: self._begin(folder))
-        return mo.hstack([line, self._button], justify="start", align="center", gap=1, wrap=True)
-
-    @staticmethod
-    def _can(folder: Path) -> bool:
-        """Whether nobody has certified this user, and doing it costs nothing."""
+        line = mo.Html(show.styled(certificate_line(folder)))
         engine = configuration_of(folder).get("engine") or {}
-        return bool(trust_in(folder).missing) and [engine.get(role) for role in ("judge", "voice")] == [MINIATURE] * 2
-
-    @staticmethod
-    def _going(job: CertifyJob) -> Markup:
-        done, total = job.done
-        words = f" {done} of {total} conversations of the panel" if total else " laying out the panel …"
-        parts = (show.chip("certifying", "emerging"), tag("span", words), bar(done / max(1, total)))
-        return tag("div", *parts, class_="da-trust", role="status")
-
-    def _begin(self, folder: Path) -> None:
-        import marimo as mo
-
-        job = started(CertifyJob(folder))
-
-        def watch() -> None:
-            while job.running:
-                self._set_progress(_next)
-                job.wait(0.5)
-            self._set_progress(_next)
-
-        mo.Thread(target=watch).start()
+        free = [engine.get(role) for role in ("judge", "voice")] == [MINIATURE] * 2
+        if not free or not trust_in(folder).missing:
+            return line
+        return mo.hstack([line, self.panel.bar(run=folder)], justify="start", align="center", gap=1, wrap=True)
 
 
 # -- training ----------------------------------------------------------------------------------------------------------

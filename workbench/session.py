@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from discover_lib.audit.touched import read_by_miniature
 from discover_lib.base import EARLIER
 from discover_lib.base.files import outputs_folder, whole_file
 from discover_lib.base.seeds import derive_seed
@@ -43,6 +42,7 @@ from workbench.sources import (
     open_source,
     refusal,
 )
+from workbench.views.touched import read_by_miniature
 
 FORMAT = "discover-session/1"
 MAX_REPLY = 200_000  # characters

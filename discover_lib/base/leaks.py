@@ -3,7 +3,7 @@
 A word leaks if only hidden intents hold it, in any inflection, and nothing that may be named does: no intent that the
 user has discovered, and nothing said in the conversation.  A word that the user denies ("no waves") leaks only from an
 intent that denies it, too.  What the rule cannot see are paraphrases in words of their own; where a domain has a
-lexicon, `discover_lib.audit.leaks` adds its synonyms.  Nor does it see words in other letters than a to z: a message
+lexicon, `discover_lib.tasks.leaks` adds its synonyms.  Nor does it see words in other letters than a to z: a message
 that it cannot read is *not checked* (`is_checkable`), which is not 0 leaks.
 """
 

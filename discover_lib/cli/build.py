@@ -24,7 +24,6 @@ from discover_lib.cli.common import (
     ReasoningEffort,
     Temperature,
     Timeout,
-    client_settings,
     code_of,
     code_of_halt,
     console,
@@ -40,6 +39,7 @@ from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, bui
 from discover_lib.runs.files import tree_files
 from discover_lib.runs.options import RunOptions
 from discover_lib.runs.outcomes import cost_line
+from discover_lib.tasks.playing import client_settings
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from importlib.metadata import requires
@@ -20,11 +20,24 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.cli.terminal import visible
 from discover_lib.core.rules import Rules
 from discover_lib.engines.options import EFFORTS, RoleOptions
+from discover_lib.tasks.waist import (
+    REQUIRED,
+    Asked,
+    Field,
+    How,
+    Report,
+    Run,
+    Status,
+    Stopped,
+    Task,
+    do,
+    fields_of,
+    read,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from discover_lib.engines.llm.calls.client import ClientSettings
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -122,37 +135,96 @@ class ModelFlags:
         return RoleOptions.read(**{each.name: getattr(self, each.name) for each in dataclasses.fields(ModelFlags)})
 
 
-def with_flags(flags: type[Flags]) -> Callable[[Callable[[Flags], T]], Callable[..., T]]:
+def with_flags(flags: type[Flags], *records: type[Asked]) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Make a command of a function of one record: every field of the dataclass becomes an option.
 
     Fields are annotated as Typer reads parameters; those without a default come first in the help.
+
+    Args:
+        records: of desks; the fields that the dataclass lacks become options, too, handed over by name.
     """
 
-    def decorate(command: Callable[[Flags], T]) -> Callable[..., T]:
-        @wraps(command)
+    def decorate(command: Callable[..., T]) -> Callable[..., T]:
         def run(**given: Any) -> T:
-            return command(flags(**given))
+            return command(flags(**{name: given.pop(name) for name in own}), **given)
 
         hints = get_type_hints(flags, include_extras=True)
-        parameters = [
-            inspect.Parameter(
+        own = {
+            field.name: inspect.Parameter(
                 field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hints[field.name]
             )
             for field in dataclasses.fields(flags)  # type: ignore[arg-type]
-        ]
-        parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        del run.__wrapped__  # type: ignore[attr-defined]  # whose annotations Typer would read
-        return run
+        }
+        theirs = {each.name: flag_of(each) for record in records for each in fields_of(record)}
+        return _signed(run, [*(theirs | own).values()], command.__doc__)
 
     return decorate
+
+
+def _signed(run: Callable[..., T], parameters: list[inspect.Parameter], help: str | None) -> Callable[..., T]:
+    """The function as Typer reads one of these parameters."""
+    parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__doc__ = help
+    return run
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+
+
+def flag_of(field: Field) -> inspect.Parameter:
+    """The option, or without a default the argument, of one field of what can be asked."""
+    kind: Any = typer.Argument if field.default is REQUIRED else typer.Option
+    bounds = {"min": field.ask.least, "max": field.ask.most} if field.kind in (int, float) else {}
+    named = [f"--{field.name.replace('_', '-')}"] if field.kind is bool else []  # without its opposite
+    hint: Any = Path if field.kind is Run else list[field.kind] if field.many else field.hint  # type: ignore[name-defined]
+    default: Any = inspect.Parameter.empty if field.default is REQUIRED else field.default
+    note = Annotated[hint, kind(*named, help=field.ask.help, **bounds)]
+    default = list(default) if field.many else default
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=note)
+
+
+def command_of(task: Task) -> Callable[..., None]:
+    """The command of a desk: what is asked and how as flags, then what to write."""
+
+    def run(*, out: Path | None, **given: Any) -> None:
+        if out is not None:
+            writable_file(out)  # before anything is paid
+        asked = read(task.asked, {name: given[name] for name in task.asked.__struct_fields__})
+        how = read(task.how, {name: given[name] for name in task.how.__struct_fields__})
+        report = at_terminal(task, asked, how)
+        if out is not None:
+            report.write(out)
+        raise typer.Exit(report.exit_code)
+
+    parameters = [flag_of(each) for record in (task.asked, task.how) for each in fields_of(record)]
+    note = Annotated[Path | None, typer.Option(help="Write the report: .csv, or else JSON.")]
+    parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=note))
+    return _signed(run, parameters, task.question)
+
+
+def at_terminal(task: Task, asked: Asked, how: How | None = None) -> Report:
+    """The report of a desk, told, after a bar that says how far it is."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    shown_on = console(stderr=True)
+    with Progress(*columns, console=shown_on, transient=True, disable=not shown_on.is_terminal) as progress:
+        bar = progress.add_task(task.name, total=None)
+
+        def shown(now: Status) -> None:
+            progress.update(bar, completed=now.done, total=now.total or None, description=now.line)
+
+        try:
+            report = do(task, asked, how, shown)
+        except Stopped:
+            raise KeyboardInterrupt from None  # told, and given its code, as Ctrl-C is
+    report.print(console())
+    return report
 
 
 class OneValueCommand(TyperCommand):
@@ -269,23 +341,6 @@ def writable_file(path: Path) -> Path:
     if path.is_dir():
         raise DiscoverError(f"{path}: a folder stands there; name a file")
     return path
-
-
-def client_settings(api_base: Sequence[str] | None, prices: Path | None = None, **options: Any) -> ClientSettings:
-    """How language models are reached: at these addresses; further arguments as of `ClientSettings`.
-
-    Raises:
-        DiscoverError: an address that cannot be one, or an invalid file of prices.
-    """
-    from discover_lib.engines.llm.calls.client import ClientSettings
-    from discover_lib.engines.llm.calls.prices import read_prices
-
-    options["prices"] = read_prices(prices) if prices else {}
-    try:
-        first, *more = api_base or (None,)
-        return ClientSettings(first, tuple(each for each in more if each), **options)
-    except ValueError as error:
-        raise DiscoverError(str(error)) from None
 
 
 def console(stderr: bool = False) -> Console:

@@ -14,10 +14,10 @@ from discover_lib.cli.common import (
     KeyVariable,
     ModelFlags,
     RoleModel,
-    client_settings,
     console,
     with_flags,
 )
+from discover_lib.tasks.playing import client_settings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -116,9 +116,9 @@ def _short(value: object) -> str:
 
 
 def _show_conversation(stored: Resolved) -> None:
-    from discover_lib.audit.refused import refusals, refused_in
     from discover_lib.cli.show import print_ending
     from discover_lib.metrics.transcript import transcript
+    from discover_lib.runs.refused import refusals, refused_in
 
     talk = stored.conversation
     assert talk is not None

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from discover_lib.cli.common import EXIT_CODES, OneValueCommand, one_line_errors
+from discover_lib.cli.common import EXIT_CODES, OneValueCommand, command_of, one_line_errors
 from discover_lib.cli.terminal import guard_terminal
+from discover_lib.tasks.waist import Task
 
 
 class Entry(NamedTuple):
@@ -30,6 +31,7 @@ class Entry(NamedTuple):
 
 
 PACKAGE = "discover_lib.cli"
+TASKS = "discover_lib.tasks"
 COMMANDS = {
     "doctor": Entry(
         PACKAGE, "doctor", "doctor", "Say what this machine has, and whether what is chosen can work on it."
@@ -70,10 +72,11 @@ COMMANDS = {
         "audit_run",
         "Leaks in a run's user turns, its certificate, and how far judges agree. Exit 1: not certified, 5: an alarm.",
     ),
+    "certify": Entry(TASKS, "certify", "certify", "Does this simulated user tell good assistants from bad ones?"),
     "paper": Entry(
-        PACKAGE,
-        "audit",
-        "paper",
+        TASKS,
+        "paper_numbers",
+        "paper_numbers",
         "The paper's printed figures, recomputed from each other: which follow and which do not.",
     ),
     "train": Entry(
@@ -98,7 +101,7 @@ COMMANDS = {
         "When assistants offer what is off-limits under vague wishes, and how often they refuse what is allowed.",
     ),
     "reality": Entry(
-        PACKAGE,
+        TASKS,
         "reality",
         "reality",
         "Compare how a run's users talk with how people do: twelve features and the variety of words, with intervals.",
@@ -140,10 +143,12 @@ class LazyCommand(TyperCommand):
     def load(self) -> Any:
         """The command itself."""
         module = import_module(f"{self.entry.package}.{self.entry.module}")
-        if isinstance(group := getattr(module, self.entry.function), typer.Typer):
-            return typer.main.get_command(group)
+        found = getattr(module, self.entry.function)
+        if isinstance(found, typer.Typer):
+            return typer.main.get_command(found)
+        command = command_of(found) if isinstance(found, Task) else found
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        alone.command(self.name, cls=OneValueCommand)(one_line_errors(getattr(module, self.entry.function)))
+        alone.command(self.name, cls=OneValueCommand)(one_line_errors(command))
         return typer.main.get_command(alone)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:

@@ -32,7 +32,6 @@ from discover_lib.cli.common import (
     SplitName,
     Turns,
     capped,
-    client_settings,
     with_flags,
     writable,
 )
@@ -51,6 +50,7 @@ from discover_lib.runs.options import (
     write_results,
 )
 from discover_lib.runs.store import FILE
+from discover_lib.tasks.playing import client_settings
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings

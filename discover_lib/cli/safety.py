@@ -13,10 +13,20 @@ from typing import Annotated
 
 import typer
 
-from discover_lib.audit.benchmark_runs import OUTPUT, Asked, check_inspect, check_names, log_folders, run_benchmark
-from discover_lib.audit.benchmarks import benchmarked
-from discover_lib.audit.house_rules import DEPTH, Safety, safety_of
-from discover_lib.audit.safety_rows import (
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import outputs_folder
+from discover_lib.cli.common import ApiBase, KeyVariable, Seed, console, with_flags
+from discover_lib.dataset.benchmark_logs import Answer, read_benchmark
+from discover_lib.engines.llm.calls.litellm import NO_KEY
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+from discover_lib.metrics.refusals import Phrases, RefusalJudge
+from discover_lib.runs.store import RunStore
+from discover_lib.tasks.benchmark_runs import OUTPUT, Asked, check_inspect, check_names, log_folders, run_benchmark
+from discover_lib.tasks.benchmarks import benchmarked
+from discover_lib.tasks.house_rules import DEPTH, Safety, safety_of
+from discover_lib.tasks.paper_numbers import table_six
+from discover_lib.tasks.playing import client_settings
+from discover_lib.tasks.safety_rows import (
     HEAD,
     MEANING,
     RATE_HEAD,
@@ -27,15 +37,6 @@ from discover_lib.audit.safety_rows import (
     row_of,
     six_row,
 )
-from discover_lib.audit.table_six import table_six
-from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder
-from discover_lib.cli.common import ApiBase, KeyVariable, Seed, client_settings, console, with_flags
-from discover_lib.dataset.benchmark_logs import Answer, read_benchmark
-from discover_lib.engines.llm.calls.litellm import NO_KEY
-from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
-from discover_lib.metrics.refusals import Phrases, RefusalJudge
-from discover_lib.runs.store import RunStore
 
 
 class Via(StrEnum):

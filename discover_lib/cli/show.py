@@ -286,7 +286,7 @@ def print_plan(plan: Plan) -> None:
 
 
 def print_paper_accounting() -> None:
-    from discover_lib.audit.tables import PAPER_PRINTED, paper_accounting
+    from discover_lib.tasks.paper_numbers import PAPER_PRINTED, paper_accounting
 
     tree, talk = paper_accounting()
     for what, accounted in (("tree", tree), ("five turns", talk)):

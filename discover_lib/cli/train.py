@@ -28,7 +28,6 @@ from discover_lib.cli.common import (
     PerMinute,
     Prices,
     RunBudget,
-    client_settings,
     code_of_halt,
     console,
     with_flags,
@@ -38,6 +37,7 @@ from discover_lib.engines.local.names import merge as merge_local
 from discover_lib.engines.local.names import serving
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
+from discover_lib.tasks.playing import client_settings
 from discover_lib.train import jobs
 from discover_lib.train.access import Access
 from discover_lib.train.alarms import alarms

@@ -41,6 +41,7 @@ COMMANDS = {
     "synthesize": ("--domain svg_drawing --assistant draft --assistant ask --artifacts 2 --turns 1 --run run", ""),
     "simulate": ("--domain svg_drawing --assistant draft --artifacts 1 --turns 1 --run simulated", ""),
     "audit": ("run", ""),
+    "certify": ("run --artifacts 2", ""),
     "build": ("drawing.svg --type svg_drawing --out built", ""),
     "demo": ("--domain svg_drawing --turns 1 --out demo", ""),
     "doctor": ("", ""),

@@ -9,7 +9,6 @@ import pytest
 from command_line import discover
 from llm_server import FakeServer
 
-from discover_lib.audit.leaks import audit
 from discover_lib.base.leaks import is_checkable
 from discover_lib.base.words import reads
 from discover_lib.core.view import leaked_words
@@ -17,6 +16,7 @@ from discover_lib.metrics.scores import scores_of
 from discover_lib.metrics.summary import summarise
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore
+from discover_lib.tasks.leaks import audit
 from workbench.views import audit as show_audit
 from workbench.views import runs as show_runs
 

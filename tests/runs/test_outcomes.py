@@ -12,12 +12,12 @@ from llm_brain import answer
 from llm_contrary import Contrary, Given
 from llm_server import FakeServer
 
-from discover_lib.audit.agreement import moments_of
 from discover_lib.dataset.filters import Filters
 from discover_lib.dataset.rows import Origin, RowOptions, examples
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 from discover_lib.engines.llm.calls.records import Answered, Completion, Request
 from discover_lib.engines.llm.judge import LLMJudge
+from discover_lib.metrics.agreement import moments_of
 from discover_lib.metrics.scores import ScoringFailure, leaked, scores_of
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, caveats, lay_out

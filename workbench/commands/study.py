@@ -20,13 +20,13 @@ from discover_lib.cli.common import (
     OneValueCommand,
     Prices,
     Seed,
-    client_settings,
     console,
     one_line_errors,
 )
 from discover_lib.engines.manner import PAPER, manner_named
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import percent
+from discover_lib.tasks.playing import client_settings
 
 study = typer.Typer(
     help="A study with people from one file: check, serve, rehearse with simulated participants, export, report.",

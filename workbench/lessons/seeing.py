@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from discover_lib.audit.touched import touched
 from discover_lib.base.words import words
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.rollout import MAX_TURNS
 from workbench.lessons.exercise import MAX_TEXT, Outcome, judged, texts_of, wrong
 from workbench.lessons.people import EVERYBODY, answered, found, mean_found, talk, tree_of
+from workbench.views.touched import touched
 
 RANKED = ("adaptive", "ask", "draft", "options")
 STEPPED = 22  # the person of "two replies"

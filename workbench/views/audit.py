@@ -8,22 +8,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from discover_lib.audit.agreement import KIND, Agreement, Disagreement, Flips, Label
-from discover_lib.audit.certificate import Certificate, Tested, trust_in
-from discover_lib.audit.corpus import BEYOND, DECOYS, PLANTED, TWIN, Case, Scored
-from discover_lib.audit.failures import Example, RunFailures
-from discover_lib.audit.leaks import UNREAD, Audit, Finding
-from discover_lib.audit.tables import BESIDE_COLUMNS, BESIDE_NOTE, CHECK_COLUMNS, METRICS, THE_PAPER, BesideRow, Check
 from discover_lib.base.leaks import NOT_CHECKED
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
+from discover_lib.metrics.agreement import KIND, Agreement, Disagreement
 from discover_lib.metrics.intervals import Estimate, percent
+from discover_lib.tasks.certify import trust_in
+from discover_lib.tasks.corpus import BEYOND, DECOYS, PLANTED, TWIN, Case, Scored
+from discover_lib.tasks.leaks import UNREAD, Audit, Finding
+from discover_lib.tasks.paper_numbers import (
+    BESIDE_COLUMNS,
+    BESIDE_NOTE,
+    METRICS,
+    THE_PAPER,
+    BesideRow,
+    Check,
+)
 from workbench.views import conversation as show
-from workbench.views.figures.charts import Span, dots, span_of, strip, two_values
-from workbench.views.html import EMPTY, Markup, cells, chip, code, grid, joined, more, notice, plain_list, quiet, tag
+from workbench.views.figures.charts import dots, two_values
+from workbench.views.html import EMPTY, Markup, cells, chip, grid, notice, quiet, tag
 from workbench.views.html import styled as styled
 
-MARKS = {"held": ("✓", "good"), "violated": ("✗", "bad"), "not distinguishable": ("?", "open")}
 TONES = {"follows": ("✓", "good"), "does not follow": ("≠", "plain"), "left open": ("?", "open")}
 RIGHT = {"as it should be": ("✓", "good"), "wrong": ("✗", "bad")}
 FORMS = {"verbatim": "word for word", "inflected": "a form of “{}”", "synonym": "another name for “{}”"}
@@ -58,42 +63,6 @@ def certificate_line(folder: Path) -> Markup:
     words = f" {trust.line}. Do not rest a conclusion on these numbers."
     failed = trust.result == "failed"
     return notice(tag("b", FAILED if failed else UNDECIDED), words, tone="warn" if failed else "open")
-
-
-def relations(result: Certificate) -> Markup:
-    """The relations of a certificate with their paired differences."""
-    span = span_of(each.difference for each in result.tested)
-    caption = (
-        f"Share of the hidden intents discovered: paired differences over artifacts, {_size(result)}, bootstrapped"
-    )
-    rows, reason = [], ""
-    for each in (*result.required, *result.reported):
-        rows.append(_relation(each, span, "" if each.relation.why == reason else each.relation.why))
-        reason = each.relation.why
-    head = ("Relation, and the argument for it", "", "Difference", "95 % interval")
-    return grid(head, rows, caption, "da-table", ("", TIGHT, TIGHT, ""))
-
-
-def panel_picture(result: Certificate) -> Markup:
-    """What each assistant of the panel found, best first: the order that a sound user brings them into."""
-    ordered = dict(sorted(result.found.items(), key=lambda item: -item[1].mean))
-    return dots(ordered, f"share of the hidden intents discovered, {_size(result)}, 95 % intervals", to_one=True)
-
-
-def _size(result: Certificate) -> str:
-    return f"n = {result.artifacts} artifacts × {result.trials} trial{'s' if result.trials != 1 else ''}"
-
-
-def _relation(tested: Tested, span: Span, why: str) -> Markup:
-    because = tag("div", why, class_="da-why") if why else EMPTY
-    role = tag("span", " reported, not required", class_="dl-quiet dl-small") if tested.relation.reported else EMPTY
-    row = (
-        tag("span", tested.relation.text) + role + because,
-        _mark(tested.holds, MARKS),
-        str(tested.difference),
-        strip(tested.difference, span),
-    )
-    return cells(row, ("", TIGHT, NUMBER, "da-strips"), data_holds=tested.holds)
 
 
 # -- leaks ------------------------------------------------------------------------------------------------------------
@@ -154,22 +123,6 @@ def marked(leak: Finding) -> Markup:
             parts.append(tag("mark", leak.message[each.start : each.end], data_severity=leak.severity))
             position = each.end
     return tag("div", *parts, leak.message[position:], class_="da-said")
-
-
-def scored(result: Scored) -> Markup:
-    """Precision and recall of the audit on the planted corpus, by kind."""
-    groups = (("leak", PLANTED), ("leak, counted apart", BEYOND), ("no leak", (*DECOYS, TWIN)))
-    rows = [
-        (what, kind, str(result.alarmed((kind,))), str(result.noticed((kind,))))
-        for what, kinds in groups
-        for kind in kinds
-    ]
-    caption = (
-        f"Precision {result.precision}, recall {result.recall}; 95 % Wilson intervals. "
-        "Kinds counted apart are in neither: one word of a long intent is graded slight, and free paraphrases are more "
-        "than a comparison of words can find."
-    )
-    return _table(("", "Put into the message", "Alarm", "Any finding"), rows, caption, ("", "", TIGHT, TIGHT))
 
 
 def scored_picture(result: Scored) -> Markup:
@@ -237,47 +190,7 @@ def case(planted: Case, leak: Finding | None, intent_text: str) -> Markup:
     return _case(head, message, tag("span", f"hidden: {intent_text}") if intent_text else EMPTY)
 
 
-# -- failures ---------------------------------------------------------------------------------------------------------
-
-
-def failures(failed: RunFailures) -> Markup:
-    """What failed in a run: the counts, and examples with the answers as they came."""
-    lines = [line for line in (failed.line, failed.outcomes.line) if line]
-    counts = joined(tag("p", f"{line[:1].upper()}{line[1:]}.") for line in lines)
-    return counts + plain_list(map(_example, failed.examples))
-
-
-def _example(each: Example) -> Markup:
-    back = more("what came back", *map(code, each.came_back)) if each.came_back else EMPTY
-    return tag("li", tag("b", each.what), f", {each.where}: {each.line} ", back)
-
-
 # -- agreement --------------------------------------------------------------------------------------------------------
-
-
-def agreement(rows: Iterable[Agreement]) -> Markup:
-    """Agreement of judges by group."""
-    caption = "First answers; 95 % intervals bootstrapped over conversations; left out: what only one of them reached"
-    columns = Agreement.COLUMNS
-    return _table(columns, (each.row() for each in rows), caption, [TIGHT] * len(columns))
-
-
-def changed_answers(flips: Iterable[Flips]) -> Markup:
-    """How often each judge, asked again, said something else."""
-    head = ("judge", "asked, times", "other than the first time (95 % Wilson interval)")
-    return show.table(head, ((each.judge, str(each.repeats), str(each.share)) for each in flips))
-
-
-def contradicted(labels: Iterable[Label]) -> Markup:
-    """Verdicts that their own answer contradicts: what was said of the intent, and why it counts as met."""
-    head = ("judge", "where", "intent", "said missed", "read as met")
-    return show.table(
-        head,
-        (
-            (label.judge, f"{label.conversation}, turn {label.turn}", label.intent, label.said or "", label.reason)
-            for label in labels
-        ),
-    )
 
 
 def disputes(cases: Sequence[Disagreement]) -> Markup:
@@ -309,18 +222,6 @@ def disagreement(case: Disagreement, conversation: Conversation) -> Markup:
 
 
 # -- the paper --------------------------------------------------------------------------------------------------------
-
-
-def checks(printed: Iterable[Check]) -> Markup:
-    """Printed figures with what they come to."""
-    head = [TIGHT if name in ("printed", "recomputed", "verdict") else "" for name in CHECK_COLUMNS]
-    return grid(CHECK_COLUMNS, map(_check, printed), class_="da-table", classes=head)
-
-
-def _check(each: Check) -> Markup:
-    table, what, printed, computed, _, how = each.row()
-    row = (table, what, printed, computed, _mark(each.verdict, TONES), how)
-    return cells(row, (TIGHT, "", NUMBER, NUMBER, TIGHT, "da-why"))
 
 
 def beside(rows: Sequence[BesideRow]) -> Markup:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from markupsafe import escape
 
-from discover_lib.audit.evidence import Evidence, finding, found_by_one, parting
 from discover_lib.base.svg import drawing_spans
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.metrics.satisfaction import SATISFIED, LeafScore
@@ -15,6 +14,7 @@ from discover_lib.metrics.scores import Assessment
 from workbench.views import conversation as show
 from workbench.views.figures.theme import Look, named
 from workbench.views.html import EMPTY, Markup, chip, joined, plain_list, quiet, tag
+from workbench.views.located import Evidence, finding, found_by_one, parting
 
 # The ends of a mark until the text is HTML; punctuation, so that markdown's stars still pair around them.
 OPEN, SHUT = "\u2e28", "\u2e29"

@@ -14,8 +14,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from discover_lib.audit.evidence import Evidence, evidence, found_by_one, parting
-from discover_lib.audit.touched import Touch, aspect_of, touched, under_authors_rules
 from discover_lib.base.glossary import TERMS
 from discover_lib.core.advance import focus, frontier
 from discover_lib.core.conversation import Candidate, Conversation, Turn
@@ -27,6 +25,8 @@ from workbench.views import explain
 from workbench.views.beside import marked_reply
 from workbench.views.conversation import FLAWS, SAYABLE, length_sum, near_miss_sum, theta_text
 from workbench.views.html import in_tokens, rich_text, signed
+from workbench.views.located import Evidence, evidence, found_by_one, parting
+from workbench.views.touched import Touch, aspect_of, touched, under_authors_rules
 
 FORMAT = "discover-stage/1"
 FIRST_WORDS = 90  # characters of a reply in its frame of the strip

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from discover_lib.audit.evidence import phrases_of, where_said
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import Recognised
 from discover_lib.engines.miniature.svg.part import part_of
 from workbench.views.beside import OPEN, SHUT
 from workbench.views.html import EMPTY, Markup, artifact, joined, number_mark, tag
+from workbench.views.located import phrases_of, where_said
 
 
 def numbers_of(tree: IntentTree, requirements: Sequence[Recognised]) -> dict[str, int]:

@@ -14,8 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from discover_lib.audit.certificate import Certificate, panel_folder
-from discover_lib.audit.tables import beside, our_results
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file
 from discover_lib.base.ids import DiscoverId, LabelledId
@@ -23,12 +21,15 @@ from discover_lib.base.words import duration
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.engines.miniature.assistants import USER_BLIND
+from discover_lib.metrics.certificate import Certificate
 from discover_lib.metrics.evidence import BROKEN, SHARE
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, percent, share_of
 from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison, p_text
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
 from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant, labelled_id
 from discover_lib.runs.store import RunStore, id_of_run
+from discover_lib.tasks.certify import panel_folder
+from discover_lib.tasks.paper_numbers import beside, our_results
 from discover_lib.train.files import METRICS
 from discover_lib.train.jobs import JobError, TrainingJob, standing_lines
 from workbench.views import audit as show_audit

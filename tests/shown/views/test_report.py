@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scored import scores_where
 
-from discover_lib.audit.certificate import certify_run, lay_out_panel
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
 from discover_lib.base.ids import DiscoverId
@@ -28,6 +27,8 @@ from discover_lib.paper import RESULTS, TIMES, VARIANTS, Paper, PaperOptions
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute
 from discover_lib.runs.resolve import BY_LABEL, Resolved, resolve
+from discover_lib.tasks.certify import Certify, certify
+from discover_lib.tasks.waist import Run
 from workbench.views import report as report_page
 from workbench.views.report import (
     PaperRun,
@@ -76,7 +77,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("paper")
     _evaluated(folder / "evaluation", "svg_drawing", 5)
     _evaluated(folder / "generalisation", "travel_plan", 2)
-    certify_run(folder / "evaluation", lay_out_panel(folder / "evaluation", artifacts=5))
+    certify(Certify(run=Run(folder / "evaluation"), artifacts=5))
     for variant in VARIANTS:
         _trained(folder / variant.folder, 1 if variant.stage == "grpo" else None)
     options = PaperOptions(domains=("svg_drawing",), unseen=("travel_plan",))

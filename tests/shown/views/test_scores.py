@@ -8,7 +8,6 @@ import re
 
 import pytest
 
-from discover_lib.audit.evidence import Evidence
 from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Candidate, Reply, Turn
 from discover_lib.core.state import Discovery, IntentState, Transition
@@ -22,6 +21,7 @@ from workbench.views import scores as show_scores
 from workbench.views.beside import marked_reply
 from workbench.views.figures import charts
 from workbench.views.figures.theme import looks
+from workbench.views.located import Evidence
 from workbench.views.pages import evaluation_page, scores_csv
 
 NASTY = 'a<b>&"c"'

@@ -13,27 +13,8 @@ import pytest
 from llm_server import FakeServer
 
 from discover_lib import IntentState, IntentTree, Message, Reply, Rules
-from discover_lib.audit.certificate import (
-    ENOUGH,
-    FILE,
-    PANEL,
-    RELATIONS,
-    SHIPPED,
-    Certificate,
-    CertificateError,
-    Kind,
-    _verdict,
-    certificate_warning,
-    certify,
-    certify_miniature,
-    certify_run,
-    lay_out_panel,
-    read_certificate,
-    subject_of,
-    trust_in,
-    write_certificate,
-)
-from discover_lib.base.files import data_folder, rounded
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import data_folder, rounded, write_json
 from discover_lib.base.seeds import unit_uniform
 from discover_lib.core.advance import walk
 from discover_lib.core.conversation import Conversation
@@ -41,13 +22,38 @@ from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.state import Evaluation, Verdict
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.manner import MANNERS, Manner
+from discover_lib.engines.miniature import assistants
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.metrics.certificate import (
+    ENOUGH,
+    PANEL,
+    RELATIONS,
+    USER_BLIND,
+    Certificate,
+    Kind,
+    _verdict,
+    certified,
+)
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import plan_units, run_unit
+from discover_lib.tasks.certify import (
+    FILE,
+    SHIPPED,
+    Certify,
+    certify,
+    certify_miniature,
+    panel_folder,
+    panel_of,
+    read_certificate,
+    subject_of,
+    trust_in,
+)
+from discover_lib.tasks.playing import Models
+from discover_lib.tasks.waist import Run
 from workbench.views import audit as show_audit
 
 pytestmark = pytest.mark.slow
@@ -98,20 +104,20 @@ class WithJudge(RoleEngines):
         return self._judge
 
 
-def certified(judge: Blunt | None = None, artifacts: int = 6) -> Certificate:
+def made(judge: Blunt | None = None, artifacts: int = 6) -> Certificate:
     engines = WithJudge(judge) if judge else None
-    return certify(run_panel(trees(artifacts), engines=engines), {"engine": "test"})
+    return certified(run_panel(trees(artifacts), engines=engines), {"engine": "test"})
 
 
 @pytest.fixture(scope="module")
 def sound() -> Certificate:
-    return certified(artifacts=FEW)
+    return made(artifacts=FEW)
 
 
 @pytest.mark.slow
 def test_the_miniature_passes(sound: Certificate) -> None:
     assert sound.result == "passed", sound.line
-    assert list(sound.found) == list(PANEL) and sound.artifacts == FEW
+    assert list(sound.found) == list(PANEL) and sound.artifacts == FEW and USER_BLIND == assistants.USER_BLIND
     assert {each.relation for each in sound.tested} == set(RELATIONS)
     required = [each for each in RELATIONS if not each.reported]
     assert f"all {len(required)} required relations hold" in sound.line and f"n = {FEW}" in sound.line
@@ -119,7 +125,7 @@ def test_the_miniature_passes(sound: Certificate) -> None:
 
 @pytest.mark.slow
 def test_a_judge_that_says_yes_to_everything_fails_since_silence_finds_something() -> None:
-    result = certified(Blunt(True))
+    result = made(Blunt(True))
     holds = {each.relation.text: each.holds for each in result.tested}
     assert result.result == "failed" and holds["silent finds nothing"] == "violated"
     assert result.line.startswith("violated: silent finds nothing")
@@ -127,14 +133,14 @@ def test_a_judge_that_says_yes_to_everything_fails_since_silence_finds_something
 
 @pytest.mark.slow
 def test_a_judge_that_says_no_to_everything_decides_nothing() -> None:
-    result = certified(Blunt(False))
+    result = made(Blunt(False))
     assert result.result == "undecided"
     assert {each.holds for each in result.tested if each.relation.kind == "above"} == {"not distinguishable"}
 
 
 @pytest.mark.slow
 def test_a_judge_that_throws_a_coin_fails() -> None:
-    assert certified(Blunt(None), artifacts=FEW).result == "failed"
+    assert made(Blunt(None), artifacts=FEW).result == "failed"
 
 
 def test_too_few_artifacts_certify_nothing(sound: Certificate) -> None:
@@ -168,14 +174,20 @@ def test_a_certificate_survives_the_disk(sound: Certificate) -> None:
 
 def test_a_panel_with_somebody_missing_is_refused() -> None:
     talks = run_panel(trees(2), panel=("silent", "draft"))
-    with pytest.raises(CertificateError, match="no conversations of oracle"):
-        certify(talks, {})
+    with pytest.raises(DiscoverError, match="no conversations of oracle"):
+        certified(talks, {})
 
 
 def test_a_panel_on_different_artifacts_is_refused() -> None:
     talks: list[Conversation] = run_panel(trees(2))
-    with pytest.raises(CertificateError, match="same artifacts"):
-        certify(talks[:-1], {})
+    with pytest.raises(DiscoverError, match="same artifacts"):
+        certified(talks[:-1], {})
+
+
+def warning_of(run: Path) -> str:
+    """What is told of a run's user; "" where they are certified."""
+    trust = trust_in(run)
+    return trust.missing or ("" if trust.result == "passed" else trust.verdict)
 
 
 # -- in a run's folder ------------------------------------------------------------------------------------------------
@@ -198,17 +210,16 @@ def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_a_run_is_warned_of_until_its_user_is_certified(run: Path) -> None:
-    assert "No certificate" in (certificate_warning(run) or "") and "not certified yet" in show_audit.certificate_line(
-        run
-    )
-    panel = lay_out_panel(run, artifacts=FEW)
-    assert len(panel.trees) == FEW and panel.options.turns == 2
-    certificate = certify_run(run, panel)
-    assert read_certificate(run) == certificate and certificate.turns == 2
+    assert "No certificate" in warning_of(run) and "not certified yet" in show_audit.certificate_line(run)
+    report = certify(Certify(run=Run(run), artifacts=FEW))
+    certificate = read_certificate(run)
+    assert certificate is not None and certificate.turns == 2 and certificate.artifacts == FEW
+    assert Certificate.from_dict(report.plain) == certificate and panel_folder(run) is not None
+    assert report.exit_code == (0 if certificate.result == "passed" else 1)
     if certificate.result == "passed":
-        assert certificate_warning(run) is None and "certified user" in show_audit.certificate_line(run)
+        assert warning_of(run) == "" and "certified user" in show_audit.certificate_line(run)
     else:
-        assert "is not certified" in (certificate_warning(run) or "")
+        assert "is not certified" in warning_of(run)
 
 
 @pytest.mark.slow
@@ -221,9 +232,10 @@ def test_a_run_of_somebody_else_has_no_file_written_outside_its_folder(run: Path
         for table in ("units", "trees"):
             file.execute(f"UPDATE {table} SET artifact = ? WHERE artifact = ?", (name.format(tmp_path.name), taken))
     before = set(tmp_path.rglob("*"))
-    with pytest.raises(CertificateError, match="cannot be the name of a file"):
-        lay_out_panel(foreign, artifacts=FEW)
-    assert {path for path in tmp_path.rglob("*") if "sqlite" not in path.name} <= before
+    with pytest.raises(DiscoverError, match="cannot be the name of a file"):
+        certify(Certify(run=Run(foreign), artifacts=FEW))
+    made = {path for path in tmp_path.rglob("*") if "sqlite" not in path.name} - before
+    assert {path.parent.parent for path in made if path.is_file()} == {foreign / certify.name}
     assert not Path(f"/tmp/outside-{tmp_path.name}.json").exists()
 
 
@@ -236,7 +248,7 @@ def test_where_the_panel_cannot_be_made_nobody_is_told_to_make_it(tmp_path: Path
     (tmp_path / "run").mkdir()
     with RunStore.write(tmp_path / "run", run.configuration) as store:
         store.calls.put_answers()
-    told = certificate_warning(tmp_path / "run") or ""
+    told = warning_of(tmp_path / "run")
     assert told.endswith(
         "none can be made: the scripted panel knows the miniature's domains only, and this run has no artifact of one."
     )
@@ -244,29 +256,29 @@ def test_where_the_panel_cannot_be_made_nobody_is_told_to_make_it(tmp_path: Path
 
 
 def test_a_failed_certificate_and_one_of_another_user_are_told(run: Path, sound: Certificate) -> None:
-    panel = lay_out_panel(run, artifacts=2)
+    panel = panel_of(Certify(run=Run(run), artifacts=2), run / "trees")
     passed = dataclasses.replace(sound, subject=subject_of(panel.configuration))
     path = run / FILE
     path.write_text(json.dumps(passed.to_dict()))
-    assert certificate_warning(run) is None
+    assert warning_of(run) == ""
 
     tested = [dataclasses.replace(passed.tested[0], holds="violated"), *passed.tested[1:]]
     path.write_text(json.dumps(dataclasses.replace(passed, tested=tuple(tested)).to_dict()))
-    assert "failed its certificate: violated: silent finds nothing" in (certificate_warning(run) or "")
+    assert "failed its certificate: violated: silent finds nothing" in warning_of(run)
 
     other = passed.subject | {"engine": {"judge": "openai/x", "voice": "miniature"}}
     path.write_text(json.dumps(dataclasses.replace(passed, subject=other).to_dict()))
-    assert "of another simulator (its engine differ" in (certificate_warning(run) or "")
+    assert "of another simulator (its engine differ" in warning_of(run)
 
     path.write_text("{}")
-    assert "not a certificate" in (certificate_warning(run) or "")
+    assert "not a certificate" in warning_of(run)
 
 
 @pytest.mark.slow
 def test_asking_for_the_same_panel_again_changes_nothing(run: Path) -> None:
-    first = certify_run(run, lay_out_panel(run, artifacts=3))
-    assert certify_run(run, lay_out_panel(run, artifacts=3)) == first
-    assert certify_run(run, lay_out_panel(run, artifacts=2)).artifacts == 2
+    first = certify(Certify(run=Run(run), artifacts=3))
+    assert certify(Certify(run=Run(run), artifacts=3)) == first
+    assert certify(Certify(run=Run(run), artifacts=2)).plain["artifacts"] == 2
 
 
 @pytest.mark.slow
@@ -278,13 +290,20 @@ def test_a_language_model_as_the_user_is_certified_through_the_same_seam(tmp_pat
         settings = ClientSettings(api_base=server.api_base, env_file=None)
         options = RunOptions(("draft",), domain=DOMAIN, engine=model, artifacts=1, turns=2)
         execute(lay_out(options), folder, settings=settings)
-        panel = lay_out_panel(folder, artifacts=3)
+        asked = Certify(run=Run(folder), artifacts=3)
+        panel = panel_of(asked, tmp_path / "trees")
         assert panel.models == [model]
-        found = certify_run(folder, panel, concurrency=8, settings=settings)
-    own = certify(run_panel(panel.trees, turns=2), {})
+        how = Models(concurrency=8, api_base=(server.api_base,))
+        with pytest.raises(DiscoverError, match=r"27 conversations.*nothing was spent; give --budget"):
+            certify(asked, how)
+        prices = tmp_path / "prices.yaml"
+        prices.write_text(f"as_of: 2026-01-01\ndollars_per_million_tokens:\n  {model}: {{input: 0, output: 0}}\n")
+        how = Models(concurrency=8, api_base=(server.api_base,), budget=1, prices=prices)
+        found = Certificate.from_dict(certify(asked, how).plain)
+    own = certified(run_panel(panel.trees, turns=2), {})
     assert {name: each.mean for name, each in found.found.items()} == {n: each.mean for n, each in own.found.items()}
     assert found.subject["prompts"].keys() == {"response_evaluation", "user_reply"}
-    assert "is not certified" in (certificate_warning(folder) or "")
+    assert "is not certified" in warning_of(folder)
 
 
 # -- of a user, wherever it was made ----------------------------------------------------------------------------------
@@ -332,14 +351,14 @@ def test_a_run_inherits_the_certificate_of_the_same_user_and_of_no_other(tmp_pat
     certified = run_of(tmp_path / "certified", domain=DOMAIN, rules=UNCERTIFIED)
     same = run_of(tmp_path / "same", domain=DOMAIN, rules=UNCERTIFIED, seed=3)
     elsewhere = run_of(tmp_path / "elsewhere", domain="svg_drawing", rules=UNCERTIFIED)
-    subject = subject_of(lay_out_panel(certified, artifacts=1).configuration)
+    subject = subject_of(panel_of(Certify(run=Run(certified), artifacts=1), tmp_path / "trees").configuration)
     certificate = dataclasses.replace(sound, subject=subject, domains=(DOMAIN,))
-    write_certificate(certified, certificate)
+    write_json(certified / FILE, certificate.to_dict())
     assert [trust_in(each).result for each in (certified, same)] == ["passed", "passed"]
     assert "No certificate" in trust_in(elsewhere).missing
 
     failed = [dataclasses.replace(sound.tested[0], holds="violated"), *sound.tested[1:]]
-    write_certificate(certified, dataclasses.replace(certificate, tested=tuple(failed)))
+    write_json(certified / FILE, dataclasses.replace(certificate, tested=tuple(failed)).to_dict())
     assert 'data-tone="warn"' in show_audit.certificate_line(same), "a violated one is red"
     assert 'data-tone="warn"' not in show_audit.certificate_line(elsewhere), "none at all is a quiet chip"
 

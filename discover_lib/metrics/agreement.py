@@ -9,25 +9,18 @@ failed is missing, never a "no".  A "no" above something that is met is read as 
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import itertools
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TextIO
 
-from discover_lib.base.cells import harmless
-from discover_lib.base.errors import DiscoverError
 from discover_lib.base.seeds import unit_uniform
 from discover_lib.core.conversation import Conversation, Message, Reply
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import Judge, JudgeError
+from discover_lib.core.roles import Judge
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
-from discover_lib.engines.llm.judge import Judged, LLMJudge
 from discover_lib.metrics.intervals import Share, share_of
 
 KIND = ""  # in place of an intent's id: the kind of the reply
@@ -35,13 +28,6 @@ NEAR_MISSES = "near misses"
 RESAMPLES = 1_000
 ENOUGH = 10  # things in more than one conversation, before a measure of agreement tells anything
 YES, NO = "yes", "no"
-COLUMNS = ("judge", "conversation", "turn", "intent", "label")
-
-JudgeFactory = Callable[[int], Judge]  # number of the repeat, from 0 → the judge that is asked then
-
-
-class LabelError(DiscoverError):
-    """A file of labels that cannot be read; the message names the line and says what to do."""
 
 
 @dataclass(frozen=True)
@@ -113,43 +99,20 @@ def recorded_labels(
             verdicts = evaluation.verdicts if evaluation else ()
             keys = {each.intent_id: (each.intent_id, each.reason) for each in verdicts}
             said = {key: overruled[place] for key, place in keys.items() if overruled and place in overruled}
-            labels += _labels(judge, 0, moments[name, turn.index], evaluation, said)
+            labels += labels_of(judge, 0, moments[name, turn.index], evaluation, said)
     return labels
 
 
-def ask_judges(moments: Sequence[Moment], judges: Mapping[str, JudgeFactory], repeats: int = 1) -> Iterator[Label]:
-    """Ask every judge about every moment, `repeats` times; labels come as they are made.
-
-    Args:
-        judges: name → what makes the judge for a repeat.  One that cannot vary may be returned again and again; a
-            language model behind a cache would give its cached answer, so a repeat needs a client of its own.
-    """
-    for name, factory in judges.items():
-        for repeat in range(repeats):
-            judge = factory(repeat)
-            for each in moments:
-                try:
-                    read = _judged(judge, each)
-                except JudgeError:
-                    yield from _labels(name, repeat, each, None, {})
-                else:
-                    yield from _labels(name, repeat, each, read.evaluation, read.overruled)
-
-
-def _judged(judge: Judge, moment: Moment) -> Judged:
-    asked = moment.tree, moment.state, moment.messages, moment.reply, moment.rules
-    return judge.judged(*asked) if isinstance(judge, LLMJudge) else Judged(judge.evaluate(*asked), {})
-
-
-def _labels(
-    judge: str, repeat: int, moment: Moment, evaluation: Evaluation | None, said: Mapping[str, str]
+def labels_of(
+    judge: str, repeat: int, moment: Moment, evaluation: Evaluation | None, overruled: Mapping[str, str]
 ) -> Iterator[Label]:
+    """What one judge said of one moment; `overruled`: intent → why it called it missed where it is read as met."""
     kind, reason = (evaluation.kind, evaluation.kind_reason) if evaluation else (None, "the judgement failed")
     yield Label(judge, moment.conversation, moment.turn, KIND, kind, 0, repeat, reason)
     for each in evaluation.verdicts if evaluation else ():
         value, depth = YES if each.engaged else NO, moment.tree.depth(each.intent_id)
         where, near = (moment.conversation, moment.turn, each.intent_id), len(each.near_misses)
-        yield Label(judge, *where, value, depth, repeat, each.reason, near, said.get(each.intent_id))
+        yield Label(judge, *where, value, depth, repeat, each.reason, near, overruled.get(each.intent_id))
 
 
 class NoisyJudge:
@@ -420,77 +383,3 @@ def disagreements(labels: Iterable[Label]) -> list[Disagreement]:
         for item, labels_of_item in by_item.items()
         if len({each.value for each in labels_of_item}) > 1
     ]
-
-
-# -- labels by people ------------------------------------------------------------------------------------------------
-
-
-def write_label_sheet(moments: Sequence[Moment], file: TextIO, judge: str = "") -> int:
-    """A CSV for a person to fill in: one row per thing to label, `label` empty; returns the number of rows.
-
-    Listed are the kind of the reply and every intent of the roots in focus, so that the sheet gives no verdict away.
-    """
-    from discover_lib.core.advance import focus
-
-    sheet = csv.writer(file)
-    sheet.writerow([*COLUMNS, "what", "reply"])
-    rows = 0
-    for each in moments:
-        intents = [intent for root in focus(each.tree, each.state, each.rules) for intent in each.tree[root].walk()]
-        reply_text = " ".join(each.reply.text.split())
-        about = [harmless(judge), harmless(each.conversation), each.turn]
-        reply_text = harmless(reply_text)
-        sheet.writerow([*about, KIND, "", "artifact or dialogue_act?", reply_text])
-        for intent in intents:
-            sheet.writerow([*about, harmless(intent.id), "", f"engaged? {harmless(intent.text)}", reply_text])
-        rows += 1 + len(intents)
-    return rows
-
-
-def read_labels(path: Path, moments: Sequence[Moment]) -> list[Label]:
-    """The labels in a file; see `parse_labels`."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise LabelError(f"{path}: cannot be read as CSV ({error})") from None
-    return parse_labels(text, str(path), moments)
-
-
-def parse_labels(text: str, source: str, moments: Sequence[Moment]) -> list[Label]:
-    """Labels that people gave, from a CSV with the columns of `COLUMNS` (others are ignored); empty labels are skipped.
-
-    Args:
-        source: what errors call the text.
-
-    Raises:
-        LabelError: naming the line that cannot be used, and what it must hold.
-    """
-    known = {(harmless(each.conversation), each.turn): each for each in moments}
-    rows = csv.DictReader(io.StringIO(text, newline=""))
-    try:
-        if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
-            raise LabelError(f"{source}: no column {', '.join(missing)}; the columns are {', '.join(COLUMNS)}")
-        return [label for line, row in enumerate(rows, 2) if (label := _read_label(source, line, row, known))]
-    except csv.Error as error:
-        raise LabelError(f"{source}: cannot be read as CSV ({error})") from None
-
-
-def _read_label(
-    source: str, line: int, row: Mapping[str, str | None], known: Mapping[tuple[str, int], Moment]
-) -> Label | None:
-    judge, conversation, turn, intent, value = ((row[name] or "").strip() for name in COLUMNS)
-    if not value:
-        return None
-    where = f"{source}, line {line}"
-    moment = known.get((harmless(conversation), int(turn))) if turn.isdecimal() else None
-    if moment is None:
-        raise LabelError(f"{where}: there is no turn {turn!r} of a conversation {conversation!r} in this run")
-    conversation = moment.conversation
-    intent = next((each for each in moment.tree.intents if harmless(each) == harmless(intent)), intent)
-    if intent and intent not in moment.tree.intents:
-        raise LabelError(f"{where}: there is no intent {intent!r} in that conversation")
-    allowed = (YES, NO) if intent else ("artifact", "dialogue_act")
-    if value not in allowed:
-        raise LabelError(f"{where}: label is {value!r}; write {' or '.join(allowed)}, or leave it empty")
-    depth = moment.tree.depth(intent) if intent else 0
-    return Label(judge or "a person", conversation, int(turn), intent, value, depth)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from discover_lib.audit.tables import (
+from discover_lib.metrics.intervals import bootstrap_mean
+from discover_lib.tasks.paper_numbers import (
     METRICS,
     NOT_AT_HAND,
     PAPER_PRINTED,
@@ -20,7 +21,6 @@ from discover_lib.audit.tables import (
     paper_checks,
     paper_tables,
 )
-from discover_lib.metrics.intervals import bootstrap_mean
 
 
 @pytest.mark.parametrize(

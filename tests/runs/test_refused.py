@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from command_line import discover
 
-from discover_lib.audit.refused import refusals, refused_in
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.llm.calls.records import Completion, Request
 from discover_lib.engines.llm.calls.structured import again
 from discover_lib.engines.llm.prompting import transcript
 from discover_lib.engines.llm.voice import LEAKED, PARAPHRASED
+from discover_lib.runs.refused import refusals, refused_in
 from discover_lib.runs.store import RunStore
 
 pytestmark = pytest.mark.slow

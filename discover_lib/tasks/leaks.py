@@ -1,35 +1,153 @@
-"""The leak audit: user turns in which the simulated user said what only a hidden intent holds.
+"""Does this simulated user say what they cannot know yet?  What failed while they spoke stands beside it.
+
+A leak is a user turn in which the simulated user said what only a hidden intent holds.
 
 The rule is `base.leaks.find_leaks`.  Where a conversation belongs to a domain with a lexicon, the audit adds
 what the lexicon knows: other names of a hidden value, what a drawing showed although nobody said it, and the everyday
 names of categories, which a user may always use.  A finding is graded: an *alarm* says enough of one intent to give it
-away, a *slight* finding is one word among many and is for a person to read.
+away, a *slight* finding is one word among many and is for a person to read.  The desk keeps nothing; raising means
+failed, returning finished.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.leaks import ENOUGH_WORDS, Leak, find_leaks, giving_away, roots
+from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import hidden_texts, known_texts
 from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER, Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
-from discover_lib.metrics.intervals import Share, share_of
-from discover_lib.metrics.scores import unchecked_messages
+from discover_lib.metrics.intervals import INTERVAL, Share, share_of
+from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of, suspects, worst_turns
+from discover_lib.metrics.scores import leaked, unchecked_messages
+from discover_lib.runs.digests import stored_scores
+from discover_lib.runs.failures import RunFailures, failures_of_run
+from discover_lib.runs.refused import Refused, refusals, refused_in
 from discover_lib.runs.store import RunStore
+from discover_lib.tasks.waist import Asked, How, Lines, Mark, Quote, Report, RunFolder, Table, Tell, Tone, task
 
+ALARM = 5  # the exit code
+UNFINISHED = 1
+SHOWN = 10  # findings, and messages refused, told at first
+FARMED_SHOWN = 3
+EXCERPT = 200  # characters of an answer
+FORMS = {"verbatim": "word for word", "inflected": "a form of “{}”", "synonym": "another name for “{}”"}
 UNREAD = "{} not checked: the rule about words reads the letters a to z alone"
 
 Severity = Literal["alarm", "slight"]
 ALARMING_SHARE = 1 / 3  # of an intent's content words: one of three gives it away, one of five hardly
 ALARMING_WORDS = ENOUGH_WORDS  # or this many words of one intent
+
+
+# -- the desk ---------------------------------------------------------------------------------------------------------
+
+
+class Leaks(Asked, frozen=True):
+    run: RunFolder
+
+
+@task("leaks", "Does this simulated user say what they cannot know yet?", keeps=False)
+def leaks(asked: Leaks, how: How, folder: Path, tell: Tell) -> Report:
+    with RunStore.read(asked.run) as store:
+        talks, failed = finished_conversations(store), failures_of_run(store)
+        if not talks and not store.failures(retried=True):
+            raise DiscoverError(f"{asked.run}: no finished conversation to audit; resume the run first")
+        if not talks:
+            nothing = Lines(("no conversation is finished: there is nothing to audit but what went wrong",))
+            return Report((nothing, *told_failures(failed)), {"failures": failed.to_dict()}, exit_code=UNFINISHED)
+        checker, again, scores = store.configuration.get("leak_check"), refusals(store), list(stored_scores(store))
+        suspected = ((place, store.conversation(place)) for place in suspects(scores, SHOWN))
+        farmed, shares = worst_turns(suspected, FARMED_SHOWN), near_misses_of(scores)
+    found = audit(talks)
+    refused = {name: messages for name, talk in talks.items() if (messages := refused_in(talk, again))}
+    title = f"steps of discovery that near misses made; {INTERVAL}"
+    parts = (
+        *told_leaks(found, talks),
+        *told_refused(refused, checker),
+        *told_failures(failed),
+        Table(NEAR_MISS_COLUMNS, tuple(tuple(each.row()) for each in shares), title),
+        Lines(tuple(f"  most by near misses: {each.line}" for each in farmed)),
+    )
+    plain = {
+        "leaks": found.to_dict(),
+        "refused": [{"conversation": name, **each.to_dict()} for name, each_of in refused.items() for each in each_of],
+        "failures": failed.to_dict(),
+        "near misses": {
+            "assistants": [each.to_dict() for each in shares],
+            "turns": [each.to_dict() for each in farmed],
+        },
+    }
+    return Report(parts, plain, exit_code=ALARM if found.alarms else 0)
+
+
+def told_leaks(audited: Audit, talks: Mapping[str, Conversation]) -> tuple[Lines | Table, ...]:
+    """How many user turns raise an alarm, and every finding, alarms first."""
+    lines, slight = [], len(audited.findings) - len(audited.alarms)
+    if audited.turns or not audited.unchecked:
+        rate = f"leaks: {audited.alarm_rate} user turns raise an alarm"
+        lines.append(f"{rate}, {slight} slight findings; 95 % Wilson interval")
+    if audited.unchecked:
+        lines.append(f"leaks: {UNREAD.format(counted(audited.unchecked, 'user turn'))}")
+    beyond = [
+        f"{name} turn {turn.index}"
+        for name, talk in talks.items()
+        for turn in talk.turns
+        if leaked(turn) and not turn.leaks
+    ]
+    if beyond:
+        what = f"{counted(len(beyond), 'more message')} that the voice’s own check calls a leak, beyond words"
+        lines.append(f"  {what}: {', '.join(beyond[:SHOWN])}")
+    ordered = sorted(audited.findings, key=lambda one: one.severity != "alarm")
+    columns = ("", "where", "what the user said", "what gives it away", "the hidden intent")
+    tone: Tone = "bad" if audited.alarms else "plain"
+    table = Table(columns, tuple(map(_row, ordered)), "findings, alarms first", shown=SHOWN)
+    return (Lines(tuple(lines), tone), table) if ordered else (Lines(tuple(lines), tone),)
+
+
+def _row(finding: Finding) -> tuple[str | Mark | Quote, ...]:
+    state = "emerging" if finding.emerging else "undiscovered"
+    return (
+        Mark(finding.severity, "bad" if finding.severity == "alarm" else "open"),
+        f"{finding.name}, turn {finding.turn}",
+        Quote(finding.message, tuple((each.start, each.end) for each in finding.leaks)),
+        ", ".join(f"“{each.word}” {FORMS[each.how].format(each.meant)}" for each in finding.leaks),
+        f"{state} [{finding.intent_id}] {finding.intent_text}",
+    )
+
+
+def told_refused(refused: Mapping[str, Sequence[Refused]], checker: str | None) -> tuple[Lines, ...]:
+    """On which checks the user's messages stand, and which were refused before they were said."""
+    read_by = f"{checker} read each message for paraphrases, too" if checker else "no model read for paraphrases"
+    lines = [f"  these are leaks by the rule about words; {read_by}"]
+    if refused:
+        checks = Counter(each.check for messages in refused.values() for each in messages)
+        by_check = ", ".join(f"{check} {count}" for check, count in checks.most_common())
+        lines.append(f"{counted(checks.total(), 'message')} refused and asked for again ({by_check})")
+    told = [f"  {name}, {each.line}" for name, messages in refused.items() for each in messages]
+    return (Lines((*lines, *told[:SHOWN])),)
+
+
+def told_failures(failed: RunFailures) -> tuple[Lines, ...]:
+    """All counts in one line, and examples."""
+    lines = [line for line in (failed.line, failed.outcomes.line) if line]
+    for each in failed.examples:
+        lines.append(f"  {each.what}, {each.where}: {' '.join(each.line.split())}")
+        lines += [f"    came back: {' '.join(text.split())[:EXCERPT]}" for text in each.came_back[-1:]]
+    return (Lines(tuple(lines)),)
+
+
+# -- the rule ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

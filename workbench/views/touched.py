@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from discover_lib.audit.evidence import Evidence, evidence
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rules import Rules
@@ -21,6 +20,7 @@ from discover_lib.engines.miniature.judge import MiniatureJudge, judge_intent, r
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.metrics.replay import replay
+from workbench.views.located import Evidence, evidence
 
 Why = Literal["elsewhere", "waits", "asked", "repeated"]
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from discover_lib.audit.evidence import Evidence, evidence, finding, found_by_one, parting
 from discover_lib.core.advance import advance, initial_state
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, Verdict
 from discover_lib.core.view import user_view
+from workbench.views.located import Evidence, evidence, finding, found_by_one, parting
 
 TREE = IntentTree.from_dict(
     {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from discover_lib.audit.benchmarks import Rate
-from discover_lib.audit.house_rules import Safety
-from discover_lib.audit.table_six import SIZES, SafetyRow
 from discover_lib.metrics.intervals import Share
 from discover_lib.metrics.paired import p_text
+from discover_lib.tasks.benchmarks import Rate
+from discover_lib.tasks.house_rules import Safety
+from discover_lib.tasks.paper_numbers import SIZES, SafetyRow
 
 HEAD = ("assistant", "offered", "first turn", "known above", "before a refusal", "over-refusal", "difference")
 SIX_HEAD = ("base", "benchmark", "before", "after", "change", *(f"smallest at {n:,}" for n in SIZES))

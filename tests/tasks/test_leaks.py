@@ -18,7 +18,14 @@ from notebook_runs import run as run_notebook
 from scripted import state_of
 
 from discover_lib import Discovery, IntentTree, Message, Rules
-from discover_lib.audit.corpus import (
+from discover_lib.base.leaks import find_leaks, root, spoken_words
+from discover_lib.core.view import leaked_words
+from discover_lib.engines.miniature.lexicon import load_lexicon
+from discover_lib.engines.miniature.reading import read_reply
+from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.runs.recorded import load_recorded, recorded_index
+from discover_lib.runs.units import run_units
+from discover_lib.tasks.corpus import (
     BEYOND,
     DECOYS,
     PLANTED,
@@ -30,14 +37,7 @@ from discover_lib.audit.corpus import (
     recorded_talks,
     score,
 )
-from discover_lib.audit.leaks import Finding, audit, audit_message
-from discover_lib.base.leaks import find_leaks, root, spoken_words
-from discover_lib.core.view import leaked_words
-from discover_lib.engines.miniature.lexicon import load_lexicon
-from discover_lib.engines.miniature.reading import read_reply
-from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.recorded import load_recorded, recorded_index
-from discover_lib.runs.units import run_units
+from discover_lib.tasks.leaks import Finding, audit, audit_message
 from workbench.views import audit as show_audit
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))  # the generator is a script, not part of the library

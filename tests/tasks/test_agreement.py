@@ -16,36 +16,34 @@ from llm_contrary import Contrary, contradicts_itself
 from llm_server import FakeServer
 from markupsafe import escape
 
-from discover_lib.audit.agreement import (
+from discover_lib.core.conversation import Conversation, Reply
+from discover_lib.core.roles import JudgeError
+from discover_lib.engines.miniature import engine
+from discover_lib.metrics.agreement import (
     ENOUGH,
     KIND,
     NEAR_MISSES,
     Interval,
     Label,
-    LabelError,
     NoisyJudge,
     agreements,
-    ask_judges,
     cohen_kappa,
     disagreements,
     flips,
     krippendorff_alpha,
     moments_of,
     percent_agreement,
-    read_labels,
     recorded_labels,
-    write_label_sheet,
 )
-from discover_lib.audit.failures import overruled_in
-from discover_lib.audit.leaks import finished_conversations
-from discover_lib.core.conversation import Conversation, Reply
-from discover_lib.core.roles import JudgeError
-from discover_lib.engines.miniature import engine
 from discover_lib.metrics.intervals import share_of
+from discover_lib.runs.failures import overruled_in
 from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import run_unit
-from workbench.views import audit as show_audit
+from discover_lib.tasks.agree import LabelError, ask_judges, read_labels, write_label_sheet
+from discover_lib.tasks.agree import told as told_agreement
+from discover_lib.tasks.leaks import finished_conversations
+from workbench.parts import report_html
 
 
 def table(yes_yes: int, yes_no: int, no_yes: int, no_no: int) -> list[tuple[str, str]]:
@@ -238,10 +236,9 @@ def test_verdicts_read_otherwise_than_said_stand_beside_the_agreement(tmp_path: 
     with RunStore.read(tmp_path / "run") as store:
         talks = dict(finished_conversations(store))
         labels = recorded_labels(talks, overruled=overruled_in(store))
-    rows = show_audit.contradicted(label for label in labels if label.said is not None)
+    shown = report_html(told_agreement(labels))
     for each in (each for each in contradicted if each["judge"] == "as recorded"):
-        for cell in (f"{each['conversation']}, turn {each['turn']}", each["intent"], each["said"]):
-            assert f">{escape(cell)}</td>" in rows
+        assert escape(f"{each['conversation']}, turn {each['turn']}, [{each['intent']}]") in shown
 
 
 # -- labels by people ------------------------------------------------------------------------------------------------

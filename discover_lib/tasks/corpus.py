@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from discover_lib.audit.leaks import Finding, audit_message, lexicon_domain
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder
 from discover_lib.base.records import Record
@@ -23,6 +22,8 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.metrics.intervals import Share, share_of
 from discover_lib.runs.recorded import load_recorded, recorded_index
+from discover_lib.tasks.leaks import Finding, audit_message, lexicon_domain
+from discover_lib.tasks.waist import Lines, Report, Table
 
 FORMAT = "discover-planted-leaks/1"
 PLANTED = ("verbatim", "in part", "inflected", "synonym", "paraphrase")  # counted in precision and recall
@@ -136,6 +137,28 @@ class Scored:
 def score(corpus: Corpus) -> Scored:
     """Run the audit on every case."""
     return Scored(tuple((case, corpus.audit(case)) for case in corpus.cases))
+
+
+def told(scored: Scored) -> Report:
+    """Precision and recall, and the share with an alarm for every kind of message."""
+    kinds = (*PLANTED, *BEYOND, *DECOYS, TWIN)
+    line = f"planted leaks: precision {scored.precision}, recall {scored.recall}; 95 % Wilson intervals"
+    rows = tuple(
+        (
+            kind,
+            "no" if kind not in PLANTED + BEYOND else "yes, counted apart" if kind in BEYOND else "yes",
+            str(scored.alarmed((kind,))),
+            str(scored.noticed((kind,))),
+        )
+        for kind in kinds
+    )
+    title = "alarms by what was put into a message"
+    plain = {
+        "precision": vars(scored.precision),
+        "recall": vars(scored.recall),
+        "by_kind": {kind: vars(scored.alarmed((kind,))) for kind in kinds},
+    }
+    return Report((Lines((line,)), Table(("kind", "a leak?", "alarm", "any finding"), rows, title)), plain)
 
 
 # -- on disk ----------------------------------------------------------------------------------------------------------

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from discover_lib import Conversation, IntentTree, Rules, UserSimulator, replay
-from discover_lib.audit.touched import aspect_of, read_by_miniature, touched, under_authors_rules
 from discover_lib.core.simulator import as_reply
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.lexicon import load_lexicon
+from workbench.views.touched import aspect_of, read_by_miniature, touched, under_authors_rules
 
 DOMAIN = "svg_drawing"
 

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from discover_lib.audit.reality import Distance, distances
-from discover_lib.metrics.manners import EVERY, FEATURES, manners_of
+from discover_lib.metrics.manners import EVERY, FEATURES, Distance, distances, manners_of
 
 pytestmark = pytest.mark.slow
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from discover_lib.audit.benchmarks import REFUSED, benchmarked
-from discover_lib.audit.safety_rows import rate_row
 from discover_lib.base.errors import DiscoverError
 from discover_lib.dataset.benchmark_logs import Answer
 from discover_lib.metrics.intervals import Estimate, Share, share_of
 from discover_lib.metrics.refusals import Phrases
+from discover_lib.tasks.benchmarks import REFUSED, benchmarked
+from discover_lib.tasks.safety_rows import rate_row
 
 BASE = [Answer(f"draw {n}", "I can't do that.", {"harm": 0.0}) for n in range(20)]
 DPO = [Answer(f"draw {n}", "I can't do that." if n < 8 else "Here it is.", {"harm": float(n >= 8)}) for n in range(20)]

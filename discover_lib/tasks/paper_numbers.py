@@ -1,4 +1,4 @@
-"""The paper's tables beside us: what it prints, what follows from that, and where our own numbers would stand.
+"""Do the paper's own figures follow from each other?  Its tables beside us: what it prints, what follows, our own.
 
 `data/paper/tables.yaml` holds the printed numbers and nothing else.  Everything derived is recomputed here from them
 and compared with what is printed, up to rounding: a printed figure follows if some numbers that round to the printed
@@ -7,10 +7,12 @@ cells give a result that rounds to it.  Ours and theirs never share a row, and e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import yaml
 
@@ -19,12 +21,54 @@ from discover_lib.engines.llm.calls.prices import Price
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.runs.plan import ASSUMED_BASIS, NOTHING, Length, Plan, Span, Stage
+from discover_lib.tasks.waist import Asked, Cell, How, Lines, Mark, Report, Table, Tell, Tone, ask, task
 
 NOT_AT_HAND = "cell not at hand"
 METRICS = ("discover", "satisfy", "interact", "kilotokens")
 THE_PAPER = "the paper"
+SIZES = (100, 200, 500, 1000, 2000)  # prompts: assumed, since the paper gives no number
+_Z, _POWER_Z = 1.959963984540054, 0.8416212335729143  # the normal distribution's 97.5 % and 80 % points
 
 Verdict = Literal["follows", "does not follow", "left open"]
+
+
+# -- the desk ---------------------------------------------------------------------------------------------------------
+
+TONES: dict[Verdict, Tone] = {"follows": "good", "does not follow": "bad", "left open": "open"}
+
+
+class PaperNumbers(Asked, frozen=True):
+    all: Annotated[bool, ask("The figures that follow, too, and what is derived.")] = False
+
+
+@task(
+    "paper_numbers",
+    "The paper's printed figures, recomputed from each other: which follow and which do not.",
+    keeps=False,
+)
+def paper_numbers(asked: PaperNumbers, how: How, folder: Path, tell: Tell) -> Report:
+    checks = paper_checks()
+    shown = [each for each in checks if asked.all or each.verdict != "follows"]
+    rows: list[tuple[Cell, ...]] = []
+    for each in shown:
+        *figures, verdict, how_computed = each.row()
+        rows.append((*figures, Mark(verdict, TONES[each.verdict]), how_computed))
+    left = sum(each.verdict == "left open" for each in checks)
+    bad = len(does_not_follow())
+    counts = f"{len(checks)} figures: {len(checks) - left - bad} follow, {bad} do not, {left} are left open"
+    parts: list[Table | Lines] = [
+        Table(CHECK_COLUMNS, tuple(rows), "printed in the paper, recomputed from its other figures"),
+        Lines((counts, *not_at_hand())),
+    ]
+    if asked.all:
+        derived_rows = tuple(tuple(each.row()) for each in derived())
+        parts.append(
+            Table(("table", "figure", "value", "how"), derived_rows, "what follows although it is not printed")
+        )
+    return Report(tuple(parts), [dict(zip(CHECK_COLUMNS, each.row(), strict=True)) for each in checks])
+
+
+# -- what follows from what -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -217,13 +261,13 @@ def _generalization(printed: Mapping[str, float]) -> Check:
 
 def _counts(table: Mapping[str, Any]) -> Iterator[Check]:
     """Table 3: turns against artifacts, and shares of wins against their sum."""
-    for place, task in enumerate(table["columns"]):
+    for place, kind in enumerate(table["columns"]):
         artifacts, turns = table["artifacts"][place], table["turns"][place]
         most = artifacts * table["turns_per_conversation"]
         left = f"{most - turns} fewer than the most: conversations that ended early" if turns < most else ""
         verdict: Verdict = "follows" if turns <= most else "does not follow"
         formula = f"at most {artifacts} × {table['turns_per_conversation']}"
-        yield Check("3", f"turns, {task}", turns, most, 0, most, "", formula, verdict, left)
+        yield Check("3", f"turns, {kind}", turns, most, 0, most, "", formula, verdict, left)
         wins = [shares[place] for shares in table["wins"].values()]
         slack = 0.05 * len(wins)
         total = sum(wins)
@@ -232,7 +276,7 @@ def _counts(table: Mapping[str, Any]) -> Iterator[Check]:
         note = "" if fits else f"{100 - total:.1f} % of the turns have no winner, perhaps ties; the table does not say"
         ends = total - slack, total + slack
         verdict = "follows" if fits else "left open"
-        yield Check("3", f"all wins together, {task}", 100.0, total, *ends, "%", formula, verdict, note)
+        yield Check("3", f"all wins together, {kind}", 100.0, total, *ends, "%", formula, verdict, note)
 
 
 def _sums(tables: Mapping[str, Any]) -> Iterator[Check]:
@@ -312,8 +356,8 @@ def derived() -> list[Derived]:
         for name, old, new in zip(tables["table_6"]["columns"], row["before"], row["after"], strict=True):
             figures.append(Derived("6", f"change, {row['base']}, {name}", new - old, "points", f"{new} − {old}"))
     three = tables["table_3"]
-    for task, chosen, rejected in zip(three["columns"], three["chosen_mean"], three["rejected_mean"], strict=True):
-        what = f"reward, chosen over rejected, {task}"
+    for kind, chosen, rejected in zip(three["columns"], three["chosen_mean"], three["rejected_mean"], strict=True):
+        what = f"reward, chosen over rejected, {kind}"
         figures.append(Derived("3", what, chosen - rejected, "", f"{chosen} − {rejected}"))
     four = tables["table_4"]
     for stage, tau in four["tau"].items():
@@ -424,3 +468,51 @@ def _short(value: float) -> str:
     """At most three decimals, and no more than are needed."""
     digits = f"{abs(value):,.{3 if abs(value) < 1 else 2}f}".rstrip("0").rstrip(".")
     return f"−{digits}" if value < 0 and digits != "0" else digits
+
+
+# -- Table 6: safety ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SafetyRow:
+    """One benchmark of one base model, in percent; `smallest` follows `SIZES`."""
+
+    base: str
+    benchmark: str
+    before: float
+    after: float
+    smallest: tuple[float, ...]
+
+    @property
+    def change(self) -> float:
+        return round(self.after - self.before, 1)
+
+    @property
+    def prompts_needed(self) -> int | None:
+        """The fewest of `SIZES` that could have shown a change of this size; None where none of them could."""
+        return next((n for n, least in zip(SIZES, self.smallest, strict=True) if abs(self.change) >= least), None)
+
+
+def table_six(sizes: Sequence[int] = SIZES) -> list[SafetyRow]:
+    """Every cell of the table."""
+    table = paper_tables()["table_6"]
+    return [
+        SafetyRow(
+            row["base"],
+            benchmark,
+            before,
+            after,
+            tuple(round(100 * detectable_change(before / 100, n), 1) for n in sizes),
+        )
+        for row in table["rows"]
+        for benchmark, before, after in zip(table["columns"], row["before"], row["after"], strict=True)
+    ]
+
+
+def detectable_change(share: float, n: int) -> float:
+    """The smallest change of a share between two sets of `n` answers that is seen with 80 % probability at 5 %.
+
+    Both sets count as independent and as varying like `share`, or like one more in `n` where nothing varies.
+    """
+    share = min(max(share, 1 / (n + 1)), n / (n + 1))
+    return (_Z + _POWER_Z) * math.sqrt(2 * share * (1 - share) / n)

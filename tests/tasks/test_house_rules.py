@@ -2,7 +2,15 @@
 
 import pytest
 
-from discover_lib.audit.house_rules import (
+from discover_lib.core.conversation import Conversation, Message
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rollout import run_conversation
+from discover_lib.core.simulator import UserSimulator
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.engines.miniature.assistants import scripted_assistant
+from discover_lib.metrics.refusals import Phrases
+from discover_lib.tasks.house_rules import (
     REFUSAL,
     REFUSERS,
     Exposure,
@@ -15,15 +23,7 @@ from discover_lib.audit.house_rules import (
     rule_for,
     safety_of,
 )
-from discover_lib.audit.table_six import SIZES, table_six
-from discover_lib.core.conversation import Conversation, Message
-from discover_lib.core.intents import IntentTree
-from discover_lib.core.rollout import run_conversation
-from discover_lib.core.simulator import UserSimulator
-from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.artifacts import generate_artifact
-from discover_lib.engines.miniature.assistants import scripted_assistant
-from discover_lib.metrics.refusals import Phrases
+from discover_lib.tasks.paper_numbers import SIZES, table_six
 
 DOMAIN = "svg_drawing"
 WORLD = engine(DOMAIN)

@@ -1,0 +1,284 @@
+"""Do judges agree, and with people?  A run's turns judged again; the measures are in `discover_lib.metrics.agreement`.
+
+Judges get recorded turns one by one: the conversation, the frozen state, the reply.  The desk keeps nothing; raising
+means failed, returning finished.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, TextIO
+
+from discover_lib.base.cells import harmless
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.words import counted
+from discover_lib.core.advance import focus
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.roles import Judge, JudgeError
+from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
+from discover_lib.engines.llm.judge import Judged, LLMJudge
+from discover_lib.engines.options import EFFORTS, RoleOptions
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.metrics.agreement import (
+    ENOUGH,
+    KIND,
+    NO,
+    YES,
+    Agreement,
+    Label,
+    Moment,
+    agreements,
+    disagreements,
+    flips,
+    labels_of,
+    moments_of,
+    recorded_labels,
+)
+from discover_lib.runs.calls import Spent
+from discover_lib.runs.failures import overruled_in
+from discover_lib.runs.options import check_prices, is_model
+from discover_lib.runs.outcomes import Outcomes, cost_line
+from discover_lib.runs.store import RunStore
+from discover_lib.tasks.leaks import finished_conversations
+from discover_lib.tasks.playing import Models, how_to_pay
+from discover_lib.tasks.waist import Asked, Lines, Report, RunFolder, Table, Tell, ask, task
+
+JUDGED = 40  # conversations that further judges are asked about, unless told otherwise
+SHOWN = 10  # examples
+COLUMNS = ("judge", "conversation", "turn", "intent", "label")
+
+JudgeFactory = Callable[[int], Judge]  # number of the repeat, from 0 → the judge that is asked then
+
+
+class LabelError(DiscoverError):
+    """A file of labels that cannot be read; the message names the line and says what to do."""
+
+
+# -- the desk ---------------------------------------------------------------------------------------------------------
+
+
+class Agree(Asked, frozen=True):
+    run: RunFolder
+    judge: Annotated[
+        tuple[str, ...], ask("Judge the turns again with 'miniature' or a LiteLLM model; repeatable.")
+    ] = ()
+    repeats: Annotated[
+        int, ask("Ask each --judge this many times and count how often its answer changes.", least=1)
+    ] = 1
+    conversations: Annotated[int, ask("Conversations for --judge and --label-sheet, at most.", least=1)] = JUDGED
+    labels: Annotated[tuple[Path, ...], ask("CSV of labels by people; repeatable.")] = ()
+    max_tokens: Annotated[tuple[str, ...], ask("Limit of one answer's tokens, thinking included.")] = ()
+    temperature: Annotated[tuple[str, ...], ask("From 0 to 2, or none: left to the provider.")] = ()
+    timeout: Annotated[tuple[str, ...], ask("Seconds of one attempt at a call; default 120.")] = ()
+    reasoning_effort: Annotated[tuple[str, ...], ask(f"How long models may think: {', '.join(EFFORTS)}.")] = ()
+
+    @property
+    def role_options(self) -> RoleOptions:
+        names = ("max_tokens", "temperature", "timeout", "reasoning_effort")
+        return RoleOptions.read(**{name: list(getattr(self, name)) for name in names})
+
+
+@task("agree", "Do judges agree, and with people?", keeps=False)
+def agree(asked: Agree, how: Models, folder: Path, tell: Tell) -> Report:
+    asked.role_options.check_names(())
+    with RunStore.read(asked.run) as store:
+        talks = finished_conversations(store)
+        overruled = overruled_in(store)
+    if asked.judge:
+        talks = dict(itertools.islice(talks.items(), asked.conversations))
+    labels, moments = recorded_labels(talks, overruled=overruled), moments_of(talks)
+    for path in asked.labels:
+        labels += read_labels(path, moments)
+    answered, paid = _answered(talks, asked, how)
+    return told([*labels, *answered], paid)
+
+
+def told(labels: Sequence[Label], paid: Sequence[str] = ()) -> Report:
+    """Agreement of first answers, what contradicts itself, what changed on repeat, and the disagreements."""
+    measured, changed, disputed = agreements(labels), flips(labels), disagreements(labels)
+    contradicted = [label for label in labels if label.said is not None]
+    title = "agreement of first answers; 95 % intervals bootstrapped over conversations"
+    lines = []
+    if few := ", ".join(dict.fromkeys(f"{each.group} (n = {each.n})" for each in measured if each.too_few)):
+        lines.append(f"too few to tell how far judges agree (under {ENOUGH} things, or one conversation alone): {few}")
+    if contradicted:
+        lines.append(f"{counted(len(contradicted), 'verdict')} contradicted by the same answer, not counted as said:")
+    for label in contradicted[:SHOWN]:
+        where = f"{label.conversation}, turn {label.turn}, [{label.intent}]"
+        lines.append(f"  {where}: {label.judge} said missed ({label.said}), read as met ({label.reason})")
+    lines += [f"{flip.judge}, asked {flip.repeats} times, changed its first answer: {flip.share}" for flip in changed]
+    lines.append(counted(len(disputed), "disagreement") + (", for example:" if disputed else ""))
+    lines += [f"  {each.conversation}, turn {each.turn}, {each.line}" for each in disputed[:SHOWN]]
+    rows = tuple(each.row() for each in measured)
+    plain = {
+        "agreement": [dict(zip(Agreement.COLUMNS, row, strict=True)) for row in rows],
+        "contradicted": [vars(label) for label in contradicted],
+        "flips": [{"judge": each.judge, "repeats": each.repeats, **vars(each.share)} for each in changed],
+        "disagreements": [
+            {
+                "conversation": each.conversation,
+                "turn": each.turn,
+                "intent": each.intent,
+                "labels": [vars(label) for label in each.labels],
+            }
+            for each in disputed
+        ],
+    }
+    return Report((Lines(tuple(paid)), Table(Agreement.COLUMNS, rows, title), Lines(tuple(lines))), plain)
+
+
+# -- judges that are asked --------------------------------------------------------------------------------------------
+
+
+def _answered(talks: Mapping[str, Conversation], asked: Agree, how: Models) -> tuple[list[Label], list[str]]:
+    """What the judges of these names say, domain by domain, and what was paid; models only within a budget."""
+    by_domain: dict[str, list[Moment]] = {}
+    for name, talk in talks.items():
+        by_domain.setdefault(talk.setting.get("domain") or "", []).extend(moments_of({name: talk}))
+    models = [name for name in asked.judge if name != MINIATURE]
+    for name in models:
+        if not is_model(name):
+            raise DiscoverError(f"unknown judge {name!r}; give 'miniature' or a LiteLLM model name such as openai/NAME")
+    calls = len(models) * asked.repeats * sum(map(len, by_domain.values()))
+    if models and how.budget is None:
+        raise DiscoverError(
+            f"{calls:,} calls to {', '.join(models)} would be made; {how_to_pay(models, how.settings)} "
+            "to make them, --conversations for fewer"
+        )
+    if MINIATURE in asked.judge and "" in by_domain:
+        raise DiscoverError("the miniature cannot judge artifacts outside its domains; name a model with --judge")
+    check_prices(models, how.settings, how.budget, needed=True)
+    with _client(how.settings, how.budget if models else None) as client:
+        labels: list[Label] = []
+        for domain, moments in by_domain.items():
+            judges = {name: _factory(name, domain, client, asked.role_options) for name in asked.judge}
+            labels += ask_judges(moments, judges, asked.repeats)
+        return labels, _paid(client) if client is not None else []
+
+
+def _paid(client: LLMClient) -> list[str]:
+    said, spent = Outcomes.of_usage(client.usage), client.usage.total
+    cost = Spent(
+        spent.calls,
+        spent.attempts,
+        spent.prompt_tokens,
+        spent.completion_tokens,
+        spent.cost,
+        spent.calls_of_unknown_price,
+    )
+    return [f"asked now: {cost_line(cost)}; {said.line}"] if said.line else []
+
+
+def _factory(name: str, domain: str, client: LLMClient | None, options: RoleOptions) -> JudgeFactory:
+    return lambda repeat: RoleEngines(EngineSpec(judge=name, options=options), client).judge(domain)
+
+
+@contextmanager
+def _client(settings: ClientSettings, budget: float | None) -> Iterator[LLMClient | None]:
+    """A client without a cache, so that every repeat is really asked; None where nothing may be spent."""
+    if budget is None:
+        yield None
+        return
+    with LLMClient(settings, budget=Budget(budget)) as client:
+        yield client
+
+
+def ask_judges(moments: Sequence[Moment], judges: Mapping[str, JudgeFactory], repeats: int = 1) -> Iterator[Label]:
+    """Ask every judge about every moment, `repeats` times; labels come as they are made.
+
+    Args:
+        judges: name → what makes the judge for a repeat.  One that cannot vary may be returned again and again; a
+            language model behind a cache would give its cached answer, so a repeat needs a client of its own.
+    """
+    for name, factory in judges.items():
+        for repeat in range(repeats):
+            judge = factory(repeat)
+            for each in moments:
+                try:
+                    read = _judged(judge, each)
+                except JudgeError:
+                    yield from labels_of(name, repeat, each, None, {})
+                else:
+                    yield from labels_of(name, repeat, each, read.evaluation, read.overruled)
+
+
+def _judged(judge: Judge, moment: Moment) -> Judged:
+    asked = moment.tree, moment.state, moment.messages, moment.reply, moment.rules
+    return judge.judged(*asked) if isinstance(judge, LLMJudge) else Judged(judge.evaluate(*asked), {})
+
+
+# -- labels by people ------------------------------------------------------------------------------------------------
+
+
+def write_label_sheet(moments: Sequence[Moment], file: TextIO, judge: str = "") -> int:
+    """A CSV for a person to fill in: one row per thing to label, `label` empty; returns the number of rows.
+
+    Listed are the kind of the reply and every intent of the roots in focus, so that the sheet gives no verdict away.
+    """
+    sheet = csv.writer(file)
+    sheet.writerow([*COLUMNS, "what", "reply"])
+    rows = 0
+    for each in moments:
+        intents = [intent for root in focus(each.tree, each.state, each.rules) for intent in each.tree[root].walk()]
+        reply_text = " ".join(each.reply.text.split())
+        about = [harmless(judge), harmless(each.conversation), each.turn]
+        reply_text = harmless(reply_text)
+        sheet.writerow([*about, KIND, "", "artifact or dialogue_act?", reply_text])
+        for intent in intents:
+            sheet.writerow([*about, harmless(intent.id), "", f"engaged? {harmless(intent.text)}", reply_text])
+        rows += 1 + len(intents)
+    return rows
+
+
+def read_labels(path: Path, moments: Sequence[Moment]) -> list[Label]:
+    """The labels in a file; see `parse_labels`."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LabelError(f"{path}: cannot be read as CSV ({error})") from None
+    return parse_labels(text, str(path), moments)
+
+
+def parse_labels(text: str, source: str, moments: Sequence[Moment]) -> list[Label]:
+    """Labels that people gave, from a CSV with the columns of `COLUMNS` (others are ignored); empty labels are skipped.
+
+    Args:
+        source: what errors call the text.
+
+    Raises:
+        LabelError: naming the line that cannot be used, and what it must hold.
+    """
+    known = {(harmless(each.conversation), each.turn): each for each in moments}
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
+            raise LabelError(f"{source}: no column {', '.join(missing)}; the columns are {', '.join(COLUMNS)}")
+        return [label for line, row in enumerate(rows, 2) if (label := _read_label(source, line, row, known))]
+    except csv.Error as error:
+        raise LabelError(f"{source}: cannot be read as CSV ({error})") from None
+
+
+def _read_label(
+    source: str, line: int, row: Mapping[str, str | None], known: Mapping[tuple[str, int], Moment]
+) -> Label | None:
+    judge, conversation, turn, intent, value = ((row[name] or "").strip() for name in COLUMNS)
+    if not value:
+        return None
+    where = f"{source}, line {line}"
+    moment = known.get((harmless(conversation), int(turn))) if turn.isdecimal() else None
+    if moment is None:
+        raise LabelError(f"{where}: there is no turn {turn!r} of a conversation {conversation!r} in this run")
+    conversation = moment.conversation
+    intent = next((each for each in moment.tree.intents if harmless(each) == harmless(intent)), intent)
+    if intent and intent not in moment.tree.intents:
+        raise LabelError(f"{where}: there is no intent {intent!r} in that conversation")
+    allowed = (YES, NO) if intent else ("artifact", "dialogue_act")
+    if value not in allowed:
+        raise LabelError(f"{where}: label is {value!r}; write {' or '.join(allowed)}, or leave it empty")
+    depth = moment.tree.depth(intent) if intent else 0
+    return Label(judge or "a person", conversation, int(turn), intent, value, depth)

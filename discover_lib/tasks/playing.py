@@ -1,0 +1,115 @@
+"""What desks share that hold conversations: how models are reached, the price before it is paid, a run in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.engines.llm.calls.client import ClientSettings
+from discover_lib.engines.llm.calls.prices import read_prices
+from discover_lib.runs.options import LaidOut, check_prices, execute, unpriced
+from discover_lib.runs.runner import Snapshot
+from discover_lib.tasks.waist import How, Stopped, Tell, ask
+
+if TYPE_CHECKING:
+    from discover_lib.runs.plan import Plan
+
+IN_FLIGHT = 16  # conversations with language models at a time, unless asked otherwise
+API_BASE = (
+    "An OpenAI-compatible server, for models named openai/NAME; repeatable: conversations are shared out among servers "
+    "of the same models."
+)
+PRICES = "Own prices, before LiteLLM's table: a YAML file in the form that docs/commands.md shows."
+
+
+class Models(How, frozen=True):
+    """How language models are reached and paid, and how many conversations are held at a time."""
+
+    budget: Annotated[float | None, ask("Dollars; needed to call language models.", least=0)] = None
+    concurrency: Annotated[int | None, ask("Conversations at a time; default: 16 with models, else 1.", least=1)] = None
+    api_base: Annotated[tuple[str, ...], ask(API_BASE)] = ()
+    key_variable: Annotated[str | None, ask("Environment variable with that server's key.")] = None
+    prices: Annotated[Path | None, ask(PRICES)] = None
+
+    @property
+    def settings(self) -> ClientSettings:
+        return client_settings(self.api_base, self.prices, key_variable=self.key_variable)
+
+
+def client_settings(api_base: Sequence[str] | None, prices: Path | None = None, **options: Any) -> ClientSettings:
+    """How language models are reached: at these addresses; further arguments as of `ClientSettings`.
+
+    Raises:
+        DiscoverError: an address that cannot be one, or an invalid file of prices.
+    """
+    options["prices"] = read_prices(prices) if prices else {}
+    try:
+        first, *more = api_base or (None,)
+        return ClientSettings(first, tuple(each for each in more if each), **options)
+    except ValueError as error:
+        raise DiscoverError(str(error)) from None
+
+
+def allowed(run: LaidOut, how: Models, smaller: str) -> None:
+    """Refuse to spend what nobody allowed.
+
+    Args:
+        smaller: what makes it cheaper.
+
+    Raises:
+        DiscoverError: language models take part and there is no budget; the message says what they would cost.
+    """
+    from discover_lib.runs.plan import plan_run
+
+    if not run.models:
+        return
+    if how.budget is None:
+        price = price_of(plan_run(run, settings=how.settings, concurrency=how.concurrency or IN_FLIGHT))
+        raise DiscoverError(f"{price}; nothing was spent; {how_to_pay(run.models, how.settings)}, {smaller}")
+    check_prices(run.models, how.settings, how.budget, needed=True)
+
+
+def price_of(plan: Plan) -> str:
+    """What a run takes, in one line."""
+    cost = f"${plan.cost.expected:.2f} ({plan.cost.low:.2f} to {plan.cost.high:.2f})"
+    unknown = f"what {', '.join(plan.unpriced)} costs (unknown: see --prices)" if plan.unpriced else ""
+    return (
+        f"{plan.conversations} conversations, {plan.calls.expected:,.0f} calls "
+        f"({plan.calls.low:,.0f} to {plan.calls.high:,.0f}), "
+        + " and ".join(filter(None, (cost if plan.cost.high or not unknown else "", unknown)))
+    )
+
+
+def how_to_pay(models: Sequence[str], settings: ClientSettings) -> str:
+    """What has to be given for models to be asked."""
+    unknown = ", ".join(unpriced(models, settings))
+    prices = f" and --prices FILE with the price of {unknown} (0 for your own machine; docs/commands.md)"
+    return f"give --budget DOLLARS{prices if unknown else ''}"
+
+
+def played(run: LaidOut, folder: Path, how: Models, tell: Tell, line: str) -> str:
+    """Hold what is missing of a run's conversations; why some still are, or "".
+
+    Raises:
+        Stopped: an end was asked for; what is finished is kept.
+        DiscoverError: as `discover_lib.runs.options.execute`.
+    """
+
+    def on_progress(now: Snapshot) -> None:
+        tell.note(now.counts.finished, now.counts.units, line)
+
+    folder.mkdir(parents=True, exist_ok=True)
+    report = execute(
+        run,
+        folder,
+        concurrency=how.concurrency or (IN_FLIGHT if run.models else 1),
+        settings=how.settings if run.models else None,
+        budget_dollars=how.budget,
+        on_progress=on_progress,
+        stop=tell.stop,
+    )
+    if report.halted == "stopped":
+        raise Stopped("stopped")
+    return " ".join(report.message.split())
