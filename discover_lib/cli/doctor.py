@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated
 
@@ -14,19 +13,17 @@ from discover_lib.tasks.playing import client_settings
 from discover_lib.tasks.waist import Mark, Table
 
 
-@dataclass(frozen=True, kw_only=True)
-class DoctorFlags(ModelFlags):
-    assistant: Annotated[str | None, typer.Option(help="Assistant to check: a local or a LiteLLM model.")] = None
-    backend: str = "auto"
-    engine: str = MINIATURE
-    judge: str | None = None
-    voice: str | None = None
-    api_base: list[str] | None = None
-    key_variable: str | None = None
-
-
-@with_flags(DoctorFlags)
-def doctor(flags: DoctorFlags) -> None:
+@with_flags(ModelFlags)
+def doctor(
+    flags: ModelFlags,
+    assistant: Annotated[str | None, typer.Option(help="Assistant to check: a local or a LiteLLM model.")] = None,
+    backend: str = "auto",
+    engine: str = MINIATURE,
+    judge: str | None = None,
+    voice: str | None = None,
+    api_base: list[str] | None = None,
+    key_variable: str | None = None,
+) -> None:
     """Check hardware, packages and API keys, and whether the selected roles can work.
 
     Every named language model is asked for one word, with the options of its role.
@@ -34,10 +31,10 @@ def doctor(flags: DoctorFlags) -> None:
     from discover_lib.runs.doctor import NO_MODEL, examine
 
     options = flags.role_options
-    options.check_names([flags.assistant] if flags.assistant else ())
-    settings = client_settings(api_base=flags.api_base, key_variable=flags.key_variable)
-    roles = {role: who for role in ("judge", "voice", "assistant") if (who := getattr(flags, role))}
-    findings = examine(flags.engine, flags.backend, roles=roles, settings=settings, options=options)
+    options.check_names([assistant] if assistant else ())
+    settings = client_settings(api_base=api_base, key_variable=key_variable)
+    roles = {role: who for role, who in (("judge", judge), ("voice", voice), ("assistant", assistant)) if who}
+    findings = examine(engine, backend, roles=roles, settings=settings, options=options)
     rows: list[tuple[Mark, str, str]] = []
     for (text, problem, present), alike in groupby(findings, lambda each: (each.text, each.problem, each.present)):
         topics = [each.topic for each in alike]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, cast, get_args
 
@@ -12,7 +11,7 @@ import typer
 
 from discover_lib.base.files import outputs_folder, write_lines
 from discover_lib.base.tokens import token_count
-from discover_lib.cli.common import with_flags, writable
+from discover_lib.cli.common import writable
 from discover_lib.cli.flags import OWN_PANEL
 from discover_lib.dataset.authors import NO_VERDICTS, NOT_HELD, export_runs, import_run
 from discover_lib.dataset.authors_rows import row_set_of, rows_of_conversation
@@ -26,45 +25,6 @@ from discover_lib.runs.options import write_results
 from discover_lib.runs.store import RunStore
 
 Foreign = Literal["authors", "authors-rows", "inspect"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportFlags:
-    run: Annotated[Path, typer.Argument(help="Run folder.")]
-    form: Annotated[
-        Literal["jsonl", "parquet", "authors", "authors-rows", "inspect", "hub", "sft", "preference", "prompt"],
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            help="Conversations as jsonl, parquet, authors, authors-rows, inspect or hub; training rows as sft, "
-            "preference or prompt.",
-        ),
-    ]
-    out: Path
-    files: Annotated[
-        Literal["jsonl", "parquet", "datasets", "sharegpt"],
-        typer.Option(metavar="NAME", help="File type of training rows: jsonl, parquet, datasets or sharegpt."),
-    ] = "jsonl"
-    system: str = "none"
-    text: Annotated[
-        Literal["content", "notation"],
-        typer.Option(help="Assistant turns as text, or in the compact notation of the tiny model."),
-    ] = "content"
-    tau: Annotated[float | None, typer.Option(min=0, help="Free tokens τ of prompt rows' rewards (default 500).")] = (
-        None
-    )
-    min_margin: Annotated[float, typer.Option(min=0, help="Minimum reward difference of a pair.")] = 0.0
-    max_similarity: Annotated[
-        float, typer.Option(min=0, help="Drop pairs at least this similar; 1 drops equal ones only.")
-    ] = 0.9
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Maximum tokens of a row's longest text.", rich_help_panel=OWN_PANEL),
-    ] = None
-    base: Annotated[str | None, typer.Option(help="Count tokens with the tokenizer of this local model.")] = None
-    leaks: Annotated[bool, typer.Option(help="Keep rows whose user message reveals an undiscovered intent.")] = False
-    test_share: Annotated[float, typer.Option(min=0, max=0.9, help="Share of artifacts in the test split.")] = 0.1
-    seed: int = 0
 
 
 def import_files(
@@ -92,13 +52,58 @@ def import_files(
         typer.echo(f"left out: {empty}: ended in an error before the first message", err=True)
 
 
-@with_flags(ExportFlags)
-def export_files(flags: ExportFlags) -> None:
+def export_files(
+    run: Annotated[Path, typer.Argument(help="Run folder.")],
+    form: Annotated[
+        Literal["jsonl", "parquet", "authors", "authors-rows", "inspect", "hub", "sft", "preference", "prompt"],
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="Conversations as jsonl, parquet, authors, authors-rows, inspect or hub; training rows as sft, "
+            "preference or prompt.",
+        ),
+    ],
+    out: Path,
+    files: Annotated[
+        Literal["jsonl", "parquet", "datasets", "sharegpt"],
+        typer.Option(metavar="NAME", help="File type of training rows: jsonl, parquet, datasets or sharegpt."),
+    ] = "jsonl",
+    system: str = "none",
+    text: Annotated[
+        Literal["content", "notation"],
+        typer.Option(help="Assistant turns as text, or in the compact notation of the tiny model."),
+    ] = "content",
+    tau: Annotated[float | None, typer.Option(min=0, help="Free tokens τ of prompt rows' rewards (default 500).")] = (
+        None
+    ),
+    min_margin: Annotated[float, typer.Option(min=0, help="Minimum reward difference of a pair.")] = 0.0,
+    max_similarity: Annotated[
+        float, typer.Option(min=0, help="Drop pairs at least this similar; 1 drops equal ones only.")
+    ] = 0.9,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Maximum tokens of a row's longest text.", rich_help_panel=OWN_PANEL),
+    ] = None,
+    base: Annotated[str | None, typer.Option(help="Count tokens with the tokenizer of this local model.")] = None,
+    leaks: Annotated[bool, typer.Option(help="Keep rows whose user message reveals an undiscovered intent.")] = False,
+    test_share: Annotated[float, typer.Option(min=0, max=0.9, help="Share of artifacts in the test split.")] = 0.1,
+    seed: int = 0,
+) -> None:
     """Export a run's conversations, or training rows with a card that lists the omitted turns."""
-    if flags.form in get_args(Kind):
-        _export_rows(flags, cast(Kind, flags.form))
-    else:
-        _export_conversations(flags.run, flags.form, flags.out)
+    if form not in get_args(Kind):
+        _export_conversations(run, form, out)
+        return
+    writable(out.resolve().parent)
+    rows = make_rows(
+        cast(Kind, form),
+        [Source.of_run(run)],
+        RowOptions(None, system, text, GRPO_TAU if tau is None else tau, token_count(base)),
+        Filters(min_margin, max_similarity, max_tokens, leaks),
+        shares={"train": 1 - test_share, "test": test_share} if test_share else {"train": 1.0},
+        seed=seed,
+    )
+    write_rows(rows, out, files)
+    _print_rows(rows, out)
 
 
 @contextmanager
@@ -119,22 +124,6 @@ def _import_rows(path: Path, out: Path) -> None:
     rows = row_set_of(path)
     write_rows(rows, out)
     _print_rows(rows, out)
-
-
-def _export_rows(flags: ExportFlags, kind: Kind) -> None:
-    writable(flags.out.resolve().parent)
-    tau = GRPO_TAU if flags.tau is None else flags.tau
-    share = flags.test_share
-    rows = make_rows(
-        kind,
-        [Source.of_run(flags.run)],
-        RowOptions(None, flags.system, flags.text, tau, token_count(flags.base)),
-        Filters(flags.min_margin, flags.max_similarity, flags.max_tokens, flags.leaks),
-        shares={"train": 1 - share, "test": share} if share else {"train": 1.0},
-        seed=flags.seed,
-    )
-    write_rows(rows, flags.out, flags.files)
-    _print_rows(rows, flags.out)
 
 
 def _print_rows(rows: RowSet, out: Path) -> None:

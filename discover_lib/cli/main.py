@@ -82,7 +82,7 @@ COMMANDS = {
     "train": Entry(
         "discover_lib.cli.train:train",
         TRAINING,
-        "Train a LoRA adapter with SFT, DPO or GRPO.",
+        "Train a LoRA adapter (SFT, DPO, GRPO).",
         "train sft --data outputs/pairs --base tiny --run outputs/sft",
     ),
     "merge": Entry(

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from discover_lib.base.glossary import meaning
 from discover_lib.base.leaks import NOT_CHECKED
-from discover_lib.base.words import counted, price_line
+from discover_lib.base.words import counted, duration, number, price_line
 from discover_lib.cli.common import DONE, NO_ACCESS, UNFINISHED, code_of_halt, console, one_line
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import IntentTree
@@ -64,17 +64,11 @@ def progress_line(now: Snapshot, spread: Cluster | None = None) -> str:
     if now.turns_per_second:
         parts.append(f"{now.turns_per_second:.3g} turns/s")
     if now.seconds_left:
-        parts.append(f"{_duration(now.seconds_left)} left")
+        parts.append(f"{duration(now.seconds_left)} left")
     if now.spent.calls:
         parts.append(price_line(now.spent.cost, now.spent.unpriced, now.spent.calls))
     parts += [counted(count, f"{role} failure") for role, count in now.failures.items()]
     return ", ".join(parts) + (f"; {spread.shares}" if spread else "")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.2g} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def print_table_3(folder: Path) -> None:
@@ -157,7 +151,7 @@ def print_plan(plan: Plan) -> None:
         f"{counted(plan.conversations, 'conversation')}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost}"
     )
     if plan.minutes.high:
-        typer.echo(f"time: {_span(plan.minutes * 60, _duration)}")
+        typer.echo(f"time: {_span(plan.minutes * 60, duration)}")
     for assumption in plan.assumptions:
         typer.echo(f"  {assumption}")
 
@@ -180,17 +174,10 @@ def print_paper_accounting() -> None:
     typer.echo(tree.assumptions[0])
 
 
-def _span(span: Span, shown: Callable[[float], str] | None = None) -> str:
+def _span(span: Span, shown: Callable[[float], str] = lambda value: number(round(value))) -> str:
     """ "12k (10k–15k)", or one number where there is nothing between."""
-    low, expected, high = map(shown or _short_number, (span.low, span.expected, span.high))
+    low, expected, high = map(shown, (span.low, span.expected, span.high))
     return expected if low == high else f"{expected} ({low}–{high})"
-
-
-def _short_number(value: float) -> str:
-    for size, unit in ((1e6, "M"), (1e3, "k")):
-        if value >= 10 * size or (unit == "M" and value >= size):
-            return f"{value / size:.3g}{unit}"
-    return f"{value:,.0f}"
 
 
 def _dollars(value: float) -> str:

@@ -4,12 +4,9 @@ A few runs are processes of their own, as a person starts them; the many ways of
 """
 
 import json
-import os
 import re
 import shlex
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -30,8 +27,11 @@ from discover_lib.train.data import load_rows
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_demo_prints_a_conversation_and_saves_it(domain, tmp_path):
     result = discover_apart("demo", "--domain", domain, "--seed", 3, "--out", tmp_path)
+    again = discover("demo", "--domain", domain, "--seed", 3, "--out", tmp_path / "again")
     assert result.returncode == 0, result.stderr
-    assert result.stdout.count("\nturn ") == 5
+    assert result.stdout.count("\nturn ") == 5 == again.stdout.count("\nturn ")
+    for file in ("demo.json", "demo.html"):
+        assert (tmp_path / file).read_bytes() == (tmp_path / "again" / file).read_bytes()
     assert "hidden intents discovered in 5 turns" in result.stdout
     saved = json.loads((tmp_path / "demo.json").read_text("utf-8"))
     conversation = Conversation.from_dict(saved["conversation"])
@@ -40,26 +40,11 @@ def test_demo_prints_a_conversation_and_saves_it(domain, tmp_path):
 
 
 @pytest.mark.slow
-def test_demo_calls_samples_by_the_letters_that_the_user_says(tmp_path):
-    printed = discover("demo", "--out", tmp_path).stdout
-    assert "assistant  show subject A fox / B fish / C robin\n" in printed  # the notation keeps another order
-    assert "Make C properly. Keep the feathered animal." in printed
-
-
-@pytest.mark.slow
 def test_the_parts_of_every_printed_reward_add_up(tmp_path):
     printed = discover("demo", "--rules", "authors", "--seed", 1, "--out", tmp_path).stdout
-    parts = re.findall(r"reward (\S+)  \((\S+) discovered, (\S+) for", printed)
+    parts = re.findall(r"reward (\S+) \((\S+) discovered, (\S+) for", printed)
     assert len(parts) == 5 and any(float(found) % 1 for _, found, _ in parts), "some intent only emerges"
     assert all(float(total) == pytest.approx(float(found) + float(length)) for total, found, length in parts)
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_demo(tmp_path):
-    for name in ("one", "two"):
-        assert discover_apart("demo", "--domain", "creative_writing", "--out", tmp_path / name).returncode == 0
-    for file in ("demo.json", "demo.html"):
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
 @pytest.mark.slow
@@ -71,23 +56,12 @@ def test_trees_that_are_not_played_are_counted(tmp_path):
     built = discover("build", *pieces, "--type", "short story", "--out", tmp_path / "trees")
     (then,) = [line for line in built.stdout.splitlines() if line.startswith("simulate them with: ")]
     assert "--artifacts 21 " in then
+    assert load_tree(tmp_path / "trees" / "0.json").artifact_type == "short story"
     few = ("--trees", tmp_path / "trees", "--turns", 1, "--assistant", "draft", "--artifacts", 2)
     assert "2 of the 21 trees in " in discover("simulate", *few, "--run", tmp_path / "few").stderr
-    assert " of the 21 trees" not in discover(*shlex.split(then)[4:], "--turns", 1).stderr
-
-
-@pytest.mark.slow
-def test_build_writes_trees_that_simulate_runs(tmp_path):
-    story = Path("data/artifacts/creative_writing")
-    files = sorted(story.glob("*.md"))[:2]
-    built = discover("build", *files, "--type", "short story", "--out", tmp_path / "trees")
-    assert built.returncode == 0, built.stderr
-    trees = sorted((tmp_path / "trees").glob("*.json"))
-    assert [load_tree(path).artifact_type for path in trees] == ["short story"] * 2
-    (then,) = [line for line in built.stdout.splitlines() if line.startswith("simulate them with: ")]
-    result = discover(*shlex.split(then)[4:])
-    assert result.returncode == 0, result.stderr
-    assert len((tmp_path / "trees-run" / "conversations.jsonl").read_text("utf-8").splitlines()) == 2
+    played = discover(*shlex.split(then)[4:], "--turns", 1)
+    assert played.returncode == 0 and " of the 21 trees" not in played.stderr
+    assert len((tmp_path / "trees-run" / "conversations.jsonl").read_text("utf-8").splitlines()) == 21
 
 
 @pytest.mark.slow
@@ -155,7 +129,7 @@ BAD_FILES = {
     "broken.svg": (b"<svg><rect", "/broken.svg: "),
     "plain.svg": (b"just words", "/plain.svg: "),
     "flat.svg": (b'<svg width="0" height="x"><path d="M0 0h9"/></svg>', "too little to build from"),
-    "laughs.svg": (b'<svg><g id="a">' + b'<use href="#a"/>' * 20 + b"</g></svg>", "copies"),
+    "laughs.svg": (b'<svg><g id="a">' + b'<use href="#a"/>' * 20 + b"</g></svg>", "copy less"),
 }
 
 
@@ -268,19 +242,12 @@ def test_plan_says_what_a_run_takes_before_anything_is_spent():
     assert all(re.search(rf"{purpose} +│ gpt-4o-mini +│ +61 ", scored) for purpose in ("satisfaction", "behaviour"))
     both = discover(*asked, "--domain", "travel_plan").stdout
     assert "20 conversations, 100 turns" in both, "10 artifacts of two domains"
-    assert_one_line_error(discover(*asked, "--for", "synthesize"), "best-of-n needs two candidates")
+    assert_one_line_error(discover(*asked, "--for", "synthesize"), "best-of-n needs at least 2 candidates")
     unknown = discover(*asked, "--engine", "openai/mine", "--api-base", "http://localhost:1/v1").stdout
     assert "and what openai/mine costs" in unknown
     assert_one_line_error(discover("plan", "--domain", "technical_writing"), "give at least one --assistant")
     paper = discover("plan", "--paper").stdout
     assert "tree: $0.127 (the paper: $0.127)" in paper and "together: $0.183 (the paper prints $0.189" in paper
-
-
-@pytest.mark.slow
-def test_the_command_is_a_module_that_runs():
-    module = [sys.executable, "-m", "workbench.main", "simulate", "--help"]
-    told = subprocess.run(module, capture_output=True, text=True, check=True).stdout
-    assert "docs/commands.md" in told, "the help says how a price file is written"
 
 
 @pytest.mark.slow
@@ -304,9 +271,3 @@ def test_a_port_in_use_is_said_before_anything_starts():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         assert_one_line_error(discover("open", "--port", taken.getsockname()[1], "--no-browser"), "is in use")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_an_unwritable_folder_is_said_before_anything_starts(tmp_path):
-    tmp_path.chmod(0o500)
-    assert_one_line_error(discover_apart("demo", "--out", tmp_path / "x"), "cannot be written to")

@@ -20,7 +20,7 @@ def test_a_run_is_read_under_house_rules(tmp_path: Path) -> None:
     asked = ["--domain", "svg_drawing", "--artifacts", 6, "--turns", 4, "--assistant", "ask", "--assistant", "adaptive"]
     assert discover("simulate", "--run", run, *asked).returncode == 0
     said = discover("safety", run).stdout
-    assert "over-refusal" in said and "(0 of 6)" in said and "benign lexicon" in said and "which err" in said
+    assert "over-refusal" in said and "(0 of" in said and "benign lexicon" in said and "which err" in said
     assert discover("safety", run, "--depth", 1).returncode == 0
     assert_one_line_error(discover("safety", run, "--depth", 6), "try --depth 2")
 
@@ -34,7 +34,7 @@ def test_people_s_conversations_are_refused_since_their_trees_are_made_of_what_w
     piece = generate_artifact("svg_drawing", "eval", 0).text
     talk = Chat("one", "base", ("an owl",), (Reply(piece, 10, COUNTING),), piece, "SVG drawing", "svg_drawing")
     write_people(tmp_path / "run", [talk], RoleEngines(EngineSpec()), name="a study", judge="miniature")
-    assert_one_line_error(discover("safety", tmp_path / "run", "--depth", 2), "of people: their trees")
+    assert_one_line_error(discover("safety", tmp_path / "run", "--depth", 2), "conversations with people")
 
 
 @pytest.mark.slow
@@ -69,4 +69,4 @@ def test_a_failed_import_or_export_leaves_no_empty_folder(tmp_path: Path, monkey
 def test_an_inspect_log_without_its_format_is_recognised(tmp_path: Path) -> None:
     (tmp_path / "x.eval").write_bytes(b"PK")
     result = discover("import", tmp_path / "x.eval", "--run", tmp_path / "run")
-    assert_one_line_error(result, "looks like an Inspect log: --format inspect")
+    assert_one_line_error(result, "looks like an Inspect log; use --format inspect")

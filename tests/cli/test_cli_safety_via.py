@@ -89,7 +89,7 @@ def test_without_inspect_it_says_how_to_get_it_before_any_work(tmp_path: Path, m
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--task", "x"], "go with --via"),
+        (["--task", "x"], "need --via inspect"),
         (["--via", "inspect"], "needs --assistant"),
         (["--via", "inspect", "--assistant", "openai/a"], "needs --task"),
         ([*ONE, "adaptive"], "speaks in this program alone"),
@@ -98,7 +98,7 @@ def test_without_inspect_it_says_how_to_get_it_before_any_work(tmp_path: Path, m
         ([*ONE, "openai/a", "--key-variable", "NOT_SET_1"], "NOT_SET_1 is not set"),
         ([*ONE, "openai/a", "--tool-arguments", "'"], "--tool-arguments"),
         (["--via", "inspect", "--log", "file"], "write NAME=FILE"),
-        (["--via", "inspect", "somewhere"], "give one of the two"),
+        (["--via", "inspect", "somewhere"], "not both"),
     ],
 )
 def test_what_cannot_be_is_one_line(options: list[str], said: str) -> None:

@@ -2,6 +2,8 @@
 
 import enum
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from command_line import assert_one_line_error, discover
 from discover_lib.cli.main import LazyCommand
 from workbench.main import COMMANDS
 
+GROUPS = {"study"}
 PROMISED = json.loads((Path(__file__).parent / "command_options.json").read_text(encoding="utf-8"))
 
 
@@ -42,19 +45,60 @@ def test_options_and_their_defaults_stay(name: str) -> None:
     assert options_of(name) == PROMISED[name]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMMANDS)
-def test_an_option_of_one_value_is_refused_when_it_is_given_twice(name: str) -> None:
+def parts_of(name: str) -> dict[str, Any]:
+    """The command by its words, or each one of a group."""
     command = LazyCommand(name, COMMANDS[name]).load()
-    parts = {name: command} if not hasattr(command, "commands") else command.commands
-    for part, parameter in ((part, each) for part, of_part in parts.items() for each in of_part.params):
+    return {f"{name} {part}": each for part, each in command.commands.items()} if name in GROUPS else {name: command}
+
+
+PARTS = {words: part for name in COMMANDS for words, part in parts_of(name).items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", PARTS)
+def test_an_option_of_one_value_is_refused_when_it_is_given_twice(words: str) -> None:
+    for parameter in PARTS[words].params:
         if parameter.param_type_name != "option" or parameter.multiple or parameter.is_flag:
             continue
-        option, words = parameter.opts[0], [name] if part == name else [name, part]
-        result = discover(*words, option, "one", f"{option}=two")
+        option = parameter.opts[0]
+        result = discover(*words.split(), option, "one", f"{option}=two")
         assert_one_line_error(result, f"^discover: {option} takes one value, and is given 'one' and 'two'$")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_list_of_commands_says_what_each_says_itself(name: str) -> None:
-    assert LazyCommand(name, COMMANDS[name]).load().help.splitlines()[0] == COMMANDS[name].summary
+@pytest.mark.parametrize("words", PARTS)
+def test_help_ends_with_a_valid_example(words: str) -> None:
+    program, *example = shlex.split(PARTS[words].epilog.removeprefix("Example:"))
+    length = len(words.split())
+    assert program == "discover" and example[:length] == words.split()
+    PARTS[words].make_context(words, example[length:])  # raises where an option or a value is none
+
+
+@pytest.mark.parametrize("words", PARTS)
+def test_every_option_is_explained(words: str) -> None:
+    for each in PARTS[words].params:
+        assert (each.help and each.help[0].isupper()) or each.help[0] == "'", each.name
+        assert each.help.endswith((".", ").")), (each.name, each.help)
+        assert each.metavar is not None and (each.metavar or each.is_flag) and "<" not in each.metavar, each.name
+    panels = [each.rich_help_panel for each in PARTS[words].params if each.param_type_name == "option"]
+    tuned = "Model tuning"
+    assert tuned not in panels or panels.count(tuned) == len(panels) - panels.index(tuned)
+
+
+def test_the_list_of_commands_has_groups_and_short_summaries() -> None:
+    listed = discover("--help").stdout
+    for name, entry in COMMANDS.items():
+        assert f"│ {name} " in listed and entry.summary in listed and entry.panel in listed
+        assert len(entry.summary.split()) <= 8, name
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (["simulat"], "simulate"),
+        (["demo", "--asistant", "ask"], "--assistant"),
+        (["demo", "--rules", "auhtors"], "did you mean 'authors'"),
+    ],
+)
+def test_the_nearest_word_is_suggested(words: list[str], near: str) -> None:
+    result = discover(*words)
+    assert result.returncode == 2 and near in " ".join(re.sub("[│╭╮╰╯─]", " ", result.stderr).split())

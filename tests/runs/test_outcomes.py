@@ -184,7 +184,7 @@ def test_a_budget_that_is_spent_is_code_3(tmp_path: Path) -> None:
         arguments += ["--api-base", server.api_base, "--run", tmp_path / "run", "--prices", prices]
         stopped = discover(*arguments, "--budget", 0.000001)
     assert stopped.returncode == 3 and "the budget of $0.0000 does not cover another call" in stopped.stderr
-    assert "is spent" not in stopped.stderr and "with a larger --budget goes on" in stopped.stderr
+    assert "is spent" not in stopped.stderr and "with a larger --budget to resume" in stopped.stderr
 
 
 @pytest.mark.slow

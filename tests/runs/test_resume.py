@@ -186,7 +186,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
         wait_for(lambda: server.counts["served"] > 20)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
-        assert process.returncode == 130 and "the same command resumes it" in err and "Traceback" not in err
+        assert process.returncode == 130 and "repeat the command to resume" in err and "Traceback" not in err
         with RunStore.read(tmp_path / "run") as store:
             assert 0 < store.counts().turns < 80 and not store.failures()
 

@@ -280,7 +280,7 @@ def test_the_command_audits_certifies_and_compares(run: Path, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_the_command_refuses_in_one_line(run: Path, tmp_path: Path) -> None:
-    assert_one_line_error(discover("audit"), "give a run's folder, or --corpus")
+    assert_one_line_error(discover("audit"), "give a run folder, or --corpus")
     assert_one_line_error(discover("audit", tmp_path), "no run here")
     (tmp_path / "file").touch()
     for unwritable, why in ((tmp_path / "file" / "all.json", "cannot be written to"), (tmp_path, "name a file")):
