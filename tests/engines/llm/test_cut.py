@@ -18,7 +18,7 @@ from discover_lib.engines.llm.calls.direct import _read_whole
 from discover_lib.engines.llm.calls.reading import UnusableError, without_thinking
 from discover_lib.engines.llm.calls.records import Completion, LLMError, Request
 from discover_lib.engines.llm.calls.structured import StructuredError, ask_structured
-from discover_lib.runs.runner import failure_of
+from discover_lib.runs.store import failure_of
 
 ASKED = (Message("user", "a long story"),)
 EMPTY_AT_THE_LIMIT = LLMError("x: all tokens were used", "content", attempts=1, cut=True)
