@@ -271,7 +271,7 @@ def test_how_a_merged_model_is_served(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_with_a_local_model_is_resumed_and_assessed_like_any_other(folder, tmp_path):
-    from discover_lib.runs.evaluation import assess, load_scores
+    from discover_lib.runs.evaluation import load_scores
     from discover_lib.runs.options import execute
     from discover_lib.runs.store import RunStore
 
@@ -283,8 +283,7 @@ def test_a_run_with_a_local_model_is_resumed_and_assessed_like_any_other(folder,
     execute(run, where)
     with RunStore.read(where) as store:
         first = list(store.conversations())
-    execute(run, where)
-    assert assess(run, where).failed == 0
+    assert execute(run, where, score=True).unscored == 0
     scores = load_scores(where)
     assert len(scores) == len(first) == 6
     replies = [turn.reply for talk in first if talk.setting["assistants"] == [name] for turn in talk.turns]
