@@ -108,6 +108,7 @@ def test_a_gpu_holds_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_pa
     names_of = [f"hf:{tmp_path / letter}" for letter in "abc"]
     for name in names_of:
         Path(name.removeprefix("hf:")).mkdir()
+        (Path(name.removeprefix("hf:")) / "config.json").write_text("{}")
     monkeypatch.setattr(names, "_MODELS", {})
     monkeypatch.setattr(names, "on_gpu", lambda: True)
     monkeypatch.setattr(names, "load", lambda folder, adapters: (f"model {folder.name}", "tokenizer"))
