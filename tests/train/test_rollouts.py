@@ -111,8 +111,9 @@ def test_a_gpu_holds_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_pa
         (Path(name.removeprefix("hf:")) / "config.json").write_text("{}")
     monkeypatch.setattr(names, "_MODELS", {})
     monkeypatch.setattr(names, "on_gpu", lambda: True)
-    monkeypatch.setattr(names, "load", lambda folder, adapters: (f"model {folder.name}", "tokenizer"))
-    assert [names._loaded(name).model for name in names_of] == ["model a", "model b", "model c"]
+    monkeypatch.setattr(names, "load", lambda folder, adapters: (folder.name, "tokenizer"))
+    monkeypatch.setattr(names, "LocalModel", lambda name, model, *rest: model)
+    assert [names._loaded(name) for name in names_of] == ["a", "b", "c"]
     assert list(names._MODELS) == names_of[-1:]
 
 
