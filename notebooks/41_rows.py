@@ -379,9 +379,7 @@ def choose_export(set_exported, to_export):
         mo.Thread(target=lambda: set_exported(write_all(**asked))).start()
 
     export_kinds = kept(mo.ui.multiselect, "rows", KINDS, value=list(KINDS), label="Rows")
-    files_choice = kept(
-        mo.ui.dropdown, "files", ["jsonl", "parquet", "datasets", "sharegpt"], value="jsonl", label="Files"
-    )
+    files_choice = kept(mo.ui.dropdown, "files", ["jsonl", "parquet", "datasets"], value="jsonl", label="Files")
     export_button = mo.ui.button(label="Export", kind="success", on_click=export)
     mo.vstack(
         [

@@ -58,7 +58,6 @@ class RowFiles(StrEnum):
     jsonl = "jsonl"
     parquet = "parquet"
     datasets = "datasets"
-    sharegpt = "sharegpt"
 
 
 class TextForm(StrEnum):

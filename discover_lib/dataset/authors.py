@@ -2,8 +2,7 @@
 
 Reading a run file gives a `Conversation` under `Rules.authors()` with what the file knows: states, messages, replies,
 rewards.  It knows no verdicts and no near misses, so a turn read from it cannot be judged anew under other rules.
-What their files hold and our records do not (prompts of assistants, abstractions, marks on intents, times) travels in
-the conversation's setting, so that writing what was read gives the same file again.
+What their files hold and our records do not (prompts of assistants, abstractions, marks on intents, times) is left out.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from discover_lib.core.view import leaked_words, user_view
 from discover_lib.dataset.formats import Foreign, FormatError, Number, keep_run, parse, read_json
 
 RULES = Rules.authors()
-REST = "authors_file"  # key of a conversation's setting: what the file holds beyond our records
 ENGINE = "authors' code"
 BY_PENALTY = "the authors' tokenizer, worked out from the length penalty"
 NO_VERDICTS = "the authors' files keep no verdicts, only what they led to"
@@ -224,9 +222,7 @@ def read_run_file(path: Path) -> Conversation:
 def _read(path: Path, data: Any) -> Conversation:
     beside = path.parent / "seed.json"
     artifact_type = parse(SeedFile, read_json(beside), str(beside)).artifact_type if beside.is_file() else ""
-    conversation = _Reader(parse(RunFile, data, str(path)), path).conversation(artifact_type)
-    rest = _beyond(run_file(conversation) | {"artifact_id": ""}, data)  # a run may have to give it another name
-    return dataclasses.replace(conversation, setting={**conversation.setting, REST: rest})
+    return _Reader(parse(RunFile, data, str(path)), path).conversation(artifact_type)
 
 
 @dataclass(frozen=True)
@@ -381,13 +377,8 @@ def _moves(tree: IntentTree, before: IntentState, after: IntentState) -> Iterato
 # -- run files: writing --------------------------------------------------------------------------------------------
 
 
-def write_run_file(path: Path, conversation: Conversation) -> None:
-    """A conversation as a run file of the authors' code; `NOT_HELD` says what is lost on the way."""
-    write_json(path, _completed(run_file(conversation), conversation.setting.get(REST)))
-
-
 def run_file(talk: Conversation) -> dict[str, Any]:
-    """The plain form of a run file, from our records alone."""
+    """A conversation as a run file of the authors' code; `NOT_HELD` says what is lost on the way."""
     names = list(talk.setting.get("assistants") or dict.fromkeys(turn.reply.assistant for turn in talk.turns))
     several = any(len(turn.candidates) > 1 for turn in talk.turns)
     snapshots = [_criteria(talk.tree, talk.start)]
@@ -471,39 +462,6 @@ def _levels(tree: IntentTree, state: IntentState) -> tuple[float, float]:
     return satisfied, aware
 
 
-# -- what a file holds beyond our records --------------------------------------------------------------------------
-
-
-def _beyond(built: Any, original: Any) -> Any:
-    """What turns `built` into `original`, or None if they are equal; numbers are compared by value."""
-    if built == original and isinstance(built, bool) == isinstance(original, bool):
-        return None
-    if isinstance(built, dict) and isinstance(original, dict):
-        fields = {name: _beyond(built.get(name), value) for name, value in original.items()}
-        missing = [name for name in original if name not in built]
-        changed = {name: each for name, each in fields.items() if each is not None}
-        changed |= {name: {"is": original[name]} for name in missing}
-        return {"fields": changed, "without": [name for name in built if name not in original]}
-    if isinstance(built, list) and isinstance(original, list) and len(built) == len(original):
-        pairs = enumerate(zip(built, original, strict=True))
-        return {"items": {str(n): rest for n, pair in pairs if (rest := _beyond(*pair)) is not None}}
-    return {"is": original}
-
-
-def _completed(built: Any, rest: Any) -> Any:
-    """`built` with what `_beyond` found put back; parts that have changed their shape since stay as built."""
-    if rest is None:
-        return built
-    if "is" in rest:
-        return rest["is"]
-    if "fields" in rest and isinstance(built, dict):
-        kept = {name: value for name, value in built.items() if name not in rest["without"]}
-        return kept | {name: _completed(kept.get(name), each) for name, each in rest["fields"].items()}
-    if "items" in rest and isinstance(built, list):
-        return [_completed(each, rest["items"].get(str(place))) for place, each in enumerate(built)]
-    return built
-
-
 # -- folders -------------------------------------------------------------------------------------------------------
 
 
@@ -576,7 +534,7 @@ def export_runs(folder: Path, conversations: Sequence[Conversation] | Iterator[C
         target = folder / _folder_name(str(talk.setting.get("artifact", "")))
         numbered = (target / f"{stem}{f'_{number}' if number > 1 else ''}.json" for number in itertools.count(1))
         file = next(each for each in numbered if each not in written)
-        write_run_file(file, talk)
+        write_json(file, run_file(talk))
         written.add(file)
     return len(written)
 

@@ -13,7 +13,7 @@ KINDS = {
     "preference": "preference pairs: per turn the best and the worst of the candidates, judged in the same state",
     "prompt": "prompts for reinforcement learning: a conversation so far, and the simulated user at that point as JSON",
 }
-DATA_FILES = {"jsonl": "data/{split}.jsonl", "parquet": "data/{split}.parquet", "sharegpt": "data/{split}.json"}
+DATA_FILES = {"jsonl": "data/{split}.jsonl", "parquet": "data/{split}.parquet"}
 
 
 def card(about: Mapping[str, Any]) -> str:

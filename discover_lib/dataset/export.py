@@ -1,4 +1,4 @@
-"""Training rows as files that others load: JSON lines, Parquet, Hugging Face datasets, ShareGPT; always with a card.
+"""Training rows as files that others load: JSON lines, Parquet, Hugging Face datasets; always with a card.
 
 A folder is written whole or not at all.  Beside the rows it holds `dropped.jsonl` (every example left out, with its
 reasons), `dataset.json` (options, counts and statistics, for programs) and `README.md` (the card, for people).
@@ -24,7 +24,7 @@ from discover_lib.dataset.pairs import DatasetError
 from discover_lib.dataset.rows import Example, Kind, Origin, RowOptions, examples
 from discover_lib.runs.store import RunStore
 
-Files = Literal["jsonl", "parquet", "datasets", "sharegpt"]
+Files = Literal["jsonl", "parquet", "datasets"]
 FORMAT = "discover-rows/1"
 MARK = "dataset.json"  # a folder that holds it is one of ours and may be written anew
 NEEDS = "needs a library that is not installed: pip install 'discover-lib[train]'"
@@ -144,8 +144,6 @@ def write_rows(rows: RowSet, folder: Path, files: Files = "jsonl") -> None:
                 write_lines(target / "data" / f"{split}.jsonl", plain)
             elif files == "parquet":
                 _write_parquet(target / "data" / f"{split}.parquet", plain)
-            elif files == "sharegpt":
-                write_json(target / "data" / f"{split}.json", [to_sharegpt(row) for row in plain])
         if files == "datasets":
             _write_datasets(target, {split: [each.row for each in kept] for split, kept in rows.splits.items()})
         write_lines(
@@ -276,8 +274,6 @@ def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
     if files == "jsonl":
         text = (folder / "data" / f"{split}.jsonl").read_text(encoding="utf-8")
         return [json.loads(line) for line in text.split("\n") if line]
-    if files == "sharegpt":
-        raise DatasetError(f"{folder}: ShareGPT files are for other trainers; export the rows again with --files jsonl")
     try:
         if files == "parquet":
             import pyarrow.parquet as parquet
@@ -288,28 +284,3 @@ def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
         return load_from_disk(str(folder))[split].to_list()
     except ImportError:
         raise DatasetError(f"{folder}: reading {files} files {NEEDS}") from None
-
-
-# -- ShareGPT -------------------------------------------------------------------------------------------------------
-
-_SPEAKERS = {"user": "human", "assistant": "gpt"}
-_TALK = ("messages", "prompt")  # the column that holds the conversation, by kind of row
-_REPLIES = ("chosen", "rejected")
-
-
-def to_sharegpt(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row in the ShareGPT form: `conversations` of `from` and `value`, the system message apart.
-
-    Of a preference row `chosen` and `rejected` are one message each.  All other columns stay as they are.
-    """
-    column = next(name for name in _TALK if name in row)
-    talk, made = list(row[column]), dict[str, Any]()
-    if talk and talk[0]["role"] == "system":
-        made["system"] = talk.pop(0)["content"]
-    made["conversations"] = [_spoken(message) for message in talk]
-    made |= {name: _spoken(row[name][0]) for name in _REPLIES if name in row}
-    return made | {name: value for name, value in row.items() if name not in (column, *_REPLIES)}
-
-
-def _spoken(message: Mapping[str, str]) -> dict[str, str]:
-    return {"from": _SPEAKERS[message["role"]], "value": message["content"]}

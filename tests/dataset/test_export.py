@@ -7,7 +7,7 @@ import pytest
 
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
-from discover_lib.dataset.export import RowSet, Source, make_rows, read_rows, to_sharegpt, write_rows
+from discover_lib.dataset.export import RowSet, Source, make_rows, read_rows, write_rows
 from discover_lib.dataset.filters import Filters
 from discover_lib.dataset.pairs import DatasetError
 from discover_lib.dataset.rows import Origin, RowOptions
@@ -131,17 +131,3 @@ def test_a_run_on_disk_becomes_rows_unfinished_conversations_included(tmp_path: 
     assert about == ("run", "miniature")
     with pytest.raises(StoreError):
         Source.of_run(tmp_path)
-
-
-# -- ShareGPT -------------------------------------------------------------------------------------------------------
-
-
-def test_sharegpt_has_the_form_that_others_read(row_sets: dict[str, RowSet], tmp_path: Path) -> None:
-    pair = to_sharegpt(row_sets["preference"].sieved.kept[0].row)
-    assert pair["system"] and pair["conversations"][0]["from"] == "human"
-    assert pair["chosen"]["from"] == pair["rejected"]["from"] == "gpt"
-    talk = to_sharegpt(row_sets["sft"].sieved.kept[0].row)["conversations"]
-    assert [each["from"] for each in talk[:3]] == ["human", "gpt", "human"]
-    write_rows(row_sets["sft"], tmp_path / "rows", "sharegpt")
-    with pytest.raises(DatasetError, match="for other trainers"):
-        read_rows(tmp_path / "rows")
