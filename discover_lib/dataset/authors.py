@@ -222,7 +222,12 @@ def read_run_file(path: Path) -> Conversation:
 def _read(path: Path, data: Any) -> Conversation:
     beside = path.parent / "seed.json"
     artifact_type = parse(SeedFile, read_json(beside), str(beside)).artifact_type if beside.is_file() else ""
-    return _Reader(parse(RunFile, data, str(path)), path).conversation(artifact_type)
+    try:
+        return _Reader(parse(RunFile, data, str(path)), path).conversation(artifact_type)
+    except FormatError:
+        raise
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"{path}: its parts do not go together ({type(error).__name__}: {error})") from None
 
 
 @dataclass(frozen=True)
@@ -274,28 +279,19 @@ class _Reader:
 
     def turn(self, tree: IntentTree, before: IntentState, index: int, names: Mapping[int, str]) -> Turn:
         """Turn `index`; the user's answer to it is added by the caller."""
-        run = self.run
+        run, reply = self.run, self.said(2 * index - 1, "assistant")
         if run.per_turn_candidates is None:
-            reply = self.said(2 * index - 1, "assistant")
             name = next(iter(names.values())) if run.assistant_id is None else names[run.assistant_id]
             after = self.state(tree, run.criteria_history[index], before, f"criteria_history[{index}]")
-            delta = self.nth("turnwise_scores", index - 1).delta_awareness
+            delta = (run.turnwise_scores or [])[index - 1].delta_awareness
             candidates, chosen = [_candidate(tree, before, after, reply, name, delta, None)], 0
         else:
-            self.nth("conversation", 2 * index - 1)
-            where, entry = f"per_turn_candidates[{index - 1}]", self.nth("per_turn_candidates", index - 1)
-            candidates, places = [], []
-            for number, each in enumerate(entry.candidates):
-                place = each.assistant_index
-                if place not in names:
-                    field = f"{where}.candidates[{number}].assistant_index"
-                    raise self.wrong(f"{field} must number one of {len(names)} assistants, got {place}")
-                candidates.append(self.candidate(tree, before, each, names[place], f"{where}.candidates[{number}]"))
-                places.append(place)
-            if entry.chosen_assistant_index not in places:
-                wrong = entry.chosen_assistant_index
-                raise self.wrong(f"{where}.chosen_assistant_index names no candidate of the turn, got {wrong!r:.60}")
-            chosen = places.index(entry.chosen_assistant_index)
+            where, entry = f"per_turn_candidates[{index - 1}]", run.per_turn_candidates[index - 1]
+            candidates = [
+                self.candidate(tree, before, each, names[each.assistant_index], f"{where}.candidates[{number}]")
+                for number, each in enumerate(entry.candidates)
+            ]
+            chosen = [each.assistant_index for each in entry.candidates].index(entry.chosen_assistant_index)
             if candidates[chosen].reward is None:
                 one_of = "reward, delta_awareness or updated_criteria_objs"
                 raise self.wrong(f"{where}.candidates[{chosen}] has no {one_of}, and is the reply that went on")
@@ -321,16 +317,10 @@ class _Reader:
 
     def said(self, index: int, role: str) -> str:
         """The text of message `index`, which must be of that role."""
-        message = self.nth("conversation", index)
+        message = self.run.conversation[index]
         if message.role != role:
             raise self.wrong(f"conversation[{index}].role must be {role!r}, got {message.role!r}")
         return str(message.content)
-
-    def nth(self, name: str, index: int) -> Any:
-        entries = getattr(self.run, name) or ()
-        if index >= len(entries):
-            raise self.wrong(f"{name} has {len(entries)} entries and should have at least {index + 1}")
-        return entries[index]
 
     def wrong(self, what: str) -> FormatError:
         return FormatError(f"{self.path}: {what}")

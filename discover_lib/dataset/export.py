@@ -208,29 +208,29 @@ def _whole_folder(folder: Path) -> Iterator[Path]:
         target.rename(folder)
 
 
-def _write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+@contextlib.contextmanager
+def _library(what: str) -> Iterator[None]:
+    """Say in one line that a library for `what` is missing."""
     try:
+        yield
+    except ImportError:
+        raise DatasetError(f"{what} {NEEDS}") from None
+
+
+def _write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    with _library("Parquet"):
         import pyarrow as arrow
         import pyarrow.parquet as parquet
-    except ImportError:
-        raise DatasetError(f"Parquet {NEEDS}") from None
     path.parent.mkdir(parents=True, exist_ok=True)
     parquet.write_table(arrow.Table.from_pylist(list(rows)), path, compression="zstd")
 
 
 def _write_datasets(folder: Path, splits: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    try:
+    with _library("a Hugging Face dataset"):
         import datasets
-    except ImportError:
-        raise DatasetError(f"a Hugging Face dataset {NEEDS}") from None
     made = {split: datasets.Dataset.from_list(list(rows)) for split, rows in splits.items()}
-    quiet = datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
-    try:
-        datasets.DatasetDict(made).save_to_disk(str(folder))
-    finally:
-        if not quiet:
-            datasets.enable_progress_bars()
+    datasets.DatasetDict(made).save_to_disk(str(folder))
 
 
 def write_table(path: Path, conversations: Iterable[Conversation]) -> None:
@@ -242,10 +242,8 @@ def write_table(path: Path, conversations: Iterable[Conversation]) -> None:
     from discover_lib.dataset.formats import to_frame
 
     partial = path.with_name(path.name + ".partial")
-    try:
+    with _library("Parquet"):
         to_frame(conversations).to_parquet(partial, index=False)
-    except ImportError:
-        raise DatasetError(f"Parquet {NEEDS}") from None
     partial.replace(path)
 
 
@@ -274,7 +272,7 @@ def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
     if files == "jsonl":
         text = (folder / "data" / f"{split}.jsonl").read_text(encoding="utf-8")
         return [json.loads(line) for line in text.split("\n") if line]
-    try:
+    with _library(f"{folder}: reading {files} files"):
         if files == "parquet":
             import pyarrow.parquet as parquet
 
@@ -282,5 +280,3 @@ def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
         from datasets import load_from_disk
 
         return load_from_disk(str(folder))[split].to_list()
-    except ImportError:
-        raise DatasetError(f"{folder}: reading {files} files {NEEDS}") from None

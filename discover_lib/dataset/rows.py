@@ -197,7 +197,8 @@ def _preference(conversation: Conversation, labelled: LabelledTurn, origin: Orig
     if label.best is None or label.worst is None:
         return Example("preference", artifact, {}, known, problem=label.problem, leaks=leaks)
     prompt = _wire(conversation.messages(turn.index - 1), options)
-    chosen, rejected = (_wire([_said(each)], options) for each in (labelled.best, labelled.worst))
+    replies = (each.reply for each in (labelled.best, labelled.worst))
+    chosen, rejected = (_wire([Message("assistant", each.text, each.notation)], options) for each in replies)
     longest = max((chosen, rejected), key=lambda reply: options.tokens.count(prompt + reply))
     known |= _side("chosen", label.best, labelled.best) | _side("rejected", label.worst, labelled.worst)
     known |= {
@@ -293,10 +294,6 @@ def _text(message: Message, form: Text) -> str:
     if message.notation is None:
         raise DatasetError("an assistant of this run wrote no notation; make the rows with text='content'")
     return message.notation
-
-
-def _said(candidate: Candidate) -> Message:
-    return Message("assistant", candidate.reply.text, candidate.reply.notation)
 
 
 def _artifact(conversation: Conversation) -> str:

@@ -168,7 +168,10 @@ def wrong(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         (lambda data: data.pop("criteria_history"), "`criteria_history`"),
         (lambda data: data.update(conversation=[]), "$.conversation"),
         (lambda data: data["conversation"][0].update(role="system"), "conversation[0].role must be 'user'"),
-        (lambda data: data["conversation"].pop(3) and data["conversation"].pop(3), "conversation has 3 entries"),
+        (
+            lambda data: data["conversation"].pop(3) and data["conversation"].pop(3),
+            "its parts do not go together (IndexError",
+        ),
         (lambda data: data.update(terminated_reason=None), "$.terminated_reason"),
         (
             lambda data: data["criteria_history"][0][0]["hierarchy"][0].update(aware=0.7),
@@ -192,7 +195,7 @@ def wrong(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         ),
         (
             lambda data: data["per_turn_candidates"][0].update(chosen_assistant_index=5),
-            "per_turn_candidates[0].chosen_assistant_index names no candidate",
+            "its parts do not go together (ValueError: 5",
         ),
         (lambda data: data["criteria_history"][1].append({}), "of length <= 1"),
         (lambda data: data.update(assistant_configs=[]), "$.assistant_configs"),
