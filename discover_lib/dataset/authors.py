@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
 from discover_lib.base.tokens import COUNTING, count_tokens
 from discover_lib.core.advance import focus
@@ -26,7 +27,7 @@ from discover_lib.core.reward import Reward, length_penalty, reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition
 from discover_lib.core.view import leaked_words, user_view
-from discover_lib.dataset.formats import Foreign, FormatError, Number, keep_run, parse, read_json
+from discover_lib.dataset.formats import Foreign, Number, keep_run, parse, read_json
 
 RULES = Rules.authors()
 ENGINE = "authors' code"
@@ -214,7 +215,7 @@ def read_run_file(path: Path) -> Conversation:
     """A run file (best_of_1 or best_of_n); a seed.json beside it tells the artifact's type.
 
     Raises:
-        FormatError: naming the field that is missing or wrong.
+        DiscoverError: naming the field that is missing or wrong.
     """
     return _read(path, read_json(path))
 
@@ -224,10 +225,10 @@ def _read(path: Path, data: Any) -> Conversation:
     artifact_type = parse(SeedFile, read_json(beside), str(beside)).artifact_type if beside.is_file() else ""
     try:
         return _Reader(parse(RunFile, data, str(path)), path).conversation(artifact_type)
-    except FormatError:
+    except DiscoverError:
         raise
     except (IndexError, KeyError, TypeError, ValueError) as error:
-        raise FormatError(f"{path}: its parts do not go together ({type(error).__name__}: {error})") from None
+        raise DiscoverError(f"{path}: its parts do not go together ({type(error).__name__}: {error})") from None
 
 
 @dataclass(frozen=True)
@@ -322,8 +323,8 @@ class _Reader:
             raise self.wrong(f"conversation[{index}].role must be {role!r}, got {message.role!r}")
         return str(message.content)
 
-    def wrong(self, what: str) -> FormatError:
-        return FormatError(f"{self.path}: {what}")
+    def wrong(self, what: str) -> DiscoverError:
+        return DiscoverError(f"{self.path}: {what}")
 
 
 def _candidate(
@@ -469,14 +470,14 @@ def run_files(path: Path) -> list[Path]:
     Copies that their judges made beside what they judged are left out: each conversation counts once.
 
     Raises:
-        FormatError: the folder holds none.
+        DiscoverError: the folder holds none.
     """
     if path.is_file():
         return [path]
     found = sorted((*path.rglob("assistant_*.json"), *path.rglob("best_of_n*.json")))
     files = [each for each in found if not set(JUDGED) & set(each.relative_to(path).parts)]
     if not files:
-        raise FormatError(f"{path}: no run files here (assistant_*.json, best_of_n.json)")
+        raise DiscoverError(f"{path}: no run files here (assistant_*.json, best_of_n.json)")
     return files
 
 
@@ -486,7 +487,7 @@ def import_run(path: Path, folder: Path) -> Imported:
     Their code writes an empty file over that of a conversation which breaks off: such files are left out and named.
 
     Raises:
-        FormatError: naming the file and field that is wrong, or no file holds a conversation; nothing is written then.
+        DiscoverError: naming the file and field that is wrong, or no file holds a conversation; nothing is written.
         StoreError: the folder holds something else.
     """
     talks, empty = [], []
@@ -497,7 +498,7 @@ def import_run(path: Path, folder: Path) -> Imported:
         else:
             talks.append(_read(file, data))
     if not talks:
-        raise FormatError(f"{empty[0]}: ended in an error before the first message; nothing to import")
+        raise DiscoverError(f"{empty[0]}: ended in an error before the first message; nothing to import")
     count = keep_run(folder, talks, {"kind": "import", "files": [str(path)], "rules": RULES.to_dict()})
     return Imported(count, tuple(empty))
 

@@ -11,13 +11,14 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.tokens import TokenCount
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.simulator import DIGITS
 from discover_lib.dataset.authors import Said, run_file
 from discover_lib.dataset.export import RowSet, Source, row_set
 from discover_lib.dataset.filters import Filters
-from discover_lib.dataset.formats import Foreign, FormatError, Number, json_lines, parse, read_json
+from discover_lib.dataset.formats import Foreign, Number, json_lines, parse, read_json
 from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, pair_example, similarity_of
 
 SAME_TURN = ("artifact_id", "conv_id", "turn_id", "source_dir")  # and the prompt: their conv_id is not unique
@@ -38,14 +39,14 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a file (a JSON array, or JSON lines), checked for what every reader of them needs.
 
     Raises:
-        FormatError: naming the row and the field that is wrong.
+        DiscoverError: naming the row and the field that is wrong.
     """
     if path.suffix == ".jsonl":
         listed = list(json_lines(path))
     else:
         rows = read_json(path)
         if not isinstance(rows, list):
-            raise FormatError(f"{path}: the file must be a list, got {rows!r:.60}")
+            raise DiscoverError(f"{path}: the file must be a list, got {rows!r:.60}")
         listed = [(f"{path}: row {place}", row) for place, row in enumerate(rows)]
     for where, row in listed:
         parse(Row, row, where)
@@ -102,8 +103,8 @@ def row_set_of(path: Path, filters: Filters | None = None, tokens: TokenCount | 
     """Their rows as preference rows of ours, ready for `discover_lib.dataset.export.write_rows`.
 
     Raises:
-        FormatError: a row that cannot be read.
-        DatasetError: no pair is left.
+        DiscoverError: a row that cannot be read.
+        DiscoverError: no pair is left.
     """
     tokens = tokens or TokenCount()
     origin = Origin(path.name)

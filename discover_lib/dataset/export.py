@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json, write_lines
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.card import card
 from discover_lib.dataset.filters import Filters, Sieved, sieve, split_by_artifact
 from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report, table_3
-from discover_lib.dataset.pairs import DatasetError
 from discover_lib.dataset.rows import Example, Kind, Origin, RowOptions, examples
 from discover_lib.runs.store import RunStore
 
@@ -91,7 +91,7 @@ def make_rows(
     """Conversations to rows: made, sieved, split by artifact, described.
 
     Raises:
-        DatasetError: no row is left, or the artifacts cannot be split so.
+        DiscoverError: no row is left, or the artifacts cannot be split so.
     """
     options = options or RowOptions()
     made = (each for source in sources for each in examples(kind, source.conversations, source.origin, options))
@@ -115,7 +115,7 @@ def row_set(
     sieved = sieve(examples, filters)
     if not sieved.kept:
         why = ", ".join(f"{reason} {count}" for reason, count in sieved.counts.items()) or "the run is empty"
-        raise DatasetError(f"no {kind} row is left of {sieved.considered}: {why}")
+        raise DiscoverError(f"no {kind} row is left of {sieved.considered}: {why}")
     return RowSet(
         kind,
         tuple(sources),
@@ -135,7 +135,7 @@ def write_rows(rows: RowSet, folder: Path, files: Files = "jsonl") -> None:
     """Write a row set into a new or empty folder, or in place of one that this function wrote.
 
     Raises:
-        DatasetError: the folder holds something else, or a library for this kind of files is missing.
+        DiscoverError: the folder holds something else, or a library for this kind of files is missing.
     """
     with _whole_folder(folder) as target:
         for split, kept in rows.splits.items():
@@ -195,9 +195,9 @@ def description(rows: RowSet, files: Files) -> dict[str, Any]:
 def _whole_folder(folder: Path) -> Iterator[Path]:
     """A folder that takes its name only when it is complete; what stood there before stays until then."""
     if folder.exists() and not folder.is_dir():
-        raise DatasetError(f"{folder}: a file stands there; choose another folder")
+        raise DiscoverError(f"{folder}: a file stands there; choose another folder")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
-        raise DatasetError(f"{folder} holds other files; choose a new or empty folder")
+        raise DiscoverError(f"{folder} holds other files; choose a new or empty folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as made:
         target = Path(made) / "new"
@@ -214,7 +214,7 @@ def _library(what: str) -> Iterator[None]:
     try:
         yield
     except ImportError:
-        raise DatasetError(f"{what} {NEEDS}") from None
+        raise DiscoverError(f"{what} {NEEDS}") from None
 
 
 def _write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -237,7 +237,7 @@ def write_table(path: Path, conversations: Iterable[Conversation]) -> None:
     """Conversations as one Parquet table, a row per candidate (see `discover_lib.dataset.formats.to_frame`).
 
     Raises:
-        DatasetError: a library for Parquet is missing.
+        DiscoverError: a library for Parquet is missing.
     """
     from discover_lib.dataset.formats import to_frame
 
@@ -254,18 +254,18 @@ def read_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Split → rows of a folder that `write_rows` wrote, whatever its files.
 
     Raises:
-        DatasetError: no such folder, or a damaged one.
+        DiscoverError: no such folder, or a damaged one.
     """
     try:
         about = json.loads((folder / MARK).read_text(encoding="utf-8"))
         files, splits = about["files"], list(about["splits"])
         if about["format"] != FORMAT:
-            raise DatasetError(f"{folder}: rows of format {about['format']!r}; this version reads {FORMAT!r}")
+            raise DiscoverError(f"{folder}: rows of format {about['format']!r}; this version reads {FORMAT!r}")
         return {split: _read_split(folder, split, files) for split in splits}
     except OSError as error:
-        raise DatasetError(f"{folder}: no training rows here ({error.filename}: {error.strerror})") from None
+        raise DiscoverError(f"{folder}: no training rows here ({error.filename}: {error.strerror})") from None
     except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError) as error:
-        raise DatasetError(f"{folder}: damaged training rows ({type(error).__name__}: {error})") from None
+        raise DiscoverError(f"{folder}: damaged training rows ({type(error).__name__}: {error})") from None
 
 
 def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:

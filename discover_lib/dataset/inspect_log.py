@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Candidate, Conversation, Message, Turn
 from discover_lib.core.intents import Intent, IntentTree
@@ -19,7 +20,7 @@ from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import as_reply
 from discover_lib.core.view import user_view
-from discover_lib.dataset.formats import FormatError, keep_run
+from discover_lib.dataset.formats import keep_run
 from discover_lib.metrics.scores import Assessment, scores_of
 from discover_lib.runs.store import RunStore
 
@@ -76,12 +77,12 @@ def write_log(path: Path, store: RunStore) -> int:
     """Write the finished conversations of a run as one `.eval` file; returns how many.
 
     Raises:
-        FormatError: inspect-ai is not here.
+        DiscoverError: inspect-ai is not here.
     """
     try:
         from inspect_ai.log import EvalLog, EvalResults, write_eval_log
     except ImportError as error:
-        raise FormatError(f"{HOW_TO_GET} ({error})") from None
+        raise DiscoverError(f"{HOW_TO_GET} ({error})") from None
     samples = [
         _sample(store.conversation(row.place), row.place, store.assessment(row.place))
         for row in store.listing()
@@ -175,7 +176,7 @@ def import_log(path: Path, folder: Path) -> int:
     Ours are as they were, assessments included; those of others have no judgements.
 
     Raises:
-        FormatError: it is no such log, inspect-ai is not here, or they were had under several rules.
+        DiscoverError: it is no such log, inspect-ai is not here, or they were had under several rules.
         StoreError: the folder holds something else.
     """
     log = opened_log(path)
@@ -192,17 +193,17 @@ def opened_log(path: Path) -> EvalLog:
     """A log as Inspect itself reads it, attachments in their places.
 
     Raises:
-        FormatError: it is no such log, or inspect-ai is not here.
+        DiscoverError: it is no such log, or inspect-ai is not here.
     """
     try:
         from inspect_ai.log import read_eval_log
     except ImportError as error:
-        raise FormatError(f"{HOW_TO_GET} ({error})") from None
+        raise DiscoverError(f"{HOW_TO_GET} ({error})") from None
     try:
         return read_eval_log(str(path), resolve_attachments=True)
     except Exception as error:  # of the reader of others, which raises what its parts raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FormatError(f"{path}: not a log of Inspect ({reason:.200})") from None
+        raise DiscoverError(f"{path}: not a log of Inspect ({reason:.200})") from None
 
 
 def _conversations(path: Path, log: EvalLog) -> list[tuple[Conversation, Assessment | None]]:
@@ -216,7 +217,7 @@ def _conversations(path: Path, log: EvalLog) -> list[tuple[Conversation, Assessm
                 assessment = sample.store.get("assessment")
                 kept.append((Conversation.from_dict(ours), Assessment.from_dict(assessment) if assessment else None))
             except ValueError as error:
-                raise FormatError(f"{path}: sample {sample.id}: {error}") from None
+                raise DiscoverError(f"{path}: sample {sample.id}: {error}") from None
             continue
         messages = [Message(each.role, each.text) for each in sample.messages if each.role in ("user", "assistant")]
         if talk := unjudged(messages, log.eval.model, str(sample.id), sample.epoch - 1, log.eval.task):

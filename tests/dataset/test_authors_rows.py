@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.authors_rows import examples_of, read_rows, rows_of_conversation
 from discover_lib.dataset.filters import sieve
-from discover_lib.dataset.formats import FormatError
 from discover_lib.dataset.rows import Origin, RowOptions, examples
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
@@ -69,12 +69,12 @@ def test_both_of_their_files_are_read(tmp_path: Path, name: str) -> None:
 def test_a_row_that_is_wrong_is_named(tmp_path: Path, change: dict, says: str) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(THEIRS[0]) + "\n" + json.dumps(THEIRS[1] | change))
-    with pytest.raises(FormatError, match=f"line 2: .*{says}"):
+    with pytest.raises(DiscoverError, match=f"line 2: .*{says}"):
         read_rows(path)
     path.write_text("{")
-    with pytest.raises(FormatError, match="line 1 is not JSON"):
+    with pytest.raises(DiscoverError, match="line 1 is not JSON"):
         read_rows(path)
-    with pytest.raises(FormatError, match="cannot be read"):
+    with pytest.raises(DiscoverError, match="cannot be read"):
         read_rows(tmp_path / "none.jsonl")
 
 

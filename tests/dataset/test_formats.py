@@ -11,9 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from discover_lib import Conversation, Discovery, Rules
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rollout import run_conversation
 from discover_lib.dataset import authors
-from discover_lib.dataset.formats import FormatError, read_jsonl, to_frame, write_jsonl
+from discover_lib.dataset.formats import read_jsonl, to_frame, write_jsonl
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
@@ -209,7 +210,7 @@ def wrong(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
 )
 def test_a_malformed_run_file_is_one_line(change: Callable[[dict[str, Any]], Any], said: str, tmp_path: Path) -> None:
     path = written(tmp_path, wrong(change))
-    with pytest.raises(FormatError) as raised:
+    with pytest.raises(DiscoverError) as raised:
         authors.read_run_file(path)
     line = str(raised.value)
     assert said in line and line.startswith(f"{path}: ") and "\n" not in line
@@ -221,10 +222,10 @@ def test_a_malformed_run_file_is_one_line(change: Callable[[dict[str, Any]], Any
 def test_what_is_no_json_is_one_line(content: bytes, said: str, tmp_path: Path) -> None:
     path = tmp_path / "best_of_n.json"
     path.write_bytes(content)
-    with pytest.raises(FormatError, match=r"best_of_n\.json") as raised:
+    with pytest.raises(DiscoverError, match=r"best_of_n\.json") as raised:
         authors.read_run_file(path)
     assert said in str(raised.value)
-    with pytest.raises(FormatError, match="no run files"):
+    with pytest.raises(DiscoverError, match="no run files"):
         authors.run_files(tmp_path / "elsewhere")
 
 
@@ -295,12 +296,12 @@ def test_json_lines_come_back_and_a_bad_line_is_named(tmp_path: Path) -> None:
     assert list(read_jsonl(path)) == talks
     for bad, said in [("{", "not JSON"), ("{}", "not a conversation"), ("[]", "not a conversation")]:
         path.write_text(f"\n{bad}\n", encoding="utf-8")
-        with pytest.raises(FormatError, match=f"line 2 is {said}"):
+        with pytest.raises(DiscoverError, match=f"line 2 is {said}"):
             list(read_jsonl(path))
     data = talks[0].to_dict()
     del data["turns"][0]["focus"]
     path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(FormatError, match="line 1 is not a conversation: Turn: 'focus' is missing"):
+    with pytest.raises(DiscoverError, match="line 1 is not a conversation: Turn: 'focus' is missing"):
         list(read_jsonl(path))
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Message
-from discover_lib.dataset.formats import FormatError
 from discover_lib.dataset.inspect_log import SCORER, import_log, unjudged, write_log
 from discover_lib.metrics.results import Pool, tidy_rows
 from discover_lib.metrics.summary import summarise
@@ -139,5 +139,5 @@ def test_messages_of_one_side_are_one_and_a_system_s_opening_is_nobody_s() -> No
 @pytest.mark.integration("inspect")
 def test_what_is_no_log_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(json.dumps({"a": 1}))
-    with pytest.raises(FormatError, match=r"x\.json: not a log of Inspect"):
+    with pytest.raises(DiscoverError, match=r"x\.json: not a log of Inspect"):
         import_log(tmp_path / "x.json", tmp_path)

@@ -67,7 +67,7 @@ class Users:
         """The user of a state.  Shared: `consider` may be called on it, `step` only on a `fresh` one.
 
         Raises:
-            DatasetError: it is no state of this version.
+            DiscoverError: it is no state of this version.
         """
         with self._lock:
             if state not in self._kept:
