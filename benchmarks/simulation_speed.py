@@ -1,11 +1,10 @@
 """A whole `discover simulate` beside the bare loop of the same assistants, in processor time, on one core.
 
-    .venv/bin/python benchmarks/simulation_speed.py [--against OTHER/.venv/bin/discover] [--times 3]
+    .venv/bin/python benchmarks/simulation_speed.py [--times 3]
 
 The command is timed as a person types it: starting Python, laying out, every turn, the store, the results and the table
 on screen, of the command and whatever processes it starts.  The loop is `run_conversation` over the same users and
-nothing else: no start, no trees to build, nothing kept.  With `--against` the same command of another checkout is timed
-in turn with ours, so that what else the machine does falls on both alike.
+nothing else: no start, no trees to build, nothing kept.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from discover_lib.core.rollout import run_conversation
@@ -34,7 +32,7 @@ OURS = (sys.executable, "-c", "from workbench.main import main; main()")
 _ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
 
 
-def command_seconds(program: Sequence[str], options: argparse.Namespace, domain: str) -> tuple[float, int]:
+def command_seconds(options: argparse.Namespace, domain: str) -> tuple[float, int]:
     """Processor seconds of the whole command and its children, and the turns that it made."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run"
@@ -42,10 +40,10 @@ def command_seconds(program: Sequence[str], options: argparse.Namespace, domain:
         counts = ["--artifacts", str(options.artifacts), "--trials", str(options.trials)]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(
-            [*program, "simulate", "--domain", domain, *names, *counts, "--run", str(folder)],
+            [*OURS, "simulate", "--domain", domain, *names, *counts, "--run", str(folder)],
             check=True,
             capture_output=True,
-            env=_ENVIRONMENT | ({"PYTHONPATH": str(ROOT)} if program is OURS else {}),
+            env=_ENVIRONMENT | {"PYTHONPATH": str(ROOT)},
         )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         with RunStore.read(folder) as store:
@@ -84,7 +82,6 @@ def main() -> None:
     parser.add_argument("--artifacts", type=int, default=100)
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--times", type=int, default=3, help="runs that each median is taken over")
-    parser.add_argument("--against", type=Path, help="the `discover` of another checkout, timed in turn with ours")
     parser.add_argument("--loop", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.assistant = options.assistant or ["draft", "adaptive"]
@@ -93,23 +90,16 @@ def main() -> None:
         return
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     for domain in options.domain or DOMAINS:
-        loops, ours, theirs, turns = [], [], [], 0
+        loops, ours, turns = [], [], 0
         for _ in range(options.times):
             loops.append(loop_in_a_process_of_its_own(domain))
-            seconds, turns = command_seconds(OURS, options, domain)
+            seconds, turns = command_seconds(options, domain)
             ours.append(seconds)
-            if options.against:
-                theirs.append(command_seconds((str(options.against),), options, domain)[0])
         loop, whole = statistics.median(loops), statistics.median(ours)
         print(
             f"{domain:18} {turns} turns: loop {loop:.2f} s ({turns / loop:.0f} turns/s), "
             f"whole command {whole:.2f} s ({turns / whole:.0f} turns/s, {loop / whole:.0%} of the loop)"
         )
-        if theirs:
-            before = statistics.median(theirs)
-            print(
-                f"{'':18} {options.against}: {before:.2f} s ({turns / before:.0f} turns/s); {before / whole:.1f} times"
-            )
 
 
 if __name__ == "__main__":
