@@ -119,8 +119,10 @@ class Publication:
             pipeline_tag="text-generation",
             tags=["discoverllm", "intent-discovery", "simulated-users", lineage.stage],
         )
-        earlier = [source.stage for source in chain.adapters[:-1]]
-        stages = [*earlier, lineage.stage]
+        stages = [*(source.stage for source in chain.adapters[:-1]), lineage.stage]
+        recipe = lineage.recipe
+        settings = [("recipe", recipe["name"]), *recipe[lineage.stage].items()]
+        settings += [(f"lora.{name}", value) for name, value in recipe["lora"].items()]
         parts = [
             f"---\n{front.to_yaml()}\n---\n",
             f"# {run_of(self.run).resolve().name}\n",
@@ -137,7 +139,7 @@ class Publication:
             *measured(run_of(self.run)),
             *(_evaluation(self.results) if self.results else ()),
             "## How it was trained\n",
-            _table(("setting", "value"), _recipe(lineage)),
+            _table(("setting", "value"), settings),
             "## Use\n",
             _use(lineage, name, base, self.merged),
         ]
@@ -197,13 +199,6 @@ def _origins(lineage: Lineage, chain: Chain, base: str) -> Iterator[str]:
     )
     yield f"seed {lineage.seed}, trained by {lineage.backend}"
     yield ", ".join(f"{name} {version}" for name, version in lineage.versions.items())
-
-
-def _recipe(lineage: Lineage) -> list[tuple[str, Any]]:
-    """The stage's part of the recipe and the adapter's, as the lineage holds them."""
-    recipe = lineage.recipe
-    own = [("recipe", recipe["name"]), *recipe[lineage.stage].items()]
-    return [*own, *((f"lora.{name}", value) for name, value in recipe["lora"].items())]
 
 
 def _use(lineage: Lineage, name: str, base: str, merged: bool) -> str:

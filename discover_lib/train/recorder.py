@@ -58,9 +58,8 @@ class Recorder(TrainerCallback):
             _go_back(self.folder / name, state.global_step)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        if logs is None or SUMMARY in logs or not state.is_world_process_zero:
-            return
-        self.write(state, logs)
+        if logs is not None and SUMMARY not in logs and state.is_world_process_zero:
+            self.write(state, logs)
 
     def has_round(self, number: int) -> bool:
         """Whether what was measured after a round is logged."""
@@ -91,12 +90,8 @@ class Recorder(TrainerCallback):
 
     def _running(self, state: Any, logs: Mapping[str, Any]) -> dict[str, Any]:
         """Speed, memory and time: tokens a second, MB, seconds since the run was first begun, seconds left."""
-        now = time.monotonic()
-        done = state.global_step - self._first_step
-        row: dict[str, Any] = {
-            "seconds": round(self.seconds, 3),
-            "memory_mb": round(peak_memory_mb(), 1),
-        }
+        now, done = time.monotonic(), state.global_step - self._first_step
+        row = {"seconds": round(self.seconds, 3), "memory_mb": round(peak_memory_mb(), 1)}
         if done > 0:
             row["eta_seconds"] = round((now - self._begun) / done * (state.max_steps - state.global_step), 1)
         tokens = logs.get("num_tokens")

@@ -335,12 +335,12 @@ class _Run:
         measured = part.eval_rows if isinstance(part, SupervisedRecipe) else 0
         for rows, what in ((self.source.train, "training rows"), (self.source.held_out[:measured], "held-out rows")):
             try:
-                fitting = rows_of.fit(rows, self.dialect, self.chat, limit)
+                fitting, line = rows_of.fit(rows, self.dialect, self.chat, limit, what)
             except LocalModelError as error:
                 raise StageError([str(error)]) from None
-            if line := fitting.line(what, limit):
+            if line:
                 self.on_progress(line)
-            made.append(fitting.rows)
+            made.append(fitting)
         return made[0], made[1]
 
     def _check(self) -> None:
@@ -492,11 +492,12 @@ class _Answers:
     def __call__(self) -> list[dict[str, Any]]:
         from discover_lib.train.grpo.rollouts import Sampler, seeded
 
-        every = {json.dumps(_first_prompt(row)): row for row in reversed(self.source.held_out or self.source.train)}
-        rows = list(reversed(every.values()))[:SAMPLED]  # two users may begin with the same words
+        every: dict[str, Mapping[str, Any]] = {}  # two users may begin with the same words
+        for row in self.source.held_out or self.source.train:
+            every.setdefault(json.dumps(_first_prompt(row)), row)
         answered = []
         sampler = Sampler(self.model, self.chat, min(256, self.limit // 2), temperature=0.7)
-        for row in rows:
+        for row in list(every.values())[:SAMPLED]:
             prompt = _first_prompt(row)
             wire = self.dialect.encode(prompt, rows_of.domain_of(row))
             ids = self.chat.prompt(wire)
