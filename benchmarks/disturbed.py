@@ -213,11 +213,10 @@ def main() -> int:
     parser.add_argument("what", choices=("kills", "outage"))
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--latency", type=float, default=LATENCY_SECONDS, help="seconds an answer takes")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     os.environ["OPENAI_API_KEY"] = "none"
-    with tempfile.TemporaryDirectory() as place, FakeServer(llm_brain.answer, options.latency) as server:
+    with tempfile.TemporaryDirectory() as place, FakeServer(llm_brain.answer, LATENCY_SECONDS) as server:
         bench = Bench(Path(place))
         bench.make()
         warm = PROCESSES.Process(target=time.sleep, args=(0,))  # imports what all others begin with

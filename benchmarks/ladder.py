@@ -180,10 +180,6 @@ class Work:
     def taste(self, taste: bool) -> int:
         return self.seed if taste else 0
 
-    @property
-    def domains(self) -> Sequence[str]:
-        return domains_of(self.seed)
-
     # -- training --------------------------------------------------------------------------------------------------
 
     def base(self, gift: bool) -> Path:
@@ -215,7 +211,7 @@ class Work:
                 seed=self.seed,
                 taste=self.taste(arm.taste),
             )
-            run = lay_out_together(options, self.domains)
+            run = lay_out_together(options, domains_of(self.seed))
             ended = execute(run, folder, score=True)
             assert ended.halted is None, ended
             (folder / "done").touch()
@@ -252,7 +248,7 @@ class Work:
             return
         found: dict[str, list[int]] = {}
         counts = {"again": 0, "shown": 0, "broken": 0, "replies": 0, "tokens": 0}
-        for domain in self.domains:
+        for domain in domains_of(self.seed):
             plays, assistant = engine(domain), self.assistant(who, domain, taste)
             trees = [plays.builder.build(each).tree for each in self.users(domain, taste)]
 

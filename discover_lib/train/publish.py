@@ -161,11 +161,10 @@ def measured(run: Path) -> Iterator[str]:
         yield "Intents discovered in a whole conversation with held-out simulated users [95 % interval, by artifact]:\n"
         rows = []
         for line in probes:
-            low, high = line.get("probe/discovered_low"), line.get("probe/discovered_high")
-            spread = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
-            number = int(line["round"])
+            number, users = int(line["round"]), int(line["probe/users"])
+            mean, low, high = (line.get(f"probe/discovered{bound}") for bound in ("", "_low", "_high"))
             when = (f"round {number}" if number else "before") + (", kept: this model" if number == kept else "")
-            rows.append((when, f"{line['probe/discovered']:.2f}{spread}", int(line["probe/users"])))
+            rows.append((when, str(Estimate(mean or 0.0, low, high, users, users)), users))
         yield _table(("after", "discovered", "users"), rows)
     if losses:
         yield f"Loss on held-out rows: {losses[0]:.3f} at first, {losses[-1]:.3f} at the end.\n"

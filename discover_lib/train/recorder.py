@@ -47,7 +47,8 @@ class Recorder(TrainerCallback):
         self.stopped = False
         self._samples, self._sample_steps, self._on_progress = samples, sample_steps, on_progress
         self._begun = self._last_time = time.monotonic()
-        self._before = _seconds_so_far(folder)
+        logged = read_lines(folder / METRICS).lines
+        self._before = next((float(line["seconds"]) for line in reversed(logged) if "seconds" in line), 0.0)
         self._first_step = 0
         self._last_tokens: float | None = None
 
@@ -126,9 +127,3 @@ def _go_back(path: Path, step: int) -> None:
     if path.exists():
         kept = [line for line in read_lines(path).lines if line.get("step", 0) <= step]
         write_text_lines(path, (json.dumps(line, ensure_ascii=False) for line in kept))
-
-
-def _seconds_so_far(folder: Path) -> float:
-    """Training time of earlier attempts, by the last whole line."""
-    lines = read_lines(folder / METRICS).lines
-    return next((float(line["seconds"]) for line in reversed(lines) if "seconds" in line), 0.0)

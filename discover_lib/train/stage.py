@@ -58,7 +58,7 @@ from discover_lib.train.backend import (
 from discover_lib.train.data import TrainingRows, load_rows
 from discover_lib.train.estimate import misfit, present_card
 from discover_lib.train.files import RESULT, SETTINGS, in_the_way
-from discover_lib.train.recipes import POLICY, GrpoRecipe, Recipe, Stage, SupervisedRecipe
+from discover_lib.train.recipes import GrpoRecipe, Recipe, Stage, SupervisedRecipe
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
@@ -564,15 +564,13 @@ def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[s
     for role, name in (("judge", settings.judge), ("voice", settings.voice)):
         if name != MINIATURE and not is_model(name):
             lines.append(f"{role} {name!r} is neither 'miniature' nor a LiteLLM model name such as openai/NAME")
-    scripted = part.look_ahead > part.replies_ahead
-    if scripted and part.look_ahead_assistant not in SCRIPTED:
-        known = ", ".join((POLICY, *SCRIPTED))
-        lines.append(f"look_ahead_assistant {part.look_ahead_assistant!r} must be one of {known}")
+    if part.look_ahead and part.look_ahead_assistant not in SCRIPTED:
+        lines.append(f"look_ahead_assistant {part.look_ahead_assistant!r} must be one of {', '.join(SCRIPTED)}")
     domains = {rows_of.domain_of(row) for row in rows.train} if rows else set()
-    if "" in domains and (MINIATURE in (settings.judge, settings.voice) or scripted):
+    if "" in domains and (MINIATURE in (settings.judge, settings.voice) or part.look_ahead):
         lines.append(
             "some rows are of no miniature domain; name language models as judge and voice, and let no script look "
-            "ahead (look_ahead 0, or look_ahead_assistant policy)"
+            "ahead (look_ahead 0)"
         )
     return lines
 
