@@ -150,7 +150,7 @@ def choose_people():
         "people",
         value="",
         label="A file of people's chats",
-        placeholder="chats.jsonl: ShareGPT, OpenAI, Claude, WildChat, or a study's messages.csv",
+        placeholder="chats.jsonl: ShareGPT, WildChat, or a study's messages.csv",
         full_width=True,
     )
     mo.vstack([mo.md("## Feature by feature, against your own people"), people_choice])

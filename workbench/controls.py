@@ -288,7 +288,7 @@ def run_plan(note: str, options: RunOptions, domains: Sequence[str], choice: Cho
 def trained_assistants() -> dict[str, str]:
     """Finished training runs as assistants, newest first: name → how a run names it."""
     from discover_lib.base.files import outputs_folder
-    from discover_lib.train.jobs import JobError, find_jobs
+    from discover_lib.train.jobs import find_jobs
 
     names = {}
     for name, run in find_jobs(outputs_folder()).items():
@@ -296,7 +296,7 @@ def trained_assistants() -> dict[str, str]:
             # "+" in a folder's name would be taken for an adapter
             if run.status().state == "finished" and "+" not in str(run.folder):
                 names[name] = f"hf:{run.folder}"
-        except JobError:  # page 50 says what is wrong with it
+        except DiscoverError:  # page 50 says what is wrong with it
             continue
     return names
 

@@ -789,7 +789,7 @@ class TrainingPanel(Panel):
 
     def begin(self) -> Path:
         if self._refusal or self._settings is None:
-            raise training.JobError(self._refusal or "choose what to train")
+            raise DiscoverError(self._refusal or "choose what to train")
         return training.start(*self._settings).folder
 
     def stop(self) -> Path | None:

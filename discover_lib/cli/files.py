@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, write_lines
 from discover_lib.base.glossary import meaning
 from discover_lib.base.tokens import token_count
@@ -19,7 +20,7 @@ from discover_lib.dataset.authors import NO_VERDICTS, NOT_HELD, export_runs, imp
 from discover_lib.dataset.authors_rows import row_set_of, rows_of_conversation
 from discover_lib.dataset.export import RowSet, Source, make_rows, write_rows, write_table
 from discover_lib.dataset.filters import Filters
-from discover_lib.dataset.formats import FormatError, write_jsonl
+from discover_lib.dataset.formats import write_jsonl
 from discover_lib.dataset.hub import write_folder
 from discover_lib.dataset.inspect_log import import_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
@@ -58,7 +59,6 @@ class RowFiles(StrEnum):
     jsonl = "jsonl"
     parquet = "parquet"
     datasets = "datasets"
-    sharegpt = "sharegpt"
 
 
 class TextForm(StrEnum):
@@ -110,7 +110,7 @@ def import_files(
         typer.echo(f"{count} conversations → {folder} (those that others had are not judged)")
         return
     if path.suffix == ".eval":
-        raise FormatError(f"{path}: looks like an Inspect log: --format inspect")
+        raise DiscoverError(f"{path}: looks like an Inspect log: --format inspect")
     with _made(folder):
         imported = import_run(path, folder)
         write_results(folder)

@@ -53,7 +53,7 @@ from discover_lib.train.estimate import (
     without_bf16,
 )
 from discover_lib.train.files import latest
-from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
+from discover_lib.train.jobs import JobStatus, TrainingJob
 from discover_lib.train.recipes import STAGES, Recipe, assignments, beside_the_paper
 from discover_lib.train.stage import StageError, StageSettings, checked, problems
 
@@ -212,7 +212,7 @@ def _say_what_fits(settings: StageSettings, card: Card, meant: str) -> None:
 
 def _refuse(lines: Sequence[str]) -> None:
     if lines:
-        raise JobError("; ".join(lines))
+        raise DiscoverError("; ".join(lines))
 
 
 def _meant(backend: str) -> str:
@@ -302,7 +302,7 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
     Returns what trains, and why.
 
     Raises:
-        JobError: the reasons.
+        DiscoverError: the reasons.
     """
     base = Path(settings.base)
     missing = base.is_absolute() and not base.exists()
@@ -316,7 +316,7 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
         except DiscoverError as error:
             if str(error) in refused.problems:
                 raise  # a key that is missing has an exit code of its own
-        raise JobError("; ".join(refused.problems)) from None
+        raise DiscoverError("; ".join(refused.problems)) from None
     typer.echo(f"checks passed: {settings.stage} with the recipe {settings.recipe.name!r} in {run}")
     return backend.line
 

@@ -23,7 +23,7 @@ MEANING = "size: in standard deviations of people's conversations; people among 
 
 
 class Reality(Asked, frozen=True):
-    people: Annotated[Path, ask("Chats of people: a ShareGPT, OpenAI, Claude or JSONL export.")]
+    people: Annotated[Path, ask("Chats of people: a ShareGPT or JSONL export.")]
     against: Annotated[Path, ask("A run, or another file of chats.")]
     seed: Annotated[int, ask("Same seed, same result.")] = 0
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from notebook_runs import chosen, problems, run
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train import jobs
 from discover_lib.train.recipes import Recipe, assignments
@@ -72,11 +73,11 @@ def test_a_field_that_contradicts_another_stands_in_the_way() -> None:
     values = {**plain["recipe_choice"].value, "batch": "7", "per_device": "2"}
     _, defined = run(TRAIN, preset=plain["preset"], recipe_choice=Fields(plain["recipe_choice"].elements, values))
     assert any("batch 7 is not a multiple of per_device 2" in each for each in defined["standing_in_the_way"])
-    with pytest.raises(jobs.JobError, match="multiple of per_device"):
+    with pytest.raises(DiscoverError, match="multiple of per_device"):
         defined["panel"].begin()
     values = {**plain["recipe_choice"].value, "learning_rate": "fast"}
     _, defined = run(TRAIN, preset=plain["preset"], recipe_choice=Fields(plain["recipe_choice"].elements, values))
-    with pytest.raises(jobs.JobError, match="invalid number 'fast'"):
+    with pytest.raises(DiscoverError, match="invalid number 'fast'"):
         defined["panel"].begin()
 
 
@@ -140,7 +141,7 @@ def test_nothing_is_trained_on_the_users_of_an_evaluation(outputs: Path) -> None
         shown, defined = run(TRAIN, data_choice=chosen(folder), stage_choice=chosen("sft"))
         line = r"of users that evaluations score models on \(svg_drawing-eval-00[01]"
         assert any(re.search(line, each) for each in shown)
-        with pytest.raises(jobs.JobError, match="of users that evaluations score models on"):
+        with pytest.raises(DiscoverError, match="of users that evaluations score models on"):
             defined["panel"].begin()
     finally:
         shutil.rmtree(folder)

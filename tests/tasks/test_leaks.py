@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import sys
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -34,14 +33,10 @@ from discover_lib.tasks.corpus import (
     CorpusError,
     Scored,
     load_corpus,
-    recorded_talks,
     score,
 )
 from discover_lib.tasks.leaks import Finding, audit, audit_message
 from workbench.views import audit as show_audit
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))  # the generator is a script, not part of the library
-from plant_leaks import plant
 
 # -- the rule ---------------------------------------------------------------------------------------------------------
 
@@ -194,13 +189,6 @@ def test_kinds_that_words_cannot_tell_are_there_and_apart() -> None:
 
 
 @pytest.mark.slow
-def test_the_corpus_is_what_the_generator_makes_of_its_conversations() -> None:
-    talks = [*(talk for name, talk in corpus().talks.items() if not name.startswith("recorded/")), *recorded_talks()]
-    written = [case for case in corpus().cases if case.kind == "free paraphrase"]
-    assert [*plant(talks, seed=0), *written] == list(corpus().cases)
-
-
-@pytest.mark.slow
 def test_twins_are_the_messages_as_they_stood_and_leaks_are_not() -> None:
     for case in corpus().cases:
         stood = corpus().talks[case.talk].messages[case.turn - 1]
@@ -226,7 +214,7 @@ def test_no_alarm_in_a_thousand_clean_turns() -> None:
 def test_a_broken_corpus_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "empty.json").write_text("{}")
     for name in ("empty.json", "none.json"):
-        with pytest.raises(CorpusError, match=r"make it with tools/plant_leaks\.py"):
+        with pytest.raises(CorpusError, match=r"restore it from the repository"):
             load_corpus(tmp_path / name)
 
 

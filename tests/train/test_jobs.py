@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.train import jobs
-from discover_lib.train.jobs import JobError, TrainingJob
+from discover_lib.train.jobs import TrainingJob
 
 STEPS = 40
 
@@ -93,7 +94,7 @@ def test_a_run_is_watched_to_its_end_and_is_not_begun_twice(begin: Callable[...,
     job = begin()
     first = job.status()
     assert first.going and first.pid != os.getpid() and os.getsid(first.pid) != os.getsid(0)
-    with pytest.raises(JobError, match=f"number {first.pid}.*training here"):
+    with pytest.raises(DiscoverError, match=f"number {first.pid}.*training here"):
         begin(job.folder)
     until(lambda: job.metrics().lines)
     early = job.metrics()
@@ -103,7 +104,7 @@ def test_a_run_is_watched_to_its_end_and_is_not_begun_twice(begin: Callable[...,
     assert [line["step"] for line in (*early.lines, *later.lines)] == list(range(1, STEPS + 1))
     assert [(each.from_step, each.end) for each in now.attempts] == [(0, "finished")]
     assert "training\ndone" in (job.folder / jobs.LOG).read_text()
-    with pytest.raises(JobError, match="finished; take another folder"):
+    with pytest.raises(DiscoverError, match="finished; take another folder"):
         job.resume()
     assert jobs.find_jobs(tmp_path / "outputs") == {"run": job} and jobs.find_jobs(tmp_path) == {"outputs/run": job}
 
@@ -166,7 +167,7 @@ def test_of_two_starts_at_once_one_is_refused(begin: Callable[..., TrainingJob],
     def attempt() -> None:
         try:
             begin(tmp_path / "outputs" / "run")
-        except JobError as error:
+        except DiscoverError as error:
             refused.append(str(error))
 
     threads = [threading.Thread(target=attempt) for _ in range(4)]
@@ -196,11 +197,11 @@ def test_another_process_with_the_same_number_is_not_taken_for_it(tmp_path: Path
 def test_a_folder_of_something_else_is_refused(begin: Callable[..., TrainingJob], tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "letter.txt").write_text("keep me")
-    with pytest.raises(JobError, match="other files"):
+    with pytest.raises(DiscoverError, match="other files"):
         begin(tmp_path / "notes")
-    with pytest.raises(JobError, match="cannot be written to"):
+    with pytest.raises(DiscoverError, match="cannot be written to"):
         begin(tmp_path / "notes" / "letter.txt")
-    with pytest.raises(JobError, match="no training run here"):
+    with pytest.raises(DiscoverError, match="no training run here"):
         TrainingJob(tmp_path / "nowhere").status()
 
 
@@ -256,5 +257,5 @@ def test_lines_after_the_checkpoint_that_was_gone_back_to_are_superseded(
 def test_a_damaged_status_is_one_line(tmp_path: Path) -> None:
     for text in ("{", '{"state": "asleep"}'):
         (tmp_path / jobs.STATUS).write_text(text)
-        with pytest.raises(JobError, match=r"^[^\n]*status\.json: "):
+        with pytest.raises(DiscoverError, match=r"^[^\n]*status\.json: "):
             TrainingJob(tmp_path).status()

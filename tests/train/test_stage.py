@@ -71,7 +71,7 @@ def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(tiny: Path, tmp
     recipe, base = short_recipe(), str(tiny / "base")
     backend, tokenizer = choose_backend("transformers"), load_tokenizer(base)
     rows = data.load_rows(tiny / "data" / "sft", "sft", "notation")
-    made = data.fit(rows.train, Notation(), Chat(tokenizer), 512).rows
+    made = data.fit(rows.train, Notation(), Chat(tokenizer), 512, "rows")[0]
     model = load_policy(base, [], recipe.lora, recipe.sft, backend, seed=0, scratch=tmp_path)
     trainer = supervised_trainer(model, tokenizer, made, (), recipe.sft, backend, tmp_path / "masks", 0)
     assert len(made) == len(trainer.train_dataset) == 3
@@ -94,7 +94,7 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Pa
     backend, tokenizer = choose_backend("transformers"), load_tokenizer(str(tiny / "base"))
     prepare(backend)
     source = data.load_rows(tiny / "data" / "grpo", "grpo", "notation")
-    rows = data.fit(source.train, Notation(), Chat(tokenizer), 400).rows
+    rows = data.fit(source.train, Notation(), Chat(tokenizer), 400, "rows")[0]
     model = load_policy(str(tiny / "base"), [], recipe.lora, recipe.grpo, backend, seed=0, scratch=tmp_path)
     users = Users(RoleEngines(EngineSpec()))
     run = grpo_run(

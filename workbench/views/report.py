@@ -31,7 +31,7 @@ from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.tasks.certify import panel_folder
 from discover_lib.tasks.paper_numbers import beside, our_results
 from discover_lib.train.files import METRICS
-from discover_lib.train.jobs import JobError, TrainingJob, standing_lines
+from discover_lib.train.jobs import TrainingJob, standing_lines
 from workbench.views import audit as show_audit
 from workbench.views import conversation as show
 from workbench.views import training as show_training
@@ -552,7 +552,7 @@ def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:
     try:
         job = TrainingJob(run.folder / variant.folder)
         lines, total = standing_lines(job.metrics().lines), job.status().total_steps
-    except JobError as error:
+    except DiscoverError as error:
         lines, total, facts = [], None, f"{facts}; its log is gone ({error})"
     return {
         "label": variant.label,

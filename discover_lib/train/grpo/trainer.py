@@ -43,7 +43,6 @@ from discover_lib.train.grpo.reward import (
     sibling_scores,
 )
 from discover_lib.train.grpo.rollouts import (
-    OwnLookAhead,
     Player,
     Sampler,
     Talk,
@@ -394,8 +393,7 @@ def grpo_run(
     )
     player = Player(sampler, scorer, dialect, recipe.max_length)
     plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads, take_spending)
-    ahead = OwnLookAhead(Player(sampler, plain, dialect, recipe.max_length), recipe.replies_ahead)
-    single = SimulatorReward(scorer, chat.tokenizer, sampler.ends, ahead if ahead.turns else None)
+    single = SimulatorReward(scorer, chat.tokenizer, sampler.ends)
     reward = SeveralTurns(player, recipe.multi_turn) if recipe.multi_turn > 1 else single
     steps = recipe.steps(len(rows))
     places = -(-steps // recipe.iterations) * recipe.prompts_per_step
