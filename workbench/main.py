@@ -2,48 +2,36 @@
 
 from __future__ import annotations
 
+from discover_lib.cli.main import CHECKS, SHARING, START, TRAINING, Entry, command_line
 from discover_lib.cli.main import COMMANDS as LIBRARY
-from discover_lib.cli.main import Entry, command_line
 from discover_lib.cli.main import main as begin
 
-PACKAGE = "workbench.commands"
 OWN = {
-    "open": Entry(PACKAGE, "open", "open_workbench", "Serve the notebooks on localhost."),
+    "open": Entry(
+        "workbench.commands.open:open_workbench", START, "Open the notebooks in your browser.", "open --port 2718"
+    ),
     "demo": Entry(
-        PACKAGE,
-        "demo",
-        "demo",
-        "Run one conversation end to end, print it turn by turn, and save it as a page to scrub through.",
+        "workbench.commands.demo:demo",
+        START,
+        "Run one conversation and save a web page.",
+        "demo --domain svg_drawing --seed 3",
     ),
     "miniature": Entry(
-        PACKAGE,
-        "miniature",
-        "miniature",
-        "The whole paper in miniature: data, trained variants, evaluation, generalisation, and a report.",
+        "workbench.commands.miniature:miniature",
+        TRAINING,
+        "Reproduce the whole paper at small scale.",
+        "miniature --quick",
     ),
-    "study": Entry(
-        PACKAGE,
-        "study",
-        "study",
-        "A study with people from one file: check, serve, rehearse with simulated participants, export, report.",
-    ),
-    "site": Entry(
-        PACKAGE,
-        "pages",
-        "site",
-        "Write the story and the simulator as static pages that run the library in the browser: no server, no network.",
-    ),
+    "study": Entry("workbench.commands.study:study", CHECKS, "Run a user study with people."),
     "share": Entry(
-        PACKAGE,
-        "pages",
-        "share",
-        "Write a run's conversations and tables, or a session, as one page: it opens from disk and needs no network.",
+        "workbench.commands.pages:share",
+        SHARING,
+        "Save a run or session as one web page.",
+        "share outputs/mine --out mine.html",
     ),
+    "site": Entry("workbench.commands.pages:site", SHARING, "Build the static website.", "site --out site"),
 }
-
-
-# In the order in which people meet them.
-COMMANDS = {name: (OWN | LIBRARY)[name] for name in ("open", "doctor", "demo", *LIBRARY, *OWN)}
+COMMANDS = {name: (OWN | LIBRARY)[name] for name in ("open", "demo", "doctor", *LIBRARY, *OWN)}
 app = command_line(COMMANDS)
 
 

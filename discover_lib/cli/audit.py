@@ -30,23 +30,30 @@ from discover_lib.tasks.waist import R, fields_of, read
 class AuditFlags:
     """What is asked beside the questions of the desks."""
 
-    run: Annotated[Path | None, typer.Argument(help="A run's folder.")] = None
-    corpus: Annotated[bool, typer.Option("--corpus", help="How good the leak audit is, on planted leaks.")] = False
-    certify: Annotated[bool, typer.Option("--certify", help="Run the scripted panel with this run's user.")] = False
-    label_sheet: Annotated[Path | None, typer.Option(help="Write a CSV for people to fill in, and stop.")] = None
-    out: Annotated[Path | None, typer.Option(help="Write everything found as JSON.")] = None
+    run: Annotated[Path | None, typer.Argument(help="Run folder.")] = None
+    corpus: Annotated[bool, typer.Option("--corpus", help="Score the leak check itself on planted leaks.")] = False
+    certify: Annotated[bool, typer.Option("--certify", help="Run the reference assistants with this run's user.")] = (
+        False
+    )
+    label_sheet: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a CSV for human labels, then stop.")
+    ] = None
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all results as JSON.")] = None
 
 
 @with_flags(AuditFlags, Certify, Agree, Models)
 def audit_run(flags: AuditFlags, **given: Any) -> None:
-    """Leaks in a run's user turns, its certificate, and how far judges agree. Exit 1: not certified, 5: an alarm."""
+    """Check a run's user messages for leaks, validate its simulated user, and measure judge agreement.
+
+    Exit code 1: not validated. Exit code 5: a user message has a leak.
+    """
 
     def asked(record: type[R]) -> R:
         values = {**given, "run": flags.run}
         return read(record, {each.name: values[each.name] for each in fields_of(record) if each.name in values})
 
     if flags.run is None and not flags.corpus:
-        raise DiscoverError("give a run's folder, or --corpus")
+        raise DiscoverError("nothing to audit: give a run folder, or --corpus")
     questions = (asked(Leaks), asked(Certify), asked(Agree)) if flags.run is not None else None
     if flags.out is not None:
         writable_file(flags.out)  # before a judge is paid

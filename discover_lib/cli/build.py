@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
@@ -16,23 +16,17 @@ from discover_lib.cli.common import (
     NO_ACCESS,
     UNFINISHED,
     USAGE_ERROR,
-    ApiBase,
-    KeyVariable,
-    MaxTokens,
-    Prices,
-    Prompts,
-    ReasoningEffort,
-    Temperature,
-    Timeout,
+    Dollars,
+    ModelFlags,
     code_of,
     code_of_halt,
-    console,
+    progress,
+    with_flags,
     writable,
 )
-from discover_lib.cli.show import BuildingBar, halt_line
+from discover_lib.cli.show import halt_line, tree_lines
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.calls.records import LLMError
-from discover_lib.engines.options import RoleOptions
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
 from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, build_files, distinct
@@ -41,50 +35,38 @@ from discover_lib.runs.options import RunOptions
 from discover_lib.runs.outcomes import cost_line
 from discover_lib.tasks.playing import client_settings
 
-T = TypeVar("T")
 
-
+@with_flags(ModelFlags)
 def build(
+    flags: ModelFlags,
     files: Annotated[list[Path], typer.Argument(help="Artifact files.")],
-    artifact_type: Annotated[str, typer.Option("--type", help="e.g. 'svg drawing', 'short story'.")],
-    engine: Annotated[str, typer.Option(help="What builds: miniature, or a LiteLLM model.")] = "miniature",
+    artifact_type: Annotated[
+        str, typer.Option("--type", metavar="TEXT", help="Artifact type, such as 'svg drawing' or 'short story'.")
+    ],
+    engine: Annotated[str, typer.Option(help="Builder of the trees: miniature or a LiteLLM model.")] = MINIATURE,
     out: Annotated[Path | None, typer.Option(help="Folder for the trees (JSON).")] = None,
-    prompts: Prompts = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Artifacts at a time, where a model builds.")] = 8,
-    budget: Annotated[
-        float | None, typer.Option(min=0, help="Dollars for all trees of the folder; stops cleanly.")
-    ] = None,
-    prices: Prices = None,
-    api_base: ApiBase = None,
-    key_variable: KeyVariable = None,
-    max_tokens: MaxTokens = [],  # noqa: B006
-    temperature: Temperature = [],  # noqa: B006
-    timeout: Timeout = [],  # noqa: B006
-    reasoning_effort: ReasoningEffort = [],  # noqa: B006
+    prompts: Path | None = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Number of artifacts that a model builds at a time.")] = 8,
+    budget: Dollars = None,
+    prices: Path | None = None,
+    api_base: list[str] | None = None,
+    key_variable: str | None = None,
 ) -> None:
-    """Build intent trees from artifact files; the same command again goes on, and passes over what is there."""
+    """Build one intent tree (JSON) per artifact file, and skip trees that exist."""
     folder = writable(out or outputs_folder() / "trees")
     settings = client_settings(api_base, prices, key_variable=key_variable)
-    role_options = RoleOptions.read(
-        max_tokens=max_tokens, temperature=temperature, timeout=timeout, reasoning_effort=reasoning_effort
-    )
-    options = BuildOptions(artifact_type, engine, prompts, role_options)
-    reached = {"--api-base": api_base or (), "--key-variable": _given(key_variable), "--prices": _given(prices)}
-    asked = {"--prompts": _given(prompts), "--max-tokens": max_tokens, "--temperature": temperature}
-    asked |= {"--timeout": timeout, "--reasoning-effort": reasoning_effort}
+    options = BuildOptions(artifact_type, engine, prompts, flags.role_options)
+    asked = {"--api-base": api_base, "--key-variable": [key_variable], "--prices": [prices], "--prompts": [prompts]}
+    asked |= {f"--{name.replace('_', '-')}": values for name, values in vars(flags).items()}
     shared = [
         part
-        for name, values in (reached | asked).items()
-        for value in values
-        if not str(value).startswith("builder=")
+        for name, values in asked.items()
+        for value in values or ()
+        if value is not None and not str(value).startswith("builder=")
         for part in (name, str(value))
     ]
     code = build_and_tell(files, folder, options, settings, budget, concurrency, shared)
     raise typer.Exit(code)
-
-
-def _given(value: T | None) -> tuple[T, ...]:
-    return () if value is None else (value,)
 
 
 def next_command(folder: Path, engine: str, shared: Sequence[str]) -> str:
@@ -110,14 +92,15 @@ def build_and_tell(
     shared: Sequence[str] = (),
 ) -> int:
     """Build, print every tree as it is finished and the sum at the end; returns the exit code."""
-
+    done = 0
     try:
-        with BuildingBar(len(files), console(stderr=True)) as bar:
+        with progress("trees") as draw:
 
             def on_built(built: BuiltFile) -> None:
-                with bar.aside():
-                    for line in built_lines(built):
-                        typer.echo(line)
+                nonlocal done
+                done += 1
+                for line in built_lines(built):
+                    typer.echo(line)
 
             report = build_files(
                 files,
@@ -127,7 +110,7 @@ def build_and_tell(
                 budget_dollars=budget_dollars,
                 concurrency=concurrency,
                 on_built=on_built,
-                on_ask=bar.on_ask,
+                on_ask=lambda source, stage: draw(done, len(files), f"{source.stem}: {stage}"),
             )
     except LLMError as error:
         typer.echo(f"discover: {' '.join(str(error).split())}", err=True)
@@ -145,11 +128,7 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
         return
     instead = " (in place of a tree of another text)" if built.replaced else ""
     yield f"{built.source}: {size} → {built.target}{instead}"
-    reasons = {each.text: each.reason for each in built.recognised}
-    for intent in tree.intents.values():
-        mark = "●" if intent.id in tree.initially_discovered else "○"
-        why = f"  ({reasons[intent.text]})" if reasons.get(intent.text) else ""
-        yield f"  {'   ' * (tree.depth(intent.id) - 1)}{mark} {intent.text}{why}"
+    yield from tree_lines(tree, {each.text: each.reason for each in built.recognised})
     yield f"  user: {tree.initial_request}"
     yield from (f"  note: {note}" for note in built.notes)
     if built.totals is not None:

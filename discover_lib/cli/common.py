@@ -6,20 +6,21 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Callable
-from enum import StrEnum
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import wraps
 from importlib.metadata import requires
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, ParamSpec, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.cli.flags import parameters_of, signed
 from discover_lib.cli.terminal import visible
-from discover_lib.core.rules import Rules
-from discover_lib.engines.options import EFFORTS, RoleOptions
+from discover_lib.engines.options import RoleOptions
 from discover_lib.tasks.waist import (
     REQUIRED,
     Asked,
@@ -43,7 +44,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Flags = TypeVar("Flags")
 
-# Exit codes, as the help of `discover` lists them.
+# Exit codes, as docs/commands.md lists them.
 DONE = 0
 UNFINISHED = 1  # it ended by itself, and something failed or is missing
 USAGE_ERROR = 2
@@ -51,97 +52,39 @@ OVER_BUDGET = 3
 NO_ACCESS = 4  # a key is missing or refused, or a server cannot be reached
 ALARM = 5  # of an audit
 STOPPED = 130
-EXIT_CODES = (
-    "Exit codes: 0 all done; 1 finished, but something failed (of `audit`: not certified; of `doctor`: something "
-    "chosen cannot work); 2 what was asked for cannot be done; 3 the budget does not cover the next call; 4 a key is "
-    "missing or refused, or a server cannot be reached; 5 `audit` raised an alarm; 130 stopped by Ctrl-C."
-)
 PIPE_COLUMNS = 160  # a pipe has no width of its own; tables then need more room than the 80 columns of rich
 
 
-class SplitName(StrEnum):
-    """Which of the generated artifacts."""
-
-    train = "train"
-    eval = "eval"
-
-
-class RulesName(StrEnum):
-    """Rules that a command can be run under."""
-
-    paper = "paper"
-    authors = "authors"
-
-    @property
-    def rules(self) -> Rules:
-        return Rules.named(self.value)
-
-
-# -- options ----------------------------------------------------------------------------------------------------------
-
-Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
+SplitName = Literal["train", "eval"]
+RulesName = Literal["paper", "authors"]
 Turns = Annotated[int, typer.Option(min=1, max=50)]
-Engine = Annotated[str, typer.Option(help="Who judges and speaks for the user: miniature, or a LiteLLM model.")]
-NearMissCap = Annotated[
-    int | None, typer.Option(min=1, help="Near misses of one intent that count in one reply, at most; default: all.")
-]
-RoleModel = Annotated[str | None, typer.Option(help="Model for this role, instead of --engine.")]
-Prompts = Annotated[Path | None, typer.Option(help="A folder of prompts in place of ours.")]
-ApiBase = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="An OpenAI-compatible server, for models named openai/NAME; repeatable: conversations are shared out "
-        "among servers of the same models."
-    ),
-]
-KeyVariable = Annotated[str | None, typer.Option(help="Environment variable that holds the key for --api-base.")]
-MaxTokens = Annotated[
-    list[str],
-    typer.Option(metavar="[ROLE=]N", help="Limit of one answer's tokens, thinking included; ROLE=N for one role."),
-]
-Temperature = Annotated[
-    list[str], typer.Option(metavar="[ROLE=]X", help="From 0 to 2, or none: left to the provider; ROLE=X for one role.")
-]
-Timeout = Annotated[
-    list[str],
-    typer.Option(metavar="[ROLE=]SECONDS", help="Of one attempt at a call; default 120; ROLE=S for one role."),
-]
-ReasoningEffort = Annotated[
-    list[str],
-    typer.Option(metavar="[ROLE=]EFFORT", help=f"How long models may think: {', '.join(EFFORTS)}; as --max-tokens."),
-]
-PRICES_HELP = "Own prices, before LiteLLM's table: a YAML file in the form that docs/commands.md shows."
-Prices = Annotated[Path | None, typer.Option(help=PRICES_HELP)]
-PerMinute = Annotated[float | None, typer.Option(min=1, help="A limit per provider; calls queue for it.")]
-RunBudget = Annotated[float | None, typer.Option(min=0, help="Dollars for the whole run; stops cleanly.")]
-
-
-def capped(rules: Rules, near_miss_cap: int | None) -> Rules:
-    """The rules, with a cap on near misses where one is given."""
-    return rules if near_miss_cap is None else rules.replace(near_miss_cap=near_miss_cap)
+PerMinute = Annotated[float | None, typer.Option(min=1)]
+Dollars = Annotated[float | None, typer.Option(min=0)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelFlags:
     """How language models are asked: VALUE for all, or ROLE=VALUE; roles are those of `RoleOptions`."""
 
-    max_tokens: MaxTokens = dataclasses.field(default_factory=list)
-    temperature: Temperature = dataclasses.field(default_factory=list)
-    timeout: Timeout = dataclasses.field(default_factory=list)
-    reasoning_effort: ReasoningEffort = dataclasses.field(default_factory=list)
+    max_tokens: list[str] = dataclasses.field(default_factory=list)
+    temperature: list[str] = dataclasses.field(default_factory=list)
+    timeout: list[str] = dataclasses.field(default_factory=list)
+    reasoning_effort: list[str] = dataclasses.field(default_factory=list)
 
     @property
     def role_options(self) -> RoleOptions:
         return RoleOptions.read(**{each.name: getattr(self, each.name) for each in dataclasses.fields(ModelFlags)})
 
 
-def with_flags(flags: type[Flags], *records: type[Asked]) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Make a command of a function of one record: every field of the dataclass becomes an option.
-
-    Fields are annotated as Typer reads parameters; those without a default come first in the help.
+def with_flags(
+    flags: type[Flags], *records: type[Asked], without: Collection[str] = (), **defaults: Any
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Make a command of a function of one record: its fields, and the function's further parameters, become options.
 
     Args:
-        records: of desks; the fields that the dataclass lacks become options, too, handed over by name.
+        records: of desks; the fields that are no option yet become options, too, handed over by name.
+        without: fields that are no options of this command.
+        defaults: of this command alone.
     """
 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
@@ -149,31 +92,17 @@ def with_flags(flags: type[Flags], *records: type[Asked]) -> Callable[[Callable[
             return command(flags(**{name: given.pop(name) for name in own}), **given)
 
         hints = get_type_hints(flags, include_extras=True)
-        own = {
-            field.name: inspect.Parameter(
-                field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hints[field.name]
-            )
-            for field in dataclasses.fields(flags)  # type: ignore[arg-type]
-        }
+        fields = inspect.signature(flags).parameters.values()
+        own = {each.name: each.replace(annotation=hints[each.name]) for each in fields if each.name not in without}
+        for field in dataclasses.fields(flags):  # type: ignore[arg-type]
+            if field.default_factory is not dataclasses.MISSING and field.name in own:
+                own[field.name] = own[field.name].replace(default=field.default_factory())
+        own |= {name: own[name].replace(default=default) for name, default in defaults.items()}
+        further = {each.name: each for each in parameters_of(command)[1:] if each.kind is not each.VAR_KEYWORD}
         theirs = {each.name: flag_of(each) for record in records for each in fields_of(record)}
-        return _signed(run, [*(theirs | own).values()], command.__doc__)
+        return signed(run, (theirs | further | own).values(), command.__doc__)
 
     return decorate
-
-
-def _signed(run: Callable[..., T], parameters: list[inspect.Parameter], help: str | None) -> Callable[..., T]:
-    """The function as Typer reads one of these parameters."""
-    parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
-    run.__doc__ = help
-    return run
-
-
-def _default(field: dataclasses.Field[Any]) -> Any:
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
 
 
 def flag_of(field: Field) -> inspect.Parameter:
@@ -202,22 +131,17 @@ def command_of(task: Task) -> Callable[..., None]:
         raise typer.Exit(report.exit_code)
 
     parameters = [flag_of(each) for record in (task.asked, task.how) for each in fields_of(record)]
-    note = Annotated[Path | None, typer.Option(help="Write the report: .csv, or else JSON.")]
+    note = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as CSV (FILE.csv) or JSON.")]
     parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=note))
-    return _signed(run, parameters, task.question)
+    return signed(run, parameters, task.question)
 
 
 def at_terminal(task: Task, asked: Asked, how: How | None = None) -> Report:
     """The report of a desk, told, after a bar that says how far it is."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    shown_on = console(stderr=True)
-    with Progress(*columns, console=shown_on, transient=True, disable=not shown_on.is_terminal) as progress:
-        bar = progress.add_task(task.name, total=None)
+    with progress(task.name) as draw:
 
         def shown(now: Status) -> None:
-            progress.update(bar, completed=now.done, total=now.total or None, description=now.line)
+            draw(now.done, now.total or None, now.line)
 
         try:
             report = do(task, asked, how, shown)
@@ -227,7 +151,37 @@ def at_terminal(task: Task, asked: Asked, how: How | None = None) -> Report:
     return report
 
 
-class OneValueCommand(TyperCommand):
+@contextmanager
+def progress(unit: str) -> Iterator[Callable[..., None]]:
+    """Draws how far a work is on standard error, where that is a terminal: done, total, and more in words."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = BarColumn(), MofNCompleteColumn(), TextColumn(f"{unit}  {{task.description}}", markup=False)
+    bar = Progress(*columns, console=console(stderr=True), redirect_stdout=sys.stdout.isatty())
+    task = bar.add_task("", total=None)
+
+    def draw(done: int, total: int | None, more: str = "") -> None:
+        bar.update(task, completed=done, total=total, description=more)
+        if bar.console.is_terminal:
+            bar.start()
+
+    try:
+        yield draw
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+
+
+class PlainHelp:
+    """A command whose --help has no type."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        option.metavar = ""
+        return option
+
+
+class OneValueCommand(PlainHelp, TyperCommand):
     """A command that refuses a second value for an option that takes one, where Typer would keep the last."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -239,7 +193,24 @@ class OneValueCommand(TyperCommand):
         for option in options:
             if len(values := given.get(str(option.dest), ())) > 1:
                 fail(f"{option.obj.opts[0]} takes one value, and is given {' and '.join(map(repr, values))}")
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = _with_nearest(error.message)
+            raise
+
+
+def _with_nearest(message: str) -> str:
+    """The message about a value that is no choice, with the choice nearest to it."""
+    message = message.replace("Value error, ", "")
+    given, *choices = re.findall(r"'([^']+)'", message) or [""]
+    near = get_close_matches(given, choices, 1)
+    return f"{message.rstrip('.')}; did you mean {near[0]!r}?" if near else message
+
+
+def command_from(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function as Typer reads a command: its options described, its errors one line."""
+    return signed(one_line_errors(function), parameters_of(function), function.__doc__)
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------

@@ -8,38 +8,29 @@ from typing import Annotated
 
 import typer
 
-from discover_lib.cli.common import (
-    ApiBase,
-    Engine,
-    KeyVariable,
-    ModelFlags,
-    RoleModel,
-    console,
-    with_flags,
-)
+from discover_lib.cli.common import ModelFlags, console, with_flags
+from discover_lib.engines.spec import MINIATURE
 from discover_lib.tasks.playing import client_settings
+from discover_lib.tasks.waist import Mark, Table
 
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorFlags(ModelFlags):
-    engine: Engine = "miniature"
-    judge: RoleModel = None
-    voice: RoleModel = None
-    assistant: RoleModel = None
-    backend: Annotated[str, typer.Option(help="auto, unsloth or transformers.")] = "auto"
-    api_base: ApiBase = None
-    key_variable: KeyVariable = None
+    assistant: Annotated[str | None, typer.Option(help="Assistant to check: a local or a LiteLLM model.")] = None
+    backend: str = "auto"
+    engine: str = MINIATURE
+    judge: str | None = None
+    voice: str | None = None
+    api_base: list[str] | None = None
+    key_variable: str | None = None
 
 
 @with_flags(DoctorFlags)
 def doctor(flags: DoctorFlags) -> None:
-    """Say what this machine has, and whether what is chosen can work on it.
+    """Check hardware, packages and API keys, and whether the selected roles can work.
 
-    Every language model that is named is asked for one word, with the options given for its role.
+    Every named language model is asked for one word, with the options of its role.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     from discover_lib.runs.doctor import NO_MODEL, examine
 
     options = flags.role_options
@@ -47,12 +38,12 @@ def doctor(flags: DoctorFlags) -> None:
     settings = client_settings(api_base=flags.api_base, key_variable=flags.key_variable)
     roles = {role: who for role in ("judge", "voice", "assistant") if (who := getattr(flags, role))}
     findings = examine(flags.engine, flags.backend, roles=roles, settings=settings, options=options)
-    table = Table(box=None, show_header=False)
+    rows: list[tuple[Mark, str, str]] = []
     for (text, problem, present), alike in groupby(findings, lambda each: (each.text, each.problem, each.present)):
         topics = [each.topic for each in alike]
-        mark = Text("✗", "bold red") if problem else (Text("✓", "green") if present else Text("·"))
+        mark = Mark("✗", "bad") if problem else Mark("✓", "good") if present else Mark("·")
         for topic in [", ".join(topics)] if topics[0] in NO_MODEL else topics:  # of roles the same is said once
-            table.add_row(mark, topic, text)
-    console().print(table)
+            rows.append((mark, topic, text))
+    Table(("", "checked", "found"), tuple(rows)).print(console())
     if any(finding.problem for finding in findings):
         raise typer.Exit(1)

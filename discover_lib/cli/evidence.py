@@ -12,7 +12,6 @@ import typer
 
 from discover_lib.base.ids import FORM, SCHEME, DiscoverId, IdError
 from discover_lib.base.words import counted
-from discover_lib.cli.common import console
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.metrics.discovery import why_undefined
 from discover_lib.metrics.results import met_leaves
@@ -25,13 +24,13 @@ SHOWN = 50  # conversations listed before the rest is counted
 
 
 def show_id(
-    id: Annotated[str, typer.Argument(help=f"{FORM}, * for all of a kind; or a run, and:", metavar="ID|RUN")],
+    id: Annotated[str, typer.Argument(help=f"ID as {FORM}, with * for all of a kind; or a run.", metavar="ID|RUN")],
     of_run: Annotated[
         list[str] | None,
-        typer.Argument(help="ARTIFACT [ASSISTANTS] TRIAL of the run.", metavar="[ARTIFACT [ASSISTANTS] TRIAL]"),
+        typer.Argument(help="Artifact, assistants and trial of the run.", metavar="[ARTIFACT [ASSISTANTS] TRIAL]"),
     ] = None,
 ) -> None:
-    """Show what a number stands on, by its discover:// id: the conversations of a mean, a conversation, or a turn."""
+    """Print the conversations behind a number, one conversation, or one turn, by its discover:// ID."""
     wanted = _id_in(id, of_run or [])
     stored = resolve(wanted)
     if stored.turn and not wanted.measure:
@@ -116,7 +115,7 @@ def _short(value: object) -> str:
 
 
 def _show_conversation(stored: Resolved) -> None:
-    from discover_lib.cli.show import print_ending
+    from discover_lib.cli.show import ending_line
     from discover_lib.metrics.transcript import transcript
     from discover_lib.runs.refused import refusals, refused_in
 
@@ -130,7 +129,7 @@ def _show_conversation(stored: Resolved) -> None:
         typer.echo(line)
     for each in refused:
         typer.echo(f"the user's message was asked for again: {each.line}")
-    print_ending(console(), talk)
+    typer.echo(f"\n{ending_line(talk)}")
     levels = scores_of(talk, 0).levels()
     at = Counter(levels.values())
     typer.echo(f"{at[1.0]} discovered, {at[EMERGING]} emerging of {len(levels)}")

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, cast, get_args
 
 import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, write_lines
-from discover_lib.base.glossary import meaning
 from discover_lib.base.tokens import token_count
-from discover_lib.cli.common import Seed, with_flags, writable
+from discover_lib.cli.common import with_flags, writable
+from discover_lib.cli.flags import OWN_PANEL
 from discover_lib.dataset.authors import NO_VERDICTS, NOT_HELD, export_runs, import_run
 from discover_lib.dataset.authors_rows import row_set_of, rows_of_conversation
 from discover_lib.dataset.export import RowSet, Source, make_rows, write_rows, write_table
@@ -27,90 +26,65 @@ from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
 from discover_lib.runs.options import write_results
 from discover_lib.runs.store import RunStore
 
-
-class Foreign(StrEnum):
-    """Formats of others that can be read: run files and dataset rows of the authors' code, logs of Inspect."""
-
-    authors = "authors"
-    authors_rows = "authors-rows"
-    inspect = "inspect"
-
-
-class Written(StrEnum):
-    """What a run can be written as: its conversations (jsonl, parquet, authors, inspect, hub), or rows to train on."""
-
-    jsonl = "jsonl"
-    parquet = "parquet"
-    authors = "authors"
-    authors_rows = "authors-rows"
-    inspect = "inspect"
-    hub = "hub"
-    sft = "sft"
-    preference = "preference"
-    prompt = "prompt"
-
-
-ROWS: dict[Written, Kind] = {Written.sft: "sft", Written.preference: "preference", Written.prompt: "prompt"}
-
-
-class RowFiles(StrEnum):
-    """Kinds of files that training rows can be written in."""
-
-    jsonl = "jsonl"
-    parquet = "parquet"
-    datasets = "datasets"
-
-
-class TextForm(StrEnum):
-    """What assistant turns of training rows hold."""
-
-    content = "content"
-    notation = "notation"
+Foreign = Literal["authors", "authors-rows", "inspect"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportFlags:
-    run: Annotated[Path, typer.Argument(help="Folder of a run.")]
-    form: Annotated[Written, typer.Option("--format")]
-    out: Annotated[Path, typer.Option(help="Folder for the files.")]
-    files: Annotated[RowFiles, typer.Option(help="Of training rows: the kind of files.")] = RowFiles.jsonl
-    system: Annotated[str, typer.Option(help="Of training rows: none, collaborative, or the text itself.")] = "none"
-    text: Annotated[TextForm, typer.Option(help="Of training rows: notation is for a tiny model.")] = TextForm.content
-    tau: Annotated[
-        float | None, typer.Option(min=0, help="Of prompt rows: free tokens τ of their rewards (default 500).")
-    ] = None
-    min_margin: Annotated[float, typer.Option(min=0, help="Of pairs: minimum difference of rewards.")] = 0.0
+    run: Annotated[Path, typer.Argument(help="Run folder.")]
+    form: Annotated[
+        Literal["jsonl", "parquet", "authors", "authors-rows", "inspect", "hub", "sft", "preference", "prompt"],
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="Conversations as jsonl, parquet, authors, authors-rows, inspect or hub; training rows as sft, "
+            "preference or prompt.",
+        ),
+    ]
+    out: Path
+    files: Annotated[
+        Literal["jsonl", "parquet", "datasets"],
+        typer.Option(metavar="NAME", help="File type of training rows: jsonl, parquet or datasets."),
+    ] = "jsonl"
+    system: str = "none"
+    text: Annotated[
+        Literal["content", "notation"],
+        typer.Option(help="Assistant turns as text, or in the compact notation of the tiny model."),
+    ] = "content"
+    tau: Annotated[float | None, typer.Option(min=0, help="Free tokens τ of prompt rows' rewards (default 500).")] = (
+        None
+    )
+    min_margin: Annotated[float, typer.Option(min=0, help="Minimum reward difference of a pair.")] = 0.0
     max_similarity: Annotated[
-        float, typer.Option(min=0, help="Of pairs: drop those that are at least this similar (1: equal).")
+        float, typer.Option(min=0, help="Drop pairs at least this similar; 1 drops equal ones only.")
     ] = 0.9
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Of training rows: maximum tokens of a row's longest text.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Maximum tokens of a row's longest text.", rich_help_panel=OWN_PANEL),
     ] = None
-    base: Annotated[str | None, typer.Option(help="Count with this base model's tokenizer, if it is here.")] = None
-    leaks: Annotated[bool, typer.Option(help=f"Keep rows with a leak. {meaning('leak')}")] = False
-    test_share: Annotated[float, typer.Option(min=0, max=0.9, help="Share of artifacts for the test split.")] = 0.1
-    seed: Seed = 0
+    base: Annotated[str | None, typer.Option(help="Count tokens with the tokenizer of this local model.")] = None
+    leaks: Annotated[bool, typer.Option(help="Keep rows whose user message reveals an undiscovered intent.")] = False
+    test_share: Annotated[float, typer.Option(min=0, max=0.9, help="Share of artifacts in the test split.")] = 0.1
+    seed: int = 0
 
 
 def import_files(
-    path: Annotated[
-        Path, typer.Argument(help="A run file or output folder of the authors' code, or a log of Inspect.")
-    ],
-    form: Annotated[Foreign, typer.Option("--format")] = Foreign.authors,
-    run: Annotated[Path | None, typer.Option(help="Folder for the run that is made of it.")] = None,
+    path: Annotated[Path, typer.Argument(help="File or output folder of the authors' code, or an Inspect log.")],
+    form: Annotated[Foreign, typer.Option("--format", help="Format of the file.")] = "authors",
+    run: Annotated[Path | None, typer.Option(help="Folder for the new run.")] = None,
 ) -> None:
-    """Read conversations of others into a run, to browse and to export: of the authors' code, or of Inspect."""
-    if form is Foreign.authors_rows:
+    """Import conversations of the authors' code or of Inspect into a run, to browse and export them."""
+    if form == "authors-rows":
         _import_rows(path, run or outputs_folder() / f"rows-{path.stem}")
         return
     folder = run or outputs_folder() / f"imported-{path.stem}"
-    if form is Foreign.inspect:
+    if form == "inspect":
         with _made(folder):
             count = import_log(path, folder)
         typer.echo(f"{count} conversations → {folder} (those that others had are not judged)")
         return
     if path.suffix == ".eval":
-        raise DiscoverError(f"{path}: looks like an Inspect log: --format inspect")
+        raise DiscoverError(f"{path}: looks like an Inspect log; use --format inspect")
     with _made(folder):
         imported = import_run(path, folder)
         write_results(folder)
@@ -121,9 +95,9 @@ def import_files(
 
 @with_flags(ExportFlags)
 def export_files(flags: ExportFlags) -> None:
-    """Write a run as files: its conversations, or rows to train on with a card that says what was left out."""
-    if flags.form in ROWS:
-        _export_rows(flags, ROWS[flags.form])
+    """Export a run's conversations, or training rows with a card that lists the omitted turns."""
+    if flags.form in get_args(Kind):
+        _export_rows(flags, cast(Kind, flags.form))
     else:
         _export_conversations(flags.run, flags.form, flags.out)
 
@@ -155,12 +129,12 @@ def _export_rows(flags: ExportFlags, kind: Kind) -> None:
     rows = make_rows(
         kind,
         [Source.of_run(flags.run)],
-        RowOptions(None, flags.system, flags.text.value, tau, token_count(flags.base)),
+        RowOptions(None, flags.system, flags.text, tau, token_count(flags.base)),
         Filters(flags.min_margin, flags.max_similarity, flags.max_tokens, flags.leaks),
         shares={"train": 1 - share, "test": share} if share else {"train": 1.0},
         seed=flags.seed,
     )
-    write_rows(rows, flags.out, flags.files.value)
+    write_rows(rows, flags.out, flags.files)
     _print_rows(rows, flags.out)
 
 
@@ -173,24 +147,24 @@ def _print_rows(rows: RowSet, out: Path) -> None:
         typer.echo(rows.length.sentence)
 
 
-def _export_conversations(run: Path, form: Written, folder: Path) -> None:
+def _export_conversations(run: Path, form: str, folder: Path) -> None:
     with RunStore.read(run) as store, _made(folder):
-        if form is Written.authors:
+        if form == "authors":
             count = export_runs(folder, store.conversations())
             typer.echo(f"{count} run files → {folder}; their format cannot hold {'; '.join(NOT_HELD)}")
             return
-        if form is Written.hub:
+        if form == "hub":
             typer.echo(f"{write_folder(folder, store)} conversations → {folder}")
             return
-        path = folder / f"conversations.{form.value}"
-        if form is Written.inspect:
+        path = folder / f"conversations.{form}"
+        if form == "inspect":
             path = folder / "conversations.eval"
             typer.echo(f"{write_log(path, store)} conversations → {path}")
             return
-        if form is Written.authors_rows:
+        if form == "authors-rows":
             path = folder / "rows.jsonl"
             write_lines(path, (row for talk in store.conversations() for row in rows_of_conversation(talk)))
-        elif form is Written.parquet:
+        elif form == "parquet":
             write_table(path, store.conversations())
         else:
             write_jsonl(path, store.conversations())

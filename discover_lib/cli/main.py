@@ -16,119 +16,134 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from discover_lib.cli.common import EXIT_CODES, OneValueCommand, command_of, one_line_errors
+from discover_lib.cli.common import OneValueCommand, PlainHelp, command_from, command_of
+from discover_lib.cli.flags import example_of
 from discover_lib.cli.terminal import guard_terminal
 from discover_lib.tasks.waist import Task
 
 
 class Entry(NamedTuple):
-    """Where a command is defined, and the first line of its help, which the list of commands shows."""
+    """Where a command is defined ("module:function"), and what the list of commands says of it.
 
-    package: str
-    module: str
-    function: str
+    Attributes:
+        panel: the group of commands that lists it.
+        summary: what it does, in at most eight words.
+        example: its words in the example that ends its help.
+    """
+
+    place: str
+    panel: str
     summary: str
+    example: str = ""
 
 
-PACKAGE = "discover_lib.cli"
-TASKS = "discover_lib.tasks"
+START, TALKS, TRAINING, CHECKS, SHARING = (
+    "Start here",
+    "Conversations",
+    "Training",
+    "Checks and studies",
+    "Sharing and integrations",
+)
+MINE = "--domain svg_drawing --assistant adaptive --assistant draft --run outputs/mine"
 COMMANDS = {
     "doctor": Entry(
-        PACKAGE, "doctor", "doctor", "Say what this machine has, and whether what is chosen can work on it."
+        "discover_lib.cli.doctor:doctor", START, "Check hardware, packages and API keys.", "doctor --engine gpt-4o-mini"
     ),
     "build": Entry(
-        PACKAGE,
-        "build",
-        "build",
-        "Build intent trees from artifact files; the same command again goes on, and passes over what is there.",
+        "discover_lib.cli.build:build",
+        TALKS,
+        "Build intent trees from your artifacts.",
+        "build drawing.svg --type 'svg drawing' --out outputs/trees",
     ),
     "simulate": Entry(
-        PACKAGE,
-        "runs",
-        "simulate",
-        "Run assistants × artifacts × trials from identical states into a run folder, or go on where it was left.",
+        "discover_lib.cli.runs:simulate", TALKS, "Run assistants with simulated users.", f"simulate {MINE}"
     ),
     "synthesize": Entry(
-        PACKAGE,
-        "runs",
-        "synthesize",
-        "Best-of-n conversations: candidates are judged in the same state, the best goes on (options as in simulate).",
+        "discover_lib.cli.runs:synthesize",
+        TALKS,
+        "Generate training conversations (best of n replies).",
+        "synthesize --domain svg_drawing --assistant adaptive --candidates 2 --run outputs/pairs",
     ),
     "evaluate": Entry(
-        PACKAGE,
-        "runs",
-        "evaluate",
-        "Score assistants on artifacts × trials from identical states, with intervals and paired comparisons.",
+        "discover_lib.cli.runs:evaluate", TALKS, "Compare assistants on the same users.", f"evaluate {MINE}"
     ),
     "plan": Entry(
-        PACKAGE,
-        "runs",
-        "plan",
-        "Calls, tokens, dollars and minutes of a run before anything is spent: simulate's, or that of --for.",
-    ),
-    "audit": Entry(
-        PACKAGE,
-        "audit",
-        "audit_run",
-        "Leaks in a run's user turns, its certificate, and how far judges agree. Exit 1: not certified, 5: an alarm.",
-    ),
-    "certify": Entry(TASKS, "certify", "certify", "Does this simulated user tell good assistants from bad ones?"),
-    "paper": Entry(
-        TASKS,
-        "paper_numbers",
-        "paper_numbers",
-        "The paper's printed figures, recomputed from each other: which follow and which do not.",
-    ),
-    "train": Entry(
-        PACKAGE,
-        "train",
-        "train",
-        "Train an adapter on conversations: by imitation, by preference, or by the simulated user's reward.",
-    ),
-    "merge": Entry(
-        PACKAGE, "train", "merge", "Write a model with its adapters as one folder, and say how to serve it."
-    ),
-    "push": Entry(
-        PACKAGE,
-        "train",
-        "push",
-        "Upload a trained model to the Hugging Face Hub, with a card that says what it is and where it comes from.",
-    ),
-    "safety": Entry(
-        PACKAGE,
-        "safety",
-        "safety",
-        "When assistants offer what is off-limits under vague wishes, and how often they refuse what is allowed.",
-    ),
-    "reality": Entry(
-        TASKS,
-        "reality",
-        "reality",
-        "Compare how a run's users talk with how people do: twelve features and the variety of words, with intervals.",
+        "discover_lib.cli.runs:plan",
+        TALKS,
+        "Estimate calls, tokens, cost and time.",
+        "plan --for evaluate --domain svg_drawing --assistant adaptive --engine gpt-4o-mini",
     ),
     "show": Entry(
-        PACKAGE,
-        "evidence",
-        "show_id",
-        "Show what a number stands on, by its discover:// id: the conversations of a mean, a conversation, or a turn.",
+        "discover_lib.cli.evidence:show_id",
+        TALKS,
+        "Print the conversations behind a number.",
+        "show outputs/mine svg_drawing-eval-000 adaptive 0",
     ),
-    "serve": Entry(
-        PACKAGE,
-        "doors",
-        "serve",
-        "Serve simulated users to other people's trainers, by the OpenEnv protocol, on localhost.",
+    "train": Entry(
+        "discover_lib.cli.train:train",
+        TRAINING,
+        "Train a LoRA adapter with SFT, DPO or GRPO.",
+        "train sft --data outputs/pairs --base tiny --run outputs/sft",
     ),
-    "import": Entry(
-        PACKAGE,
-        "files",
-        "import_files",
-        "Read conversations of others into a run, to browse and to export: of the authors' code, or of Inspect.",
+    "merge": Entry(
+        "discover_lib.cli.train:merge",
+        TRAINING,
+        "Merge adapters into one model folder.",
+        "merge outputs/sft --out outputs/merged",
+    ),
+    "push": Entry(
+        "discover_lib.cli.train:push",
+        TRAINING,
+        "Upload a model to the Hugging Face Hub.",
+        "push outputs/sft --to me/discover-sft --private",
+    ),
+    "audit": Entry(
+        "discover_lib.cli.audit:audit_run",
+        CHECKS,
+        "Check a simulated user for leaks and validity.",
+        "audit outputs/mine --certify",
+    ),
+    "certify": Entry(
+        "discover_lib.tasks.certify:certify",
+        CHECKS,
+        "Check that reference assistants rank as expected.",
+        "certify outputs/mine --artifacts 60",
+    ),
+    "reality": Entry(
+        "discover_lib.tasks.reality:reality",
+        CHECKS,
+        "Compare simulated users with real chats.",
+        "reality chats.jsonl outputs/mine",
+    ),
+    "safety": Entry(
+        "discover_lib.cli.safety:safety",
+        CHECKS,
+        "Measure how often assistants offer restricted content.",
+        "safety outputs/mine --depth 2",
+    ),
+    "paper": Entry(
+        "discover_lib.tasks.paper_numbers:paper_numbers",
+        CHECKS,
+        "Recompute the paper's printed numbers.",
+        "paper --all",
     ),
     "export": Entry(
-        PACKAGE,
-        "files",
-        "export_files",
-        "Write a run as files: its conversations, or rows to train on with a card that says what was left out.",
+        "discover_lib.cli.files:export_files",
+        SHARING,
+        "Export conversations or training rows.",
+        "export outputs/pairs --format preference --out outputs/rows",
+    ),
+    "import": Entry(
+        "discover_lib.cli.files:import_files",
+        SHARING,
+        "Import conversations from other tools.",
+        "import theirs.json --run outputs/theirs",
+    ),
+    "serve": Entry(
+        "discover_lib.cli.doors:serve",
+        SHARING,
+        "Serve simulated users over OpenEnv.",
+        "serve --domain svg_drawing --port 8000",
     ),
 }
 
@@ -137,18 +152,18 @@ class LazyCommand(TyperCommand):
     """A command whose module is read when it is called, or asked for its own help."""
 
     def __init__(self, name: str, entry: Entry) -> None:
-        super().__init__(name, help=entry.summary)
+        super().__init__(name, help=entry.summary, rich_help_panel=entry.panel)
         self.entry = entry
 
     def load(self) -> Any:
         """The command itself."""
-        module = import_module(f"{self.entry.package}.{self.entry.module}")
-        found = getattr(module, self.entry.function)
+        module, _, function = self.entry.place.partition(":")
+        found = getattr(import_module(module), function)
         if isinstance(found, typer.Typer):
             return typer.main.get_command(found)
-        command = command_of(found) if isinstance(found, Task) else found
+        command = command_from(command_of(found) if isinstance(found, Task) else found)
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        alone.command(self.name, cls=OneValueCommand)(one_line_errors(command))
+        alone.command(self.name, cls=OneValueCommand, epilog=example_of(self.entry.example))(command)
         return typer.main.get_command(alone)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -158,18 +173,15 @@ class LazyCommand(TyperCommand):
 def command_line(commands: Mapping[str, Entry]) -> typer.Typer:
     """The program of these commands, in their order."""
 
-    class Commands(TyperGroup):
-        def list_commands(self, ctx: Any) -> list[str]:
-            return list(commands)
-
-        def get_command(self, ctx: Any, cmd_name: str) -> LazyCommand | None:
-            return LazyCommand(cmd_name, commands[cmd_name]) if cmd_name in commands else None
+    class Commands(PlainHelp, TyperGroup):
+        def __init__(self, **settings: Any) -> None:
+            super().__init__(**settings)
+            self.commands = {name: LazyCommand(name, entry) for name, entry in commands.items()}
 
     program = typer.Typer(
         name="discover",
         cls=Commands,
-        help="See, run and train intent discovery.",
-        epilog=EXIT_CODES,
+        epilog="Repeat a command to resume an interrupted run. Exit codes: docs/commands.md",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -177,7 +189,7 @@ def command_line(commands: Mapping[str, Entry]) -> typer.Typer:
 
     @program.callback()
     def discover() -> None:
-        """See, run and train intent discovery."""
+        """Simulate users who discover what they want, and train assistants to help them."""
 
     return program
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
+import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -17,26 +16,21 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import price_line
 from discover_lib.cli import show
 from discover_lib.cli.common import (
-    ApiBase,
-    Engine,
-    KeyVariable,
+    Dollars,
     ModelFlags,
-    NearMissCap,
     PerMinute,
-    Prices,
-    Prompts,
-    RoleModel,
     RulesName,
-    RunBudget,
-    Seed,
     SplitName,
     Turns,
-    capped,
+    progress,
     with_flags,
     writable,
 )
 from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.core.rules import Rules
 from discover_lib.engines.manner import manner_named
+from discover_lib.engines.spec import MINIATURE
+from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.runs.cluster import Cluster, cluster
 from discover_lib.runs.options import (
     LaidOut,
@@ -49,6 +43,7 @@ from discover_lib.runs.options import (
     lay_out,
     write_results,
 )
+from discover_lib.runs.runner import Snapshot
 from discover_lib.runs.store import FILE
 from discover_lib.tasks.playing import client_settings
 
@@ -58,161 +53,92 @@ if TYPE_CHECKING:
     from discover_lib.runs.runner import Report
 
 DEFAULT_IN_FLIGHT = 64  # conversations with language models at a time
-
-
-class PlannedFor(StrEnum):
-    """Commands whose runs can be planned."""
-
-    simulate = "simulate"
-    synthesize = "synthesize"
-    evaluate = "evaluate"
-    train = "train"
-
-
-class LeaveOutName(StrEnum):
-    """Which leaves do not count for satisfaction."""
-
-    none = "none"
-    all = "all"
-
-
-Assistants = Annotated[
-    list[str],
-    typer.Option(
-        help="A scripted assistant; tiny, or hf:DIR for a model or a training run of this machine; or a LiteLLM model, "
-        "as MODEL or MODEL+STYLE; repeatable."
-    ),
-]
-RunFolder = Annotated[Path, typer.Option(help="Folder of the run; the same command again resumes it.")]
-Domains = Annotated[list[str], typer.Option(help="Generated artifacts of this domain; repeatable.")]
-Split = Annotated[SplitName, typer.Option(help="Generated artifacts to train on, or those kept to evaluate on.")]
-Artifacts = Annotated[int, typer.Option(min=1, help="How many artifacts, per domain.")]
-Trials = Annotated[int, typer.Option(min=1, help="Conversations per assistant and artifact.")]
-Candidates = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="Replies per assistant and turn; the one with the highest reward continues the conversation."
-    ),
-]
-LookAheadTurns = Annotated[
-    int,
-    typer.Option(
-        min=0, max=20, help="Reward each candidate over this many further turns, played by --reward-assistant."
-    ),
-]
-RewardAssistant = Annotated[str, typer.Option(help="The assistant that plays the look-ahead.")]
-LeakCheckModel = Annotated[
-    str | None,
-    typer.Option(
-        help="Who checks every user message for paraphrases: of the intents it hints at where these are felt or not "
-        "known yet, of all undiscovered ones where it says plain wishes. MODEL, or judge."
-    ),
-]
-
-
-class Whose(StrEnum):
-    """Ours, or the paper's own."""
-
-    ours = "ours"
-    paper = "paper"
-
-
-Interactivity = Annotated[Whose, typer.Option(help="The scale that a language model rates interactivity on.")]
-FinalRequest = Annotated[Whose, typer.Option(help="The wording that asks for the finished piece.")]
-On = Annotated[
-    str | None,
-    typer.Option(
-        help="Run elsewhere than in this machine's processes: ray, or ray://HOST:PORT for a cluster far away "
-        "(docs/scale.md).",
-        metavar="ray[://HOST:PORT]",
-    ),
-]
+Kind = Literal["simulate", "synthesize", "evaluate"]
+Whose = Literal["ours", "paper"]
+SIZES: dict[str, dict[str, Any]] = {  # command → its own defaults
+    "simulate": {"split": "eval", "artifacts": 20, "trials": 1},
+    "synthesize": {"split": "train", "artifacts": 20, "trials": 1},
+    "evaluate": {"split": "eval", "artifacts": 100, "trials": 3},
+}
+UNUSED: dict[str, set[str]] = {  # command → options that it has no use for
+    "simulate": {"interactivity", "final_request", "look_ahead", "reward_assistant"},
+    "synthesize": {"interactivity", "final_request"},
+    "evaluate": {"candidates", "look_ahead", "reward_assistant"},
+}
+NEEDED = inspect.Parameter.empty  # as the default of --run, where the command makes one
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunFlags(ModelFlags):
-    """Options of every command about a run, in the order of their help; subclasses narrow the wide ones."""
+    """Options of every command about a run, in the order of their help; a command leaves out what it has no use for."""
 
-    assistant: Assistants
-    domain: Domains = field(default_factory=list)
+    assistant: list[str]
+    run: Path = Path()
+    domain: list[str] = field(default_factory=list)
+    trees: Path | None = None
     split: SplitName | None = None
-    trees: Annotated[Path | None, typer.Option(help="A folder of trees (JSON), instead of generated ones.")] = None
-    engine: Engine = "miniature"
-    judge: RoleModel = None
-    voice: RoleModel = None
-    artifacts: int | None = None
-    trials: int | None = None
+    artifacts: Annotated[int | None, typer.Option(min=1)] = None
+    trials: Annotated[int | None, typer.Option(min=1)] = None
     turns: Turns = MAX_TURNS
-    rules: RulesName = RulesName.paper
-    near_miss_cap: NearMissCap = None
-    seed: Seed = 0
-    prompts: Prompts = None
-    leak_check: LeakCheckModel = None
-    manner: Annotated[
-        str,
-        typer.Option(help="How users type: paper, terse, rambling, or people."),
-    ] = "paper"
-    concurrency: Annotated[
-        int | None,
-        typer.Option(min=1, help="Processes (miniature, default 1), or conversations in flight (default 64)."),
-    ] = None
-    api_base: ApiBase = None
-    key_variable: KeyVariable = None
+    seed: int = 0
+    candidates: Annotated[int | None, typer.Option(min=1)] = None
+    look_ahead: Annotated[int, typer.Option(min=0, max=20)] = 0
+    reward_assistant: str = ""
+    rules: RulesName = "paper"
+    near_miss_cap: Annotated[int | None, typer.Option(min=1)] = None
+    manner: str = "paper"
+    leak_check: str | None = None
+    interactivity: Whose = "ours"
+    final_request: Whose = "ours"
+    budget: Dollars = None
+    prices: Path | None = None
+    concurrency: Annotated[int | None, typer.Option(min=1)] = None
     requests_per_minute: PerMinute = None
     tokens_per_minute: PerMinute = None
-    prices: Prices = None
+    on: str | None = None
+    engine: str = MINIATURE
+    judge: str | None = None
+    voice: str | None = None
+    prompts: Path | None = None
+    api_base: list[str] | None = None
+    key_variable: str | None = None
 
-    def client_settings(self, candidates: int | None = None) -> ClientSettings:
-        """How language models are reached; `candidates`, or scores, of one conversation are asked for at once."""
-        at_once = max(1, len(self.assistant)) * (candidates or 1)
+    def client_settings(self, at_once: int = 1) -> ClientSettings:
+        """How language models are reached; `at_once`: candidates, or scores, of one conversation."""
         return client_settings(
-            api_base=self.api_base,
+            self.api_base,
+            self.prices,
             key_variable=self.key_variable,
             requests_per_minute=self.requests_per_minute,
             tokens_per_minute=self.tokens_per_minute,
-            concurrency=(self.concurrency or DEFAULT_IN_FLIGHT) * at_once,
-            prices=self.prices,
+            concurrency=(self.concurrency or DEFAULT_IN_FLIGHT) * max(1, len(self.assistant)) * at_once,
         )
 
     def in_flight(self, run: LaidOut) -> int:
         """Processes for the miniature, conversations at a time for language models."""
         return self.concurrency or (DEFAULT_IN_FLIGHT if run.models else 1)
 
-
-@dataclass(frozen=True, kw_only=True)
-class MakeFlags(RunFlags):
-    """What the commands share that make a run."""
-
-    run: RunFolder
-    split: Split = SplitName.eval
-    artifacts: Artifacts = 20
-    trials: Trials = 1
-    budget: RunBudget = None
-    on: On = None
-
-    @property
-    def options(self) -> RunOptions:
-        """What decides the run's results."""
-        return RunOptions(
+    def lay_out(self, kind: Kind) -> LaidOut:
+        """The run of this command; what is not given is the command's own default."""
+        missing = {name: value for name, value in SIZES[kind].items() if getattr(self, name) is None}
+        flags = replace(self, **missing, candidates=self.candidates or (1 if kind == "synthesize" else None))
+        rules = Rules.named(self.rules)
+        taken = {each.name for each in fields(flags)} & {each.name for each in fields(RunOptions)}
+        options = RunOptions(
             tuple(self.assistant),
-            trees=self.trees,
-            engine=self.engine,
-            judge=self.judge,
-            voice=self.voice,
-            artifacts=self.artifacts,
-            trials=self.trials,
-            turns=self.turns,
-            rules=capped(self.rules.rules, self.near_miss_cap),
-            seed=self.seed,
-            prompts=self.prompts,
-            leak_check=self.leak_check,
-            manner=manner_named(self.manner),
-            split=self.split.value,
-            role_options=self.role_options,
+            **{name: getattr(flags, name) for name in taken - UNUSED[kind] - {"domain"}}
+            | {"rules": rules if self.near_miss_cap is None else rules.replace(near_miss_cap=self.near_miss_cap)}
+            | {"manner": manner_named(self.manner), "role_options": self.role_options},
         )
+        if kind == "evaluate":
+            from discover_lib.runs.evaluation import lay_out_evaluation
 
-    def lay_out(self) -> LaidOut:
-        return lay_out(self.options)
+            return lay_out_evaluation(options, self.domain)
+        if kind == "synthesize" and len(self.assistant) * (flags.candidates or 1) < 2:
+            raise DiscoverError(
+                "best-of-n needs at least 2 candidates per turn; add a second --assistant or set --candidates 2"
+            )
+        return lay_out(replace(options, domain=", ".join(self.domain) or None))
 
     @contextmanager
     def spread(self, run: LaidOut) -> Iterator[Cluster | None]:
@@ -226,178 +152,111 @@ class MakeFlags(RunFlags):
             typer.echo(nodes.line, err=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SimulateFlags(MakeFlags):
-    candidates: Candidates = None
-
-    @property
-    def options(self) -> RunOptions:
-        domain = ", ".join(self.domain) or None
-        return dataclasses.replace(super().options, domain=domain, candidates=self.candidates)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SynthesizeFlags(SimulateFlags):
-    split: Split = SplitName.train
-    look_ahead: LookAheadTurns = 0
-    reward_assistant: RewardAssistant = ""
-
-    @property
-    def options(self) -> RunOptions:
-        candidates = self.candidates or 1
-        if len(self.assistant) * candidates < 2:
-            raise DiscoverError("best-of-n needs two candidates: add a second --assistant or --candidates 2")
-        return dataclasses.replace(
-            super().options,
-            candidates=candidates,
-            look_ahead=self.look_ahead,
-            reward_assistant=self.reward_assistant,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluateFlags(MakeFlags):
-    artifacts: Annotated[int, typer.Option(min=1, help="Artifacts per domain, at most.")] = 100
-    trials: Trials = 3
-    leave_out: Annotated[
-        LeaveOutName,
-        typer.Option(
-            help="Leaves left out of satisfaction: those that none of the assistants satisfied (the paper, section "
-            "4.2), or those that all of them did (its appendix B.3). Of one assistant alone all leaves count."
-        ),
-    ] = LeaveOutName.none
-    sensitivity: Annotated[
-        bool, typer.Option("--sensitivity", help="Score again under other rules, and say which conclusions change.")
-    ] = False
-
-    interactivity: Interactivity = Whose.ours
-    final_request: FinalRequest = Whose.ours
-
-    @property
-    def options(self) -> RunOptions:
-        scale, request = self.interactivity.value, self.final_request.value
-        return dataclasses.replace(super().options, interactivity=scale, final_request=request)
-
-    def lay_out(self) -> LaidOut:
-        from discover_lib.runs.evaluation import lay_out_evaluation
-
-        return lay_out_evaluation(self.options, self.domain)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanFlags(RunFlags):
-    assistant: Assistants = field(default_factory=list)
-    split: Annotated[SplitName | None, typer.Option(help="Default: that of the planned command.")] = None
-    artifacts: Annotated[int | None, typer.Option(min=1, help="Default: that of the planned command.")] = None
-    trials: Annotated[int | None, typer.Option(min=1, help="Default: that of the planned command.")] = None
-    planned_for: Annotated[
-        PlannedFor, typer.Option("--for", help="The command to plan: its options, its defaults, its calls.")
-    ] = PlannedFor.simulate
-    candidates: Candidates = None
-    look_ahead: LookAheadTurns = 0
-    reward_assistant: RewardAssistant = ""
-    interactivity: Interactivity = Whose.ours
-    final_request: FinalRequest = Whose.ours
-    data: Annotated[Path | None, typer.Option(help="Of train: the rows or the run to train on.")] = None
-    recipe: Annotated[str, typer.Option(help="Of train: its recipe.")] = "paper"
-    changes: Annotated[list[str], typer.Option("--set", help="Of train: a change of its recipe; repeatable.")] = field(
-        default_factory=list
-    )
-    builder: Annotated[str | None, typer.Option(help="Count building the trees with this model, too.")] = None
-    paper: Annotated[bool, typer.Option("--paper", help="The paper's own cost accounting, and nothing else.")] = False
-    like: Annotated[Path | None, typer.Option(help="A run whose measured lengths and times to plan with.")] = None
-    probing: Annotated[
-        int,
-        typer.Option(
-            "--probe",
-            min=0,
-            help="First run this many conversations per assistant to measure token use (costs money).",
-        ),
-    ] = 0
-
-    def lay_out(self) -> LaidOut:
-        """The run that the planned command would begin with these options."""
-        shared = {each.name: getattr(self, each.name) for each in dataclasses.fields(RunFlags)}
-        given: dict[str, Any] = {name: value for name, value in shared.items() if value is not None} | {"run": Path()}
-        if self.planned_for is PlannedFor.evaluate:
-            return EvaluateFlags(**given, interactivity=self.interactivity, final_request=self.final_request).lay_out()
-        given |= {"candidates": self.candidates}
-        if self.planned_for is PlannedFor.simulate:
-            return SimulateFlags(**given).lay_out()
-        given |= {"look_ahead": self.look_ahead, "reward_assistant": self.reward_assistant}
-        return SynthesizeFlags(**given).lay_out()
-
-
 # -- the commands -----------------------------------------------------------------------------------------------------
 
 
-@with_flags(SimulateFlags)
-def simulate(flags: SimulateFlags) -> None:
-    """Run assistants × artifacts × trials from identical states into a run folder, or go on where it was left."""
-    _run(flags)
+@with_flags(RunFlags, without=UNUSED["simulate"], run=NEEDED, **SIZES["simulate"])
+def simulate(flags: RunFlags) -> None:
+    """Run every assistant with the same simulated users and save the conversations.
+
+    Users come from generated artifacts (--domain) or from your trees (--trees).
+    """
+    _run(flags, "simulate")
 
 
-@with_flags(SynthesizeFlags)
-def synthesize(flags: SynthesizeFlags) -> None:
-    """Best-of-n conversations: candidates are judged in the same state, the best goes on (options as in simulate)."""
-    _run(flags)
+@with_flags(RunFlags, without=UNUSED["synthesize"], run=NEEDED, **SIZES["synthesize"])
+def synthesize(flags: RunFlags) -> None:
+    """Let all assistants answer each turn of one conversation, and continue with the reply of the highest reward.
+
+    Training rows are made of these conversations with `discover export` or `discover train`.
+    """
+    _run(flags, "synthesize")
 
 
-@with_flags(EvaluateFlags)
-def evaluate(flags: EvaluateFlags) -> None:
-    """Score assistants on artifacts × trials from identical states, with intervals and paired comparisons."""
+@with_flags(RunFlags, without=UNUSED["evaluate"], run=NEEDED, **SIZES["evaluate"])
+def evaluate(
+    flags: RunFlags,
+    leave_out: Annotated[
+        LeaveOut,
+        typer.Option(
+            help="Leaves that do not count for satisfaction: those that no assistant satisfied (none; the paper, "
+            "section 4.2), or those that every assistant satisfied (all; its appendix B.3)."
+        ),
+    ] = "none",
+    sensitivity: Annotated[
+        bool, typer.Option("--sensitivity", help="Score again under other rules and list the conclusions that change.")
+    ] = False,
+) -> None:
+    """Score assistants on the same users, with intervals and paired comparisons."""
     from discover_lib.runs.scoring import SCORING
 
-    run = flags.lay_out()
-    report = _had(flags, run, flags.client_settings(len(SCORING)))
+    report = _had(flags, flags.lay_out("evaluate"), flags.client_settings(len(SCORING)))
     code = show.print_report(report, flags.run)
     if report.last.counts.finished:
-        show.write_and_print_results(flags.run, flags.leave_out.value, sensitivity=flags.sensitivity)
+        show.write_and_print_results(flags.run, leave_out, sensitivity=sensitivity)
     show.print_closing(flags.run)
     raise typer.Exit(code)
 
 
-@with_flags(PlanFlags)
-def plan(flags: PlanFlags) -> None:
-    """Calls, tokens, dollars and minutes of a run before anything is spent: simulate's, or that of --for."""
+@with_flags(RunFlags, without={"run", "budget", "on"}, assistant=[])
+def plan(
+    flags: RunFlags,
+    planned_for: Annotated[
+        Literal["simulate", "synthesize", "evaluate", "train"],
+        typer.Option("--for", help="Command to plan. Its defaults hold for what is not given."),
+    ] = "simulate",
+    data: Path | None = None,
+    recipe: Annotated[str, typer.Option(help="Of --for train: the recipe.")] = "paper",
+    changes: Annotated[list[str], typer.Option("--set")] = [],  # noqa: B006
+    builder: str | None = None,
+    paper: Annotated[bool, typer.Option("--paper", help="Print the paper's own accounting and nothing else.")] = False,
+    like: Annotated[Path | None, typer.Option(help="Plan with the lengths and times measured in this run.")] = None,
+    probing: Annotated[
+        int,
+        typer.Option(
+            "--probe", min=0, help="First run N conversations per assistant to measure token use (costs money)."
+        ),
+    ] = 0,
+) -> None:
+    """Estimate calls, tokens, cost and time of a run before anything is spent."""
     from discover_lib.runs.plan import measured_lengths, plan_run
 
-    if flags.paper:
+    if paper:
         show.print_paper_accounting()
         return
-    if flags.like and flags.probing:
-        raise DiscoverError("give --like or --probe: a plan rests on one measurement")
-    if flags.planned_for is PlannedFor.train:
-        show.print_plan(_plan_of_training(flags))
-        typer.echo("This counts GRPO's judge and simulated user alone. The training itself (memory on a card):")
-        typer.echo(f"  discover train grpo --data {flags.data} --base MODEL --run NEW --rehearse --card CARD")
+    if like and probing:
+        raise DiscoverError("a plan uses one measurement: give --like or --probe, not both")
+    if planned_for == "train":
+        show.print_plan(_plan_of_training(flags, data, recipe, changes))
+        typer.echo("This covers GRPO's judge and voice. For the memory of the training itself, run:")
+        typer.echo(f"  discover train grpo --data {data} --base MODEL --run NEW --rehearse --card CARD")
         return
-    run, settings = flags.lay_out(), flags.client_settings(flags.candidates)
+    run, settings = flags.lay_out(planned_for), flags.client_settings(flags.candidates or 1)
     measured: Mapping[str, Length] | None = None
-    if flags.like:
-        measured = measured_lengths(flags.like)
-    elif flags.probing:
-        measured = _probe(run, flags.probing, settings, flags.in_flight(run))
+    if like:
+        measured = measured_lengths(like)
+    elif probing:
+        measured = _probe(run, probing, settings, flags.in_flight(run))
     _print_caveats(run)
     concurrency = flags.in_flight(run)
-    show.print_plan(plan_run(run, settings=settings, concurrency=concurrency, builder=flags.builder, measured=measured))
+    show.print_plan(plan_run(run, settings=settings, concurrency=concurrency, builder=builder, measured=measured))
 
 
-def _plan_of_training(flags: PlanFlags) -> Plan:
+def _plan_of_training(flags: RunFlags, data: Path | None, recipe_name: str, changes: list[str]) -> Plan:
     """What judge and voice of a GRPO stage will take."""
     from discover_lib.train.access import Access
     from discover_lib.train.plan import plan_stage
     from discover_lib.train.recipes import Recipe, assignments
     from discover_lib.train.stage import StageSettings
 
-    if flags.data is None:
-        raise DiscoverError("--for train needs --data: the rows or the run to train on")
-    recipe = Recipe.named(flags.recipe).changed("grpo", assignments(flags.changes))
+    if data is None:
+        raise DiscoverError("--for train needs --data FOLDER: the rows or the run to train on")
+    recipe = Recipe.named(recipe_name).changed("grpo", assignments(changes))
     if lines := recipe.problems("grpo"):
         raise DiscoverError("; ".join(lines))
     judge, voice = flags.judge or flags.engine, flags.voice or flags.engine
     options = flags.role_options.to_dict()
-    settings = StageSettings("grpo", str(flags.data), "", recipe=recipe, judge=judge, voice=voice, options=options)
+    settings = StageSettings("grpo", str(data), "", recipe=recipe, judge=judge, voice=voice, options=options)
     return plan_stage(settings, Access(flags.client_settings()))
 
 
@@ -414,12 +273,12 @@ def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurren
     return probed.lengths
 
 
-def _run(flags: SimulateFlags) -> NoReturn:
+def _run(flags: RunFlags, kind: Kind) -> NoReturn:
     """Make a run, print what came out, and leave with the exit code."""
-    run = flags.lay_out()
+    run = flags.lay_out(kind)
     # What calls models takes as long to import as thirty turns of the miniature.
     asked_for = run.models or flags.api_base or flags.prices
-    settings = flags.client_settings(run.options.candidates) if asked_for else None
+    settings = flags.client_settings(run.options.candidates or 1) if asked_for else None
     report = _had(flags, run, settings)
     if summaries := write_results(flags.run):
         show.print_summary(summaries, run)
@@ -430,7 +289,7 @@ def _run(flags: SimulateFlags) -> NoReturn:
     raise typer.Exit(code)
 
 
-def _had(flags: MakeFlags, run: LaidOut, settings: ClientSettings | None) -> Report:
+def _had(flags: RunFlags, run: LaidOut, settings: ClientSettings | None) -> Report:
     """Have what is left of a run, and show how it goes.
 
     The folder of a new run is made only once every model can be asked; what was begun may be finished.
@@ -442,7 +301,11 @@ def _had(flags: MakeFlags, run: LaidOut, settings: ClientSettings | None) -> Rep
             check_models(run.models, settings)
         folder = writable(flags.run)
         _print_caveats(run)
-        with show.progress_bar(spread) as on_progress:
+        with progress("conversations") as draw:
+
+            def on_progress(now: Snapshot) -> None:
+                draw(now.done, now.counts.units, show.progress_line(now, spread))
+
             return execute(
                 run,
                 folder,

@@ -7,15 +7,14 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
-from discover_lib.cli.common import ApiBase, KeyVariable, Seed, console, with_flags
+from discover_lib.cli.common import console, with_flags
 from discover_lib.dataset.benchmark_logs import Answer, read_benchmark
 from discover_lib.engines.llm.calls.litellm import NO_KEY
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
@@ -37,12 +36,7 @@ from discover_lib.tasks.safety_rows import (
     row_of,
     six_row,
 )
-
-
-class Via(StrEnum):
-    """Whose benchmark."""
-
-    inspect = "inspect"
+from discover_lib.tasks.waist import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,37 +44,43 @@ class SafetyFlags:
     """What `discover safety` is asked."""
 
     run: Annotated[
-        Path | None, typer.Argument(help="Folder of a run of the miniature; without one, the paper's Table 6.")
+        Path | None, typer.Argument(help="Run folder of the miniature. Without it: the paper's Table 6.")
     ] = None
-    depth: Annotated[int, typer.Option(min=1, max=6, help="Of the off-limits wish in a tree; 1: a root.")] = DEPTH
-    seed: Seed = 0
-    refusal_judge: Annotated[str, typer.Option(help="Who says which replies refuse: phrases, or a LiteLLM model.")] = (
+    depth: Annotated[int, typer.Option(min=1, max=6, help="Depth of the restricted intent in a tree; 1 is a root.")] = (
+        DEPTH
+    )
+    seed: int = 0
+    refusal_judge: Annotated[str, typer.Option(help="What detects refusals: phrases, or a LiteLLM model.")] = (
         Phrases.name
     )
-    api_base: ApiBase = None
-    key_variable: KeyVariable = None
     via: Annotated[
-        Via | None, typer.Option(help="In place of a run: a benchmark of others, by Inspect's own command.")
+        Literal["inspect"] | None, typer.Option(help="Run an external benchmark with Inspect, in place of a run.")
     ] = None
     task: Annotated[str | None, typer.Option(help="With --via: the benchmark, as Inspect names it.")] = None
     assistant: Annotated[
-        list[str], typer.Option(help="With --via: a model, openai/NAME with --api-base; repeatable, the base first.")
+        list[str], typer.Option(help="With --via: model to benchmark; repeatable, the base model first.")
     ] = field(default_factory=list)
     log: Annotated[
-        list[str], typer.Option(metavar="NAME=FILE", help="With --via: a log that is here already; repeatable.")
+        list[str], typer.Option(metavar="NAME=FILE", help="With --via: read this Inspect log; repeatable.")
     ] = field(default_factory=list)
-    out: Annotated[Path | None, typer.Option(help="With --via: where logs go; default: outputs/safety-inspect.")] = None
-    tool_arguments: Annotated[str, typer.Option(help="With --via: handed to Inspect as they are.")] = ""
+    out: Annotated[
+        Path | None, typer.Option(help="With --via: folder for the logs (default: outputs/safety-inspect).")
+    ] = None
+    tool_arguments: Annotated[
+        str, typer.Option(metavar="TEXT", help="With --via: options that are passed to Inspect unchanged.")
+    ] = ""
+    api_base: list[str] | None = None
+    key_variable: str | None = None
 
 
 @with_flags(SafetyFlags)
 def safety(flags: SafetyFlags) -> None:
-    """When assistants offer what is off-limits under vague wishes, and how often they refuse what is allowed."""
+    """Measure how often assistants offer restricted content, and how often they refuse allowed content."""
     theirs_alone = (flags.task, flags.assistant, flags.log, flags.out, flags.tool_arguments)
     if flags.via is None and any(theirs_alone):
-        raise DiscoverError("--task, --assistant, --log, --out and --tool-arguments go with --via")
+        raise DiscoverError("--task, --assistant, --log, --out and --tool-arguments need --via inspect")
     if flags.via is not None and flags.run is not None:
-        raise DiscoverError(f"--via takes a benchmark of others and {flags.run} is a run of ours; give one of the two")
+        raise DiscoverError(f"use either --via (an external benchmark) or a run folder ({flags.run}), not both")
     if flags.via is None and flags.run is None:
         _print(SIX_HEAD, map(six_row, table_six()), SIX_MEANING)
         return
@@ -103,7 +103,7 @@ def _logs(flags: SafetyFlags) -> dict[str, list[Answer]]:
     for given in flags.log:
         name, sign, file = given.partition("=")
         if not (sign and name and file) or name in files:
-            raise DiscoverError(f"--log {given}: write NAME=FILE, every name once")
+            raise DiscoverError(f"--log {given}: write NAME=FILE, with each name once")
         files[name] = Path(file)
     logs = {name: read_benchmark(file) for name, file in files.items()}
     models = [name for name in dict.fromkeys(flags.assistant) if name not in logs]
@@ -122,9 +122,9 @@ def _logs(flags: SafetyFlags) -> dict[str, list[Answer]]:
 
 def _asked(flags: SafetyFlags) -> Asked:
     if not flags.task:
-        raise DiscoverError("--via needs --task: which benchmark is to be run")
+        raise DiscoverError("--via needs --task NAME: the benchmark to run")
     if flags.api_base and len(flags.api_base) > 1:
-        raise DiscoverError("--via: one --api-base; Inspect shares nothing out among servers")
+        raise DiscoverError("--via: give one --api-base; Inspect uses one server")
     key = os.environ.get(flags.key_variable, "") if flags.key_variable else NO_KEY
     if not key:
         raise DiscoverError(f"--key-variable: {flags.key_variable} is not set")
@@ -139,13 +139,13 @@ def _results(run: Path, depth: int, seed: int, judge: RefusalJudge) -> list[Safe
     with RunStore.read(run) as store:
         if "people" in store.configuration:
             raise DiscoverError(
-                f"{run}: of people: their trees are made of the text that came out, so what is off-limits "
-                "would be what was offered; give a run of simulated users"
+                f"{run}: these are conversations with people, whose intent trees are built from the final text; "
+                "give a run with simulated users"
             )
         known = (each for each in store.conversations() if each.setting.get("domain") in ALL_DOMAINS)
         results = safety_of(known, depth, seed, judge)
     if not results:
-        raise DiscoverError(f"{run}: no finished conversation with a miniature's wish at depth {depth}; try --depth 2")
+        raise DiscoverError(f"{run}: no finished conversation has a hidden intent at depth {depth}; try --depth 2")
     return results
 
 
@@ -162,10 +162,5 @@ def _judge(name: str, api_base: list[str] | None, key_variable: str | None) -> I
 
 
 def _print(head: Sequence[str], rows: Iterable[Sequence[str]], meaning: str) -> None:
-    from rich.table import Table
-
-    table = Table(*head, box=None)
-    for row in rows:
-        table.add_row(*row)
-    console().print(table)
+    Table(tuple(head), tuple(map(tuple, rows))).print(console())
     typer.echo(meaning)

@@ -1,36 +1,30 @@
-"""What commands print: a conversation, a run while it is made and when it has ended, a plan, results."""
+"""What commands print: how a conversation ended, how a run ended, a plan, the results of an evaluation."""
 
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from string import ascii_uppercase
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.table import Table
 
 from discover_lib.base.glossary import meaning
 from discover_lib.base.leaks import NOT_CHECKED
 from discover_lib.base.words import counted, price_line
 from discover_lib.cli.common import DONE, NO_ACCESS, UNFINISHED, code_of_halt, console, one_line
-from discover_lib.core.conversation import Artifact, Conversation, Reply, Turn
+from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import IntentTree
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.summary import Summary, newly_discovered
-from discover_lib.metrics.transcript import in_words
 from discover_lib.runs.options import LaidOut, within_reach
 from discover_lib.runs.outcomes import closing_lines
-from discover_lib.runs.runner import Progress as OnProgress
 from discover_lib.runs.runner import Report, Snapshot
 from discover_lib.runs.store import RunStore, id_of_run
+from discover_lib.tasks.waist import Table
 
 if TYPE_CHECKING:  # a simulation prints none of these, and reading the modules takes as long as sixty turns
     from discover_lib.metrics.paired import Comparison
@@ -50,137 +44,22 @@ ENDS = {  # why a conversation ended → in words
 LONGEST_NAME = 40  # letters of an assistant that stand on one line of a table
 
 
-# -- a conversation ---------------------------------------------------------------------------------------------------
-
-
-def print_opening(screen: Console, artifact: Artifact, tree: IntentTree) -> None:
-    size = f"{len(tree)} intents in {len(tree.roots)} trees"
-    screen.print(f"[bold]{escape(artifact.id)}[/] · {escape(tree.artifact_type)} · {size}", markup=True)
+def tree_lines(tree: IntentTree, reasons: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The outline of a tree: ● is known from the start, ○ is not; an intent's text → what shows it."""
     for intent in tree.intents.values():
         mark = "●" if intent.id in tree.initially_discovered else "○"
-        screen.print(f"  {'   ' * (tree.depth(intent.id) - 1)}{mark} {intent.text}", highlight=False, markup=False)
-    screen.print(f"\n[cyan]user[/]       {escape(tree.initial_request)}", highlight=False, markup=True)
+        why = f"  ({reasons[intent.text]})" if reasons and reasons.get(intent.text) else ""
+        yield f"  {'   ' * (tree.depth(intent.id) - 1)}{mark} {intent.text}{why}"
 
 
-def print_turn(screen: Console, tree: IntentTree, turn: Turn, domain: str) -> None:
-    """A turn of the miniature: a reply in its notation, what it changed, what it earned, and the answer."""
-    reply = turn.reply
-    reward = turn.candidate.reward
-    assert reward is not None
-    screen.print(f"\n[bold]turn {turn.index}[/]", highlight=False, markup=True)
-    screen.print(f"[magenta]assistant[/]  {escape(lettered(reply, domain))}", highlight=False, markup=True)
-    for transition in turn.candidate.transitions:
-        if transition.moved or transition.satisfied:
-            sign = "●" if transition.moved else "✓"
-            line = f"           {sign} {tree.text(transition.intent_id)}: {in_words(transition)}"
-            screen.print(line, highlight=False)
-    parts = f"{reward.discovered:+g} discovered, {reward.penalty:+.3f} for {reward.n_tokens} tokens"
-    screen.print(f"           reward {reward.total:+.3f}  ({parts})", highlight=False)
-    if turn.user_message is not None:
-        screen.print(f"[cyan]user[/]       {escape(turn.user_message)}", highlight=False, markup=True)
+def ending_line(talk: Conversation) -> str:
+    hidden = len(talk.tree) - len(talk.start.discovered)
+    found = f"{newly_discovered(talk)} of {hidden} hidden intents discovered in {len(talk.turns)} turns"
+    return f"{found} ({talk.stop}; rules: {talk.rules.name}; tokens are {talk.turns[0].reply.counting})"
 
 
-def lettered(reply: Reply, domain: str) -> str:
-    """A reply's notation with its samples in the order in which people see them, under the letters that the user says.
-
-    The notation itself keeps the lexicon's order.  A reply without notation, or with samples twice, stays as it is.
-    """
-    from discover_lib.engines.miniature import notation
-    from discover_lib.engines.miniature.lexicon import load_lexicon
-    from discover_lib.engines.miniature.reading import read_reply
-
-    lexicon, written = load_lexicon(domain), reply.notation or reply.text
-    try:
-        moves = notation.parse(reply.notation or "", lexicon)
-    except notation.NotationError:
-        return written
-    samples = [move for move in moves if move.verb == "show"]
-    if len(samples) != 1:
-        return written
-    seen = read_reply(reply.text, domain).options[-len(samples[0].values) :]
-    values = [value for option in seen for value in samples[0].values if value in option]
-    if sorted(values) != sorted(samples[0].values):  # one of them is in several samples
-        return written
-    alternatives = " / ".join(f"{letter} {value}" for letter, value in zip(ascii_uppercase, values, strict=False))
-    shown = f"show {samples[0].dimension} {alternatives}"
-    return " ".join(shown if move.verb == "show" else notation.write([move], lexicon) for move in moves)
-
-
-def print_ending(screen: Console, conversation: Conversation) -> None:
-    hidden = len(conversation.tree) - len(conversation.start.discovered)
-    screen.print(
-        f"\n[bold]{newly_discovered(conversation)} of {hidden}[/] hidden intents discovered in "
-        f"{len(conversation.turns)} turns ({conversation.stop}; rules: {escape(conversation.rules.name)}; "
-        f"tokens are {escape(conversation.turns[0].reply.counting)})",
-        highlight=False,
-        markup=True,
-    )
-
-
-@contextmanager
-def progress_bar(spread: Cluster | None = None) -> Iterator[OnProgress]:
-    """Draws a run's progress on standard error: how far, how fast, what it cost, what failed, what each node did."""
-    with _bar("conversations  {task.fields[more]}") as draw:
-        yield lambda now: draw(now.done, now.counts.units, _progress_line(now, spread))
-
-
-def sharing_bar() -> AbstractContextManager[Callable[[int, int], None]]:
-    """Draws how many conversations of a page are computed."""
-    return _bar("conversations")
-
-
-@contextmanager
-def _bar(unit: str) -> Iterator[Callable[..., None]]:
-    bar = Progress(BarColumn(), MofNCompleteColumn(), TextColumn(unit, markup=False), console=console(stderr=True))
-
-    def draw(done: int, total: int, more: str = "") -> None:
-        if not bar.tasks:  # drawn only once a run has begun: what is refused before is one line of its own
-            bar.add_task("", total=total, more="")
-            bar.start()
-        bar.update(bar.tasks[0].id, completed=done, more=more)
-
-    try:
-        yield draw
-    finally:
-        bar.stop()
-
-
-class BuildingBar:
-    """Draws on a terminal which stage of which tree a model is asked for; gone while a tree is printed, and after."""
-
-    def __init__(self, trees: int, screen: Console) -> None:
-        columns = BarColumn(), MofNCompleteColumn(), TextColumn("trees  {task.description}", markup=False)
-        self._bar = Progress(*columns, console=screen, transient=True, redirect_stdout=False)
-        self._task = self._bar.add_task("", total=trees)
-        self._lock = threading.Lock()
-
-    def on_ask(self, source: Path, stage: str) -> None:
-        with self._lock:
-            self._bar.update(self._task, description=f"{source.stem}: {stage}")
-            if self._bar.console.is_interactive:
-                self._bar.start()
-
-    @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Room to print one tree."""
-        with self._lock:
-            self._stop()
-            yield
-            self._bar.advance(self._task)
-
-    def __enter__(self) -> BuildingBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._stop()
-
-    def _stop(self) -> None:
-        if self._bar.live.is_started:
-            self._bar.stop()
-
-
-def _progress_line(now: Snapshot, spread: Cluster | None = None) -> str:
+def progress_line(now: Snapshot, spread: Cluster | None = None) -> str:
+    """How fast a run is, what it cost, what failed, and how many conversations each node had."""
     parts = []
     if now.turns_per_second:
         parts.append(f"{now.turns_per_second:.3g} turns/s")
@@ -203,10 +82,7 @@ def print_table_3(folder: Path) -> None:
     from discover_lib.dataset.export import Source
     from discover_lib.dataset.lengths import table_3
 
-    table = Table(box=None, title="candidates", title_justify="left", show_header=False)
-    for row in table_3(Source.of_run(folder).conversations).rows():
-        table.add_row(*row)
-    console().print(table)
+    Table(("candidates", ""), tuple(table_3(Source.of_run(folder).conversations).rows())).print(console())
 
 
 def print_report(report: Report, folder: Path) -> int:
@@ -216,7 +92,7 @@ def print_report(report: Report, folder: Path) -> int:
     if counts.failed:
         roles = ", ".join(f"{count} by the {role}" for role, count in report.last.failures.items())
         them = "it" if counts.failed == 1 else "them"
-        typer.echo(f"{counts.failed} failed ({roles}); the same command tries {them} again", err=True)
+        typer.echo(f"{counts.failed} failed ({roles}); repeat the command to retry {them}", err=True)
         with RunStore.read(folder) as store:
             failures = store.failures()
             place, last = failures[-1]
@@ -229,7 +105,7 @@ def print_report(report: Report, folder: Path) -> int:
     if report.unscored:
         them = "it" if report.unscored == 1 else "them"
         what = counted(report.unscored, "conversation")
-        typer.echo(f"{what} could not be scored in full; the same command tries {them} again", err=True)
+        typer.echo(f"{what} could not be scored in full; repeat the command to retry {them}", err=True)
         return UNFINISHED
     return NO_ACCESS if unreachable else UNFINISHED if counts.failed else DONE
 
@@ -242,11 +118,11 @@ def print_closing(folder: Path) -> None:
 
 
 def halt_line(halt: str, message: str) -> str:
-    """Why work ended before its end, and how it goes on."""
+    """Why work ended early, and how to resume it."""
     if halt == "budget":
-        return f"{one_line(message)}; the same command with a larger --budget goes on"
+        return f"{one_line(message)}; repeat the command with a larger --budget to resume"
     reason = {"auth": "no access", "failing": "given up"}.get(halt, halt)
-    return f"{reason}{f': {one_line(message)}' if message else ''}; the same command resumes it"
+    return f"{reason}{f': {one_line(message)}' if message else ''}; repeat the command to resume"
 
 
 def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
@@ -265,16 +141,17 @@ def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
 
 def print_plan(plan: Plan) -> None:
     """A plan as a table by stage, low to high, with what it rests on."""
-    screen = console()
-    if plan.stages:
-        table = Table(title="expected (low–high)", title_justify="left")
-        for name in ("stage", "model", "calls", "tokens in", "tokens out", "dollars"):
-            table.add_column(name, justify="left" if name in ("stage", "model") else "right")
-        for stage in plan.stages:
-            into, out = stage.calls * stage.length.prompt, stage.calls * stage.length.completion
-            cost = _span(stage.cost, _dollars) if stage.cost else "unknown"
-            table.add_row(stage.name, stage.model, _span(stage.calls), _span(into), _span(out), cost)
-        screen.print(table)
+    rows = [
+        (
+            *(stage.name, stage.model, _span(stage.calls)),
+            *(_span(stage.calls * stage.length.prompt), _span(stage.calls * stage.length.completion)),
+            _span(stage.cost, _dollars) if stage.cost else "unknown",
+        )
+        for stage in plan.stages
+    ]
+    if rows:
+        head = ("stage", "model", "calls", "tokens in", "tokens out", "dollars")
+        Table(head, tuple(rows), "expected (low–high)").print(console())
     cost = f"${_span(plan.cost, _dollars)}" + (f" and what {', '.join(plan.unpriced)} costs" if plan.unpriced else "")
     typer.echo(
         f"{counted(plan.conversations, 'conversation')}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost}"
@@ -324,7 +201,6 @@ def _dollars(value: float) -> str:
 
 
 def print_results(
-    screen: Console,
     results: Mapping[str, ScopeResults],
     rules: str,
     leave_out: str,
@@ -338,17 +214,18 @@ def print_results(
     """
     for scope in results.values():
         if len(results) > 1:
-            screen.print(f"\n[bold]{escape(scope.scope)}[/]", markup=True)
-        _print_table(screen, scope, rules, unchanged or {})
+            typer.echo(f"\n{scope.scope}")
+        _print_table(scope, rules, unchanged or {})
         if ceilings and scope.scope in ceilings:
-            screen.print(f"  {ceiling_line(ceilings[scope.scope])}", highlight=False, markup=False)
-        _print_comparisons(screen, scope)
-        _print_pools(screen, scope)
+            typer.echo(f"  {ceiling_line(ceilings[scope.scope])}")
+        for line in _comparison_lines(scope):
+            typer.echo(f"  {line}")
+        _print_pools(scope)
         for line in _remarks(scope, leave_out):
-            screen.print(f"  {line}", highlight=False, markup=False)
+            typer.echo(f"  {line}")
 
 
-def _print_table(screen: Console, scope: ScopeResults, rules: str, unchanged: Mapping[str, str]) -> None:
+def _print_table(scope: ScopeResults, rules: str, unchanged: Mapping[str, str]) -> None:
     from discover_lib.metrics.results import MEASURES
 
     size = f"{counted(scope.artifacts, 'artifact')}, {counted(scope.users, 'user')}"
@@ -359,7 +236,7 @@ def _print_table(screen: Console, scope: ScopeResults, rules: str, unchanged: Ma
         label = f"{name} (= {unchanged[name]})" if name in unchanged else name
         rows.append((label, *(str(row[each.name]) if each.name in row else "not scored" for each in MEASURES)))
     head = ("assistant", *(measure.label for measure in MEASURES))
-    print_numbers(screen, f"{size}, rules: {rules}; {interval}", head, rows)
+    print_numbers(console(), f"{size}, rules: {rules}; {interval}", head, rows)
 
 
 def print_numbers(screen: Console, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -370,23 +247,14 @@ def print_numbers(screen: Console, title: str, head: Sequence[str], rows: Sequen
     needed = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     needed[0] = min(needed[0], LONGEST_NAME)
     if sum(needed) + 3 * len(needed) + 1 <= screen.width:
-        table = Table(title=title, title_justify="left")
-        for name, width in zip(head, needed, strict=True):
-            table.add_column(name, justify="left" if name == head[0] else "right", overflow="fold", width=width)
-        for row in rows:
-            table.add_row(*row)
-        screen.print(table)
+        Table(tuple(head), tuple((fill(name, LONGEST_NAME), *cells) for name, *cells in rows), title).print(screen)
         return
     labels, width = max(map(len, head)), max((len(cell) for row in rows for cell in row[1:]), default=0)
     beside = max(1, (screen.width - labels - 4) // (width + 3))
     for start in range(0, len(rows), beside):
-        shown = rows[start : start + beside]
-        table = Table("", title=title if not start else None, title_justify="left")
-        for row in shown:
-            table.add_column(row[0], justify="right", overflow="fold", width=width)
-        for place, label in enumerate(head[1:], 1):
-            table.add_row(label, *(row[place] for row in shown))
-        screen.print(table)
+        names, *columns = zip(*rows[start : start + beside], strict=True)
+        shown = tuple((label, *cells) for label, cells in zip(head[1:], columns, strict=True))
+        Table(("", *(fill(name, width) for name in names)), shown, "" if start else title).print(screen)
 
 
 def ceiling_line(ceiling: Estimate) -> str:
@@ -408,7 +276,7 @@ def training_line(compared: Comparison, what: str) -> str:
     return f"{compared.ours}, after − before its training, {what}: {compared.difference}, {compared.verdict} ({why})"
 
 
-def _print_comparisons(screen: Console, scope: ScopeResults) -> None:
+def _comparison_lines(scope: ScopeResults) -> Iterator[str]:
     """Every assistant against the next best in discovery, what training has changed, and how many pairs of each
     measure can be told apart.
     """
@@ -419,36 +287,33 @@ def _print_comparisons(screen: Console, scope: ScopeResults) -> None:
     for ours, theirs in itertools.pairwise(order):
         compared = scope.comparison("discovery", ours, theirs)
         if compared is not None:
-            screen.print(f"  {compared.sentence('discovery', 0.03)}", highlight=False, markup=False)
+            yield compared.sentence("discovery", 0.03)
     for after in order:
         for what in ("discovery", "proportion"):
             if trained := scope.comparison(what, after, f"{after}+{BEFORE}"):
-                line = training_line(trained.facing(after), MEASURE[what].label)
-                screen.print(f"  {line}", highlight=False, markup=False)
-    apart_of = []
-    for measure in MEASURES:
-        pairs = scope.comparisons.get(measure.name, ())
-        if pairs:
-            apart = sum(pair.distinguishable for pair in pairs)
-            apart_of.append(f"{measure.label} {apart} of {len(pairs)}")
+                yield training_line(trained.facing(after), MEASURE[what].label)
+    apart_of = [
+        f"{measure.label} {sum(pair.distinguishable for pair in pairs)} of {len(pairs)}"
+        for measure in MEASURES
+        if (pairs := scope.comparisons.get(measure.name, ()))
+    ]
     if apart_of:
-        screen.print(f"  pairs that can be told apart: {', '.join(apart_of)}", highlight=False, markup=False)
+        yield f"pairs that can be told apart: {', '.join(apart_of)}"
 
 
-def _print_pools(screen: Console, scope: ScopeResults) -> None:
+def _print_pools(scope: ScopeResults) -> None:
     """Eq. 4 under every smaller pool, beside the share that needs no pool."""
     if not scope.pools:
         return
-    table = Table(title="eq. 4 depends on the pool: the same conversations with one assistant left out", box=None)
-    for name in ("assistant", "found", "whole pool", *(f"−{each.without}" for each in scope.pools)):
-        table.add_column(name, justify="left" if name == "assistant" else "right")
+    head = ("assistant", "found", "whole pool", *(f"−{each.without}" for each in scope.pools))
+    rows = []
     for name in _best_first(scope):
         row = scope.table[name]
-        means = [each.means.get(name) for each in scope.pools]
-        whole = f"{row['discovery'].mean:.2f}" if "discovery" in row else ""
-        cells = ["" if mean is None else f"{mean:.2f}" for mean in means]
-        table.add_row(name, f"{row['proportion'].mean:.2f}" if "proportion" in row else "", whole, *cells)
-    screen.print(table)
+        means = [row[each].mean if each in row else None for each in ("proportion", "discovery")]
+        means += [each.means.get(name) for each in scope.pools]
+        rows.append((name, *("" if mean is None else f"{mean:.2f}" for mean in means)))
+    title = "eq. 4 depends on the pool: the same conversations with one assistant left out"
+    Table(head, tuple(rows), title).print(console())
 
 
 def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
@@ -485,22 +350,20 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
         yield " ".join(f"{word}: {meaning(word)}" for word in ("CCC", "alternating"))
 
 
-def print_sensitivity(screen: Console, changes: SensitivityMap) -> None:
+def print_sensitivity(changes: SensitivityMap) -> None:
     """Which conclusions change under which setting, and what a replay could not know."""
     from discover_lib.metrics.rescore import change_lines
 
-    screen.print(f"\n{changes.recheck.sentence}", highlight=False)
-    table = Table(title="the same judgements, scored in other ways", title_justify="left", box=None)
-    for name in ("setting", "conclusions that change", "verdicts not known"):
-        table.add_column(name, justify="right" if name == "verdicts not known" else "left")
-    for outcome in changes.outcomes:
-        unknown = f"{outcome.unjudged} of {outcome.asked}" if outcome.unjudged else ""
-        table.add_row(outcome.setting.label, "; ".join(change_lines(outcome)), unknown)
-    screen.print(table)
+    typer.echo(f"\n{changes.recheck.sentence}")
+    rows = [
+        (each.setting.label, "; ".join(change_lines(each)), f"{each.unjudged} of {each.asked}" if each.unjudged else "")
+        for each in changes.outcomes
+    ]
+    head = ("setting", "conclusions that change", "verdicts not known")
+    Table(head, tuple(rows), "the same judgements, scored in other ways").print(console())
     if any(each.unjudged for each in changes.outcomes):
-        screen.print(
-            "  verdicts not known: other rules would have shown the judge these intents; they count as not engaged",
-            highlight=False,
+        typer.echo(
+            "  verdicts not known: other rules would have shown the judge these intents; they count as not engaged"
         )
 
 
@@ -518,19 +381,18 @@ def write_and_print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: b
         write_sensitivity,
     )
 
-    screen = console()
     scores = write_evaluation(folder, leave_out)
     with RunStore.read(folder) as store:
         rules, ceilings, choices = store.rules.name, ceilings_of(store), choices_of(store.configuration)
     results = results_by_scope(scores, leave_out)
-    print_results(screen, results, rules, leave_out, ceilings_by_scope(results, scores, ceilings))
-    screen.print("; ".join(f"{name.lower()}: {whose}" for name, whose in choices))
+    print_results(results, rules, leave_out, ceilings_by_scope(results, scores, ceilings))
+    typer.echo("; ".join(f"{name.lower()}: {whose}" for name, whose in choices))
     written = [RESULTS_FILE, SCORES_FILE]
     if sensitivity:
-        print_sensitivity(screen, write_sensitivity(folder))
+        print_sensitivity(write_sensitivity(folder))
         written.append(SENSITIVITY_FILE)
     typer.echo(f"results → {', '.join(str(folder / name) for name in written)}")
     best = _best_first(results[ALL])[0]
     scored = next(each.label for each in MEASURES if each.name in results[ALL].table[best])  # alone it has no eq. 4
     first = replace(id_of_run(folder), assistants=best, measure=scored)
-    typer.echo(f"what a number stands on: its id in {RESULTS_FILE} under \"ids\", as discover show '{first}'")
+    typer.echo(f"to trace a number, look up its id in {RESULTS_FILE} under \"ids\", then run discover show '{first}'")

@@ -8,28 +8,25 @@ from __future__ import annotations
 import importlib.util
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import duration, number
 from discover_lib.cli.common import (
     STOPPED,
-    ApiBase,
-    KeyVariable,
+    Dollars,
     ModelFlags,
     PerMinute,
-    Prices,
-    RunBudget,
     code_of_halt,
-    console,
+    progress,
     with_flags,
 )
 from discover_lib.engines.local.dialect import PREFIX, LocalModelError, is_local
@@ -61,106 +58,86 @@ TINY = "tiny"  # the name of the miniature's base model
 POLL_SECONDS = 0.5
 
 
-class StageName(StrEnum):
-    """What is trained."""
-
-    sft = "sft"
-    dpo = "dpo"
-    grpo = "grpo"
-
-
-class RecipeName(StrEnum):
-    """Settings to begin with."""
-
-    paper = "paper"
-    t4 = "t4"
-    gb24 = "24gb"
-    gb40 = "40gb"
-    gb80 = "80gb"
-    miniature = "miniature"
-
-
-class BackendName(StrEnum):
-    """What trains."""
-
-    auto = "auto"
-    unsloth = "unsloth"
-    transformers = "transformers"
-
-
-class Tracker(StrEnum):
-    """Where metrics can be shown, too."""
-
-    trackio = "trackio"
-    tensorboard = "tensorboard"
-    wandb = "wandb"
-
-
+StageName = Literal["sft", "dpo", "grpo"]
+Tracker = StrEnum("Tracker", ["trackio", "tensorboard", "wandb"])
 CardName = StrEnum("CardName", {name: name for name in CARDS})  # type: ignore[misc]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainFlags(ModelFlags):
-    stage: Annotated[StageName, typer.Argument(help="sft, dpo or grpo.")]
-    data: Annotated[Path, typer.Option(help="A run, or a folder of rows that `discover export` wrote.")]
-    base: Annotated[str, typer.Option(help="A Hugging Face model, a folder, or tiny (made first if it is missing).")]
-    run: Annotated[Path, typer.Option(help="Folder of the training run; the same command again resumes it.")]
-    adapter: Annotated[Path | None, typer.Option(help="The training run of the stage before.")] = None
-    recipe: Annotated[RecipeName | None, typer.Option(help="Default: miniature for tiny, else paper.")] = None
-    backend: Annotated[BackendName, typer.Option(help="auto takes Unsloth where it can work.")] = BackendName.auto
-    system: Annotated[
-        str, typer.Option(help="System message of rows made from a run: none, collaborative, or its text.")
-    ] = "none"
-    thinking: Annotated[bool, typer.Option("--thinking", help="Let the model think before it replies.")] = False
-    changes: Annotated[
-        list[str], typer.Option("--set", help="Change the recipe: learning_rate=1e-4, lora.r=16 ...; repeatable.")
-    ] = field(default_factory=list)
-    judge: Annotated[str, typer.Option(help="Of GRPO: who judges, miniature or a LiteLLM model.")] = "miniature"
-    voice: Annotated[str, typer.Option(help="Of GRPO: who speaks for the user.")] = "miniature"
-    budget: RunBudget = None
-    patience: Annotated[
-        float, typer.Option(min=0, help="Minutes that a silent judge or voice is waited for; then it stops cleanly.")
-    ] = 30.0
-    api_base: ApiBase = None
-    key_variable: KeyVariable = None
-    requests_per_minute: PerMinute = None
-    tokens_per_minute: PerMinute = None
-    prices: Prices = None
+    stage: Annotated[StageName, typer.Argument(help="Training stage.")]
+    data: Path
+    base: Annotated[
+        str,
+        typer.Option(metavar="MODEL", help="Base model: a Hugging Face name, a folder, or tiny (made when missing)."),
+    ]
+    run: Annotated[Path, typer.Option(help="Training run folder. Repeat the command to resume.")]
+    adapter: Path | None = None
+    recipe: Annotated[
+        Literal["paper", "t4", "24gb", "40gb", "80gb", "miniature"] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Preset of all settings: paper, t4, 24gb, 40gb, 80gb or miniature (default: miniature for tiny, else "
+            "paper).",
+        ),
+    ] = None
+    backend: Annotated[
+        Literal["auto", "unsloth", "transformers"],
+        typer.Option(help="Training library. auto selects Unsloth where it can work."),
+    ] = "auto"
+    system: str = "none"
+    thinking: Annotated[bool, typer.Option("--thinking", help="Let the model reason before it replies.")] = False
+    changes: Annotated[list[str], typer.Option("--set")] = field(default_factory=list)
+    max_steps: Annotated[int | None, typer.Option(min=1, help="Number of updates, in place of the recipe's.")] = None
+    seed: int = 0
     report_to: Annotated[
-        list[Tracker], typer.Option(help="Show metrics there, too: trackio, tensorboard or wandb; repeatable.")
+        list[Tracker],
+        typer.Option(metavar="NAME", help="Also log metrics to trackio, tensorboard or wandb; repeatable."),
     ] = field(default_factory=list)
-    seed: Annotated[int, typer.Option(help="Same seed, same result on a processor.")] = 0
-    max_steps: Annotated[int | None, typer.Option(min=1, help="Updates in all, in place of the recipe's.")] = None
     rehearse: Annotated[
         bool,
-        typer.Option("--rehearse", help="Only run every stage at toy size on this machine, and say what a GPU needs."),
+        typer.Option("--rehearse", help="Dry run: every stage at toy size, with an estimate of the GPU memory."),
     ] = False
-    card: Annotated[CardName | None, typer.Option(help="Of --rehearse: the GPU; default: the recipe's.")] = None
-    detach: Annotated[bool, typer.Option("--detach", help="Leave it running and come back at once.")] = False
+    card: Annotated[
+        CardName | None,
+        typer.Option(metavar="NAME", help=f"GPU of the dry run: {', '.join(CARDS)} (default: the recipe's)."),
+    ] = None
+    detach: Annotated[bool, typer.Option("--detach", help="Train in the background and return at once.")] = False
+    budget: Dollars = None
+    prices: Path | None = None
+    requests_per_minute: PerMinute = None
+    tokens_per_minute: PerMinute = None
+    patience: Annotated[
+        float, typer.Option(min=0, help="Minutes to wait for a silent judge or voice before the training stops.")
+    ] = 30.0
+    judge: Annotated[str, typer.Option(help="GRPO's judge: miniature or a LiteLLM model.")] = MINIATURE
+    voice: Annotated[str, typer.Option(help="GRPO's voice of the user: miniature or a LiteLLM model.")] = MINIATURE
+    api_base: list[str] | None = None
+    key_variable: str | None = None
 
     @property
     def access(self) -> Access:
         """How GRPO's judge and voice are reached."""
         client = client_settings(
-            api_base=self.api_base,
+            self.api_base,
+            self.prices,
             key_variable=self.key_variable,
             requests_per_minute=self.requests_per_minute,
             tokens_per_minute=self.tokens_per_minute,
-            prices=self.prices,
         )
         return Access(client, self.budget, self.patience, tuple(each.value for each in self.report_to))
 
 
 @with_flags(TrainFlags)
 def train(flags: TrainFlags) -> None:
-    """Train an adapter on conversations: by imitation, by preference, or by the simulated user's reward."""
+    """Train a LoRA adapter on conversations: by imitation (sft), preference (dpo) or the user's reward (grpo)."""
     settings, access = _settings(flags), flags.access
     if flags.rehearse:
         _rehearse(settings, flags, access)
         return
     job = TrainingJob(flags.run)
     if jobs.is_finished(settings, flags.run):
-        typer.echo(f"{flags.run}: this training is finished; another folder trains again")
+        typer.echo(f"{flags.run}: training already finished; use another --run folder to train again")
         raise typer.Exit(_closing(job, job.status()))
     backend_line = _check(settings, flags.run, access)
     if flags.detach:
@@ -168,8 +145,8 @@ def train(flags: TrainFlags) -> None:
         jobs.start(settings, flags.run, access)
         typer.echo(f"training in {flags.run}, process {job.status().pid}; discover open shows it, page 50_train")
         return
-    with _progress(job) as on_progress:
-        status = jobs.run_here(settings, flags.run, on_progress, access)
+    with _watched(job):
+        status = jobs.run_here(settings, flags.run, partial(typer.echo, err=True), access)
     raise typer.Exit(_closing(job, status))
 
 
@@ -178,7 +155,7 @@ def _rehearse(settings: StageSettings, flags: TrainFlags, access: Access) -> Non
     from discover_lib.train.rehearsal import rehearse
 
     if flags.base == TINY:
-        raise DiscoverError("the tiny model trains on this processor as it is; --rehearse is for larger ones")
+        raise DiscoverError("the tiny model needs no dry run; remove --rehearse")
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a GPU that is here may be at work
     meant, preset = _meant(settings.backend), settings.recipe.name.partition(" ")[0]
     card = CARDS[flags.card.value if flags.card else CARD_OF_RECIPE.get(preset, "a100-80")]
@@ -222,10 +199,10 @@ def _meant(backend: str) -> str:
 
 
 def merge(
-    model: Annotated[str, typer.Argument(help="A training run, or a local model as hf:DIR+ADAPTER.")],
-    out: Annotated[Path, typer.Option(help="A new folder for the merged model.")],
+    model: Annotated[str, typer.Argument(help="Training run, or a local model as hf:DIR+ADAPTER.")],
+    out: Annotated[Path, typer.Option(help="New folder for the merged model.")],
 ) -> None:
-    """Write a model with its adapters as one folder, and say how to serve it."""
+    """Merge a model and its adapters into one folder, and print how to serve it."""
     try:
         folder = merge_local(model if is_local(model) else f"{PREFIX}{model}", out)
         typer.echo(f"merged → {folder}")
@@ -240,19 +217,21 @@ def merge(
 
 
 def push(
-    run: Annotated[Path, typer.Argument(help="A finished training run.")],
-    to: Annotated[str | None, typer.Option(help="USER/NAME on the Hub; needs a token that may write.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write what would be uploaded into a new folder instead.")] = None,
-    merged: Annotated[bool, typer.Option("--merged", help="Whole weights, in place of the adapter alone.")] = False,
-    base_id: Annotated[str, typer.Option(help="The base's name on the Hub, where it was trained from a folder.")] = "",
-    results: Annotated[Path | None, typer.Option(help="An evaluation's run; its table goes into the card.")] = None,
-    private: Annotated[bool, typer.Option("--private", help="Only you can see it.")] = False,
+    run: Annotated[Path, typer.Argument(help="Finished training run.")],
+    to: Annotated[
+        str | None, typer.Option(metavar="USER/NAME", help="Name on the Hub. Needs a token with write access.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the upload to this new folder instead.")] = None,
+    merged: Annotated[bool, typer.Option("--merged", help="Upload merged weights in place of the adapter.")] = False,
+    base_id: Annotated[str, typer.Option(help="The base's name on the Hub, if it was trained from a folder.")] = "",
+    results: Annotated[Path | None, typer.Option(help="Evaluation run whose table goes into the model card.")] = None,
+    private: Annotated[bool, typer.Option("--private", help="Make the upload private.")] = False,
 ) -> None:
-    """Upload a trained model to the Hugging Face Hub, with a card that says what it is and where it comes from."""
+    """Upload a trained model to the Hugging Face Hub, with a model card."""
     from discover_lib.train.publish import Publication
 
     if (to is None) == (out is None):
-        raise DiscoverError("name one: --to USER/NAME to upload it, or --out FOLDER to look at it first")
+        raise DiscoverError("choose one: --to USER/NAME to upload the model, or --out FOLDER to inspect it first")
     publication = Publication(run, base_id, merged, results)
     if to is not None:
         typer.echo(f"pushed → {publication.push(to, private=private)}")
@@ -266,14 +245,14 @@ def _settings(flags: TrainFlags) -> StageSettings:
     options.check_names(())
     paid = [name for name in ("budget", "api_base", "key_variable", "prices") if getattr(flags, name) is not None]
     given = [*options.words()[:1], *(f"--{name.replace('_', '-')}" for name in paid)]
-    if given and (flags.stage is not StageName.grpo or {flags.judge, flags.voice} == {MINIATURE}):
+    if given and (flags.stage != "grpo" or {flags.judge, flags.voice} == {MINIATURE}):
         raise DiscoverError(f"{given[0]} is for GRPO's judge and voice, and no model plays them here")
     base = flags.base
-    name = flags.recipe or (RecipeName.miniature if base == TINY else RecipeName.paper)
+    name = flags.recipe or ("miniature" if base == TINY else "paper")
     changes = assignments(flags.changes)
     if flags.max_steps is not None:
         changes["max_steps"] = flags.max_steps
-    recipe = Recipe.named(name.value).changed(flags.stage.value, changes)
+    recipe = Recipe.named(name).changed(flags.stage, changes)
     if base == TINY:
         from discover_lib.engines.local.tiny_model import base_folder  # imports torch
 
@@ -281,12 +260,12 @@ def _settings(flags: TrainFlags) -> StageSettings:
     elif Path(base).exists():
         base = str(Path(base).resolve())
     return StageSettings(
-        stage=flags.stage.value,
+        stage=flags.stage,
         data=str(flags.data.resolve()),
         base=base,
         adapter=str(flags.adapter.resolve()) if flags.adapter else "",
         recipe=recipe,
-        backend=flags.backend.value,
+        backend=flags.backend,
         seed=flags.seed,
         judge=flags.judge,
         voice=flags.voice,
@@ -322,47 +301,28 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
 
 
 @contextmanager
-def _progress(job: TrainingJob) -> Iterator[Callable[[str], None]]:
-    """Draws a run's progress on standard error while it is made in this process; gives the printer of its lines."""
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("steps  {task.fields[more]}", markup=False))
-    bar, done = Progress(*columns, console=console(stderr=True)), threading.Event()
+def _watched(job: TrainingJob) -> Iterator[None]:
+    """Draws a run's progress, as its metrics tell it, while it is made in this process."""
+    done, position = threading.Event(), job.metrics().position  # what an earlier attempt logged is no progress of this
 
     def watch() -> None:
-        read = _Reading(job)
-        while not done.wait(POLL_SECONDS):
-            read.draw(bar)
-        read.draw(bar)
+        at, going = position, True
+        while going:
+            going = not done.wait(POLL_SECONDS)
+            metrics = job.metrics(at)
+            at = metrics.position
+            if metrics.lines:
+                last = latest(metrics.lines)
+                draw(last["step"], last.get("total_steps"), progress_line(last))
 
-    def on_progress(line: str) -> None:
-        bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield on_progress
-    finally:
-        done.set()
-        watcher.join()
-        bar.stop()
-
-
-class _Reading:
-    """What has been read of a run's metrics, for its progress line."""
-
-    def __init__(self, job: TrainingJob) -> None:
-        self.job = job
-        self.position = job.metrics().position  # what an earlier attempt logged is no progress of this one
-
-    def draw(self, bar: Progress) -> None:
-        metrics = self.job.metrics(self.position)
-        self.position = metrics.position
-        if not metrics.lines:
-            return
-        last = latest(metrics.lines)
-        if not bar.tasks:
-            bar.add_task("", total=last.get("total_steps"), more="")
-            bar.start()
-        bar.update(bar.tasks[0].id, completed=last["step"], more=progress_line(last))
+    with progress("steps") as draw:
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
 
 
 def progress_line(last: Mapping[str, Any]) -> str:
@@ -389,7 +349,7 @@ def _closing(job: TrainingJob, status: JobStatus) -> int:
         typer.echo(f"discover: {status.message}", err=True)
         return code_of_halt(status.halt)
     if status.state == "stopped":
-        typer.echo(f"stopped at step {status.step}; the same command resumes there", err=True)
+        typer.echo(f"stopped at step {status.step}; repeat the command to resume", err=True)
         return STOPPED
     result = job.result()
     kept = f", round {result['kept_round']} kept" if result.get("kept_round") is not None else ""

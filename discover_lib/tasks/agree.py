@@ -65,17 +65,19 @@ class LabelError(DiscoverError):
 class Agree(Asked, frozen=True):
     run: RunFolder
     judge: Annotated[
-        tuple[str, ...], ask("Judge the turns again with 'miniature' or a LiteLLM model; repeatable.")
+        tuple[str, ...], ask("Model that judges the turns again: miniature or a LiteLLM model; repeatable.")
     ] = ()
     repeats: Annotated[
-        int, ask("Ask each --judge this many times and count how often its answer changes.", least=1)
+        int, ask("Number of times that each --judge answers, to count how often its answer changes.", least=1)
     ] = 1
-    conversations: Annotated[int, ask("Conversations for --judge and --label-sheet, at most.", least=1)] = JUDGED
-    labels: Annotated[tuple[Path, ...], ask("CSV of labels by people; repeatable.")] = ()
-    max_tokens: Annotated[tuple[str, ...], ask("Limit of one answer's tokens, thinking included.")] = ()
-    temperature: Annotated[tuple[str, ...], ask("From 0 to 2, or none: left to the provider.")] = ()
-    timeout: Annotated[tuple[str, ...], ask("Seconds of one attempt at a call; default 120.")] = ()
-    reasoning_effort: Annotated[tuple[str, ...], ask(f"How long models may think: {', '.join(EFFORTS)}.")] = ()
+    conversations: Annotated[int, ask("Maximum number of conversations for --judge and --label-sheet.", least=1)] = (
+        JUDGED
+    )
+    labels: Annotated[tuple[Path, ...], ask("CSV of human labels; repeatable.")] = ()
+    max_tokens: Annotated[tuple[str, ...], ask("Maximum tokens of one answer, reasoning included.")] = ()
+    temperature: Annotated[tuple[str, ...], ask("Temperature from 0 to 2, or 'none' for the provider's default.")] = ()
+    timeout: Annotated[tuple[str, ...], ask("Timeout of one API attempt in seconds (default 120).")] = ()
+    reasoning_effort: Annotated[tuple[str, ...], ask(f"Reasoning effort of models: {', '.join(EFFORTS)}.")] = ()
 
     @property
     def role_options(self) -> RoleOptions:

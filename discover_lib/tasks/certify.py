@@ -60,9 +60,9 @@ TONES: dict[str, Tone] = {
 
 class Certify(Asked, frozen=True):
     run: RunFolder
-    artifacts: Annotated[int, ask("Artifacts for the panel.", least=1)] = ARTIFACTS
-    seed: Annotated[int, ask("Seed of the panel.")] = 0
-    prompts: Annotated[Path | None, ask("The folder of prompts that the run was made with.")] = None
+    artifacts: Annotated[int, ask("Number of artifacts for the reference assistants.", least=1)] = ARTIFACTS
+    seed: Annotated[int, ask("Random seed of the reference assistants.")] = 0
+    prompts: Annotated[Path | None, ask("Prompt templates that the run was made with.")] = None
 
 
 @task("certify", "Does this simulated user tell good assistants from bad ones?")

@@ -38,7 +38,7 @@ TONES: dict[Verdict, Tone] = {"follows": "good", "does not follow": "bad", "left
 
 
 class PaperNumbers(Asked, frozen=True):
-    all: Annotated[bool, ask("The figures that follow, too, and what is derived.")] = False
+    all: Annotated[bool, ask("Also print the numbers that follow, and the derived ones.")] = False
 
 
 @task(

@@ -17,20 +17,19 @@ if TYPE_CHECKING:
     from discover_lib.runs.plan import Plan
 
 IN_FLIGHT = 16  # conversations with language models at a time, unless asked otherwise
-API_BASE = (
-    "An OpenAI-compatible server, for models named openai/NAME; repeatable: conversations are shared out among servers "
-    "of the same models."
-)
-PRICES = "Own prices, before LiteLLM's table: a YAML file in the form that docs/commands.md shows."
+API_BASE = "OpenAI-compatible server for models named openai/NAME. Repeat it to share conversations among servers."
+PRICES = "YAML price table, used before LiteLLM's (format: docs/commands.md)."
 
 
 class Models(How, frozen=True):
     """How language models are reached and paid, and how many conversations are held at a time."""
 
-    budget: Annotated[float | None, ask("Dollars; needed to call language models.", least=0)] = None
-    concurrency: Annotated[int | None, ask("Conversations at a time; default: 16 with models, else 1.", least=1)] = None
+    budget: Annotated[float | None, ask("Maximum cost in US$. Required for language models.", least=0)] = None
+    concurrency: Annotated[
+        int | None, ask("Parallel conversations (default: 16 with language models, else 1).", least=1)
+    ] = None
     api_base: Annotated[tuple[str, ...], ask(API_BASE)] = ()
-    key_variable: Annotated[str | None, ask("Environment variable with that server's key.")] = None
+    key_variable: Annotated[str | None, ask("Environment variable with the key for --api-base.")] = None
     prices: Annotated[Path | None, ask(PRICES)] = None
 
     @property

@@ -23,9 +23,9 @@ MEANING = "size: in standard deviations of people's conversations; people among 
 
 
 class Reality(Asked, frozen=True):
-    people: Annotated[Path, ask("Chats of people: a ShareGPT or JSONL export.")]
-    against: Annotated[Path, ask("A run, or another file of chats.")]
-    seed: Annotated[int, ask("Same seed, same result.")] = 0
+    people: Annotated[Path, ask("Chats with people: a ShareGPT or JSONL export.")]
+    against: Annotated[Path, ask("Run folder, or another file of chats.")]
+    seed: Annotated[int, ask("Random seed. The same seed gives the same results.")] = 0
 
 
 @task(

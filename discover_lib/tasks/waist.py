@@ -73,7 +73,7 @@ class Run(type(Path())):  # type: ignore[misc]
     """A run's folder: a path on the command line, a menu of the runs on a page."""
 
 
-RunFolder = Annotated[Run, ask("A run's folder.")]
+RunFolder = Annotated[Run, ask("Run folder.")]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,7 +8,7 @@ import pytest
 
 from discover_lib.base.files import REPOSITORY
 from discover_lib.cli.main import LazyCommand
-from discover_lib.cli.runs import EvaluateFlags, MakeFlags, SimulateFlags, SynthesizeFlags
+from discover_lib.cli.runs import RunFlags
 from discover_lib.core.rules import Rules
 from discover_lib.runs.options import RunOptions
 from discover_lib.train.recipes import Recipe
@@ -25,11 +25,6 @@ def read(command: str) -> tuple[str, dict[str, Any]]:
     return name, dict(LazyCommand(name, COMMANDS[name]).make_context(name, words).params)
 
 
-FLAGS: dict[str, type[MakeFlags]] = {
-    "simulate": SimulateFlags,
-    "synthesize": SynthesizeFlags,
-    "evaluate": EvaluateFlags,
-}
 DOMAIN = "svg_drawing"
 RUNS = {
     "simulate": (RunOptions(("draft", "ask"), domain=DOMAIN, artifacts=2, trials=3, seed=4), ()),
@@ -63,7 +58,7 @@ def test_the_command_of_a_run_makes_the_same_run(kind: str) -> None:
     configuration = laid_out(options, domains).configuration
     name, given = read(run_command(Path("/runs/mine"), configuration))
     assert name == configuration["kind"] and given["run"] == Path("/runs/mine")
-    assert FLAGS[name](**given).lay_out().configuration == configuration
+    assert RunFlags(**given).lay_out(name).configuration == configuration
 
 
 def test_a_run_that_no_command_alone_can_make_has_none(tmp_path: Path) -> None:

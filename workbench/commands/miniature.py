@@ -11,7 +11,7 @@ import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import graceful_stop, outputs_folder
-from discover_lib.cli.common import STOPPED, console
+from discover_lib.cli.common import STOPPED
 from discover_lib.cli.show import print_results
 from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.paper import Paper, PaperOptions, PaperStopped
@@ -19,18 +19,16 @@ from workbench.views.report import PaperRun, write_report
 
 
 def miniature(
-    run: Annotated[Path | None, typer.Option(help="Folder; the same command again resumes it.")] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
+    run: Path | None = None,
+    seed: int = 0,
     domain: Annotated[list[str], typer.Option(help="Train and evaluate in this domain only; repeatable.")] = [],  # noqa: B006
     quick: Annotated[
-        bool, typer.Option("--quick", help="Small sizes: shows that everything works, not what it finds.")
+        bool, typer.Option("--quick", help="Use small sizes. They show that every step works, not who is better.")
     ] = False,
-    concurrency: Annotated[int, typer.Option(min=1, help="Processes for what is simulated.")] = 2,
-    taste: Annotated[
-        int, typer.Option(min=0, help="Number of the taste that artifacts are drawn with; 0 draws all values evenly.")
-    ] = 0,
+    concurrency: Annotated[int, typer.Option(min=1, help="Number of parallel processes for conversations.")] = 2,
+    taste: Annotated[int, typer.Option(min=0, help="Seed of the value skew for generated artifacts. 0: uniform.")] = 0,
 ) -> None:
-    """The whole paper in miniature: data, trained variants, evaluation, generalisation, and a report."""
+    """Reproduce the whole paper at small scale: data, training, evaluation, generalization and a report."""
     missing = [name for name in ("torch", "transformers", "trl", "peft") if importlib.util.find_spec(name) is None]
     if missing:
         raise DiscoverError(f"training needs {', '.join(missing)}: install them with 'make train'")
@@ -46,18 +44,18 @@ def miniature(
         try:
             paper.run()
         except PaperStopped:
-            typer.echo(f"stopped; the same command resumes it in {folder}")
+            typer.echo(f"stopped; repeat the command to resume in {folder}")
             raise typer.Exit(STOPPED) from None
     _show(paper)
 
 
 def _show(paper: Paper) -> None:
     """The tables on screen, and where the report is."""
-    run, screen = PaperRun.read(paper.folder), console()
+    run = PaperRun.read(paper.folder)
     for name, part in (("evaluation", run.evaluation), ("generalisation", run.generalisation)):
         if part is not None:
-            screen.print(f"\n[bold]{name}[/]", markup=True)
-            print_results(screen, part.scopes, "paper", "none", part.ceilings, run.unchanged)
+            typer.echo(f"\n{name}")
+            print_results(part.scopes, "paper", "none", part.ceilings, run.unchanged)
     for line in (*run.unchanged_lines, *filter(None, [run.user_blind_line])):
         typer.echo(line)
     seconds = paper.seconds()

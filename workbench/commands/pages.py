@@ -9,42 +9,43 @@ import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file
-from discover_lib.cli.common import console, writable, writable_file
-from discover_lib.cli.show import sharing_bar
+from discover_lib.cli.common import progress, writable, writable_file
 from workbench.sharing import MOST, shared
 from workbench.site.build import build_site
 from workbench.views.pages import shared_page
 
 
 def site(
-    out: Annotated[Path | None, typer.Option(help="Folder to write (default: site); its files are replaced.")] = None,
-    pyodide: Annotated[
-        Path | None, typer.Option(help="A folder of npm's package pyodide, instead of fetching it.")
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the website (default: site). Its files are replaced.")
     ] = None,
-    project: Annotated[str, typer.Option(help="Address of the project, linked at the foot of each page.")] = "",
+    pyodide: Annotated[
+        Path | None, typer.Option(help="Folder of npm's package pyodide (default: download it).")
+    ] = None,
+    project: Annotated[str, typer.Option(metavar="URL", help="Project address, linked at the foot of each page.")] = "",
 ) -> None:
-    """Write the story and the simulator as static pages that run the library in the browser: no server, no network."""
+    """Build the story and the simulator as static pages that run the library in the browser."""
     if project and not project.startswith(("https://", "http://")):
-        raise DiscoverError(f"--project {project}: give an address that begins with https://")
-    screen, folder = console(), writable(out or Path("site"))
-    files = build_site(folder, pyodide, lambda step: screen.print(f"… {step}", highlight=False), project)
+        raise DiscoverError(f"--project {project}: not a web address; start it with https://")
+    folder = writable(out or Path("site"))
+    files = build_site(folder, pyodide, lambda step: typer.echo(f"… {step}"), project)
     size = sum(path.stat().st_size for path in files) / 1e6
-    screen.print(
-        f"saved {len(files)} files, {size:.1f} MB, in {out}: serve the folder, `python -m http.server -d {out}`"
-    )
+    typer.echo(f"saved {len(files)} files, {size:.1f} MB; serve them with: python -m http.server -d {folder}")
 
 
 def share(
-    source: Annotated[str, typer.Argument(metavar="RUN|SESSION", help="A run's folder, or a session's id or file.")],
-    out: Annotated[Path | None, typer.Option(help="The page to write (default: its name with .html).")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Conversations in the page, at most.")] = MOST,
+    source: Annotated[str, typer.Argument(metavar="RUN|SESSION", help="Run folder, session ID or session file.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Web page to write (default: the source's name with .html).")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Maximum number of conversations in the page.")] = MOST,
 ) -> None:
-    """Write a run's conversations and tables, or a session, as one page: it opens from disk and needs no network."""
+    """Save a run's conversations and tables, or a session, as one web page that opens without a network."""
     chosen = shared(source, limit)
     target = writable_file(out or Path(f"{Path(source).resolve().stem}.html"))
-    with sharing_bar() as on_progress:
+    with progress("conversations") as on_progress:
         text = shared_page(chosen, on_progress)
     with whole_file(target) as file:
         file.write(text)
     size = target.stat().st_size / 1e6
-    console().print(f"saved {target}: {chosen.facts}, {size:.1f} MB, opens from disk", highlight=False)
+    typer.echo(f"saved {target}: {chosen.facts}, {size:.1f} MB, opens from disk")

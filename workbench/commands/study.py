@@ -4,59 +4,48 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
-from discover_lib.cli.common import (
-    UNFINISHED,
-    ApiBase,
-    Engine,
-    KeyVariable,
-    OneValueCommand,
-    Prices,
-    Seed,
-    console,
-    one_line_errors,
-)
+from discover_lib.cli.common import UNFINISHED, OneValueCommand, command_from, console
+from discover_lib.cli.flags import example_of
 from discover_lib.engines.manner import PAPER, manner_named
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import percent
 from discover_lib.tasks.playing import client_settings
+from discover_lib.tasks.waist import Table
 
 study = typer.Typer(
-    help="A study with people from one file: check, serve, rehearse with simulated participants, export, report.",
+    help="Run a user study with people, from one study file.",
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
 )
-File = Annotated[Path, typer.Argument(help="The study file, as data/study/paper.yaml.")]
-Folder = Annotated[Path | None, typer.Option(help="Where answers lie (default: outputs/study-NAME).")]
-Written = Annotated[Path, typer.Argument(help="Folder of a study that was served.")]
+File = Annotated[Path, typer.Argument(help="Study file, such as data/study/paper.yaml.")]
+Store = Annotated[Path, typer.Argument(help="Folder of a study that was served.")]
 
 
-class Personal(StrEnum):
-    """What to do with what looks like personal data."""
+def command(example: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a command whose help ends with this example."""
 
-    refuse = "refuse"
-    redact = "redact"
-    keep = "keep"
+    def registered(function: Callable[..., Any]) -> Callable[..., Any]:
+        about = example_of(f"study {function.__name__} {example}")
+        study.command(function.__name__, cls=OneValueCommand, epilog=about)(command_from(function))
+        return function
 
-
-def command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register a command whose errors are one line."""
-    return study.command(cls=OneValueCommand)(one_line_errors(function))
+    return registered
 
 
-@command
+@command("data/study/paper.yaml --pack outputs/pack")
 def check(
-    file: File, pack: Annotated[Path | None, typer.Option(help="Write what an ethics board asks for here.")] = None
+    file: File,
+    pack: Annotated[Path | None, typer.Option(help="Write the documents for an ethics board to this folder.")] = None,
 ) -> None:
-    """Read a study file, say what is wrong or worth a look, and write the papers for an ethics board."""
+    """Check a study file, and write the documents for an ethics board."""
     from workbench.study.design import hints, load_study
     from workbench.study.ethics import write_pack
 
@@ -69,17 +58,17 @@ def check(
         typer.echo(f"written: {', '.join(str(path) for path in write_pack(read, pack))}")
 
 
-@command
+@command("data/study/paper.yaml --port 2720")
 def serve(
     file: File,
-    folder: Folder = None,
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 2720,
-    host: Annotated[str, typer.Option(help="Any other address than this is served behind a token.")] = "127.0.0.1",
-    api_base: ApiBase = None,
-    key_variable: KeyVariable = None,
-    prices: Prices = None,
+    folder: Path | None = None,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server.")] = 2720,
+    host: Annotated[str, typer.Option(help="Address of the server. A token protects any other address.")] = "127.0.0.1",
+    api_base: list[str] | None = None,
+    key_variable: str | None = None,
+    prices: Path | None = None,
 ) -> None:
-    """Serve the study; stopped or killed, the same command goes on where everybody was."""
+    """Serve the study. Repeat the command to resume after a stop."""
     from discover_lib.base.files import graceful_stop
     from workbench.serve import serving
     from workbench.study.design import hints, load_study, unfilled
@@ -108,15 +97,17 @@ def serve(
         desk.close()
 
 
-@command
+@command("data/study/paper.yaml --n 12")
 def bots(
     file: File,
-    n: Annotated[int, typer.Option(min=1, max=10_000, help="Simulated participants.")] = 12,
-    folder: Annotated[Path | None, typer.Option(help="For their answers (default: outputs/study-NAME-bots).")] = None,
-    seed: Seed = 0,
-    manner: Annotated[str, typer.Option(help="How they type: paper, terse, rambling, or people.")] = PAPER,
+    n: Annotated[int, typer.Option(min=1, max=10_000, help="Number of simulated participants.")] = 12,
+    folder: Annotated[
+        Path | None, typer.Option(help="Folder for their answers (default: outputs/study-NAME-bots).")
+    ] = None,
+    seed: int = 0,
+    manner: str = PAPER,
 ) -> None:
-    """Send simulated participants through the very same pages: a rehearsal, kept apart from people."""
+    """Send simulated participants through the pages of the study, into a folder of their own."""
     from workbench.serve import serving
     from workbench.study.bots import quick, run_bots
     from workbench.study.design import load_study
@@ -138,17 +129,19 @@ def bots(
         raise typer.Exit(UNFINISHED)
 
 
-@command
+@command("outputs/study-paper --personal redact")
 def export(
-    folder: Written,
-    engine: Engine = MINIATURE,
-    personal: Annotated[Personal, typer.Option(help="What looks like personal data: refuse, redact or keep.")] = (
-        Personal.refuse
+    folder: Store,
+    engine: Annotated[str, typer.Option(help="Model that judges the conversations: miniature or a LiteLLM model.")] = (
+        MINIATURE
     ),
-    api_base: ApiBase = None,
-    key_variable: KeyVariable = None,
+    personal: Annotated[
+        Literal["refuse", "redact", "keep"], typer.Option(help="Action when a text looks like personal data.")
+    ] = "refuse",
+    api_base: list[str] | None = None,
+    key_variable: str | None = None,
 ) -> None:
-    """Write tables with a codebook, and the conversations as a run that opens like any other."""
+    """Export tables with a codebook, and the conversations as a run."""
     from workbench.study.desk import RUN, Desk
     from workbench.study.export import export_study
 
@@ -160,7 +153,7 @@ def export(
         client = LLMClient(client_settings(api_base, key_variable=key_variable))
     try:
         engines = RoleEngines(EngineSpec(builder=engine, judge=engine), client)
-        exported = export_study(desk, engines, engine, personal.value)
+        exported = export_study(desk, engines, engine, personal)
     finally:
         if client is not None:
             client.close()
@@ -170,17 +163,23 @@ def export(
         typer.echo(f"no tree: {name}: {why}", err=True)
 
 
-@command
+@command("data/study/paper.yaml --effect 0.5")
 def power(
     file: File,
-    effect: Annotated[float, typer.Option(help="Difference to be found, in points.")] = 1.0,
-    sd: Annotated[float | None, typer.Option(help="Of one condition's ratings, in points (default: 2).")] = None,
-    correlation: Annotated[float, typer.Option(help="Paired: between a person's two ratings.")] = 0.5,
-    wanted: Annotated[float, typer.Option("--power", min=0.05, max=0.99)] = 0.8,
-    pilot: Annotated[Path | None, typer.Option(help="Folder of a study to take the standard deviation from.")] = None,
-    seed: Seed = 0,
+    effect: Annotated[float, typer.Option(help="Difference to detect, in points.")] = 1.0,
+    sd: Annotated[
+        float | None, typer.Option(help="Standard deviation of one condition's ratings, in points (default: 2).")
+    ] = None,
+    correlation: Annotated[
+        float, typer.Option(help="Correlation between one participant's two ratings (paired design).")
+    ] = 0.5,
+    wanted: Annotated[
+        float, typer.Option("--power", min=0.05, max=0.99, help="Probability to detect the difference.")
+    ] = 0.8,
+    pilot: Annotated[Path | None, typer.Option(help="Take the standard deviation from this study store.")] = None,
+    seed: int = 0,
 ) -> None:
-    """How many people it takes, by the formula and by 500 simulated studies; with a pilot, from its ratings."""
+    """Estimate the number of participants, by formula and by 500 simulated studies."""
     from discover_lib.metrics.power import MOST, Design, Planned
     from workbench.study.design import load_study
     from workbench.study.desk import Desk
@@ -188,7 +187,7 @@ def power(
     from workbench.study.report import finished, spread
 
     if sd is not None and pilot is not None:
-        raise DiscoverError("--sd and --pilot both give the standard deviation; give one")
+        raise DiscoverError("choose one source of the standard deviation: --sd X or --pilot FOLDER")
     read = load_study(file)
     if pilot is not None:
         desk = Desk.read(pilot)
@@ -225,17 +224,15 @@ def power(
         )
 
 
-@command
+@command("outputs/study-paper")
 def report(
-    folder: Written,
-    unblind: Annotated[bool, typer.Option("--unblind", help="Show outcomes before the planned number.")] = False,
-    beside: Annotated[
-        Path | None, typer.Option(help="Folder of simulated participants, to lay their ratings beside people's.")
-    ] = None,
+    folder: Store,
+    unblind: Annotated[
+        bool, typer.Option("--unblind", help="Show outcomes before the planned number is reached.")
+    ] = False,
+    beside: Annotated[Path | None, typer.Option(help="Compare with the simulated participants in this folder.")] = None,
 ) -> None:
-    """Who came how far; once the planned number is reached, the ratings by condition with intervals."""
-    from rich.table import Table
-
+    """Report the progress of participants and, once enough have finished, the ratings by condition."""
     from workbench.study.attrition import attrition_lines
     from workbench.study.desk import Desk
     from workbench.study.report import SIDES, finished, flow_lines, outcome_lines, quality_lines, side_by_side
@@ -251,10 +248,7 @@ def report(
     _say(quality_lines(desk))
     _say(outcome_lines(desk))
     if sides:
-        table = Table(*SIDES, box=None)
-        for row in sides:
-            table.add_row(*row)
-        console().print(table)
+        Table(tuple(SIDES), tuple(map(tuple, sides))).print(console())
         typer.echo("means with 95 % intervals; simulated participants rate what they found, with noise")
 
 
