@@ -1,7 +1,7 @@
 """How the policy is sampled: in batches that fit, up to any end mark, and left as it was found."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -94,16 +94,18 @@ def test_sampling_leaves_the_model_as_it_was(training: bool, checkpointing: Any)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("gpu", "kept"), [(True, ["c"])])
-def test_a_gpu_holds_one_model_at_a_time(gpu: bool, kept: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_holds_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     from discover_lib.engines.local import names
 
-    load: Callable[[str], Any] = lambda name: f"model {name}"  # noqa: E731
+    parts = SimpleNamespace(folder="a folder", adapters=(), style="", system="", thinking=False)
     monkeypatch.setattr(names, "_MODELS", {})
-    monkeypatch.setattr(names, "on_gpu", lambda: gpu)
-    monkeypatch.setattr(names, "_load", load)
+    monkeypatch.setattr(names, "on_gpu", lambda: True)
+    monkeypatch.setattr(names, "parse_name", lambda name: parts)
+    monkeypatch.setattr(names, "load", lambda folder, adapters: (None, None))
+    monkeypatch.setattr(names, "is_tiny", lambda folder: True)
+    monkeypatch.setattr(names, "LocalModel", lambda name, *rest: f"model {name}")
     assert [names._loaded(name) for name in "abc"] == ["model a", "model b", "model c"]
-    assert list(names._MODELS) == kept
+    assert list(names._MODELS) == ["c"]
 
 
 def scorer(threads: int) -> Scorer:
