@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -63,7 +64,7 @@ def trained(folder: Path, state: State) -> None:
     """A training run that has come to an end."""
     folder.mkdir()
     (folder / SETTINGS).write_text("{}")
-    (folder / STATUS).write_text(json.dumps(JobStatus(state).to_dict()))
+    (folder / STATUS).write_text(json.dumps(asdict(JobStatus(state))))
 
 
 def test_language_models_are_planned_before_anything_is_spent_and_need_a_cap(outputs: Path) -> None:

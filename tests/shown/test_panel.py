@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,7 @@ def test_a_training_panel_opens_the_newest_run_and_says_what_cannot_be_begun(out
 def _trained(folder: Path, state: State) -> Path:
     _made(folder)
     (folder / SETTINGS).write_text("{}")
-    (folder / STATUS).write_text(json.dumps(JobStatus(state).to_dict()))
+    (folder / STATUS).write_text(json.dumps(asdict(JobStatus(state))))
     return folder
 
 
