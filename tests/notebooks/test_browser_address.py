@@ -3,7 +3,6 @@
 `test_address.py` holds the same of every page, without a browser.
 """
 
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -79,20 +78,6 @@ def test_choices_come_back_from_the_address(name: str, server: Server, page: Pag
     fresh.close()
 
 
-def test_another_person_comes_back_from_the_address(server: Server, page: Page, browser: Browser) -> None:
-    page.goto(f"{server.url}/?file=00_start_here.py")
-    request = page.locator(".st-request .dl-text")
-    before = request.inner_text(timeout=60 * SECOND)
-    page.get_by_role("button", name="another person").click()
-    expect(request).not_to_have_text(before)
-    fresh = browser.new_context()
-    asked_outside(fresh)
-    again = fresh.new_page()
-    again.goto(page.url)
-    expect(again.locator(".st-request .dl-text")).to_have_text(request.inner_text(), timeout=60 * SECOND)
-    fresh.close()
-
-
 def test_what_a_press_opens_comes_into_view(server: Server, page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{server.url}/?file=15_runs.py")
@@ -102,17 +87,3 @@ def test_what_a_press_opens_comes_into_view(server: Server, page: Page) -> None:
     opened = page.locator('[data-opened="2"]')
     expect(opened).to_be_in_viewport(timeout=45 * SECOND)
     assert "conversation=2" in page.url
-
-
-def test_pages_lead_to_their_neighbours(server: Server, page: Page) -> None:
-    page.goto(f"{server.url}/?file=30_reward.py")
-    links = page.get_by_role("navigation", name="Pages before and after this one").get_by_role("link")
-    expect(links).to_have_text(["← 20 Step a simulated user", "40 Make conversations →"], timeout=60 * SECOND)
-
-
-def test_every_page_has_a_place_among_its_neighbours() -> None:
-    from workbench.views.navigation import PAGES, footer
-
-    notebooks = sorted(path.name for path in (Path(__file__).parents[2] / "notebooks").glob("*.py"))
-    assert list(PAGES) == notebooks
-    assert footer(notebooks[0]).count("<a") == footer(notebooks[-1]).count("<a") == 1
