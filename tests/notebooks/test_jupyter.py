@@ -1,14 +1,11 @@
 """In a plain Jupyter kernel: the picture as in marimo, values drawn at the end of a cell, the package installed."""
 
-from pathlib import Path
-
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
 pytestmark = pytest.mark.slow
 
-BOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 STEP = """
 from discover_lib import UserSimulator

@@ -236,6 +236,13 @@ def test_the_frozen_scores_are_the_same_with_or_without_the_conversations(frozen
     assert load_scores(frozen) == again
 
 
+def test_digests_of_another_version_are_made_anew(frozen: Path, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes((frozen / FILE).read_bytes())
+    with sqlite3.connect(tmp_path / FILE) as connection:
+        connection.execute("UPDATE assessments SET digest = '{\"version\": 0}' WHERE place % 2")
+    assert load_scores(tmp_path) == load_scores(frozen)
+
+
 @pytest.mark.slow
 def test_the_frozen_run_scores_again_as_recorded(frozen: Path) -> None:
     found = write_sensitivity(frozen)

@@ -462,7 +462,7 @@ def test_progress_tells_how_far_how_fast_and_what_failed(runs, trees, tmp_path, 
         with RunStore.write(tmp_path, {"rules": Rules.paper().to_dict()}) as store:
             run_into(store, units, Alone(), on_progress=seen.append)
     turns = [snapshot.turns_now for snapshot in seen]
-    assert len(seen) > 4 and turns == sorted(turns) and turns[-1] == 3 * len(units)
+    assert len(seen) > 2 and turns == sorted(turns) and turns[-1] == 3 * len(units)
     assert any(snapshot.seconds_left for snapshot in seen) and seen[-1].turns_left == 0
     assert all(snapshot.turns_now + snapshot.turns_left >= 3 * snapshot.counts.finished for snapshot in seen)
 

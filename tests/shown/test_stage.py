@@ -11,7 +11,6 @@ from workbench.sources import Settings
 from workbench.stage import StagePlayer
 
 LIVE = Settings(domain="creative_writing", artifact="creative_writing-eval-000", seed=3)
-RECORDED = Settings(source="recorded", domain="svg_drawing", artifact="night_harbour")
 
 
 @pytest.fixture

@@ -77,17 +77,3 @@ def test_a_lost_line_and_reloads_lose_nothing(
     [(_, progress)] = desk.everybody()
     assert [exchange.said["text"] for exchange in progress.round.exchanges] == person.said
     assert progress.closed == "done" and person.drops >= 2 and person.reloads >= 2 and not outside_requests
-
-
-def test_half_typed_text_outlives_a_reload_in_this_tab_alone(page: Page, desk: Desk) -> None:
-    with serving(StudyServer(desk).app) as url:
-        BrowserPerson(page, "mo", random.Random(2)).take_part(url, most=3)
-        page.locator("textarea").fill("half a wish for the quokka")
-        page.reload()
-        assert page.locator("textarea").input_value() == "half a wish for the quokka"
-        assert not any(b"quokka" in path.read_bytes() for path in desk.folder.rglob("*") if path.is_file())
-        page.get_by_role("button", name="Send").click()
-        page.locator("li[data-role=assistant]").wait_for()
-        page.reload()
-        assert page.locator("textarea").input_value() == ""
-        assert page.evaluate("Object.values(sessionStorage)") == []

@@ -243,23 +243,6 @@ def test_the_page_needs_nothing_else(page_text: str) -> None:
 
 
 @pytest.mark.slow
-def test_numbers_of_the_page_are_those_of_the_results(finished: Path, page_text: str) -> None:
-    results = json.loads((finished / RESULTS).read_text())
-    said = words(page_text)
-    [scope] = results["evaluation"]["scopes"]
-    for name, row in scope["table"].items():
-        each = row["discovery"]
-        assert f"{name} {each['mean']:.2f}" in said
-        assert f"[{each['low']:.2f}, {each['high']:.2f}]" in said
-    assert results["evaluation"]["certificate"]["line"] in said
-    assert "The adapter is that of round 1" in said
-    assert "all steps 3 min" in said
-    assert "0 of 30" in said  # broken replies: 5 artifacts × (5 turns and the finished piece)
-    assert "the paper creative writing Llama: CollabLLM 37.3 28.0 32.6 2.93" in said
-    assert "discover miniature" not in said  # these options are not those of the command
-
-
-@pytest.mark.slow
 def test_what_models_wrote_stays_text(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     evil = (
         '<script>alert(1)</script> <svg xmlns="http://www.w3.org/2000/svg" onload="alert(2)"><script>x</script></svg>'
@@ -277,24 +260,9 @@ def test_what_models_wrote_stays_text(finished: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-def test_what_is_missing_is_said(finished: Path, tmp_path: Path) -> None:
-    results = json.loads((finished / RESULTS).read_text())
-    bare = {**results["evaluation"], "certificate": None}
-    said = words(report_page.report_html(changed(finished, tmp_path / "bare", generalisation=None, evaluation=bare)))
-    assert "Not evaluated in this run." in said
-    assert "The simulated user is not certified: no certificate was made." in said
-    assert said.count("its log is gone") == len(VARIANTS)
-    assert "Not recorded." in said
-
-
-@pytest.mark.slow
-def test_a_folder_without_results_is_refused(finished: Path, tmp_path: Path) -> None:
+def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DiscoverError, match="run 'discover miniature"):
         report_page.report_html(tmp_path)
-    with pytest.raises(DiscoverError, match="not 'discover-paper/1'"):
-        report_page.report_html(changed(finished, tmp_path / "other", format="discover-paper/0"))
-    with pytest.raises(DiscoverError, match="cannot be read"):
-        report_page.report_html(changed(finished, tmp_path / "less", evaluation=None))
     (tmp_path / RESULTS).write_text("{")
     with pytest.raises(DiscoverError, match="cannot be read"):
         report_page.report_html(tmp_path)
