@@ -156,7 +156,7 @@ BAD_FILES = {
     "broken.svg": (b"<svg><rect", "/broken.svg: "),
     "plain.svg": (b"just words", "/plain.svg: "),
     "flat.svg": (b'<svg width="0" height="x"><path d="M0 0h9"/></svg>', "too little to build from"),
-    "laughs.svg": (b'<svg><g id="a">' + b'<use href="#a"/>' * 20 + b"</g></svg>", "copies"),
+    "laughs.svg": (b'<svg><g id="a">' + b'<use href="#a"/>' * 20 + b"</g></svg>", "copy less with <use>"),
 }
 
 

@@ -99,7 +99,8 @@ def test_the_door_steps_and_leads_on(server: Server, page: Page, outside_request
     page.locator(".st-col[data-key=you] .st-heard").get_by_text(re.compile(r"\w")).first.wait_for()
     page.get_by_role("button", name="another person").click()
     expect(page.locator(".st-request .dl-text")).not_to_have_text(before)
-    assert page.locator(".st-col").count() == 3 and "person=1" in page.url
+    expect(page).to_have_url(re.compile("person=1"))
+    expect(page.locator(".st-col")).to_have_count(3)
     page.get_by_role("link", name="Reward").click()
     page.get_by_role("heading", name="What is one reply worth?").wait_for(timeout=60_000)
     assert outside_requests == []

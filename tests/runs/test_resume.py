@@ -455,6 +455,7 @@ def test_the_result_does_not_depend_on_concurrency(assistants, trees, tmp_path):
 @pytest.mark.parametrize("runs", ["threads", "processes"])
 def test_progress_tells_how_far_how_fast_and_what_failed(runs, trees, tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "TICK_SECONDS", 0.0)
+    monkeypatch.setattr(runner, "TICK_SHARE", 1e9)  # however long telling takes on a busy machine
     units, seen = units_of(trees, "adaptive", trials=4), []
     if runs == "threads":
         run(tmp_path, units, Breaking(lambda *_: time.sleep(0.002)), concurrency=2, on_progress=seen.append)

@@ -2,8 +2,9 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -101,16 +102,19 @@ def test_sampling_leaves_the_model_as_it_was(training: bool, checkpointing: Any)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("gpu", "kept"), [(True, ["c"])])
-def test_a_gpu_holds_one_model_at_a_time(gpu: bool, kept: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_holds_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from discover_lib.engines.local import names
 
-    load: Callable[[str], Any] = lambda name: f"model {name}"  # noqa: E731
+    names_of = [f"hf:{tmp_path / letter}" for letter in "abc"]
+    for name in names_of:
+        Path(name.removeprefix("hf:")).mkdir()
+        (Path(name.removeprefix("hf:")) / "config.json").write_text("{}")
     monkeypatch.setattr(names, "_MODELS", {})
-    monkeypatch.setattr(names, "on_gpu", lambda: gpu)
-    monkeypatch.setattr(names, "_load", load)
-    assert [names._loaded(name) for name in "abc"] == ["model a", "model b", "model c"]
-    assert list(names._MODELS) == kept
+    monkeypatch.setattr(names, "on_gpu", lambda: True)
+    monkeypatch.setattr(names, "load", lambda folder, adapters: (folder.name, "tokenizer"))
+    monkeypatch.setattr(names, "LocalModel", lambda name, model, *rest: model)
+    assert [names._loaded(name) for name in names_of] == ["a", "b", "c"]
+    assert list(names._MODELS) == names_of[-1:]
 
 
 def scorer(threads: int) -> Scorer:

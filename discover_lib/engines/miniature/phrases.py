@@ -167,7 +167,7 @@ def in_drawn_order(
     # The greatest of r^(1/w) is a draw by weight, and the next greatest one from what is left.
     drawn = [(rng.random() ** power, place) for place, power in enumerate(_powers(frames, speaker))]
     used = []
-    fitting = [frames[place] for _, place in sorted(drawn, reverse=True) if frames[place].slots.issubset(names)]
+    fitting = (frames[place] for _, place in sorted(drawn, reverse=True) if frames[place].slots.issubset(names))
     for frame in fitting:
         if any(frame.is_in(text) for text in before):
             used.append(frame)

@@ -1,6 +1,5 @@
 """Models on this machine as assistants: names, batches that change nothing, merging, and runs that use them."""
 
-import dataclasses
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -236,7 +235,7 @@ def test_a_merged_folder_says_what_base_and_adapter_say(folder, adapter, tmp_pat
 
 @pytest.mark.slow
 def test_a_run_with_a_local_model_is_resumed_and_assessed_like_any_other(folder, tmp_path):
-    from discover_lib.runs.evaluation import lay_out_evaluation, load_scores
+    from discover_lib.runs.evaluation import load_scores
     from discover_lib.runs.options import execute
     from discover_lib.runs.store import RunStore
 
@@ -248,7 +247,7 @@ def test_a_run_with_a_local_model_is_resumed_and_assessed_like_any_other(folder,
     execute(run, where)
     with RunStore.read(where) as store:
         first = list(store.conversations())
-    assert execute(lay_out_evaluation(dataclasses.replace(run.options, domain=None), [DOMAIN]), where).unscored == 0
+    assert execute(run, where, score=True).unscored == 0
     scores = load_scores(where)
     assert len(scores) == len(first) == 6
     replies = [turn.reply for talk in first if talk.setting["assistants"] == [name] for turn in talk.turns]
