@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import json
 import sqlite3
-import threading
 from collections.abc import Mapping
 from contextlib import closing
 from fractions import Fraction
@@ -21,7 +20,6 @@ from discover_lib.metrics.results import Pool, results_of, tidy_rows
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, LeafScore
 from discover_lib.metrics.scorer import InteractivityRating, ScoreError
 from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
-from discover_lib.runs import runner
 from discover_lib.runs.evaluation import (
     RESULTS_FILE,
     SCORES_FILE,
@@ -349,20 +347,6 @@ def turn_rows(folder: Path) -> list[tuple[int, int]]:
     """(row, place) of every turn: a conversation had again would get new rows."""
     with closing(sqlite3.connect(folder / FILE)) as connection:
         return connection.execute("SELECT rowid, place FROM turns ORDER BY 1").fetchall()
-
-
-@pytest.mark.slow
-def test_stopped_and_resumed_it_comes_to_the_same_end(undisturbed: Path, tmp_path: Path) -> None:
-    run, stop = lay_out_evaluation(OPTIONS, ["creative_writing", "technical_writing"]), threading.Event()
-    with pytest.MonkeyPatch.context() as patched:
-        for name in ("TICK_SECONDS", "COMMIT_SECONDS"):
-            patched.setattr(runner, name, 0.0)
-        halfway = execute(run, tmp_path, stop=stop, on_progress=lambda now: stop.set() if now.done >= 5 else None)
-    assert halfway.halted == "stopped" and 5 <= halfway.last.done < 36
-    assert halfway.last.done == halfway.last.counts.finished, "the scores come with the conversation"
-    assert execute(run, tmp_path).last.turns_now < 3 * 36
-    assert execute(run, tmp_path).last.turns_now == 0
-    assert results(tmp_path) == results(undisturbed)
 
 
 @pytest.mark.parametrize(

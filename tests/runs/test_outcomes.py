@@ -124,15 +124,6 @@ def test_an_evaluation_says_after_scoring_what_all_of_it_took(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_missing_key_and_a_server_that_is_down_are_code_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    asked = ["simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--turns", 1]
-    no_key = discover(*asked, "--engine", "openai/gpt-4.1", "--run", tmp_path / "key")
-    assert no_key.returncode == 4 and "OPENAI_API_KEY" in no_key.stderr
-    assert discover(*asked, "--engine", "gpt-9", "--run", tmp_path / "none").returncode == 2
-
-
-@pytest.mark.slow
 def test_a_budget_for_a_model_of_unknown_price_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     with FakeServer(brain=answer) as server:
         how = ["--engine", MODEL, "--api-base", server.api_base, "--budget", 1]

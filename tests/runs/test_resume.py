@@ -418,32 +418,6 @@ def test_a_provider_that_is_down_for_good_ends_the_run(trees, tmp_path):
     assert "could not be judged" in report.message
 
 
-def test_a_defect_of_ours_is_raised_after_what_was_finished_is_kept(trees, tmp_path):
-    units = units_of(trees, "adaptive")
-
-    def breaks(role, seen):
-        if len(seen[1]) > 2:
-            raise KeyError("a defect")
-
-    with pytest.raises(KeyError, match="a defect"):
-        run(tmp_path, units, Breaking(breaks), concurrency=1)
-    _, finished, _ = run(tmp_path, units, Breaking(lambda *_: None))
-    assert finished == whole(units)
-
-
-def test_a_stop_from_outside_leaves_conversations_to_be_continued(trees, tmp_path):
-    units, stop = units_of(trees, "adaptive", trials=3), threading.Event()
-
-    def breaks(role, seen):
-        if len(seen[1]) > 2:
-            stop.set()
-
-    report, _, failures = run(tmp_path, units, Breaking(breaks), concurrency=2, stop=stop)
-    assert report.halted == "stopped" and report.last.counts.open and not failures
-    _, finished, _ = run(tmp_path, units, Breaking(lambda *_: None))
-    assert finished == whole(units)
-
-
 @pytest.mark.parametrize("assistants", [("adaptive",), ("adaptive", "draft")])
 def test_the_result_does_not_depend_on_concurrency(assistants, trees, tmp_path):
     units = units_of(trees, *assistants, candidates=2)
