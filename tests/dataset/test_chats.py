@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import discover
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.dataset.chats import read_chats
@@ -51,18 +50,3 @@ def test_what_holds_no_chat_is_one_plain_error(tmp_path: Path, name: str, text: 
     path.write_text(text, "utf-8")
     with pytest.raises(DiscoverError, match=r"^[^\n]*a\.\w+: no (file of chats|chat found); ShareGPT"):
         read_chats(path)
-
-
-@pytest.mark.slow
-def test_short_chats_are_counted_and_not_measured(tmp_path: Path) -> None:
-    """Four chats of 60 words and one of two, against five of two: no window of 50 words on the one side."""
-    long, short = tmp_path / "long.jsonl", tmp_path / "short.jsonl"
-    texts = {long: ["the owl and the sea " * 12] * 4 + ["an owl"], short: ["an owl"] * 5}
-    for path, said in texts.items():
-        lines = [json.dumps({"messages": [{"role": "user", "content": text}]}) for text in said]
-        path.write_text("\n".join(lines), "utf-8")
-    said = discover("reality", long, short).stdout
-    windows = "different words in windows of 50: too short: 1 of 5 chats of people"
-    assert f"{windows}, 5 of 5 here; not compared\n" in said
-    assert "people: 5 chats, 5 messages\nhere: 5 chats, 5 messages\n" in said
-    assert f"{windows}, 1 of 5 here\n" in discover("reality", long, long).stdout

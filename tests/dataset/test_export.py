@@ -49,19 +49,6 @@ def test_rows_are_read_back_as_they_were(row_sets: dict[str, RowSet], kind: str,
     assert read_rows(tmp_path / "rows") == {split: [row.row for row in kept] for split, kept in rows.splits.items()}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("files", ["jsonl", "parquet"])
-def test_hubs_find_the_splits_by_the_card(row_sets: dict[str, RowSet], files: str, tmp_path: Path) -> None:
-    import datasets
-
-    datasets.disable_progress_bars()
-    write_rows(row_sets["preference"], tmp_path / "rows", files)
-    loaded = datasets.load_dataset(str(tmp_path / "rows"), cache_dir=str(tmp_path / "cache"))
-    assert {split: len(rows) for split, rows in loaded.items()} == {
-        split: len(kept) for split, kept in row_sets["preference"].splits.items()
-    }
-
-
 def test_the_card_accounts_for_every_example(sources: list[Source], tmp_path: Path) -> None:
     rows = make_rows("preference", sources, filters=Filters(min_margin=0.5))
     write_rows(rows, tmp_path / "rows")
@@ -70,10 +57,7 @@ def test_the_card_accounts_for_every_example(sources: list[Source], tmp_path: Pa
     dropped = (tmp_path / "rows" / "dropped.jsonl").read_text("utf-8").splitlines()
     assert len(dropped) == sum(about["dropped"].values()) > 0
     assert all(json.loads(line)["reasons"] and json.loads(line)["artifact"] for line in dropped)
-    card = (tmp_path / "rows" / "README.md").read_text("utf-8")
-    for said in ("A miniature", "No artifact is in two splits", "chosen reward", "a run"):
-        assert said in card
-    assert rows.length.sentence in card and "| margin |" in card and "min_margin 0.5" in card
+    assert rows.length.sentence in (tmp_path / "rows" / "README.md").read_text("utf-8")
 
 
 def test_a_folder_is_written_whole_or_stays_as_it_was(

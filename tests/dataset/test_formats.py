@@ -365,18 +365,3 @@ def test_what_an_output_folder_of_theirs_holds_is_counted_once_each(tmp_path: Pa
     assert sorted(texts) == ["A beast", "An animal", "An animal"]
     code, said = discover("import", theirs / "monday" / "artifact_8", "--run", tmp_path / "none")
     assert code == 2 and "nothing to import" in said and not (tmp_path / "none").exists()
-
-
-def test_an_import_again_holds_what_the_files_hold_now(tmp_path: Path) -> None:
-    theirs, run = tmp_path / "theirs" / "artifact_7", tmp_path / "run"
-    written(theirs, best_of_n())
-    discover("import", tmp_path / "theirs", "--run", run)
-    written(theirs, best_of_1(), "assistant_1.json")  # sorted before the other
-    code, said = discover("import", tmp_path / "theirs", "--run", run)
-    assert code == 0 and "2 conversations" in said
-    alone, several = read_jsonl(run / "conversations.jsonl")
-    assert alone == authors.read_run_file(theirs / "assistant_1.json")
-    assert several == authors.read_run_file(theirs / "best_of_n.json")
-    (theirs / "best_of_n.json").unlink()
-    discover("import", tmp_path / "theirs", "--run", run)
-    assert list(read_jsonl(run / "conversations.jsonl")) == [alone]

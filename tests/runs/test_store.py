@@ -38,14 +38,6 @@ def units():
     return plan_units(trees, ["adaptive", "draft"], trials=1, turns=3, rules=Rules.paper(), seed=0)
 
 
-def test_a_folder_that_is_missing_is_made_and_one_that_cannot_be_is_named(tmp_path) -> None:
-    RunStore.write(tmp_path / "new" / "run", CONFIGURATION).close()
-    assert (tmp_path / "new" / "run" / FILE).is_file()
-    (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="file/run: cannot be written to"):
-        RunStore.write(tmp_path / "file" / "run", CONFIGURATION)
-
-
 @pytest.fixture
 def store(tmp_path, units):
     with RunStore.write(tmp_path, CONFIGURATION) as opened:
@@ -181,11 +173,6 @@ def test_another_configuration_is_refused_naming_the_first_difference(store, tmp
     RunStore.write(tmp_path, CONFIGURATION).close()
 
 
-def test_two_writers_at_once_are_refused(store, tmp_path):
-    with pytest.raises(StoreError, match="another process is writing"):
-        RunStore.write(tmp_path, CONFIGURATION)
-
-
 @pytest.mark.parametrize(
     ("ours", "theirs", "says"),
     [
@@ -244,11 +231,6 @@ def test_what_is_not_ours_is_refused_in_one_line_and_left_alone(spoil, says, tmp
             opening()
         assert len(str(refused.value).splitlines()) == 1
     assert (tmp_path / FILE).read_bytes() == before
-
-
-def test_no_run_is_said(tmp_path):
-    with pytest.raises(StoreError, match="no run here"):
-        RunStore.read(tmp_path)
 
 
 def test_a_creation_that_was_cut_off_is_begun_again(tmp_path):

@@ -1,7 +1,6 @@
 """What holds for every page that the server shows: its stylesheet once, its code coloured without a guess."""
 
 import ast
-import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,12 +11,6 @@ from workbench.serve import notebooks_folder
 from workbench.views.html import leave_out_sheet, styled, tag
 
 NOTEBOOKS = sorted(Path(server.notebooks_folder()).rglob("*.py"))
-
-
-@pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.stem)
-def test_no_page_has_marimo_guess_the_language_of_code(page: Path) -> None:
-    fences = re.findall(r"(?:^|\\n|\")[ \t]*```(\w*)", page.read_text("utf-8"), re.MULTILINE)
-    assert len(fences) % 2 == 0 and all(fences[::2]), "name it, or all languages are imported to guess it: ```text"
 
 
 # -- the stylesheet ----------------------------------------------------------------------------------------------------

@@ -153,14 +153,6 @@ def test_a_failure_is_one_line_in_the_status_and_whole_in_the_log(begin: Callabl
 
 
 @pytest.mark.slow
-def test_a_process_that_never_gets_to_work_is_a_failure(tmp_path: Path) -> None:
-    job = jobs.launch(SETTINGS, tmp_path / "run", [sys.executable, "-c", "import sys; sys.exit('no such module')"])
-    failed = job.wait(20)
-    assert failed.state == "failed" and "ended before it began" in failed.message
-    assert "no such module" in (job.folder / jobs.LOG).read_text()
-
-
-@pytest.mark.slow
 def test_of_two_starts_at_once_one_is_refused(begin: Callable[..., TrainingJob], tmp_path: Path) -> None:
     refused: list[str] = []
 
@@ -229,16 +221,6 @@ def test_a_growing_file_is_read_line_by_line_whatever_was_written_so_far(
     assert read == values and position == len(written)
 
 
-def test_what_cannot_be_read_is_skipped_and_a_shorter_file_is_read_anew(tmp_path: Path) -> None:
-    path = tmp_path / jobs.METRICS
-    assert jobs.read_lines(path, 5) == jobs.MetricLines((), 0)
-    path.write_text('{"step": 1}\n{"ste\n[2]\n{"step": 3}\n{"step"')
-    found = jobs.read_lines(path)
-    assert [line["step"] for line in found.lines] == [1, 3]
-    path.write_text('{"step": 9}\n')
-    assert [line["step"] for line in jobs.read_lines(path, found.position).lines] == [9]
-
-
 @pytest.mark.parametrize(
     ("logged", "standing"),
     [
@@ -252,10 +234,3 @@ def test_lines_after_the_checkpoint_that_was_gone_back_to_are_superseded(
     logged: list[int], standing: list[int]
 ) -> None:
     assert [line["step"] for line in jobs.standing_lines([{"step": step} for step in logged])] == standing
-
-
-def test_a_damaged_status_is_one_line(tmp_path: Path) -> None:
-    for text in ("{", '{"state": "asleep"}'):
-        (tmp_path / jobs.STATUS).write_text(text)
-        with pytest.raises(DiscoverError, match=r"^[^\n]*status\.json: "):
-            TrainingJob(tmp_path).status()

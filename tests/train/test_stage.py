@@ -414,20 +414,6 @@ def test_grpo_measures_whole_conversations_and_keeps_the_best_round(tiny: Path, 
     assert sample["prompt"][0]["role"] == "user" and len(sample["replies"]) == 4
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("discovered", "best"), [((4, 2, 3), 0), ((1, 3, 3), 1), ((), None)])
-def test_the_first_of_the_best_rounds_is_kept_and_the_model_as_it_was_where_none_is_better(
-    discovered: tuple[int, ...], best: int | None, tmp_path: Path
-) -> None:
-    from discover_lib.train.grpo.trainer import Rounds
-
-    for number, value in enumerate(discovered):
-        (tmp_path / "rounds" / f"round-{number}").mkdir(parents=True)
-        (tmp_path / "rounds" / f"probe-{number}.json").write_text(json.dumps({"probe/discovered": value}))
-    nothing: Any = None
-    assert Rounds(GrpoRecipe(rounds=2), tmp_path, 0, (), (), nothing, None, 2, print).best() == best
-
-
 @pytest.mark.parametrize(
     ("ours", "theirs", "told"),
     [
@@ -456,14 +442,6 @@ def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> No
     with pytest.raises(StageError) as caught:
         run_stage(made, tmp_path / "run", on_progress=print)
     assert len(caught.value.problems) == len(problems(made)) == 5 and not (tmp_path / "run").exists()
-
-
-def test_options_of_the_live_judge_are_settings_where_there_are_any(tmp_path: Path) -> None:
-    plain = settings(tmp_path, "grpo")
-    assert StageSettings.from_dict(plain.to_dict()) == plain
-    asked = settings(tmp_path, "grpo", judge="openai/m", options={"judge": {"reasoning_effort": "low"}})
-    again = StageSettings.from_dict(json.loads(json.dumps(asked.to_dict())))
-    assert again == asked and again.spec.options.of("judge") == {"reasoning_effort": "low"}
 
 
 @pytest.mark.slow

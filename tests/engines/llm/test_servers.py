@@ -68,13 +68,3 @@ def test_a_schema_is_sent_until_a_server_refuses_one(wire: Any, schemas: str, re
                 assert not ask_structured(client, request("", number), LeakCheck).value.leaks
         assert server.counts["schema refused"] == refused and server.counts["requests"] == 3
         assert ["response_format" in body for body in server.received] == [schemas == "taken"] * 3
-
-
-def test_what_a_server_refuses_for_another_reason_is_no_verdict_on_schemas() -> None:
-    with FakeServer(answers_schema, schemas="taken") as server:
-        server.script.extend(["400", "400"])
-        with LLMClient(ClientSettings(server.api_base, env_file=None)) as client:
-            with pytest.raises(ValueError, match="HTTP 400"):
-                ask_structured(client, request(""), LeakCheck)
-            ask_structured(client, request("", 1), LeakCheck)
-        assert "response_format" in server.received[-1]
