@@ -44,7 +44,7 @@ from discover_lib.metrics.paired import holm
 from discover_lib.metrics.scores import scores_of
 from discover_lib.runs.options import RunOptions, execute, lay_out_together
 from discover_lib.train.recipes import Recipe, Stage
-from discover_lib.train.stage import StageSettings, run_stage
+from discover_lib.train.run_stage import StageSettings, run_stage
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGE, KEPT = REPOSITORY / "docs" / "ladder.md", REPOSITORY / "docs" / "results" / "ladder.json"

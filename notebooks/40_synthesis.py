@@ -27,8 +27,8 @@ with app.setup(hide_code=True):
     from workbench.carried import address_of, base_rules, kept, rule_sliders, rules_menu, rules_set
     from workbench.echo import run_command
     from workbench.panel import Certifier, SynthesisedRun, synthesis_panel
-    from workbench.views import conversation as show
-    from workbench.views import pairs as show_pairs
+    from workbench.views import conversation_parts as show
+    from workbench.views import pair_parts as show_pairs
     from workbench.views.navigation import footer
 
     controls.page_has_sheet()

@@ -29,8 +29,8 @@ with app.setup(hide_code=True):
     from workbench.carried import base_rules, kept, rule_sliders, rules_menu, rules_set
     from workbench.echo import export_command, run_command, shown_path
     from workbench.panel import Certifier, SynthesisedRun, synthesis_panel
-    from workbench.views import conversation as show
-    from workbench.views import pairs as show_pairs
+    from workbench.views import conversation_parts as show
+    from workbench.views import pair_parts as show_pairs
     from workbench.views.navigation import footer
 
     controls.page_has_sheet()

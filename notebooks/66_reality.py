@@ -32,7 +32,7 @@ with app.setup(hide_code=True):
     from workbench.carried import kept
     from workbench.controls import page_has_sheet
     from workbench.jobs import find_runs
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
     from workbench.views.figures import charts
     from workbench.views.figures.theme import looks
     from workbench.views.html import quiet, table

@@ -27,7 +27,7 @@ from training import make_data
 
 from discover_lib.dataset.export import read_rows
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.stage import StageSettings, run_stage
+from discover_lib.train.run_stage import StageSettings, run_stage
 
 DOMAIN = "technical_writing"
 ARTIFACTS, TURNS = 24, 3

@@ -104,7 +104,7 @@ def test_synthesis_holds_all_domains_in_one_run_whose_conversations_end_with_the
 def test_a_list_that_ignores_the_user_is_evaluated_on_the_same_users_in_no_pool_with_the_others(tmp_path: Path) -> None:
     from discover_lib.paper import evaluation_results
     from discover_lib.runs.store import RunStore
-    from workbench.views.report import PaperRun
+    from workbench.views.paper_report import PaperRun
 
     options = dataclasses.replace(PaperOptions.small(), artifacts=2, scripted=("adaptive",))
     made, _ = paper(tmp_path / "paper", options, processes=1)

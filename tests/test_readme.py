@@ -150,12 +150,14 @@ def test_a_desk_is_added(copy: Path) -> None:
     desk, entry = re.findall(r"```(?:python)?\n(.*?)```", guide, re.DOTALL)[:2]
     assert len(desk.splitlines()) <= 60
     (copy / "discover_lib/tasks/repeats.py").write_text(desk, encoding="utf-8")
-    commands = copy / "discover_lib/cli/main.py"
+    commands = copy / "discover_lib/cli/command_list.py"
     head, opening, rest = commands.read_text(encoding="utf-8").partition("COMMANDS = {\n")
     commands.write_text(f"{head}{opening}    {entry.strip()}\n{rest}", encoding="utf-8")
     run = "--domain svg_drawing --assistant draft --assistant ask --artifacts 2 --trials 1 --run run".split()
     assert discover(copy, "simulate", *run).returncode == 0
-    done = run_in(copy, "-c", "from discover_lib.cli.main import main; main()", *"repeats run --out told.json".split())
+    done = run_in(
+        copy, "-c", "from discover_lib.cli.command_list import main; main()", *"repeats run --out told.json".split()
+    )
     assert done.returncode == 0 and "draft repeats most" in done.stdout, done.stderr
     told = json.loads((copy / "told.json").read_text(encoding="utf-8"))
     assert told["draft"]["mean"] > told["ask"]["mean"] == 0

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discover_lib.base.leaks import find_leaks, giving_away
+from discover_lib.base.leak_words import find_leaks, giving_away
 from discover_lib.metrics.intervals import share_of
 
 FOLDER = Path(__file__).parents[1] / "tests" / "data" / "leaks"

@@ -15,7 +15,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.tokens import TokenCount
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.simulator import DIGITS
-from discover_lib.dataset.authors import Said, run_file
+from discover_lib.dataset.authors_format import Said, run_file
 from discover_lib.dataset.export import RowSet, Source, row_set
 from discover_lib.dataset.filters import Filters
 from discover_lib.dataset.formats import Foreign, Number, json_lines, parse, read_json

@@ -1,7 +1,7 @@
 """Files that others can read: conversations as JSON lines and as a table, and how a foreign file is read with care.
 
 A foreign file is read into records, and what is wrong with it is said in one line naming file and field.  The
-formats of the authors' code are in `discover_lib.dataset.authors`.
+formats of the authors' code are in `discover_lib.dataset.authors_format`.
 """
 
 from __future__ import annotations

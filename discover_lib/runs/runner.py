@@ -24,7 +24,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import AssistantError, Judge, JudgeError, RoleError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState
-from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, RETRIED
+from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, RETRIED
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
 from discover_lib.runs.calls import Spent
 from discover_lib.runs.digests import digest_of

@@ -15,8 +15,8 @@ from discover_lib.engines.local.dialect import PREFIX
 from discover_lib.engines.local.lineage import ADAPTER, FILE, Chain, Lineage, adapter_chain, run_of
 from discover_lib.engines.local.names import merge
 from discover_lib.metrics.intervals import Estimate
-from discover_lib.train.files import METRICS, RESULT, read_lines
-from discover_lib.train.jobs import standing_lines
+from discover_lib.train.run_files import METRICS, RESULT, read_lines
+from discover_lib.train.training_job import standing_lines
 
 RESULTS = "results.json"  # what `discover evaluate` writes into its run
 STAGE_NAMES = {"sft": "supervised fine-tuning", "dpo": "preference optimisation", "grpo": "reinforcement learning"}

@@ -16,7 +16,7 @@ from transformers import TrainerCallback
 
 from discover_lib.base.files import write_text_lines
 from discover_lib.train import Progress
-from discover_lib.train.files import METRICS, SAMPLES, STOP, read_lines
+from discover_lib.train.run_files import METRICS, SAMPLES, STOP, read_lines
 
 SUMMARY = "train_runtime"  # marks the trainer's closing log, which is no step
 

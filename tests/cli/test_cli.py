@@ -21,7 +21,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.metrics.replay import replay
 from discover_lib.metrics.results import results_by_scope
-from discover_lib.runs.files import load_tree
+from discover_lib.runs.artifact_files import load_tree
 from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.train.data import load_rows
 

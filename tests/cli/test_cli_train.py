@@ -14,10 +14,10 @@ from discover_lib.cli.train import _figures, progress_line
 from discover_lib.dataset.export import FORMAT
 from discover_lib.engines.local.lineage import ADAPTER, Lineage, Source, content_hash
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.train import jobs
-from discover_lib.train.jobs import TrainingJob
+from discover_lib.train import training_job as jobs
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.stage import StageSettings, problems
+from discover_lib.train.run_stage import StageSettings, problems
+from discover_lib.train.training_job import TrainingJob
 from workbench.main import app
 
 runner = CliRunner()
@@ -159,7 +159,7 @@ def test_a_folder_with_other_settings_is_refused_by_name(place: Path, tmp_path: 
 
 
 def _settings_of(words: list[str]) -> dict[str, Any]:
-    from discover_lib.train.stage import StageSettings
+    from discover_lib.train.run_stage import StageSettings
 
     options = dict(zip(words[2::2], words[3::2], strict=True))
     return StageSettings(

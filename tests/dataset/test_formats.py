@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from discover_lib import Conversation, Discovery, Rules
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rollout import run_conversation
-from discover_lib.dataset import authors
+from discover_lib.dataset import authors_format as authors
 from discover_lib.dataset.formats import read_jsonl, to_frame, write_jsonl
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact

@@ -23,7 +23,7 @@ from discover_lib.core.rollout import run_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.engines.llm.assistants import llm_assistant
 from discover_lib.engines.llm.builder import LLMBuilder
-from discover_lib.engines.llm.calls import records
+from discover_lib.engines.llm.calls import exchange as records
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 from discover_lib.engines.llm.judge import LLMJudge
 from discover_lib.engines.llm.voice import LLMVoice

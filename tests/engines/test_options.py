@@ -14,8 +14,8 @@ from llm_server import FakeServer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.llm.calls.records import Request
-from discover_lib.engines.options import EFFORTS, ROLES, RoleOptions
+from discover_lib.engines.llm.calls.exchange import Request
+from discover_lib.engines.role_options import EFFORTS, ROLES, RoleOptions
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
 

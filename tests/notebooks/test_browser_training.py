@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from training import make_base
 
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.train.jobs import TrainingJob, find_jobs, last_checkpoint
+from discover_lib.train.training_job import TrainingJob, find_jobs, last_checkpoint
 
 SECOND = 1000
 FIELDS = {"batch": "2", "per device": "2", "max steps": "2000", "save steps": "5", "sample steps": "0"}

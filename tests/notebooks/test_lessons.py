@@ -12,7 +12,7 @@ from notebook_runs import FOLDER, problems, run
 from playwright.sync_api import Locator, Page, expect
 
 from workbench.lessons import cards
-from workbench.lessons.answers import read_answers
+from workbench.lessons.class_answers import read_answers
 from workbench.lessons.exercises import EXERCISES
 from workbench.lessons.predictions import PREDICTIONS
 from workbench.views.navigation import LESSONS

@@ -10,7 +10,7 @@ from notebook_runs import problems
 
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute
-from discover_lib.train.jobs import SETTINGS, STATUS, JobStatus, State
+from discover_lib.train.training_job import SETTINGS, STATUS, JobStatus, State
 
 pytestmark = pytest.mark.slow
 

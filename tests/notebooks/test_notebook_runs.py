@@ -7,7 +7,7 @@ import pytest
 from llm_server import FakeServer
 from notebook_runs import run
 
-from discover_lib.dataset import authors
+from discover_lib.dataset import authors_format as authors
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.runner import register

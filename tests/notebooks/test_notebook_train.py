@@ -13,7 +13,7 @@ from notebook_runs import chosen, problems, run
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.train import jobs
+from discover_lib.train import training_job as jobs
 from discover_lib.train.recipes import Recipe
 from workbench.views import training as show_training
 

@@ -18,8 +18,8 @@ from llm_server import FakeServer
 
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.runs.artifact_files import load_tree
 from discover_lib.runs.building import CALLS, CONFIGURATION, BuildOptions, BuildReport, build_files, target_files
-from discover_lib.runs.files import load_tree
 from discover_lib.runs.store import RunStore, StoreError
 
 DOMAIN = "technical_writing"

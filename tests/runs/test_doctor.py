@@ -5,7 +5,7 @@ from llm_server import FakeServer
 from typer.testing import CliRunner
 
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.options import RoleOptions
+from discover_lib.engines.role_options import RoleOptions
 from discover_lib.runs.doctor import check_connection
 from workbench.main import app
 

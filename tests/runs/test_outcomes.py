@@ -14,7 +14,7 @@ from llm_server import FakeServer
 
 from discover_lib.dataset.filters import Filters
 from discover_lib.dataset.rows import Origin, RowOptions, examples
-from discover_lib.engines.llm.calls.records import Answered, Completion, Request
+from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request
 from discover_lib.metrics.scores import leaked, scores_of
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, caveats, lay_out

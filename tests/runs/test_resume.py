@@ -19,7 +19,7 @@ from llm_server import FakeServer, Faults
 
 from discover_lib.core.roles import AssistantError, JudgeError, VoiceError
 from discover_lib.core.rules import Rules
-from discover_lib.engines.llm.calls import records
+from discover_lib.engines.llm.calls import exchange as records
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient, LLMError, Price
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from discover_lib.core.rules import Rules
-from discover_lib.engines.llm.calls.records import Completion, Request
+from discover_lib.engines.llm.calls.exchange import Completion, Request
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.metrics.scores import scores_of

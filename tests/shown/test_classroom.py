@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
-from workbench.lessons.answers import FILE_VARIABLE, hand_in, read_answers
+from workbench.lessons.class_answers import FILE_VARIABLE, hand_in, read_answers
 from workbench.lessons.classroom import FOR_STUDENTS, Classroom, Room, board_of
 from workbench.lessons.exercise import Outcome
 
@@ -143,7 +143,7 @@ def test_after_a_restart_the_class_goes_on_and_nobody_has_to_come_in_again(
 def test_killed_anywhere_nothing_handed_in_is_lost(room: Room) -> None:
     code = """
 import sys
-from workbench.lessons.answers import hand_in
+from workbench.lessons.class_answers import hand_in
 for number in range(100_000):
     hand_in("Kim", "tau", number)
     print(number, flush=True)

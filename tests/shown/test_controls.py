@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
-from discover_lib.engines.options import RoleOptions
+from discover_lib.engines.role_options import RoleOptions
 from workbench.controls import (
     MODEL,
     Choice,

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from discover_lib.cli.main import LazyCommand
-from discover_lib.cli.runs import RunFlags
+from discover_lib.cli.command_list import LazyCommand
+from discover_lib.cli.run_commands import RunFlags
 from discover_lib.core.rules import Rules
 from discover_lib.runs.options import RunOptions
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.stage import StageSettings
+from discover_lib.train.run_stage import StageSettings
 from workbench.echo import run_command, train_command
 from workbench.jobs import laid_out
 from workbench.main import COMMANDS

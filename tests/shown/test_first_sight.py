@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Route
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.testclient import TestClient
 
-from workbench import server as app_server
+from workbench import notebook_server as app_server
 from workbench.first_sight import FirstSight, introduction_of, with_first_sight
 from workbench.serve import notebooks_folder
 

@@ -10,7 +10,7 @@ import pytest
 from llm_server import FakeServer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.engines.llm.calls import records
+from discover_lib.engines.llm.calls import exchange as records
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.voice import MiniatureVoice

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench import server
+from workbench import notebook_server as server
 from workbench.serve import notebooks_folder
 from workbench.views.html import leave_out_sheet, styled, tag
 

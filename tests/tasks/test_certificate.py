@@ -53,7 +53,7 @@ from discover_lib.tasks.certify import (
 )
 from discover_lib.tasks.playing import Models
 from discover_lib.tasks.waist import Run
-from workbench.views import audit as show_audit
+from workbench.views import audit_parts as show_audit
 
 pytestmark = pytest.mark.slow
 

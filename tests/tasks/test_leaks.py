@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scripted import state_of
 
 from discover_lib import IntentTree, Message, Rules
-from discover_lib.base.leaks import find_leaks, spoken_words
+from discover_lib.base.leak_words import find_leaks, spoken_words
 from discover_lib.core.view import leaked_words
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
@@ -32,7 +32,7 @@ from discover_lib.tasks.corpus import (
     score,
 )
 from discover_lib.tasks.leaks import Finding, audit, audit_message
-from workbench.views import audit as show_audit
+from workbench.views import audit_parts as show_audit
 
 # -- the rule ---------------------------------------------------------------------------------------------------------
 

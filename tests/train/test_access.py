@@ -16,11 +16,11 @@ from llm_server import FakeServer
 from training import short_recipe
 
 from discover_lib.engines.llm.calls.client import ClientSettings, Price
-from discover_lib.engines.llm.calls.records import Request
+from discover_lib.engines.llm.calls.exchange import Request
 from discover_lib.runs.store import RunStore
 from discover_lib.train.access import CALLS, Access, HeldUpError, PatientClient, patient_client
-from discover_lib.train.plan import plan_stage
-from discover_lib.train.stage import StageResult, StageSettings, problems, run_stage
+from discover_lib.train.run_stage import StageResult, StageSettings, problems, run_stage
+from discover_lib.train.stage_plan import plan_stage
 
 MODEL = "openai/miniature:svg_drawing"
 PRICES = {MODEL: Price(1.0, 1.0)}  # a dollar for a million tokens

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.train import jobs
-from discover_lib.train.jobs import TrainingJob
+from discover_lib.train import training_job as jobs
+from discover_lib.train.training_job import TrainingJob
 
 STEPS = 40
 
@@ -29,7 +29,7 @@ import json, sys, time
 from pathlib import Path
 from types import SimpleNamespace
 sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r})
-from discover_lib.train import jobs
+from discover_lib.train import training_job as jobs
 
 def train(folder, report, steps={STEPS}, pause=float(sys.argv[2]) if len(sys.argv) > 2 else 0.02):
     first = jobs.last_checkpoint(folder) or 0

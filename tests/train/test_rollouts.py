@@ -13,8 +13,8 @@ from discover_lib.core.roles import RoleError
 from discover_lib.engines.local.chat import Chat
 from discover_lib.engines.local.dialect import Notation
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.train.grpo.reward import Scorer, Users
 from discover_lib.train.grpo.rollouts import Sampler, evaluating, within
+from discover_lib.train.grpo.simulated_reward import Scorer, Users
 from discover_lib.train.recipes import GrpoRecipe
 
 PROMPTS = [[1] * length for length in (3, 3, 8, 2, 2, 2)]

@@ -20,10 +20,10 @@ from discover_lib.engines.local.chat import Chat
 from discover_lib.engines.local.dialect import Notation
 from discover_lib.engines.miniature.judge import MiniatureJudge
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.train.grpo.reward import Scorer, SimulatorReward, Users
 from discover_lib.train.grpo.rollouts import difference_text
+from discover_lib.train.grpo.simulated_reward import Scorer, SimulatorReward, Users
 from discover_lib.train.recipes import GrpoRecipe, Recipe
-from discover_lib.train.stage import StageError, StageResult, StageSettings, problems, run_stage
+from discover_lib.train.run_stage import StageError, StageResult, StageSettings, problems, run_stage
 
 
 def settings(tiny: Path, stage: Any, recipe: Recipe | None = None, **changes: Any) -> StageSettings:

@@ -12,7 +12,7 @@ from string import Formatter
 from typing import Any
 
 from discover_lib.base.files import read_yaml
-from discover_lib.base.leaks import roots
+from discover_lib.base.leak_words import roots
 from discover_lib.base.words import words
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 

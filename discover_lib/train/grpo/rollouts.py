@@ -19,7 +19,7 @@ from discover_lib.engines.local.chat import Chat, end_tokens, said
 from discover_lib.engines.local.dialect import Dialect
 from discover_lib.engines.local.sampling import GPU_BATCH_TOKENS
 from discover_lib.metrics.intervals import bootstrap_mean
-from discover_lib.train.grpo.reward import Scored, Scorer, domain_of
+from discover_lib.train.grpo.simulated_reward import Scored, Scorer, domain_of
 
 Row = Mapping[str, Any]
 CHECKPOINTING = "gradient_checkpointing"  # what modules that can recompute their activations call it

@@ -33,15 +33,6 @@ from discover_lib.train import Progress, arguments
 from discover_lib.train.backend import Backend
 from discover_lib.train.data import TrainingRows, domain_of, row_name, starting_users
 from discover_lib.train.grpo.group import turn_advantages
-from discover_lib.train.grpo.reward import (
-    Scored,
-    Scorer,
-    SimulatorReward,
-    Users,
-    log_rewards,
-    sample_of,
-    sibling_scores,
-)
 from discover_lib.train.grpo.rollouts import (
     Player,
     Sampler,
@@ -52,6 +43,15 @@ from discover_lib.train.grpo.rollouts import (
     probe_text,
     seeded,
     within,
+)
+from discover_lib.train.grpo.simulated_reward import (
+    Scored,
+    Scorer,
+    SimulatorReward,
+    Users,
+    log_rewards,
+    sample_of,
+    sibling_scores,
 )
 from discover_lib.train.recipes import GrpoRecipe
 from discover_lib.train.recorder import Recorder

@@ -12,7 +12,7 @@ from llm_server import FakeServer
 
 from discover_lib.engines.llm.answers import LeakCheck
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
-from discover_lib.engines.llm.calls.records import Request
+from discover_lib.engines.llm.calls.exchange import Request
 from discover_lib.engines.llm.calls.structured import ask_structured
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute

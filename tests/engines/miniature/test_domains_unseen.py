@@ -16,7 +16,7 @@ from discover_lib.engines.miniature.lexicon import (
 from discover_lib.engines.miniature.notation import Move, in_order
 from discover_lib.engines.miniature.reading import read_artifact, read_reply
 from discover_lib.engines.miniature.rendering import make_reply, render_artifact
-from discover_lib.runs.files import ArtifactFileError, domain_of_type
+from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type
 
 VOID_TAGS = {"input", "br", "hr", "img", "meta", "link"}
 each_domain = pytest.mark.parametrize("domain", UNSEEN_DOMAINS)

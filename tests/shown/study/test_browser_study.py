@@ -11,7 +11,7 @@ from study_people import BrowserPerson, with_chat
 from workbench.serve import serving
 from workbench.study.design import Study
 from workbench.study.desk import Desk
-from workbench.study.server import StudyServer
+from workbench.study.study_server import StudyServer
 
 
 class Looking(BrowserPerson):

@@ -14,7 +14,7 @@ from discover_lib.runs.store import RunStore
 from workbench.jobs import find_evaluations
 from workbench.study.design import Condition, Study
 from workbench.study.desk import Desk
-from workbench.study.report import compared, outcome_lines
+from workbench.study.study_report import compared, outcome_lines
 
 pytestmark = pytest.mark.slow
 

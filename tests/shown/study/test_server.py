@@ -24,8 +24,8 @@ from discover_lib.runs.store import LockedError
 from workbench.study.design import Condition, Study
 from workbench.study.desk import Desk
 from workbench.study.flow import Progress
-from workbench.study.pages import APOLOGY
-from workbench.study.server import Assistants
+from workbench.study.study_pages import APOLOGY
+from workbench.study.study_server import Assistants
 
 New = Callable[..., Person]
 

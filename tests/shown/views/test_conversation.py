@@ -15,8 +15,8 @@ from discover_lib import (
 )
 from discover_lib.core.conversation import Artifact, Candidate
 from discover_lib.core.roles import Recognised
-from workbench.views import conversation as show
-from workbench.views.pages import demo_page
+from workbench.views import conversation_parts as show
+from workbench.views.saved_pages import demo_page
 
 
 def numbers(receipt: str, name: str) -> list[float]:

@@ -10,7 +10,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.pairs import labelled_turns
 from discover_lib.dataset.preview import TEMPLATES
 from discover_lib.dataset.rows import Origin, examples
-from workbench.views import pairs as show_pairs
+from workbench.views import pair_parts as show_pairs
 
 ORIGIN = Origin("a run", "judge", "voice")
 

@@ -37,7 +37,7 @@ import msgspec
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import graceful_stop, read_json, write_json
 from discover_lib.train import Progress
-from discover_lib.train.files import (
+from discover_lib.train.run_files import (
     METRICS,
     RESULT,
     SAMPLES,
@@ -51,7 +51,7 @@ from discover_lib.train.files import (
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
-    from discover_lib.train.stage import StageSettings
+    from discover_lib.train.run_stage import StageSettings
 
 STATUS, LOG, LOCK = "status.json", "log.txt", "job.lock"
 REFUSED = "refused"
@@ -272,7 +272,7 @@ class StoppedEarlyError(Exception):
 
 def train_stage(folder: Path, on_progress: Progress) -> Any:
     """Run the stage that a folder's settings describe; the tiny base model is made first if that is what is missing."""
-    from discover_lib.train.stage import StageSettings, run_stage
+    from discover_lib.train.run_stage import StageSettings, run_stage
 
     settings = StageSettings.from_dict(TrainingJob(folder).settings())
     base = Path(settings.base)

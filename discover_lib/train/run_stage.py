@@ -40,7 +40,7 @@ from discover_lib.engines.local.lineage import (
     versions,
 )
 from discover_lib.engines.local.names import damaged
-from discover_lib.engines.options import RoleOptions
+from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.runs.options import RunOptionsError
 from discover_lib.train import Progress
@@ -57,8 +57,8 @@ from discover_lib.train.backend import (
 )
 from discover_lib.train.data import TrainingRows, load_rows
 from discover_lib.train.estimate import misfit, present_card
-from discover_lib.train.files import RESULT, SETTINGS, in_the_way
 from discover_lib.train.recipes import GrpoRecipe, Recipe, Stage, SupervisedRecipe
+from discover_lib.train.run_files import RESULT, SETTINGS, in_the_way
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
@@ -379,7 +379,7 @@ class _Run:
 
             trainer = supervised_trainer(model, self.chat.tokenizer, self.rows, self.held_out, part, *where)
         elif isinstance(part, GrpoRecipe):
-            from discover_lib.train.grpo.reward import Users
+            from discover_lib.train.grpo.simulated_reward import Users
             from discover_lib.train.grpo.trainer import RoundsCallback, grpo_run
 
             client = None
