@@ -11,7 +11,6 @@ English question counted in the tokens of its own text.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -122,13 +121,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="keep the numbers, put the tables into docs/results.md")
     parser.add_argument("--kept", action="store_true", help="take the numbers that were kept instead of measuring")
-    parser.add_argument("--artifacts", type=int, help="per domain; default: those of the published evaluation")
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
-    options = (
-        PaperOptions() if given.artifacts is None else dataclasses.replace(PaperOptions(), artifacts=given.artifacts)
-    )
-    found = json.loads(KEPT.read_text("utf-8")) if given.kept else rounded(measured(options, given.processes))
+    found = json.loads(KEPT.read_text("utf-8")) if given.kept else rounded(measured(PaperOptions(), given.processes))
     text = "\n".join(table(found))
     print(text)
     if given.write:

@@ -2,13 +2,11 @@
 
     python benchmarks/disturbed.py kills [--kills 20]
     python benchmarks/disturbed.py outage [--minutes 10]
-    python benchmarks/disturbed.py slow [--latency 0.2]
 
 A tiny model goes through SFT, DPO, GRPO and GRPO of two turns by `discover train`; in GRPO a language model judges and
 speaks over HTTP.  Each killed run gets SIGKILL once, at a seeded moment within a seeded step (every fifth: while it
 loads), and the same command again.  Prints a line a run; the exit status is 1 if
 an adapter is not, byte for byte, that of the undisturbed run, or if more was asked twice than could be in flight.
-`slow` compares steps whose replies are judged as they are written with steps that judge them all at the end.
 """
 
 from __future__ import annotations
@@ -19,30 +17,27 @@ import multiprocessing
 import os
 import random
 import shutil
-import statistics
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import llm_brain
 from llm_server import FakeServer, Faults
 from training import make_base, make_data, teach
 
-from discover_lib.train.grpo.reward import Judging
 from workbench.main import main as discover
 
 MODEL = "openai/miniature:svg_drawing"
 # Each run is a process of its own; what takes longest, importing the libraries, is done once for all of them.
 PROCESSES = multiprocessing.get_context("forkserver")
-PRELOADED = ("train.grpo.trainer", "train.supervised", "train.access", "app.cli.train")
+PRELOADED = ("train.grpo.trainer", "train.supervised", "train.access", "cli.train")
 PROCESSES.set_forkserver_preload(["__main__", *(f"discover_lib.{name}" for name in PRELOADED)])
 WORKERS = 4  # judgements at a time, and so the most that can be in flight when a run is killed
-LATENCY_SECONDS, SLOW_SECONDS = 0.05, 0.2
+LATENCY_SECONDS = 0.05
 STEPS = 6
 SHARED = {"per_device": 4, "max_steps": STEPS, "save_steps": 2, "sample_steps": 3, "lora.r": 4, "lora.alpha": 8}
 SUPERVISED = SHARED | {"batch": 4, "eval_steps": 3}
@@ -68,8 +63,6 @@ KINDS = {
     "grpo-2": Kind("grpo", POLICY | {"multi_turn": 2, "own_prefixes": False}, "dpo"),
     "grpo-alone": Kind("grpo", POLICY),
 }
-MANY = POLICY | {"batch": 32, "workers": 8, "rounds": 1, "probe_users": 0, "own_prefixes": False}
-SLOW = {turns: Kind("grpo", MANY | {"multi_turn": turns}) for turns in (1, 2)}
 KILLED = ("sft", "dpo", "grpo", "grpo-2")
 
 
@@ -87,27 +80,13 @@ class Undisturbed:
         return (self.seconds - self.loading) / STEPS
 
 
-def command(words: list[str], log: str, late: bool) -> None:
+def command(words: list[str], log: str) -> None:
     """`discover` with these words, in a process of its own whose output goes into a file."""
-    if late:
-        judge_late()
     with Path(log).open("ab") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     sys.argv = ["discover", *words]
     discover()
-
-
-def judge_late() -> None:
-    """From now on no reply is judged before all are written."""
-    begin, results = Judging.begin, Judging.results
-
-    def at_the_end(self: Judging[object], replies: list[tuple[object, str, int]]) -> list[object]:
-        with mock.patch.object(Judging, "begin", begin):
-            return results(self, replies)
-
-    Judging.begin = lambda *_: None  # type: ignore[method-assign]
-    Judging.results = at_the_end  # type: ignore[method-assign, assignment]
 
 
 @dataclass(frozen=True)
@@ -120,7 +99,7 @@ class Bench:
         make_data(self.folder / "data", artifacts=16)
         teach(make_base(self.folder / "base"), self.folder / "data", steps=80)
 
-    def start(self, kind: Kind, run: Path, server: FakeServer, *, late: bool = False) -> BaseProcess:
+    def start(self, kind: Kind, run: Path, server: FakeServer) -> BaseProcess:
         words = ["train", kind.stage, "--data", self.folder / "data" / kind.stage, "--base", self.folder / "base"]
         words += ["--recipe", "miniature", "--run", run]
         words += [word for name, value in kind.changes.items() for word in ("--set", f"{name}={json.dumps(value)}")]
@@ -129,12 +108,11 @@ class Bench:
         if kind.stage == "grpo":
             words += ["--judge", MODEL, "--voice", MODEL, "--api-base", server.api_base]
         run.parent.mkdir(exist_ok=True)
-        process = PROCESSES.Process(target=command, args=([str(each) for each in words], f"{run}.txt", late))
+        process = PROCESSES.Process(target=command, args=([str(each) for each in words], f"{run}.txt"))
         process.start()
         return process
 
-    def finish(self, kind: Kind, run: Path, server: FakeServer, *, late: bool = False) -> None:
-        process = self.start(kind, run, server, late=late)
+    def finish(self, process: BaseProcess, run: Path) -> None:
         process.join()
         if process.exitcode:
             raise SystemExit(f"{run} failed: {Path(f'{run}.txt').read_text()}")
@@ -145,9 +123,7 @@ class Bench:
         while process.is_alive() and not loaded(run):
             time.sleep(0.02)
         loading = time.monotonic() - begun
-        process.join()
-        if process.exitcode:
-            raise SystemExit(f"{run} failed: {Path(f'{run}.txt').read_text()}")
+        self.finish(process, run)
         return Undisturbed(adapter(run), loading, time.monotonic() - begun, server.counts["served"] - before)
 
 
@@ -187,7 +163,7 @@ def kill_once(bench: Bench, name: str, number: int, plain: Undisturbed, rng: ran
         print(f"   {name} ended before its moment came; once more", flush=True)
         return kill_once(bench, name, number, plain, rng, server)
     moment = f"{time.monotonic() - begun:5.1f} s, step {at} of {STEPS}"
-    bench.finish(kind, run, server)
+    bench.finish(bench.start(kind, run, server), run)
     twice = server.counts["served"] - before - plain.answered
     same = adapter(run) == plain.adapter
     print(
@@ -232,33 +208,15 @@ def outage(bench: Bench, minutes: float, server: FakeServer) -> bool:
     return status == 0 and same and twice == 0
 
 
-def slow(bench: Bench, server: FakeServer) -> bool:
-    same = True
-    for turns, kind in SLOW.items():
-        for late in (False, True):
-            run = bench.folder / "slow" / f"{turns}-{'late' if late else 'early'}"
-            bench.finish(kind, run, server, late=late)
-            lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-            took = [(line["step_time"], line["simulator/seconds"]) for line in lines if "step_time" in line]
-            step, waited = map(statistics.median, zip(*took, strict=True))
-            when = "at the end" if late else "as they are written"
-            print(f"{turns} turn(s), judged {when}: {step:.2f} s a step, of which waiting {waited:.2f} s", flush=True)
-        same = same and adapter(run) == adapter(run.with_name(f"{turns}-early"))
-    print(f"adapters {'are the same' if same else 'DIFFER'}")
-    return same
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("kills", "outage", "slow"))
+    parser.add_argument("what", choices=("kills", "outage"))
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--latency", type=float, help="seconds an answer takes")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     os.environ["OPENAI_API_KEY"] = "none"
-    latency = options.latency or (SLOW_SECONDS if options.what == "slow" else LATENCY_SECONDS)
-    with tempfile.TemporaryDirectory() as place, FakeServer(llm_brain.answer, latency) as server:
+    with tempfile.TemporaryDirectory() as place, FakeServer(llm_brain.answer, LATENCY_SECONDS) as server:
         bench = Bench(Path(place))
         bench.make()
         warm = PROCESSES.Process(target=time.sleep, args=(0,))  # imports what all others begin with
@@ -266,8 +224,6 @@ def main() -> int:
         warm.join()
         if options.what == "kills":
             return not kills(bench, options.kills, options.seed, server)
-        if options.what == "slow":
-            return not slow(bench, server)
         return not outage(bench, options.minutes, server)
 
 

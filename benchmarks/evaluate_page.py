@@ -1,8 +1,8 @@
 """How long until an evaluation of a thousand conversations is open on its page, and until a number is drilled into?
 
-    python benchmarks/evaluate_page.py [--times 3] [--run FOLDER]
+    python benchmarks/evaluate_page.py [--times 3]
 
-Without a run, nine scripted assistants meet 56 artifacts twice (1,008 conversations).  Opening is timed from the asking
+Nine scripted assistants meet 56 artifacts twice (1,008 conversations).  Opening is timed from the asking
 for the page to the answer and the table of results on screen, in a server that has just started and in one that has
 opened the page before; drilling down from the press on a number to page 61 with the opened conversation on screen, and
 there from the choice of another assistant to both side by side.
@@ -81,13 +81,11 @@ def told(what: str, taken: list[float], limit: float) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=3)
-    parser.add_argument("--run", type=Path, help="folder of an evaluation, in a folder of outputs")
     options = parser.parse_args()
     cold, warm, cells, pairs = [], [], [], []
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
-        folder = options.run.resolve() if options.run else Path(scratch) / "thousand"
-        if options.run is None:
-            make_run(folder)
+        folder = Path(scratch) / "thousand"
+        make_run(folder)
         os.environ["DISCOVER_OUTPUTS"] = str(folder.parent)
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(CHROMIUM_OPTIONS))
         for _ in range(options.times):

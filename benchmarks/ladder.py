@@ -44,7 +44,7 @@ from discover_lib.metrics.paired import holm
 from discover_lib.metrics.scores import scores_of
 from discover_lib.runs.options import RunOptions, execute, lay_out_together
 from discover_lib.train.recipes import Recipe, Stage
-from discover_lib.train.stage import StageSettings, run_stage
+from discover_lib.train.run_stage import StageSettings, run_stage
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGE, KEPT = REPOSITORY / "docs" / "ladder.md", REPOSITORY / "docs" / "results" / "ladder.json"
@@ -180,10 +180,6 @@ class Work:
     def taste(self, taste: bool) -> int:
         return self.seed if taste else 0
 
-    @property
-    def domains(self) -> Sequence[str]:
-        return domains_of(self.seed)
-
     # -- training --------------------------------------------------------------------------------------------------
 
     def base(self, gift: bool) -> Path:
@@ -192,7 +188,11 @@ class Work:
         folder = base_folder(recipe)
         if not (folder / "tiny.json").is_file():
             checkpoint = folder.with_name(f"{folder.name}.checkpoint")
-            save_model(pretrain(recipe, on_progress, checkpoint), vocabulary(recipe.domains), folder)
+            save_model(
+                pretrain(recipe, lambda line: print(f"    {line}", flush=True), checkpoint),
+                vocabulary(recipe.domains),
+                folder,
+            )
             card = {"format": "discover-tiny/1", "domains": list(recipe.domains), "recipe": asdict(recipe)}
             write_json(folder / "tiny.json", card)
         return folder
@@ -211,7 +211,7 @@ class Work:
                 seed=self.seed,
                 taste=self.taste(arm.taste),
             )
-            run = lay_out_together(options, self.domains)
+            run = lay_out_together(options, domains_of(self.seed))
             ended = execute(run, folder, score=True)
             assert ended.halted is None, ended
             (folder / "done").touch()
@@ -248,7 +248,7 @@ class Work:
             return
         found: dict[str, list[int]] = {}
         counts = {"again": 0, "shown": 0, "broken": 0, "replies": 0, "tokens": 0}
-        for domain in self.domains:
+        for domain in domains_of(self.seed):
             plays, assistant = engine(domain), self.assistant(who, domain, taste)
             trees = [plays.builder.build(each).tree for each in self.users(domain, taste)]
 
@@ -292,11 +292,6 @@ class Work:
 
 def domains_of(seed: int) -> Sequence[str]:
     return (ONE,) if seed in ALONE else DOMAINS
-
-
-def on_progress(line: Any) -> None:
-    if line.step % 100 == 0:
-        print(f"    {line}", flush=True)
 
 
 def commit() -> str:
@@ -473,7 +468,7 @@ def claim_rows(kept: Mapping[str, Any]) -> Iterator[str]:
             for _, ours, theirs, taste in claims
         ]
         adjusted = iter(holm([each.p for each in contrasts if each is not None and each.p is not None]))
-        for (name, *arms), each in zip(claims, contrasts, strict=True):
+        for (name, *who, taste), each in zip(claims, contrasts, strict=True):
             if each is None:
                 missing.append(name)
                 continue
@@ -481,23 +476,18 @@ def claim_rows(kept: Mapping[str, Any]) -> Iterator[str]:
             clear = each.low is not None and each.low > 0
             met = "yes" if clear and each.mean >= LEAST_GAIN and p is not None and p < LEVEL else "no"
             met = met if len(each.seeds) == len(seeds) else f"open: {len(each.seeds)} of {len(seeds)} seeds"
-            yield row(name, each, kept, arms, seeds) + f" {'' if p is None else f'{p:.4f}'} | {met} |"
-    for name, *arms, seeds in UNCLAIMED:
-        if each := contrast(*(values_of(kept, who, arms[2], seeds) for who in arms[:2])):
-            yield row(name, each, kept, arms, seeds) + " not a claim | |"
-    for name, ours, theirs in TOGETHER:
-        pair = trained_with_a_taste(kept, ours), trained_with_a_taste(kept, theirs)
+            pair = [values_of(kept, one, taste, seeds) for one in who]
+            yield row(name, each, *pair) + f" {'' if p is None else f'{p:.4f}'} | {met} |"
+    pairs = [(name, [values_of(kept, one, taste, seeds) for one in who]) for name, *who, taste, seeds in UNCLAIMED]
+    pairs += [(name, [trained_with_a_taste(kept, one) for one in who]) for name, *who in TOGETHER]
+    for name, pair in pairs:
         if each := contrast(*pair):
-            yield of_row(name, each, *pair) + " not a claim | |"
+            yield row(name, each, *pair) + " not a claim | |"
     if missing:
         yield f"\nNot run: {'; '.join(missing)}."
 
 
-def row(name: str, each: Contrast, kept: Mapping[str, Any], arms: Sequence[Any], seeds: Sequence[int]) -> str:
-    return of_row(name, each, *(values_of(kept, who, arms[2], seeds) for who in arms[:2]))
-
-
-def of_row(name: str, each: Contrast, ours: Values, theirs: Values) -> str:
+def row(name: str, each: Contrast, ours: Values, theirs: Values) -> str:
     parts = [contrast(ours, theirs, [domain]) for domain in DOMAINS]
     by_seed = ", ".join(map(signed, each.seeds))
     return (

@@ -64,13 +64,11 @@ def ideal_seconds(turns: Sequence[int], conversations_at_once: int, latency: flo
     return max(free_at)
 
 
-def resident_megabytes() -> float | None:
-    """Memory of this process now; None where the system does not say."""
-    status = Path("/proc/self/status")
-    if not status.is_file():
-        return None
-    lines = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
-    return float(lines["VmRSS"].split()[0]) / 1000
+def resident_megabytes() -> float:
+    """Memory of this process now."""
+    import psutil
+
+    return float(psutil.Process().memory_info().rss) / 1e6
 
 
 class Watch:
@@ -83,8 +81,6 @@ class Watch:
 
     def __call__(self, snapshot: Snapshot) -> None:
         share, memory = snapshot.counts.finished / self._conversations, resident_megabytes()
-        if memory is None:
-            return
         self._samples.append((share, memory))
         while self._marks and share >= self._marks[0]:
             print(f"  {self._marks.pop(0):4.0%} done, {snapshot.seconds:6.1f} s, {memory:6.1f} MB", flush=True)

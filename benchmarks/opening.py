@@ -10,54 +10,28 @@ starts a fresh server, and nothing is in the browser's cache.
 from __future__ import annotations
 
 import argparse
-import os
-import signal
 import statistics
-import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from browser import CHROMIUM_OPTIONS, as_make_opens, find_chromium, free_port
+from browser import CHROMIUM_OPTIONS, find_chromium, workbench
 
 LIMIT_SECONDS = 5.0  # for the first notebook
 READY = {  # what must be visible, by notebook
-    "00_start_here": ("button:has-text('Play') >> nth=0",),
-    "20_simulator": ("button:has-text('Next') >> nth=0",),
+    "00_start_here": "button:has-text('Play') >> nth=0",
+    "20_simulator": "button:has-text('Next') >> nth=0",
 }
 
 
-@contextmanager
-def served(port: int) -> Iterator[None]:
-    command = [str(Path(sys.executable).parent / "discover"), "open", "--port", str(port)]
-    unheard = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = subprocess.Popen(command, env=as_make_opens(), start_new_session=True, **unheard)
-    try:
-        yield
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait()
-
-
 def seconds_to_open(page: Page, notebook: str) -> float:
-    port, began = free_port(), time.perf_counter()
-    with served(port):
-        address = f"http://127.0.0.1:{port}/"
-        while True:
-            try:
-                with urllib.request.urlopen(address, timeout=5):
-                    break
-            except OSError:  # nobody listens yet
-                time.sleep(0.05)
-        page.goto(f"{address}?file={notebook}.py")
-        for part in READY[notebook]:
-            page.locator(part).wait_for(timeout=60_000)
+    began = time.perf_counter()
+    with workbench() as server:
+        page.goto(f"{server.url}/?file={notebook}.py")
+        page.locator(READY[notebook]).wait_for(timeout=60_000)
         return time.perf_counter() - began
 
 

@@ -31,6 +31,7 @@ RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results.md"
 START, END = "<!-- results: made by benchmarks/results.py -->", "<!-- end of results -->"
 
 
+ARTIFACTS, TRIALS = 100, 3
 Found = dict[str, dict[str, list[float]]]  # assistant → artifact → newly discovered intents per trial
 
 
@@ -42,13 +43,13 @@ class Measured:
     found: Found
 
 
-def measure(domain: str, rules: Rules, artifacts: int, trials: int, processes: int) -> Measured:
+def measure(domain: str, rules: Rules, processes: int) -> Measured:
     builder = engine(domain).builder
-    trees = {each.id: (domain, builder.build(each).tree) for each in generate_artifacts(domain, "eval", artifacts)}
+    trees = {each.id: (domain, builder.build(each).tree) for each in generate_artifacts(domain, "eval", ARTIFACTS)}
     found: Found = {name: {} for name in SCRIPTED}
 
     def noted(pool: tuple[str, ...]) -> Iterator[ConversationScores]:
-        units = plan_units(trees, pool, trials=trials, turns=5, rules=rules, seed=0)
+        units = plan_units(trees, pool, trials=TRIALS, turns=5, rules=rules, seed=0)
         with ProcessPoolExecutor(processes) as workers:
             for place, conversation in enumerate(workers.map(run_unit, units, chunksize=8)):
                 scores = scores_of(conversation, place)
@@ -98,20 +99,15 @@ def differences(paper: Measured, authors: Measured) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="put the tables into docs/results.md")
-    parser.add_argument("--artifacts", type=int, default=100)
-    parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     began = time.perf_counter()
     tables = []
     for domain in DOMAINS:
-        paper, authors = (
-            measure(domain, rules, options.artifacts, options.trials, options.processes)
-            for rules in (Rules.paper(), Rules.authors())
-        )
+        paper, authors = (measure(domain, rules, options.processes) for rules in (Rules.paper(), Rules.authors()))
         tables.append(table(domain, paper, authors))
     note = (
-        f"{options.artifacts} generated artifacts × {options.trials} trials a domain, five turns, seed 0, made by "
+        f"{ARTIFACTS} generated artifacts × {TRIALS} trials a domain, five turns, seed 0, made by "
         f"`benchmarks/results.py`. Mean and 95% bootstrap interval over artifacts, trials nested; *discovered* counts "
         f"intents beyond those that the request names; eq. 4 is taken within {len(POOL)} assistants, without "
         f"`{USER_BLIND}`, which ignores the user; tokens, a mean alone, are notation words × 16. Measured "

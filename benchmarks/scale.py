@@ -2,8 +2,6 @@
 
 conversations N   N conversations of the miniature on Ray on this machine (two workers); then the run is opened
 turns N           a replay of recorded conversations through the real writer into one store, N turns; rate as it grows
-kills N           two simulated nodes, one killed N times, against an undisturbed process
-overhead          400 pieces of 50 ms on two workers of a simulated node each
 
 Processor time of this process is the driver's and the writer's; beside wall times stands the machine's load.
 """
@@ -15,8 +13,7 @@ import shutil
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -148,53 +145,9 @@ def turns(number: int, folder: Path) -> None:
     opened(folder)
 
 
-@contextmanager
-def two_nodes():  # type: ignore[no-untyped-def]
-    from ray.cluster_utils import Cluster
-
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": 100_000_000})
-    made.joined = [made.add_node(num_cpus=1, object_store_memory=100_000_000) for _ in range(2)]
-    os.environ["RAY_ADDRESS"] = made.address
-    try:
-        yield made
-    finally:
-        made.shutdown()
-
-
-def kills(number: int, folder: Path) -> None:
-    run = lay_out(replace(OPTIONS, artifacts=ARTIFACTS, trials=30))
-    alone, apart = folder / "alone", folder / "apart"
-    alone.mkdir(), apart.mkdir()
-    execute(run, alone)
-    killed = 0
-    with two_nodes() as made, cluster("ray") as nodes, ThreadPoolExecutor(1) as beside:
-        clock = Clock()
-        spreading = beside.submit(execute, run, apart, spread=nodes)
-        while not wait([spreading], timeout=0.2).done and killed < number:
-            made.remove_node(made.joined.pop(0), allow_graceful=False)
-            made.joined.append(made.add_node(num_cpus=1, object_store_memory=100_000_000))
-            killed += 1
-        report = spreading.result()
-        print(f"{killed} nodes killed while {report.last.counts.finished:,} conversations ran: {clock}\n{nodes.line}")
-    with RunStore.read(alone) as ours, RunStore.read(apart) as theirs:
-        equal = list(ours.lines()) == list(theirs.lines()) and ours.digests() == theirs.digests()
-    print(f"stores are {'equal' if equal else 'NOT equal'}; results taken: {sum(nodes.done.values()):,}")
-
-
-def overhead(_: int, folder: Path) -> None:
-    with two_nodes(), cluster("ray") as nodes:
-        list(nodes.map(time.sleep, [0.0] * 16, chunk=1))
-        for chunk in (8, 1, None):  # None: as conversations go
-            began, clock = time.monotonic(), Clock()
-            list(nodes.map(time.sleep, [0.05] * 400, chunk=chunk))
-            over = (time.monotonic() - began) / 10 - 1
-            by = chunk or "expected seconds"
-            print(f"400 × 50 ms on two workers by {by}: {over:.1%} over the ideal 10 s; driver {clock}", flush=True)
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    whats = {each.__name__: each for each in (conversations, turns, kills, overhead)}
+    whats = {each.__name__: each for each in (conversations, turns)}
     parser.add_argument("what", choices=whats)
     parser.add_argument("number", type=int, nargs="?", default=1000)
     parser.add_argument("--folder", type=Path, help="where stores are made and left; else a temporary one")

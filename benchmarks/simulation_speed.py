@@ -1,11 +1,10 @@
 """A whole `discover simulate` beside the bare loop of the same assistants, in processor time, on one core.
 
-    .venv/bin/python benchmarks/simulation_speed.py [--against OTHER/.venv/bin/discover] [--times 3]
+    .venv/bin/python benchmarks/simulation_speed.py [--times 3]
 
 The command is timed as a person types it: starting Python, laying out, every turn, the store, the results and the table
 on screen, of the command and whatever processes it starts.  The loop is `run_conversation` over the same users and
-nothing else: no start, no trees to build, nothing kept.  With `--against` the same command of another checkout is timed
-in turn with ours, so that what else the machine does falls on both alike.
+nothing else: no start, no trees to build, nothing kept.
 """
 
 from __future__ import annotations
@@ -18,34 +17,34 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.assistants import scripted_assistant
-from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS
+from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.runs.store import RunStore
 
+ASSISTANTS, ARTIFACTS, TRIALS = ("draft", "adaptive"), 100, 3
 ROOT = Path(__file__).resolve().parent.parent
 OURS = (sys.executable, "-c", "from workbench.main import main; main()")
 # As installed: what Python compiles it keeps, or a checkout whose modules were never compiled pays 0.1 s a command.
 _ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
 
 
-def command_seconds(program: Sequence[str], options: argparse.Namespace, domain: str) -> tuple[float, int]:
+def command_seconds(domain: str) -> tuple[float, int]:
     """Processor seconds of the whole command and its children, and the turns that it made."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run"
-        names = [part for name in options.assistant for part in ("--assistant", name)]
-        counts = ["--artifacts", str(options.artifacts), "--trials", str(options.trials)]
+        names = [part for name in ASSISTANTS for part in ("--assistant", name)]
+        counts = ["--artifacts", str(ARTIFACTS), "--trials", str(TRIALS)]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(
-            [*program, "simulate", "--domain", domain, *names, *counts, "--run", str(folder)],
+            [*OURS, "simulate", "--domain", domain, *names, *counts, "--run", str(folder)],
             check=True,
             capture_output=True,
-            env=_ENVIRONMENT | ({"PYTHONPATH": str(ROOT)} if program is OURS else {}),
+            env=_ENVIRONMENT | {"PYTHONPATH": str(ROOT)},
         )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         with RunStore.read(folder) as store:
@@ -53,11 +52,11 @@ def command_seconds(program: Sequence[str], options: argparse.Namespace, domain:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, turns
 
 
-def loop_seconds(options: argparse.Namespace, domain: str) -> float:
+def loop_seconds(domain: str) -> float:
     """Processor seconds of the conversations alone; caches are empty at the beginning, as in the command."""
-    run = lay_out(RunOptions(tuple(options.assistant), domain, artifacts=options.artifacts, trials=options.trials))
+    run = lay_out(RunOptions(ASSISTANTS, domain, artifacts=ARTIFACTS, trials=TRIALS))
     user = engine(domain)
-    assistants = {name: scripted_assistant(name, domain) for name in options.assistant}
+    assistants = {name: scripted_assistant(name, domain) for name in ASSISTANTS}
     began = time.process_time()
     for unit in run.units:
         chosen = [assistants[name] for name in unit.assistants]
@@ -79,37 +78,24 @@ def loop_in_a_process_of_its_own(domain: str) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--assistant", action="append", help="several times for several; draft and adaptive by default")
-    parser.add_argument("--domain", action="append", choices=ALL_DOMAINS, help="the paper's three by default")
-    parser.add_argument("--artifacts", type=int, default=100)
-    parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--times", type=int, default=3, help="runs that each median is taken over")
-    parser.add_argument("--against", type=Path, help="the `discover` of another checkout, timed in turn with ours")
     parser.add_argument("--loop", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    options.assistant = options.assistant or ["draft", "adaptive"]
     if options.loop:
-        print(loop_seconds(options, options.loop))
+        print(loop_seconds(options.loop))
         return
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    for domain in options.domain or DOMAINS:
-        loops, ours, theirs, turns = [], [], [], 0
+    for domain in DOMAINS:
+        loops, ours, turns = [], [], 0
         for _ in range(options.times):
             loops.append(loop_in_a_process_of_its_own(domain))
-            seconds, turns = command_seconds(OURS, options, domain)
+            seconds, turns = command_seconds(domain)
             ours.append(seconds)
-            if options.against:
-                theirs.append(command_seconds((str(options.against),), options, domain)[0])
         loop, whole = statistics.median(loops), statistics.median(ours)
         print(
             f"{domain:18} {turns} turns: loop {loop:.2f} s ({turns / loop:.0f} turns/s), "
             f"whole command {whole:.2f} s ({turns / whole:.0f} turns/s, {loop / whole:.0%} of the loop)"
         )
-        if theirs:
-            before = statistics.median(theirs)
-            print(
-                f"{'':18} {options.against}: {before:.2f} s ({turns / before:.0f} turns/s); {before / whole:.1f} times"
-            )
 
 
 if __name__ == "__main__":

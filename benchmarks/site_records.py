@@ -48,7 +48,7 @@ def main() -> None:
     import tempfile
     import time
 
-    from workbench.site.build import build_site
+    from workbench.site.site_files import build_site
 
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--seeds", type=int, default=100)

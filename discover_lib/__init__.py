@@ -24,7 +24,7 @@ from discover_lib.core.state import Discovery, Evaluation, IntentState, Transiti
 from discover_lib.core.view import UserView, user_view
 from discover_lib.metrics.discovery import discovery_scores
 from discover_lib.metrics.replay import replay
-from discover_lib.runs.files import load_tree
+from discover_lib.runs.artifact_files import load_tree
 
 __version__ = VERSION
 

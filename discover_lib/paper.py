@@ -47,10 +47,11 @@ from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.tasks.certify import Certify, certify, panel_folder, read_certificate
 from discover_lib.tasks.playing import Models
 from discover_lib.tasks.waist import Run
-from discover_lib.train import Progress, jobs
-from discover_lib.train.jobs import TrainingJob
+from discover_lib.train import Progress
+from discover_lib.train import training_job as jobs
 from discover_lib.train.recipes import Recipe, Stage
-from discover_lib.train.stage import StageSettings
+from discover_lib.train.run_stage import StageSettings
+from discover_lib.train.training_job import TrainingJob
 
 FORMAT = "discover-paper/1"
 OPTIONS, RESULTS, TIMES = "options.json", "results.json", "times.json"

@@ -21,7 +21,7 @@ with app.setup(hide_code=True):
     from discover_lib.runs.doctor import examine
     from workbench.controls import page_has_sheet
     from workbench.story import PEOPLE, WHAT_IT_IS, averages, six_rules, story_widget
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
     from workbench.views.columns import averages_line
     from workbench.views.html import static_text
     from workbench.views.navigation import footer

@@ -28,18 +28,18 @@ with app.setup(hide_code=True):
     from discover_lib.metrics.ceiling import ceiling
     from discover_lib.metrics.intervals import percent
     from discover_lib.metrics.scores import is_leak_checked
+    from discover_lib.runs.artifact_files import free_tree_file
     from discover_lib.runs.doctor import check_connection
-    from discover_lib.runs.files import free_tree_file
     from discover_lib.runs.recorded import find_recorded, recorded_index
     from workbench import controls as cast
     from workbench.carried import kept
     from workbench.live import Calls, Errand, StagedBuild
     from workbench.map import intent_map
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
+    from workbench.views.artifact_parts import numbers_of, read_piece
     from workbench.views.html import plain_list, tag
     from workbench.views.html import progress as progress_bar
     from workbench.views.navigation import footer
-    from workbench.views.piece import numbers_of, read_piece
 
     cast.page_has_sheet()
 

@@ -29,12 +29,12 @@ with app.setup(hide_code=True):
     from workbench.echo import shown_path
     from workbench.jobs import find_runs, labelled
     from workbench.panel import Certifier
-    from workbench.views import conversation as show
-    from workbench.views import runs as show_runs
+    from workbench.views import conversation_parts as show
+    from workbench.views import run_parts as show_runs
     from workbench.views.figures.charts import dots
     from workbench.views.figures.theme import looks
     from workbench.views.navigation import footer
-    from workbench.views.scores import ENDINGS
+    from workbench.views.score_parts import ENDINGS
 
     controls.page_has_sheet()
     ANY = "any"

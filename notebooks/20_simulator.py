@@ -28,7 +28,7 @@ with app.setup(hide_code=True):
     from workbench.controls import placed
     from workbench.map import IntentMap, MapMoment
     from workbench.stage import StagePlayer
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
     from workbench.views.figures.charts import discovery_curves
     from workbench.views.html import EMPTY, quiet, static_text, tag
     from workbench.views.navigation import footer

@@ -19,7 +19,7 @@ with app.setup(hide_code=True):
     from workbench import reward_page
     from workbench.carried import base_rules, kept, rule_sliders, rules_menu, rules_said, rules_set
     from workbench.controls import page_has_sheet
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
     from workbench.views.navigation import footer
 
     page_has_sheet()

@@ -15,10 +15,11 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib import Rules
+    from discover_lib.base.errors import DiscoverError
     from discover_lib.base.files import outputs_folder
     from discover_lib.dataset.filters import sieve
     from discover_lib.dataset.lengths import table_3
-    from discover_lib.dataset.pairs import DatasetError, labelled_turns
+    from discover_lib.dataset.pairs import labelled_turns
     from discover_lib.dataset.rows import RowOptions, examples
     from discover_lib.engines.miniature.assistants import SCRIPTED
     from discover_lib.runs.options import RunOptions, RunOptionsError
@@ -26,8 +27,8 @@ with app.setup(hide_code=True):
     from workbench.carried import address_of, base_rules, kept, rule_sliders, rules_menu, rules_set
     from workbench.echo import run_command
     from workbench.panel import Certifier, SynthesisedRun, synthesis_panel
-    from workbench.views import conversation as show
-    from workbench.views import pairs as show_pairs
+    from workbench.views import conversation_parts as show
+    from workbench.views import pair_parts as show_pairs
     from workbench.views.navigation import footer
 
     controls.page_has_sheet()
@@ -227,7 +228,7 @@ def show_table_3(conversations, label_base, lam_slider, own_rules, p_slider, tau
     relabel = None if rules == own_rules else rules
     try:
         table, _refusal = table_3(conversations, relabel), ""
-    except DatasetError as _error:
+    except DiscoverError as _error:
         table, _refusal = None, str(_error)
     mo.stop(table is None, mo.Html(show.styled(show.error_line(_refusal))))
     _title = "Table 3: in how many turns each assistant's reply is chosen"
@@ -265,7 +266,7 @@ def show_lengths(conversations, origin, relabel, rules):
     try:
         _made = list(examples("preference", conversations, origin, RowOptions(rules=relabel)))
         _shown = show_pairs.lengths(sieve(_made).kept, rules.lam > 0)
-    except DatasetError as _error:
+    except DiscoverError as _error:
         _shown = show.error_line(str(_error))
     mo.vstack(
         [

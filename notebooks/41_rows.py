@@ -16,11 +16,12 @@ with app.setup(hide_code=True):
 
     import marimo as mo
 
+    from discover_lib.base.errors import DiscoverError
     from discover_lib.base.files import outputs_folder
     from discover_lib.base.tokens import token_count
     from discover_lib.dataset.export import Source, make_rows, write_rows
     from discover_lib.dataset.filters import REASONS, Filters, sieve
-    from discover_lib.dataset.pairs import DatasetError, labelled_turns
+    from discover_lib.dataset.pairs import labelled_turns
     from discover_lib.dataset.preview import TEMPLATES
     from discover_lib.dataset.rows import RowOptions, examples
     from discover_lib.runs.store import StoreError
@@ -28,8 +29,8 @@ with app.setup(hide_code=True):
     from workbench.carried import base_rules, kept, rule_sliders, rules_menu, rules_set
     from workbench.echo import export_command, run_command, shown_path
     from workbench.panel import Certifier, SynthesisedRun, synthesis_panel
-    from workbench.views import conversation as show
-    from workbench.views import pairs as show_pairs
+    from workbench.views import conversation_parts as show
+    from workbench.views import pair_parts as show_pairs
     from workbench.views.navigation import footer
 
     controls.page_has_sheet()
@@ -138,7 +139,7 @@ def label_turns(conversations, label_base, lam_slider, own_rules, p_slider, tau_
     relabel = None if rules == own_rules else rules
     try:
         turns, _refusal = [(each, turn) for each in conversations for turn in labelled_turns(each, relabel)], ""
-    except DatasetError as _error:
+    except DiscoverError as _error:
         turns, _refusal = [], str(_error)
     mo.stop(bool(_refusal), mo.Html(show.styled(show.error_line(_refusal))))
     return relabel, rules, turns
@@ -225,7 +226,7 @@ def read_filters(budget_choice, leaks_choice, margin_slider, similarity_slider):
 def make_pairs(conversations, origin, row_options):
     try:
         pair_examples, _refusal = list(examples("preference", conversations, origin, row_options)), ""
-    except DatasetError as _error:
+    except DiscoverError as _error:
         pair_examples, _refusal = [], str(_error)
     mo.stop(bool(_refusal), mo.Html(show.styled(show.error_line(_refusal))))
     return (pair_examples,)
@@ -364,7 +365,7 @@ def show_preview(conversation, filters, labelled_turn, origin, preview_choice, r
 
     try:
         _preview = previewed()
-    except DatasetError as _error:
+    except DiscoverError as _error:
         _preview = show.error_line(str(_error))
     mo.Html(show.styled(_preview))
     return
@@ -379,9 +380,7 @@ def choose_export(set_exported, to_export):
         mo.Thread(target=lambda: set_exported(write_all(**asked))).start()
 
     export_kinds = kept(mo.ui.multiselect, "rows", KINDS, value=list(KINDS), label="Rows")
-    files_choice = kept(
-        mo.ui.dropdown, "files", ["jsonl", "parquet", "datasets", "sharegpt"], value="jsonl", label="Files"
-    )
+    files_choice = kept(mo.ui.dropdown, "files", ["jsonl", "parquet", "datasets"], value="jsonl", label="Files")
     export_button = mo.ui.button(label="Export", kind="success", on_click=export)
     mo.vstack(
         [
@@ -427,7 +426,7 @@ def write_all(run: Path, kinds, files: str, options: RowOptions, filters: Filter
         try:
             rows = make_rows(kind, [Source.of_run(run)], options, filters)
             write_rows(rows, folder, files)
-        except (DatasetError, StoreError, OSError) as error:
+        except (DiscoverError, StoreError, OSError) as error:
             parts.append(show.error_line(f"{kind}: {error}"))
             continue
         splits = ", ".join(f"{len(kept)} to {split}" for split, kept in rows.splits.items())

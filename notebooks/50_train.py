@@ -21,17 +21,17 @@ with app.setup(hide_code=True):
     from discover_lib.engines.local.dialect import dialect_of
     from discover_lib.runs.options import RunOptions
     from discover_lib.train.backend import missing_libraries
-    from discover_lib.train.files import latest
-    from discover_lib.train.jobs import find_jobs
     from discover_lib.train.recipes import Recipe
-    from discover_lib.train.stage import StageSettings, problems
+    from discover_lib.train.run_files import latest
+    from discover_lib.train.run_stage import StageSettings, problems
+    from discover_lib.train.training_job import find_jobs
     from workbench import controls
     from workbench.carried import kept
     from workbench.echo import train_command
     from workbench.jobs import Job, folder_of, places_scored, started, training_places
     from workbench.panel import TrainingPanel
     from workbench.training_page import Judging, Rehearser, row_preview, rows_to_train_on, run_folder
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
     from workbench.views import training as show_training
     from workbench.views.navigation import footer
 

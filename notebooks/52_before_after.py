@@ -25,7 +25,7 @@ with app.setup(hide_code=True):
     from workbench import controls
     from workbench.carried import kept
     from workbench.panel import TrainingPanel, talks_earlier
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
     from workbench.views import training as show_training
     from workbench.views.navigation import footer
 

@@ -39,12 +39,12 @@ with app.setup(hide_code=True):
     from workbench.echo import run_command
     from workbench.jobs import Job, SensitivityJob, last_of
     from workbench.panel import EvaluatedRun, evaluation_panel
-    from workbench.views import audit as show_audit
-    from workbench.views import conversation as show
-    from workbench.views import scores as show_scores
+    from workbench.views import audit_parts as show_audit
+    from workbench.views import conversation_parts as show
+    from workbench.views import score_parts as show_scores
     from workbench.views.figures import charts
     from workbench.views.navigation import footer
-    from workbench.views.pages import evaluation_page, scores_csv
+    from workbench.views.saved_pages import evaluation_page, scores_csv
 
     controls.page_has_sheet()
     AT_ONCE = 200  # conversations up to which the sensitivity map is made without asking

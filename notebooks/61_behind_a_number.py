@@ -33,9 +33,9 @@ with app.setup(hide_code=True):
     from workbench.carried import address, kept, pool_controls, pool_row
     from workbench.panel import EvaluatedRun, evaluation_panel
     from workbench.views import beside as show_beside
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
     from workbench.views import explain
-    from workbench.views import scores as show_scores
+    from workbench.views import score_parts as show_scores
     from workbench.views.figures import charts
     from workbench.views.located import finding
     from workbench.views.navigation import footer

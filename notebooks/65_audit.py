@@ -57,8 +57,8 @@ with app.setup(hide_code=True):
     from workbench.jobs import find_runs, labelled
     from workbench.panel import TaskPanel
     from workbench.parts import report_html
-    from workbench.views import audit as show_audit
-    from workbench.views import conversation as show
+    from workbench.views import audit_parts as show_audit
+    from workbench.views import conversation_parts as show
     from workbench.views.navigation import footer
 
     controls.page_has_sheet()

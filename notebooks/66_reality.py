@@ -32,7 +32,7 @@ with app.setup(hide_code=True):
     from workbench.carried import kept
     from workbench.controls import page_has_sheet
     from workbench.jobs import find_runs
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
     from workbench.views.figures import charts
     from workbench.views.figures.theme import looks
     from workbench.views.html import quiet, table
@@ -150,7 +150,7 @@ def choose_people():
         "people",
         value="",
         label="A file of people's chats",
-        placeholder="chats.jsonl: ShareGPT, OpenAI, Claude, WildChat, or a study's messages.csv",
+        placeholder="chats.jsonl: ShareGPT, WildChat, or a study's messages.csv",
         full_width=True,
     )
     mo.vstack([mo.md("## Feature by feature, against your own people"), people_choice])

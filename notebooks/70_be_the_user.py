@@ -18,7 +18,7 @@ with app.setup(hide_code=True):
     from workbench.be_the_user import LOOK_SECONDS, Game, glimpse, outcome, talk_so_far
     from workbench.carried import kept
     from workbench.controls import domain_label, page_has_sheet
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
     from workbench.views.navigation import footer
 
     page_has_sheet()

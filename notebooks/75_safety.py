@@ -28,9 +28,9 @@ with app.setup(hide_code=True):
     from workbench.carried import kept
     from workbench.controls import page_has_sheet
     from workbench.jobs import find_runs
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
     from workbench.views.navigation import footer
-    from workbench.views.safety import both_sides, safety_answer, safety_table, table_six_view
+    from workbench.views.safety_parts import both_sides, safety_answer, safety_table, table_six_view
 
     page_has_sheet()
 

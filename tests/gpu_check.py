@@ -22,21 +22,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discover_lib.core.rules import Rules
-from discover_lib.dataset.export import Source, make_rows, read_rows, write_rows
-from discover_lib.dataset.rows import Origin, RowOptions
-from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.artifacts import generate_artifacts
-from discover_lib.runs.units import plan_units, run_units
+from chat_models import FAMILIES, make_tokenizer
+from training import make_data
+
+from discover_lib.dataset.export import read_rows
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.stage import StageSettings, run_stage
+from discover_lib.train.run_stage import StageSettings, run_stage
 
 DOMAIN = "technical_writing"
 ARTIFACTS, TURNS = 24, 3
 STEPS = 8
 WARM = 2  # updates left out of the speed: kernels are compiled and caches filled in them
 LENGTH, COMPLETION = 2048, 256
-KINDS = {"sft": "sft", "dpo": "preference", "grpo": "prompt"}
+STAGES = ("sft", "dpo", "grpo")
 VOCABULARY = 151_936  # Qwen3's: the last layer's share of the work depends on it
 TEMPLATE = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' }}"
@@ -102,11 +100,11 @@ def read_arguments() -> argparse.Namespace:
 
 def check(folder: Path, widths: list[str], backends: list[str], *, full: bool) -> list[dict[str, Any]]:
     """Every stage at every width on every backend, printed as it comes."""
-    make_rows_of_all_kinds(folder / "data")
+    make_data(folder / "data", ARTIFACTS, TURNS, DOMAIN, text="content")
     found: list[dict[str, Any]] = []
     for width in widths:
         base = make_base(folder / f"base-{width}", SHAPES[width], folder / "data", full=full)
-        for stage in KINDS:
+        for stage in STAGES:
             speeds: dict[str, float] = {}
             for backend in backends:
                 run = measure(folder, width, base, stage, backend)
@@ -165,34 +163,14 @@ def short_recipe(*, small: bool) -> Recipe:
     return recipe.changed("grpo", {**few, **grpo})
 
 
-def make_rows_of_all_kinds(folder: Path) -> None:
-    builder = engine(DOMAIN).builder
-    made = generate_artifacts(DOMAIN, "train", ARTIFACTS)
-    trees = {each.id: (DOMAIN, builder.build(each).tree) for each in made}
-    pair = ("draft", "adaptive")
-    units = plan_units(trees, pair, trials=1, turns=TURNS, rules=Rules.paper(), seed=0, candidates=1)
-    talks = list(run_units(units))
-    for stage, kind in KINDS.items():
-        write_rows(make_rows(kind, [Source(Origin("gpu-check"), talks)], RowOptions()), folder / stage)
-
-
 def make_base(folder: Path, shape: Shape, data: Path, *, full: bool) -> Path:
     """A model of that shape with random weights, and a tokenizer learnt from the rows."""
     import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+    from transformers import Qwen3Config, Qwen3ForCausalLM
 
-    learnt = Tokenizer(models.BPE())
-    learnt.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    learnt.decoder = decoders.ByteLevel()
-    marks = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    trainer = trainers.BpeTrainer(vocab_size=4000, special_tokens=marks, show_progress=False)
     talks = [row["messages"] for rows in read_rows(data / "sft").values() for row in rows]
-    learnt.train_from_iterator((each["content"] for talk in talks for each in talk), trainer)
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=learnt, eos_token="<|im_end|>", pad_token="<|endoftext|>", padding_side="left"
-    )
-    tokenizer.chat_template = TEMPLATE
+    tokenizer = make_tokenizer(FAMILIES["qwen2.5"], [each["content"] for talk in talks for each in talk], size=4000)
+    tokenizer.chat_template, tokenizer.padding_side = TEMPLATE, "left"
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
     config = Qwen3Config(
@@ -217,7 +195,7 @@ def make_base(folder: Path, shape: Shape, data: Path, *, full: bool) -> Path:
     model.save_pretrained(folder)
     del model
     if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+        torch.cuda.empty_cache()  # for the processes that train
     return folder
 
 

@@ -2,18 +2,18 @@
 
 from html.parser import HTMLParser
 
+from scripted import ScriptedJudge
+
 from discover_lib import (
     Conversation,
     Evaluation,
     IntentTree,
     Message,
     Reply,
-    Rules,
     UserSimulator,
     UserView,
     Verdict,
 )
-from discover_lib.core.state import IntentState
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10"><circle cx="5" cy="5" r="4"/></svg>'
 
@@ -45,18 +45,6 @@ TREE = IntentTree.from_dict(
         ],
     }
 )  # fmt: skip
-
-
-class ScriptedJudge:
-    """Gives the evaluations it was made with, one per reply text."""
-
-    def __init__(self, evaluations: dict[str, Evaluation]) -> None:
-        self.evaluations = evaluations
-
-    def evaluate(
-        self, tree: IntentTree, state: IntentState, messages: tuple[Message, ...], reply: Reply, rules: Rules
-    ) -> Evaluation:
-        return self.evaluations[reply.text]
 
 
 class OneLineVoice:

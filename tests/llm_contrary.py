@@ -124,11 +124,6 @@ def leaks_in_the_request(given: Given) -> str:
     return json.dumps(data, ensure_ascii=False)
 
 
-def checks_nothing(given: Given) -> str:
-    """Of leaks it never says anything that can be read."""
-    return "Hard to say!" if given.task == "leak_check" else given.text
-
-
 # -- habits of every role ------------------------------------------------------------------------------------------
 
 THOUGHT = '<think>Perhaps {"draft": true}? No, better look again.</think>\n'

@@ -99,18 +99,15 @@ class PatientBot(Bot):
 
 
 class BrowserPerson:
-    """Somebody at a browser, who may reload, lose the line or withdraw.
+    """Somebody at a browser, who may reload or lose the line.
 
     Args:
         reload, drop: chances before every form that is sent; the line is back a moment later.
-        withdraw: whether they delete everything in the middle of the conversation.
     """
 
-    def __init__(
-        self, page: Page, name: str, rng: random.Random, *, reload: float = 0, drop: float = 0, withdraw: bool = False
-    ) -> None:
+    def __init__(self, page: Page, name: str, rng: random.Random, *, reload: float = 0, drop: float = 0) -> None:
         self.page, self.name, self.rng = page, name, rng
-        self.reload, self.drop, self.withdraw = reload, drop, withdraw
+        self.reload, self.drop = reload, drop
         self.said: list[str] = []
         self.served: list[bytes] = []
         self.reloads = self.drops = 0
@@ -129,11 +126,6 @@ class BrowserPerson:
                 patiently(self.page.reload)
             step = self.page.locator("input[name=step]").first
             if not step.count():
-                break
-            if self.withdraw and len(self.said) >= 2:
-                patiently(lambda: self.page.goto(f"{url}/withdraw"))
-                self.page.get_by_role("button", name="Delete everything").click()
-                self.page.get_by_role("heading", name="Withdrawn").wait_for()
                 break
             self._answer(str(step.input_value()))
         return str(self.page.locator("h1").inner_text())

@@ -72,24 +72,6 @@ def test_the_calls_run_as_they_are_promised() -> None:
     assert turn.user_message == simulator.messages[-1].content
 
 
-def test_under_the_authors_rules_thresholds_are_pairs() -> None:
-    state = initial_state(IntentTree.from_dict(TREE), Rules.authors(), thresholds={"1.1": (0.4, 0.6)})
-    assert state.thresholds["1.1"] == (0.4, 0.6)
-    assert state.thresholds["1"] == ()  # it starts discovered
-
-
-@pytest.mark.parametrize("kind", ["artifact", "dialogue_act"])
-def test_both_kinds_of_reply(kind: str) -> None:
-    after, _ = advance(
-        IntentTree.from_dict(TREE),
-        initial_state(IntentTree.from_dict(TREE), Rules.paper()),
-        Evaluation(kind=kind, verdicts=[Verdict("1.1", engaged=True)]),
-        Rules.paper(),
-    )
-    assert after.discovery["1.1"] is Discovery.DISCOVERED
-    assert after.satisfied == ({"1.1"} if kind == "artifact" else set())
-
-
 def test_the_miniature_keeps_the_name_that_scripts_import_it_by():
     import discover_lib.miniature as old
     from discover_lib.miniature.artifacts import generate_artifact as same

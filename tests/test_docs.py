@@ -51,11 +51,6 @@ def test_every_command_and_option_that_a_page_prints_exists() -> None:
     assert seen > 50 and not unknown
 
 
-def test_an_option_that_is_none_is_noticed() -> None:
-    [(name, rest)] = printed_commands("`discover study bots mine.yaml --n 2 \\\n   --numbre 3`")
-    assert name == "study" and {"--n", "--numbre"} - options_of(name, rest) == {"--numbre"}
-
-
 @pytest.mark.slow
 def test_what_a_page_imports_of_the_library_is_there() -> None:
     imported = 0

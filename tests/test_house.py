@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 import pytest
-import yaml
-from browser import Server, stays_here
+from browser import stays_here
 from playwright.sync_api import Page
 
 from discover_lib.runs.cluster import SOURCES
@@ -23,6 +22,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 # Folders of one particular machine.  Written with a gap, or this file would find itself.
 MACHINE_PATHS = re.compile(
     r"(?<![\w.~-])/(?:" + "|".join(["root", "work", "opt/" + "wheels", "opt/" + "pypi"]) + r")\b/?"
+    # The id of a trained model percent-encodes its folder.
+    r"|hf%3A" + r"%2F"
 )
 
 
@@ -38,36 +39,13 @@ def tracked_texts() -> Iterator[tuple[str, str]]:
             continue  # a picture, or a file that is being moved right now
 
 
-def version(text: str) -> tuple[int, ...]:
-    found = re.search(r"\d+(\.\d+)*", text)
-    assert found, f"no version in {text!r}"
-    return tuple(map(int, found.group().split(".")))
-
-
-def make_help() -> str:
-    return subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-
-
-def test_plain_make_is_the_help() -> None:
-    plain = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert plain == make_help()
-
-
 def test_make_help_has_a_line_for_every_target() -> None:
     phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert phony
-    listed = re.findall(r"^  make ([\w-]+) +\w", make_help(), re.MULTILINE)
+    told = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = re.findall(r"^  make ([\w-]+) +\w", told, re.MULTILINE)
     assert sorted(listed) == sorted(phony.group(1).split())
     assert {"open", "test"} <= set(listed)
-
-
-def test_every_place_that_names_a_python_agrees_with_the_project() -> None:
-    floor = version(PROJECT["project"]["requires-python"])
-    conda = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-    (python,) = [entry for entry in conda["dependencies"] if str(entry).startswith("python=")]
-    assert version(python) >= floor
-    assert floor == install.MINIMUM_PYTHON == version(PROJECT["tool"]["mypy"]["python_version"])
-    assert f"sys.version_info < {floor}" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 def test_every_core_dependency_is_locked() -> None:
@@ -108,12 +86,6 @@ def test_no_file_names_a_folder_of_somebodys_machine() -> None:
     assert not found
 
 
-@pytest.mark.slow
-def test_no_id_that_is_kept_names_an_absolute_folder() -> None:
-    absolute = "hf%3A" + "%2F"  # an id percent-encodes the folder of a trained model
-    assert not [name for name, text in tracked_texts() if absolute in text]
-
-
 def test_pip_settings_for_installing_win_over_general_ones_and_the_environment_over_both() -> None:
     listing = "\n".join(
         [
@@ -144,24 +116,6 @@ def test_uv_is_told_what_pip_knows(settings: dict[str, str], expected: dict[str,
     assert install.uv_environment(settings, {}) == {"UV_INDEX_STRATEGY": "unsafe-best-match", **expected}
 
 
-def test_a_variable_that_is_already_set_for_uv_stays() -> None:
-    told = install.uv_environment({"index-url": "https://pip.test"}, {"UV_DEFAULT_INDEX": "https://own.test"})
-    assert told["UV_DEFAULT_INDEX"] == "https://own.test"
-
-
-@pytest.mark.parametrize(
-    ("versions", "expected"),
-    [("2.15.0, 2.13.0+cpu, 2.13.0, 2.12.0+cpu", "2.13.0+cpu"), ("2.15.0, 2.13.0+cu130", None), ("", None)],
-)
-def test_a_cpu_build_of_torch_is_preferred_to_a_newer_public_one(versions: str, expected: str | None) -> None:
-    assert install.newest_cpu_build(f"torch (2.15.0)\nAvailable versions: {versions}\n") == expected
-
-
-def test_an_environment_that_was_moved_is_not_usable(tmp_path: Path) -> None:
-    (tmp_path / "pyvenv.cfg").write_text("version = 3.12.1\ncommand = python3 -m venv /somewhere/else/.venv\n")
-    assert not install.usable(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
@@ -189,13 +143,3 @@ def test_a_page_that_asks_outside_is_blocked_and_reported(page: Page, outside_re
     assert page.inner_text("h1") == "Here"
     assert sorted(outside_requests) == sorted(failed) == [numbered, named, live]
     assert all("ERR_NAME_NOT_RESOLVED" in str(why) for why in failed.values())
-
-
-def test_the_workbench_opens_and_asks_for_nothing_outside(
-    server: Server, page: Page, outside_requests: list[str]
-) -> None:
-    before = len(server.errors)  # other tests share the server, and marimo tells of pages that were left midway
-    page.goto(server.url)
-    page.locator("a[href*='00_start_here.py']").first.wait_for(timeout=60_000)
-    assert outside_requests == []
-    assert "Traceback" not in server.errors[before:]

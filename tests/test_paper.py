@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.paper import OPTIONS, VARIANTS, WAVES, Paper, PaperError, PaperOptions, PaperStopped, Step, Variant
+from discover_lib.paper import OPTIONS, VARIANTS, WAVES, Paper, PaperError, PaperOptions, PaperStopped, Step
 
 
 def paper(folder: Path, options: PaperOptions | None = None, **given) -> tuple[Paper, list[str]]:
@@ -40,11 +40,6 @@ def test_every_variant_is_trained_once_after_what_it_begins_with() -> None:
         assert not {each.after for each in VARIANTS if each.label in wave} & set(wave)
 
 
-@pytest.mark.parametrize(("label", "folder"), [("SFT", "sft"), ("SFT+DPO+GRPO", "sft+dpo+grpo")])
-def test_a_variant_has_a_folder_of_its_own(label: str, folder: str) -> None:
-    assert Variant(label, "sft").folder == folder
-
-
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
     done: list[str] = []
     first, _ = paper(tmp_path / "paper")
@@ -59,18 +54,10 @@ def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
 def test_another_paper_is_refused_in_the_same_folder_by_what_differs(tmp_path: Path) -> None:
     done: list[str] = []
     with_steps(paper(tmp_path / "paper")[0], done).run()
-    other = dataclasses.replace(PaperOptions.small(), seed=1, trials=2)
-    with pytest.raises(PaperError, match="another seed, trials; take another folder"):
+    other = dataclasses.replace(PaperOptions.small(), seed=1, taste=2)
+    with pytest.raises(PaperError, match="another seed, taste; take another folder"):
         with_steps(paper(tmp_path / "paper", other)[0], done).run()
     assert json.loads((tmp_path / "paper" / OPTIONS).read_text())["seed"] == 0
-
-
-def test_a_paper_with_another_taste_takes_another_folder(tmp_path: Path) -> None:
-    done: list[str] = []
-    with_steps(paper(tmp_path)[0], done).run()
-    tasteful, _ = paper(tmp_path, dataclasses.replace(PaperOptions.small(), taste=2))
-    with pytest.raises(PaperError, match="begun with another taste"):
-        with_steps(tasteful, done).run()
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
@@ -117,7 +104,7 @@ def test_synthesis_holds_all_domains_in_one_run_whose_conversations_end_with_the
 def test_a_list_that_ignores_the_user_is_evaluated_on_the_same_users_in_no_pool_with_the_others(tmp_path: Path) -> None:
     from discover_lib.paper import evaluation_results
     from discover_lib.runs.store import RunStore
-    from workbench.views.report import PaperRun
+    from workbench.views.paper_report import PaperRun
 
     options = dataclasses.replace(PaperOptions.small(), artifacts=2, scripted=("adaptive",))
     made, _ = paper(tmp_path / "paper", options, processes=1)

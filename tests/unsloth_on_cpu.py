@@ -38,7 +38,7 @@ def main(folder: Path, name: str) -> None:
 
     from discover_lib.train.grpo.rollouts import Sampler
     from discover_lib.train.recipes import Recipe
-    from discover_lib.train.stage import StageSettings, run_stage
+    from discover_lib.train.run_stage import StageSettings, run_stage
 
     modes: list[Any] = []
     complete = Sampler.complete

@@ -1,6 +1,6 @@
 """Contact sheets of the miniature's drawings: targets, first drafts, and one subject in every palette and light.
 
-    .venv/bin/python tools/contact_sheets.py [--out docs/world] [--dark]
+    .venv/bin/python tools/contact_sheets.py [--out docs/world]
 
 Each sheet is one SVG that any browser shows; nothing but the library is needed.  A draft is the first reply of the
 assistant *draft* to a target's opening request, which stands below it.
@@ -28,18 +28,17 @@ CELL, PICTURE, GAP = 132, 112, 10
 _OWN = re.compile(r'(?<=id=")|(?<=url\(#)')
 
 
-def sheet(pictures: Sequence[tuple[str, str]], *, columns: int = COLUMNS, is_dark: bool = False) -> str:
+def sheet(pictures: Sequence[tuple[str, str]], *, columns: int) -> str:
     """One SVG of drawings, each with a line below it."""
-    ground, ink = ("#17181c", "#c9ccd3") if is_dark else ("#ffffff", "#4a505b")
     width, height = columns * CELL + GAP, -(-len(pictures) // columns) * (CELL + 8) + GAP
-    cells = [_cell(place, *picture, columns=columns, ink=ink) for place, picture in enumerate(pictures)]
+    cells = [_cell(place, *picture, columns=columns) for place, picture in enumerate(pictures)]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
-        f'<rect width="{width}" height="{height}" fill="{ground}"/>{"".join(cells)}</svg>\n'
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>{"".join(cells)}</svg>\n'
     )
 
 
-def _cell(place: int, svg: str, line: str, *, columns: int, ink: str) -> str:
+def _cell(place: int, svg: str, line: str, *, columns: int) -> str:
     """A drawing in its place, its ids its own."""
     w, h = map(float, re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)[0])
     scale = PICTURE / max(w, h)
@@ -51,47 +50,42 @@ def _cell(place: int, svg: str, line: str, *, columns: int, ink: str) -> str:
     return (
         f'<svg x="{x:.5g}" y="{y:.5g}" width="{w * scale:.4g}" height="{h * scale:.4g}" viewBox="0 0 {w:g} {h:g}">'
         f'{inner}</svg><text x="{middle:g}" y="{below:g}" text-anchor="middle" font-family="sans-serif" '
-        f'font-size="6.2" fill="{ink}">{escape(line)}</text>'
+        f'font-size="6.2" fill="#4a505b">{escape(line)}</text>'
     )
 
 
-def targets(count: int = COUNT) -> list[tuple[str, str]]:
+def targets() -> list[tuple[str, str]]:
     """The first targets of the evaluation split, each with what its user is after."""
-    made = [generate_artifact(DOMAIN, "eval", index) for index in range(count)]
+    made = [generate_artifact(DOMAIN, "eval", index) for index in range(COUNT)]
     builder = engine(DOMAIN).builder
     return [(each.text, builder.build(each).tree.initial_request) for each in made]
 
 
-def drafts(count: int = COUNT) -> list[tuple[str, str]]:
+def drafts() -> list[tuple[str, str]]:
     """The first drafts for the same users."""
     assistant = scripted_assistant("draft", DOMAIN)
     pictures = []
-    for index, (_, request) in enumerate(targets(count)):
+    for index, (_, request) in enumerate(targets()):
         text = assistant.reply([Message("user", request)], index).text  # type: ignore[union-attr]
         start, end = drawing_spans(text)[0]
         pictures.append((text[start:end], request))
     return pictures
 
 
-def palettes() -> list[tuple[str, str]]:
-    """One scene in every palette, by day, while the sun is low, and after dark."""
-    return [
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("docs/world"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    palettes = [  # one scene by day, while the sun is low, and after dark
         (draw(["fox", "hills", palette, light]), f"{palette}, {light.replace('-', ' ')}")
         for light in ("sunny", "sunset", "crescent-moon")
         for palette in PALETTES
     ]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("docs/world"))
-    parser.add_argument("--dark", action="store_true", help="on a dark ground, as NAME_dark.svg")
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    sheets = {"targets": (targets(), COLUMNS), "drafts": (drafts(), COLUMNS), "palettes": (palettes(), len(PALETTES))}
+    sheets = {"targets": (targets(), COLUMNS), "drafts": (drafts(), COLUMNS), "palettes": (palettes, len(PALETTES))}
     for name, (pictures, columns) in sheets.items():
-        path = options.out / f"{name}{'_dark' if options.dark else ''}.svg"
-        path.write_text(sheet(pictures, columns=columns, is_dark=options.dark), encoding="utf-8")
+        path = options.out / f"{name}.svg"
+        path.write_text(sheet(pictures, columns=columns), encoding="utf-8")
         print(f"{path}: {len(pictures)} drawings, {path.stat().st_size // 1024} KiB")
 
 

@@ -1,6 +1,6 @@
 """Precision and recall of the leak rule on the labelled messages, alone and with a model's check of paraphrases.
 
-    python tools/leak_figures.py [--misses]
+    python tools/leak_figures.py
 
 `labelled.jsonl` set the rule's bounds, and what `fresh.jsonl` showed led to its present word forms: figures on both are
 a calibration.  `after.jsonl` was written on other topics when the rule had been finished, and its figures are the
@@ -11,14 +11,13 @@ would add, and say nothing of a given model.
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discover_lib.base.leaks import find_leaks, giving_away
+from discover_lib.base.leak_words import find_leaks, giving_away
 from discover_lib.metrics.intervals import share_of
 
 FOLDER = Path(__file__).parents[1] / "tests" / "data" / "leaks"
@@ -114,9 +113,6 @@ def main() -> None:
     for name, cases in sets.items():
         print(_row(f"{name}, rule alone (n = {len(cases)})", cases, with_check=False))
         print(_row(f"{name}, with the check as a reader answers it", cases, with_check=True))
-    if "--misses" in sys.argv[1:]:
-        for case in (case for cases in sets.values() for case in cases if case.noticed != case.leaks):
-            print(f"{case.kind}: {case.message}")
 
 
 if __name__ == "__main__":

@@ -46,14 +46,10 @@ def versions_table() -> str:
     return "\n".join([head, "|---|---|---|", *rows])
 
 
-def write_table() -> None:
-    PAGE.write_text(TABLE.sub(lambda _: versions_table(), PAGE.read_text("utf-8")), "utf-8")
-
-
 if __name__ == "__main__":
     try:
         if sys.argv[1:] != ["--table"]:
             print(f"{CONSTRAINTS.name}: {lock()} versions")
-        write_table()
+        PAGE.write_text(TABLE.sub(lambda _: versions_table(), PAGE.read_text("utf-8")), "utf-8")
     except InstallError as error:
         sys.exit(f"nothing was written: {error}")

@@ -46,8 +46,8 @@ def write(folder: Path) -> Path:
     tokenizer.eos_token, tokenizer.pad_token = "<|im_end|>", "<|endoftext|>"  # the file says otherwise
     tokenizer.chat_template = TEMPLATE
     packed = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
-    names = "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads"
-    names += " max_position_embeddings rms_norm_eps rope_parameters"
+    names = """vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads
+        max_position_embeddings rms_norm_eps rope_parameters"""
     config = LlamaConfig(
         **{name: getattr(packed.config, name) for name in names.split()},
         tie_word_embeddings=True,

@@ -19,9 +19,9 @@ from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train.comparison import before_and_after
-from discover_lib.train.jobs import TrainingJob, run_here
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.stage import StageSettings
+from discover_lib.train.run_stage import StageSettings
+from discover_lib.train.training_job import TrainingJob, run_here
 from workbench.panel import trained_earlier
 
 DOMAIN, USERS = "svg_drawing", 12

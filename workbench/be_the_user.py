@@ -14,7 +14,7 @@ from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artif
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.runs.people import Chat, scored_afterwards
-from workbench.views import conversation as show
+from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, joined, rich_text, table, tag
 
 ASSISTANTS = ("ask", "draft", "options", "adaptive")  # whom one may meet

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_or
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
-from discover_lib.engines.options import EFFORTS, NO_OPTIONS, RoleOptions, typed
+from discover_lib.engines.role_options import EFFORTS, NO_OPTIONS, RoleOptions, typed
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.doctor import Line
 from discover_lib.runs.units import units_of
@@ -288,7 +288,7 @@ def run_plan(note: str, options: RunOptions, domains: Sequence[str], choice: Cho
 def trained_assistants() -> dict[str, str]:
     """Finished training runs as assistants, newest first: name → how a run names it."""
     from discover_lib.base.files import outputs_folder
-    from discover_lib.train.jobs import JobError, find_jobs
+    from discover_lib.train.training_job import find_jobs
 
     names = {}
     for name, run in find_jobs(outputs_folder()).items():
@@ -296,7 +296,7 @@ def trained_assistants() -> dict[str, str]:
             # "+" in a folder's name would be taken for an adapter
             if run.status().state == "finished" and "+" not in str(run.folder):
                 names[name] = f"hf:{run.folder}"
-        except JobError:  # page 50 says what is wrong with it
+        except DiscoverError:  # page 50 says what is wrong with it
             continue
     return names
 

@@ -19,7 +19,7 @@ from discover_lib.runs.options import RunOptions, RunOptionsError
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
     from discover_lib.train.recipes import Recipe
-    from discover_lib.train.stage import StageSettings
+    from discover_lib.train.run_stage import StageSettings
 
 
 def run_command(folder: Path, configuration: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.metrics.transcript import in_words, level_name, reward_line, transcript
-from workbench.views import conversation as show
+from workbench.views import conversation_parts as show
 from workbench.views.html import Markup
 
 Value = Artifact | BuiltTree | Conversation | IntentState | IntentTree | Reward | Turn | UserSimulator

@@ -16,14 +16,14 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import price_line
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import BuiltTree, Recognised, RoleError
-from discover_lib.engines.options import NO_OPTIONS, RoleOptions
+from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 
 if TYPE_CHECKING:
     from discover_lib.core.conversation import Artifact
     from discover_lib.engines.llm.builder import Stage
     from discover_lib.engines.llm.calls.client import ClientSettings
-    from discover_lib.engines.llm.calls.records import Completion, Request
+    from discover_lib.engines.llm.calls.exchange import Completion, Request
 
 ATTEMPTS = 3  # a person is waiting, who can press the button again
 SHOWN_EVERY_SECONDS = 0.06  # a growing text is handed on no more often than this
@@ -134,7 +134,7 @@ class StagedBuild:
         """
         from discover_lib.engines.llm.builder import LLMBuilder
         from discover_lib.engines.llm.calls.client import LLMClient
-        from discover_lib.engines.llm.calls.records import LLMError
+        from discover_lib.engines.llm.calls.exchange import LLMError
 
         if self.upcoming is None:
             return

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from discover_lib.cli.main import CHECKS, SHARING, START, TRAINING, Entry, command_line
-from discover_lib.cli.main import COMMANDS as LIBRARY
-from discover_lib.cli.main import main as begin
+from discover_lib.cli.command_list import CHECKS, SHARING, START, TRAINING, Entry, command_line
+from discover_lib.cli.command_list import COMMANDS as LIBRARY
+from discover_lib.cli.command_list import main as begin
 
 OWN = {
     "open": Entry(
@@ -24,12 +24,12 @@ OWN = {
     ),
     "study": Entry("workbench.commands.study:study", CHECKS, "Run a user study with people."),
     "share": Entry(
-        "workbench.commands.pages:share",
+        "workbench.commands.page_commands:share",
         SHARING,
-        "Save a run or session as one web page.",
+        "Save a run or session as HTML.",
         "share outputs/mine --out mine.html",
     ),
-    "site": Entry("workbench.commands.pages:site", SHARING, "Build the static website.", "site --out site"),
+    "site": Entry("workbench.commands.page_commands:site", SHARING, "Build the static website.", "site --out site"),
 }
 COMMANDS = {name: (OWN | LIBRARY)[name] for name in ("open", "demo", "doctor", *LIBRARY, *OWN)}
 app = command_line(COMMANDS)

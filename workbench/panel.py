@@ -57,8 +57,8 @@ from discover_lib.tasks.waist import (
     status_of,
     stop,
 )
-from discover_lib.train import jobs as training
-from discover_lib.train.jobs import TrainingJob
+from discover_lib.train import training_job as training
+from discover_lib.train.training_job import TrainingJob
 from workbench.carried import address
 from workbench.jobs import (
     Job,
@@ -75,16 +75,16 @@ from workbench.jobs import (
     started,
 )
 from workbench.parts import report_html
-from workbench.views import conversation as show
-from workbench.views.audit import certificate_line
+from workbench.views import conversation_parts as show
+from workbench.views.audit_parts import certificate_line
 from workbench.views.html import progress as bar
 from workbench.views.html import tag
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.train.access import Access
-    from discover_lib.train.jobs import JobStatus
-    from discover_lib.train.stage import StageSettings
+    from discover_lib.train.run_stage import StageSettings
+    from discover_lib.train.training_job import JobStatus
 
 FIRST_SYNTHESIS = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=20, candidates=1)
 FIRST_EVALUATION = RunOptions(("draft", "ask", "options", "adaptive"), artifacts=20)
@@ -789,7 +789,7 @@ class TrainingPanel(Panel):
 
     def begin(self) -> Path:
         if self._refusal or self._settings is None:
-            raise training.JobError(self._refusal or "choose what to train")
+            raise DiscoverError(self._refusal or "choose what to train")
         return training.start(*self._settings).folder
 
     def stop(self) -> Path | None:

@@ -13,8 +13,8 @@ from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.runs.recorded import load_recorded, recorded_index
 from workbench.carried import rules_said
 from workbench.controls import domain_labels
-from workbench.views import conversation as show
-from workbench.views import reward as show_reward
+from workbench.views import conversation_parts as show
+from workbench.views import reward_parts as show_reward
 from workbench.views.html import Markup, more, panel, quiet, rich_text, signed, tag
 
 EVERY_TURN = "What the reply of every turn earned"

@@ -47,7 +47,7 @@ def serve_command(port: int, *, edit: bool, browser: bool, host: str = HOST) -> 
 
     For editing marimo itself prints the address with that token, and opens the browser there.
     """
-    server, quiet, verb = ([], [], "edit") if edit else (["workbench.server"], ["--quiet"], "run")
+    server, quiet, verb = ([], [], "edit") if edit else (["workbench.notebook_server"], ["--quiet"], "run")
     command = [sys.executable, "-m", *server, "marimo", *quiet, "--log-level", "error", verb, str(notebooks_folder())]
     headless = [] if edit and browser else ["--headless"]
     # It would refuse the form with which students come in, for want of a header that only marimo's own pages send.

@@ -468,7 +468,7 @@ class Session:
     @contextmanager
     def _roles(self, assistants: tuple[str, ...] = ()) -> Iterator[RoleEngines]:
         """Who plays in one step; what they cannot do becomes a `SessionError`."""
-        from discover_lib.engines.llm.calls.records import LLMError
+        from discover_lib.engines.llm.calls.exchange import LLMError
         from discover_lib.engines.miniature.lexicon import LexiconError
 
         settings, stop = self.settings, threading.Event()

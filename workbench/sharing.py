@@ -15,11 +15,11 @@ from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.evaluation import ceilings_of
 from discover_lib.runs.store import FILE, RunStore, id_of_run
 from workbench.session import Session
-from workbench.views import scores as show_scores
+from workbench.views import score_parts as show_scores
 from workbench.views.html import Markup
 from workbench.views.moments import Strip
-from workbench.views.pages import Shared, facts
-from workbench.views.runs import listing
+from workbench.views.run_parts import listing
+from workbench.views.saved_pages import Shared, facts
 
 MOST = 1_000  # conversations in one file
 

@@ -20,10 +20,10 @@ from discover_lib.core.intents import IntentTree, TreeError
 from discover_lib.core.roles import RoleError
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import NAMED_RULES
-from discover_lib.engines.options import RoleOptions
+from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec
 from discover_lib.metrics.replay import replay
-from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, tree_files
+from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, tree_files
 from discover_lib.runs.recorded import Recorded, RecordedError, load_recorded, recorded_index
 
 SourceKind = Literal["miniature", "trees", "recorded"]

@@ -19,12 +19,12 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.train.access import Access
 from discover_lib.train.data import Row, load_rows, overlap
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.stage import StageSettings
+from discover_lib.train.run_stage import StageSettings
 from workbench.controls import Choice, ChoiceError, plan_table, read_choice
 from workbench.echo import train_command
 from workbench.jobs import Work, last_of, started
-from workbench.views import conversation as show
-from workbench.views import pairs as show_pairs
+from workbench.views import conversation_parts as show
+from workbench.views import pair_parts as show_pairs
 from workbench.views.html import EMPTY, Markup, tag
 
 CARRIES = {
@@ -102,7 +102,7 @@ class Judging:
         """What they will take, before anything is spent."""
         if self.access is None:
             return EMPTY
-        from discover_lib.train.plan import plan_stage
+        from discover_lib.train.stage_plan import plan_stage
 
         try:
             plan = plan_stage(settings, self.access)

@@ -20,7 +20,7 @@ from typer.core import TyperCommand
 from discover_lib.base.errors import DiscoverError
 from discover_lib.cli.flags import parameters_of, signed
 from discover_lib.cli.terminal import visible
-from discover_lib.engines.options import RoleOptions
+from discover_lib.engines.role_options import RoleOptions
 from discover_lib.tasks.waist import (
     REQUIRED,
     Asked,

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import typer
 from typer.models import ArgumentInfo
 
-from discover_lib.engines.options import EFFORTS
+from discover_lib.engines.role_options import EFFORTS
 
 SHARED = {  # parameter → metavar, sentence
     "adapter": ("FOLDER", "Training run of the stage before."),

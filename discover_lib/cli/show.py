@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from discover_lib.base.glossary import meaning
-from discover_lib.base.leaks import NOT_CHECKED
+from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.words import counted, duration, number, price_line
 from discover_lib.cli.common import DONE, NO_ACCESS, UNFINISHED, code_of_halt, console, one_line
 from discover_lib.core.conversation import Conversation

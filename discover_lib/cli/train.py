@@ -35,7 +35,7 @@ from discover_lib.engines.local.names import serving
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
 from discover_lib.tasks.playing import client_settings
-from discover_lib.train import jobs
+from discover_lib.train import training_job as jobs
 from discover_lib.train.access import Access
 from discover_lib.train.alarms import alarms
 from discover_lib.train.estimate import (
@@ -49,10 +49,10 @@ from discover_lib.train.estimate import (
     refusal,
     without_bf16,
 )
-from discover_lib.train.files import latest
-from discover_lib.train.jobs import JobError, JobStatus, TrainingJob
 from discover_lib.train.recipes import STAGES, Recipe, assignments, beside_the_paper
-from discover_lib.train.stage import StageError, StageSettings, checked, problems
+from discover_lib.train.run_files import latest
+from discover_lib.train.run_stage import StageError, StageSettings, checked, problems
+from discover_lib.train.training_job import JobStatus, TrainingJob
 
 TINY = "tiny"  # the name of the miniature's base model
 POLL_SECONDS = 0.5
@@ -189,7 +189,7 @@ def _say_what_fits(settings: StageSettings, card: Card, meant: str) -> None:
 
 def _refuse(lines: Sequence[str]) -> None:
     if lines:
-        raise JobError("; ".join(lines))
+        raise DiscoverError("; ".join(lines))
 
 
 def _meant(backend: str) -> str:
@@ -281,7 +281,7 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
     Returns what trains, and why.
 
     Raises:
-        JobError: the reasons.
+        DiscoverError: the reasons.
     """
     base = Path(settings.base)
     missing = base.is_absolute() and not base.exists()
@@ -295,7 +295,7 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
         except DiscoverError as error:
             if str(error) in refused.problems:
                 raise  # a key that is missing has an exit code of its own
-        raise JobError("; ".join(refused.problems)) from None
+        raise DiscoverError("; ".join(refused.problems)) from None
     typer.echo(f"checks passed: {settings.stage} with the recipe {settings.recipe.name!r} in {run}")
     return backend.line
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from discover_lib.base.leaks import find_leaks
+from discover_lib.base.leak_words import find_leaks
 from discover_lib.base.records import Record
 from discover_lib.base.words import stem
 from discover_lib.core import authors

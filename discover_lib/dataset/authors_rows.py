@@ -1,29 +1,26 @@
 """Dataset rows of the authors' released code: one row per candidate reply, with a score and the states that led there.
 
-Read, the rows of a turn become one preference example of ours, labelled by their scores; what the example has no place
-for travels in a column of its own, so that writing what was read gives the same rows in the same order again.
+Read, the rows of a turn become one preference example of ours, labelled by their scores.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta
 
-from discover_lib.base.json_text import to_json
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.tokens import TokenCount
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.simulator import DIGITS
-from discover_lib.dataset.authors import Said, run_file
+from discover_lib.dataset.authors_format import Said, run_file
 from discover_lib.dataset.export import RowSet, Source, row_set
 from discover_lib.dataset.filters import Filters
-from discover_lib.dataset.formats import Foreign, FormatError, Number, json_lines, parse, read_json
+from discover_lib.dataset.formats import Foreign, Number, json_lines, parse, read_json
 from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, pair_example, similarity_of
 
-REST = "authors_rows"  # column that holds what our columns do not
 SAME_TURN = ("artifact_id", "conv_id", "turn_id", "source_dir")  # and the prompt: their conv_id is not unique
 
 
@@ -42,14 +39,14 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a file (a JSON array, or JSON lines), checked for what every reader of them needs.
 
     Raises:
-        FormatError: naming the row and the field that is wrong.
+        DiscoverError: naming the row and the field that is wrong.
     """
     if path.suffix == ".jsonl":
         listed = list(json_lines(path))
     else:
         rows = read_json(path)
         if not isinstance(rows, list):
-            raise FormatError(f"{path}: the file must be a list, got {rows!r:.60}")
+            raise DiscoverError(f"{path}: the file must be a list, got {rows!r:.60}")
         listed = [(f"{path}: row {place}", row) for place, row in enumerate(rows)]
     for where, row in listed:
         parse(Row, row, where)
@@ -63,16 +60,15 @@ def examples_of(
 
     A tie at the top is the first, at the bottom the last.  A score that is missing or null was not judged.
     """
-    turns: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
-    for place, row in enumerate(rows):
-        key = digest([row.get(name) for name in SAME_TURN] + [row["prompt"]])
-        turns.setdefault(key, []).append((place, row))
+    turns: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        turns.setdefault(digest([row.get(name) for name in SAME_TURN] + [row["prompt"]]), []).append(row)
     for candidates in turns.values():
         yield _example(candidates, origin, tokens or TokenCount())
 
 
-def _example(candidates: Sequence[tuple[int, Mapping[str, Any]]], origin: Origin, tokens: TokenCount) -> Example:
-    first = candidates[0][1]
+def _example(candidates: Sequence[Mapping[str, Any]], origin: Origin, tokens: TokenCount) -> Example:
+    first = candidates[0]
     prompt = [dict(message) for message in first["prompt"]]
     known: dict[str, Any] = {
         "run": origin.run,
@@ -81,16 +77,13 @@ def _example(candidates: Sequence[tuple[int, Mapping[str, Any]]], origin: Origin
         "n_candidates": len(candidates),
         "label_source": "score in the authors' rows",
     }
-    scored = [row for _, row in candidates if row.get("score") is not None]
-    rest = [{"place": place, **{name: row[name] for name in row if name != "prompt"}} for place, row in candidates]
+    scored = [row for row in candidates if row.get("score") is not None]
     if len(scored) < 2:
         problem = "one_candidate" if len(candidates) < 2 else "failed_judgement"
-        known[REST] = to_json({"prompt": prompt, "rows": rest})
         return Example("preference", first["artifact_id"], {}, known, problem=problem)
     best = max(scored, key=lambda row: row["score"])
     worst = min(reversed(scored), key=lambda row: row["score"])
     margin = float(best["score"] - worst["score"])
-    tie = round(margin, DIGITS) == 0
     chosen, rejected = ([{"role": "assistant", "content": row["completion"]}] for row in (best, worst))
     for name, row in (("chosen", best), ("rejected", worst)):
         known |= {f"{name}_index": row["assistant_index"], f"{name}_reward": float(row["score"])}
@@ -101,33 +94,22 @@ def _example(candidates: Sequence[tuple[int, Mapping[str, Any]]], origin: Origin
         "similarity_measure": SIMILARITY,
         "n_tokens": max(tokens.count(prompt + reply) for reply in (chosen, rejected)),
         "length_counting": tokens.name,
-        REST: to_json({"prompt": prompt if tie else None, "rows": rest}),
     }
     train = {"prompt": prompt, "chosen": chosen, "rejected": rejected}
-    return pair_example(first["artifact_id"], train, known, "tie" if tie else None)
+    return pair_example(first["artifact_id"], train, known, "tie" if round(margin, DIGITS) == 0 else None)
 
 
 def row_set_of(path: Path, filters: Filters | None = None, tokens: TokenCount | None = None) -> RowSet:
     """Their rows as preference rows of ours, ready for `discover_lib.dataset.export.write_rows`.
 
     Raises:
-        FormatError: a row that cannot be read.
-        DatasetError: no pair is left.
+        DiscoverError: a row that cannot be read.
+        DiscoverError: no pair is left.
     """
     tokens = tokens or TokenCount()
     origin = Origin(path.name)
     made = examples_of(read_rows(path), origin, tokens)
     return row_set("preference", made, [Source(origin, ())], RowOptions(tokens=tokens), filters)
-
-
-def rows_of(examples: Iterable[Example]) -> list[dict[str, Any]]:
-    """The authors' rows that examples were read from, in their order; of a part of the examples, their part."""
-    placed: list[tuple[int, dict[str, Any]]] = []
-    for example in examples:
-        kept = json.loads(example.provenance[REST])
-        prompt = example.train["prompt"] if kept["prompt"] is None else kept["prompt"]
-        placed += [(row.pop("place"), {**row, "prompt": prompt}) for row in kept["rows"]]
-    return [row for _, row in sorted(placed, key=lambda item: item[0])]
 
 
 def rows_of_conversation(conversation: Conversation) -> list[dict[str, Any]]:

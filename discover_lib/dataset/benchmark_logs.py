@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from discover_lib.dataset.formats import FormatError
+from discover_lib.base.errors import DiscoverError
 from discover_lib.dataset.inspect_log import opened_log
 
 WORDS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
@@ -35,11 +35,11 @@ def read_benchmark(path: Path) -> list[Answer]:
     """The answers in a log of Inspect.
 
     Raises:
-        FormatError: it is no such log, it holds no answer, or what reads it is not here.
+        DiscoverError: it is no such log, it holds no answer, or what reads it is not here.
     """
     answers = list(_answers(path))
     if not answers:
-        raise FormatError(f"{path}: a log of Inspect without a prompt")
+        raise DiscoverError(f"{path}: a log of Inspect without a prompt")
     return answers
 
 

@@ -13,7 +13,7 @@ KINDS = {
     "preference": "preference pairs: per turn the best and the worst of the candidates, judged in the same state",
     "prompt": "prompts for reinforcement learning: a conversation so far, and the simulated user at that point as JSON",
 }
-DATA_FILES = {"jsonl": "data/{split}.jsonl", "parquet": "data/{split}.parquet", "sharegpt": "data/{split}.json"}
+DATA_FILES = {"jsonl": "data/{split}.jsonl", "parquet": "data/{split}.parquet"}
 
 
 def card(about: Mapping[str, Any]) -> str:
@@ -27,9 +27,9 @@ def card(about: Mapping[str, Any]) -> str:
         f"# {about['kind']} rows\n",
         f"Rows for {KINDS[about['kind']]}. Users are simulated: a tree of intents, a judge and a voice "
         "(after *DiscoverLLM*, arXiv 2602.03429).\n",
-        _beware(about),
+        *(f"{line}\n" for line in dict.fromkeys(beware(run["judge"], run["voice"]) for run in about["runs"])),
         "## Rows\n",
-        _table(
+        table(
             ("split", "rows", "artifacts"),
             ((split, each["rows"], each["artifacts"]) for split, each in about["splits"].items()),
         ),
@@ -44,7 +44,7 @@ def card(about: Mapping[str, Any]) -> str:
     ]
     if about["table_3"]:
         head = ("", "mean ± sd over turns [95 % interval over artifacts], or turns")
-        parts += ["## Rewards of the conversations behind it\n", _table(head, about["table_3"])]
+        parts += ["## Rewards of the conversations behind it\n", table(head, about["table_3"])]
     if about["length"]:
         parts += ["## Does length alone predict the label?\n", _length(about["length"])]
     return "\n".join(parts)
@@ -59,15 +59,16 @@ def _front_matter(about: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "---\n"])
 
 
-def _beware(about: Mapping[str, Any]) -> str:
-    if all(run["judge"] == run["voice"] == MINIATURE for run in about["runs"]):
+def beware(judge: str, voice: str) -> str:
+    """What to know of the judge and of the user before the rows are used; "" as a name: not known."""
+    if judge == voice == MINIATURE:
         return (
             "**A miniature.** Users, judge and artifacts are those of a small self-contained world without language "
-            "models. Good for learning how the method works and for testing a pipeline, not for training a product.\n"
+            "models. Good for learning how the method works and for testing a pipeline, not for training a product."
         )
-    if not all(run["judge"] for run in about["runs"]):
-        return "Read from rows made elsewhere: who judged, and under which rules, is not known here.\n"
-    return "Judge and user are language models; their mistakes are in the labels.\n"
+    if not judge:
+        return "Read from files made elsewhere: who judged, and under which rules, is not known here."
+    return f"Judge ({judge}) and user ({voice}) are language models; their mistakes are in the labels."
 
 
 def _left_out(about: Mapping[str, Any]) -> str:
@@ -79,7 +80,7 @@ def _left_out(about: Mapping[str, Any]) -> str:
     ]
     rows.append(("kept", about["kept"], "", ""))
     filters = ", ".join(f"{name} {value}" for name, value in about["filters"].items())
-    return _table(("", "examples", "holds for", "meaning"), rows) + (
+    return table(("", "examples", "holds for", "meaning"), rows) + (
         "\nAn example is counted by its first reason; how many a reason holds for in all stands beside it. Every one "
         f"is listed in `dropped.jsonl`. Filters: {filters}.\n"
     )
@@ -121,7 +122,8 @@ def _length(report: Mapping[str, Any]) -> str:
     )
 
 
-def _table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
+def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
+    """Rows as a table in Markdown."""
     titles = [str(title) for title in head]
     lines = [titles, ["---"] * len(titles), *([str(cell) for cell in row] for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"

@@ -1,7 +1,7 @@
 """Chats of people from elsewhere: what they said, read from the exports that they have.
 
-ShareGPT (`conversations` of `from` and `value`), OpenAI's and Claude's account exports, WildChat and other lines of
-`conversation` or `messages` with `role` and `content`, and a study's own `messages.csv`.
+ShareGPT (`conversations` of `from` and `value`), WildChat and other lists or lines of `conversation` or `messages` with
+`role` and `content`, and a study's own `messages.csv`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 
-FORMS = "ShareGPT, OpenAI and Claude exports, lines with conversation or messages, and a study's messages.csv are read"
+FORMS = "ShareGPT exports, lines with conversation or messages, and a study's messages.csv are read"
 _GUARD = re.compile(r"^'(?=[=+@-])")  # what an export of a study puts before text that a spreadsheet would run
 USER_ROLES = frozenset(("user", "human"))
 
@@ -47,30 +47,12 @@ def _items(path: Path) -> list[Any]:
 
 def _said(item: Mapping[str, Any]) -> list[str]:
     """The user's messages of one chat, whatever the form."""
-    if "mapping" in item:
-        return list(_openai(item))
-    if "chat_messages" in item:  # Claude
-        return [each["text"] for each in item["chat_messages"] if each["sender"] in USER_ROLES and each["text"].strip()]
     said = []
     for each in item.get("conversations") or item.get("conversation") or item.get("messages") or ():
         role, text = each.get("from") or each.get("role"), each.get("value") or each.get("content")
         if role in USER_ROLES and isinstance(text, str) and text.strip():
             said.append(text)
     return said
-
-
-def _openai(item: Mapping[str, Any]) -> Iterator[str]:
-    """The branch that the user left the chat on, from its first message."""
-    nodes, branch, here = item["mapping"], [], item.get("current_node")
-    while here:
-        branch.append(nodes[here])
-        here = nodes[here].get("parent")
-    for node in reversed(branch):
-        message = node.get("message")
-        if message and message["author"]["role"] == "user":
-            text = "\n".join(part for part in message["content"].get("parts", ()) if isinstance(part, str))
-            if text.strip():
-                yield text
 
 
 def _study(path: Path) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""Training rows as files that others load: JSON lines, Parquet, Hugging Face datasets, ShareGPT; always with a card.
+"""Training rows as files that others load: JSON lines, Parquet, Hugging Face datasets; always with a card.
 
 A folder is written whole or not at all.  Beside the rows it holds `dropped.jsonl` (every example left out, with its
 reasons), `dataset.json` (options, counts and statistics, for programs) and `README.md` (the card, for people).
@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json, write_lines
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.card import card
 from discover_lib.dataset.filters import Filters, Sieved, sieve, split_by_artifact
 from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report, table_3
-from discover_lib.dataset.pairs import DatasetError
 from discover_lib.dataset.rows import Example, Kind, Origin, RowOptions, examples
 from discover_lib.runs.store import RunStore
 
-Files = Literal["jsonl", "parquet", "datasets", "sharegpt"]
+Files = Literal["jsonl", "parquet", "datasets"]
 FORMAT = "discover-rows/1"
 MARK = "dataset.json"  # a folder that holds it is one of ours and may be written anew
 NEEDS = "needs a library that is not installed: pip install 'discover-lib[train]'"
@@ -91,7 +91,7 @@ def make_rows(
     """Conversations to rows: made, sieved, split by artifact, described.
 
     Raises:
-        DatasetError: no row is left, or the artifacts cannot be split so.
+        DiscoverError: no row is left, or the artifacts cannot be split so.
     """
     options = options or RowOptions()
     made = (each for source in sources for each in examples(kind, source.conversations, source.origin, options))
@@ -115,7 +115,7 @@ def row_set(
     sieved = sieve(examples, filters)
     if not sieved.kept:
         why = ", ".join(f"{reason} {count}" for reason, count in sieved.counts.items()) or "the run is empty"
-        raise DatasetError(f"no {kind} row is left of {sieved.considered}: {why}")
+        raise DiscoverError(f"no {kind} row is left of {sieved.considered}: {why}")
     return RowSet(
         kind,
         tuple(sources),
@@ -135,7 +135,7 @@ def write_rows(rows: RowSet, folder: Path, files: Files = "jsonl") -> None:
     """Write a row set into a new or empty folder, or in place of one that this function wrote.
 
     Raises:
-        DatasetError: the folder holds something else, or a library for this kind of files is missing.
+        DiscoverError: the folder holds something else, or a library for this kind of files is missing.
     """
     with _whole_folder(folder) as target:
         for split, kept in rows.splits.items():
@@ -144,8 +144,6 @@ def write_rows(rows: RowSet, folder: Path, files: Files = "jsonl") -> None:
                 write_lines(target / "data" / f"{split}.jsonl", plain)
             elif files == "parquet":
                 _write_parquet(target / "data" / f"{split}.parquet", plain)
-            elif files == "sharegpt":
-                write_json(target / "data" / f"{split}.json", [to_sharegpt(row) for row in plain])
         if files == "datasets":
             _write_datasets(target, {split: [each.row for each in kept] for split, kept in rows.splits.items()})
         write_lines(
@@ -197,9 +195,9 @@ def description(rows: RowSet, files: Files) -> dict[str, Any]:
 def _whole_folder(folder: Path) -> Iterator[Path]:
     """A folder that takes its name only when it is complete; what stood there before stays until then."""
     if folder.exists() and not folder.is_dir():
-        raise DatasetError(f"{folder}: a file stands there; choose another folder")
+        raise DiscoverError(f"{folder}: a file stands there; choose another folder")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
-        raise DatasetError(f"{folder} holds other files; choose a new or empty folder")
+        raise DiscoverError(f"{folder} holds other files; choose a new or empty folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as made:
         target = Path(made) / "new"
@@ -210,44 +208,42 @@ def _whole_folder(folder: Path) -> Iterator[Path]:
         target.rename(folder)
 
 
-def _write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+@contextlib.contextmanager
+def _library(what: str) -> Iterator[None]:
+    """Say in one line that a library for `what` is missing."""
     try:
+        yield
+    except ImportError:
+        raise DiscoverError(f"{what} {NEEDS}") from None
+
+
+def _write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    with _library("Parquet"):
         import pyarrow as arrow
         import pyarrow.parquet as parquet
-    except ImportError:
-        raise DatasetError(f"Parquet {NEEDS}") from None
     path.parent.mkdir(parents=True, exist_ok=True)
     parquet.write_table(arrow.Table.from_pylist(list(rows)), path, compression="zstd")
 
 
 def _write_datasets(folder: Path, splits: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    try:
+    with _library("a Hugging Face dataset"):
         import datasets
-    except ImportError:
-        raise DatasetError(f"a Hugging Face dataset {NEEDS}") from None
     made = {split: datasets.Dataset.from_list(list(rows)) for split, rows in splits.items()}
-    quiet = datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
-    try:
-        datasets.DatasetDict(made).save_to_disk(str(folder))
-    finally:
-        if not quiet:
-            datasets.enable_progress_bars()
+    datasets.DatasetDict(made).save_to_disk(str(folder))
 
 
 def write_table(path: Path, conversations: Iterable[Conversation]) -> None:
     """Conversations as one Parquet table, a row per candidate (see `discover_lib.dataset.formats.to_frame`).
 
     Raises:
-        DatasetError: a library for Parquet is missing.
+        DiscoverError: a library for Parquet is missing.
     """
     from discover_lib.dataset.formats import to_frame
 
     partial = path.with_name(path.name + ".partial")
-    try:
+    with _library("Parquet"):
         to_frame(conversations).to_parquet(partial, index=False)
-    except ImportError:
-        raise DatasetError(f"Parquet {NEEDS}") from None
     partial.replace(path)
 
 
@@ -258,27 +254,25 @@ def read_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Split → rows of a folder that `write_rows` wrote, whatever its files.
 
     Raises:
-        DatasetError: no such folder, or a damaged one.
+        DiscoverError: no such folder, or a damaged one.
     """
     try:
         about = json.loads((folder / MARK).read_text(encoding="utf-8"))
         files, splits = about["files"], list(about["splits"])
         if about["format"] != FORMAT:
-            raise DatasetError(f"{folder}: rows of format {about['format']!r}; this version reads {FORMAT!r}")
+            raise DiscoverError(f"{folder}: rows of format {about['format']!r}; this version reads {FORMAT!r}")
         return {split: _read_split(folder, split, files) for split in splits}
     except OSError as error:
-        raise DatasetError(f"{folder}: no training rows here ({error.filename}: {error.strerror})") from None
+        raise DiscoverError(f"{folder}: no training rows here ({error.filename}: {error.strerror})") from None
     except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError) as error:
-        raise DatasetError(f"{folder}: damaged training rows ({type(error).__name__}: {error})") from None
+        raise DiscoverError(f"{folder}: damaged training rows ({type(error).__name__}: {error})") from None
 
 
 def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
     if files == "jsonl":
         text = (folder / "data" / f"{split}.jsonl").read_text(encoding="utf-8")
         return [json.loads(line) for line in text.split("\n") if line]
-    if files == "sharegpt":
-        raise DatasetError(f"{folder}: ShareGPT files are for other trainers; export the rows again with --files jsonl")
-    try:
+    with _library(f"{folder}: reading {files} files"):
         if files == "parquet":
             import pyarrow.parquet as parquet
 
@@ -286,30 +280,3 @@ def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
         from datasets import load_from_disk
 
         return load_from_disk(str(folder))[split].to_list()
-    except ImportError:
-        raise DatasetError(f"{folder}: reading {files} files {NEEDS}") from None
-
-
-# -- ShareGPT -------------------------------------------------------------------------------------------------------
-
-_SPEAKERS = {"user": "human", "assistant": "gpt"}
-_TALK = ("messages", "prompt")  # the column that holds the conversation, by kind of row
-_REPLIES = ("chosen", "rejected")
-
-
-def to_sharegpt(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row in the ShareGPT form: `conversations` of `from` and `value`, the system message apart.
-
-    Of a preference row `chosen` and `rejected` are one message each.  All other columns stay as they are.
-    """
-    column = next(name for name in _TALK if name in row)
-    talk, made = list(row[column]), dict[str, Any]()
-    if talk and talk[0]["role"] == "system":
-        made["system"] = talk.pop(0)["content"]
-    made["conversations"] = [_spoken(message) for message in talk]
-    made |= {name: _spoken(row[name][0]) for name in _REPLIES if name in row}
-    return made | {name: value for name, value in row.items() if name not in (column, *_REPLIES)}
-
-
-def _spoken(message: Mapping[str, str]) -> dict[str, str]:
-    return {"from": _SPEAKERS[message["role"]], "value": message["content"]}

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.seeds import derive_seed
 from discover_lib.base.words import counted
-from discover_lib.dataset.pairs import DatasetError
 from discover_lib.dataset.rows import Example
 
 # Why an example can be left out, in the order in which it is asked; the first that holds is the one it is counted by.
@@ -117,13 +117,13 @@ def split_by_artifact(rows: Sequence[Example], shares: Mapping[str, float], seed
         shares: split → its share of the artifacts, e.g. ``{"train": 0.9, "test": 0.1}``; they add up to 1.
 
     Raises:
-        DatasetError: wrong shares, or fewer artifacts than splits.
+        DiscoverError: wrong shares, or fewer artifacts than splits.
     """
     if not shares or any(share <= 0 for share in shares.values()) or abs(sum(shares.values()) - 1) > 1e-9:
-        raise DatasetError(f"shares of splits must be positive and add up to 1, got {dict(shares)}")
+        raise DiscoverError(f"shares of splits must be positive and add up to 1, got {dict(shares)}")
     names = sorted({row.artifact for row in rows}, key=lambda name: derive_seed(seed, "split", name))
     if len(names) < len(shares):
-        raise DatasetError(
+        raise DiscoverError(
             f"{counted(len(names), 'artifact')} cannot be split {len(shares)} ways; take more, or --test-share 0"
         )
     split_of: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """Files that others can read: conversations as JSON lines and as a table, and how a foreign file is read with care.
 
 A foreign file is read into records, and what is wrong with it is said in one line naming file and field.  The
-formats of the authors' code are in `discover_lib.dataset.authors`.
+formats of the authors' code are in `discover_lib.dataset.authors_format`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 MAX_BYTES = 1_000_000_000  # of one file to be read whole
 
 
-class FormatError(DiscoverError):
-    """A file that is not of the form it should have; the message is one line naming the file and the field."""
-
-
 class Foreign(msgspec.Struct):
     """What we read of a file of others: these fields, of these types; whatever else it holds is let be."""
 
@@ -43,23 +39,23 @@ def parse(model: type[Model], data: Any, file: str) -> Model:
     """A part of a file, read.
 
     Raises:
-        FormatError: naming the file, the field, and what it must be.
+        DiscoverError: naming the file, the field, and what it must be.
     """
     try:
         return msgspec.convert(data, model)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise FormatError(f"{file}: {error}") from None
+        raise DiscoverError(f"{file}: {error}") from None
 
 
 def read_json(path: Path) -> Any:
     """What a JSON file holds.
 
     Raises:
-        FormatError: it is missing, too large, or no JSON.
+        DiscoverError: it is missing, too large, or no JSON.
     """
     if path.is_file() and (size := path.stat().st_size) > MAX_BYTES:
-        raise FormatError(f"{path}: {size / 1e9:.1f} GB is too large to read whole; at most 1 GB")
-    return files.read_json(path, FormatError)
+        raise DiscoverError(f"{path}: {size / 1e9:.1f} GB is too large to read whole; at most 1 GB")
+    return files.read_json(path, DiscoverError)
 
 
 # -- JSON lines ----------------------------------------------------------------------------------------------------
@@ -74,20 +70,20 @@ def read_jsonl(path: Path) -> Iterator[Conversation]:
     """The conversations of a file that `write_jsonl` wrote, one at a time.
 
     Raises:
-        FormatError: naming the line that is no conversation.
+        DiscoverError: naming the line that is no conversation.
     """
     for where, data in json_lines(path):
         try:
             yield Conversation.from_dict(data)
         except ValueError as error:
-            raise FormatError(f"{where} is not a conversation: {error}") from None
+            raise DiscoverError(f"{where} is not a conversation: {error}") from None
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
     """Where each line stands (file and number), and what it holds; empty lines are left out.
 
     Raises:
-        FormatError: naming the line that is not JSON.
+        DiscoverError: naming the line that is not JSON.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as lines:
@@ -95,11 +91,11 @@ def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
                 if line.strip():
                     yield f"{path}: line {number}", json.loads(line)
     except OSError as error:
-        raise FormatError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise DiscoverError(f"{path}: cannot be read ({error.strerror or error})") from None
     except UnicodeDecodeError:
-        raise FormatError(f"{path}: not UTF-8 text") from None
+        raise DiscoverError(f"{path}: not UTF-8 text") from None
     except (ValueError, RecursionError) as error:  # numbers of too many digits, lists in too many lists
-        raise FormatError(f"{path}: line {number} is not JSON ({error})") from None
+        raise DiscoverError(f"{path}: line {number} is not JSON ({error})") from None
 
 
 # -- a run of what was had elsewhere -------------------------------------------------------------------------------
@@ -118,13 +114,13 @@ def keep_run(
         assessments: of each conversation, where there are any.
 
     Raises:
-        FormatError: they were had under several rules.
+        DiscoverError: they were had under several rules.
         StoreError: the folder holds something else.
     """
     from discover_lib.runs.store import RunStore, UnitRow, turn_row
 
     if other := next((talk for talk in talks if talk.rules.to_dict() != configuration["rules"]), None):
-        raise FormatError(f"conversations under several rules ({other.rules.name}, ...) make no run")
+        raise DiscoverError(f"conversations under several rules ({other.rules.name}, ...) make no run")
     # Users are told apart by their tree: two runs of other code may have built different ones for an artifact.
     trees: dict[str, tuple[str, Mapping[str, Any]]] = {}
     units = []

@@ -13,8 +13,8 @@ from typing import Any
 from discover_lib.base.files import whole_file, write_lines
 from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Conversation
+from discover_lib.dataset.card import beware, table
 from discover_lib.dataset.inspect_log import was_judged
-from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.scores import scores_of
 from discover_lib.runs.resolve import id_of
 from discover_lib.runs.store import RunStore, id_of_run
@@ -83,18 +83,7 @@ def _session(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _card(configuration: Mapping[str, Any], count: int) -> str:
     engine = configuration.get("engine") or {}
-    played = [str(engine.get(role)) for role in ("judge", "voice")]
-    if not engine:
-        beware = "They were had elsewhere; who judged them, if anybody did, is not known here."
-    elif set(played) == {MINIATURE}:
-        beware = (
-            "**A miniature.** User and judge are those of a small self-contained world without language models: good "
-            "for learning how the method works and for testing a pipeline, not for training a product."
-        )
-    else:
-        beware = f"Judge ({played[0]}) and user ({played[1]}) are language models; their mistakes are in the scores."
     assistants = ", ".join(f"`{name}`" for name in configuration.get("assistants", ())) or "see the rows"
-    columns = "\n".join(f"| {name} | {meaning} |" for name, meaning in COLUMNS.items())
     return f"""---
 pretty_name: Conversations with simulated users
 tags: [intent-discovery, simulated-users, format:agent-traces]
@@ -108,11 +97,8 @@ configs:
 # Conversations with simulated users
 
 {count} conversations of assistants ({assistants}) with simulated users, who find out what they want as they see options
-(after *DiscoverLLM*, arXiv 2602.03429). {beware}
+(after *DiscoverLLM*, arXiv 2602.03429). {beware(str(engine.get("judge", "")), str(engine.get("voice", "")))}
 
-| column | meaning |
-| --- | --- |
-{columns}
-
+{table(("column", "meaning"), COLUMNS.items())}
 `sessions/` has the same conversations in the Session Traces Format, one file each.
 """

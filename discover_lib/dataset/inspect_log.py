@@ -8,10 +8,11 @@ like ours.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Candidate, Conversation, Message, Turn
 from discover_lib.core.intents import Intent, IntentTree
@@ -19,7 +20,7 @@ from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import as_reply
 from discover_lib.core.view import user_view
-from discover_lib.dataset.formats import FormatError, keep_run
+from discover_lib.dataset.formats import keep_run
 from discover_lib.metrics.scores import Assessment, scores_of
 from discover_lib.runs.store import RunStore
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from inspect_ai.viewer import ViewerConfig
 
 SCORER = "discovery"
-SOURCE = "discover"  # of our events
 MEASURES = ("discovered", "share", "reward", "tokens", "leaks")
 UNKNOWN = "what this user wanted was not recorded"  # the one intent of a conversation that comes from elsewhere
 NOT_JUDGED = "not judged: it was had elsewhere"
@@ -77,12 +77,12 @@ def write_log(path: Path, store: RunStore) -> int:
     """Write the finished conversations of a run as one `.eval` file; returns how many.
 
     Raises:
-        FormatError: inspect-ai is not here.
+        DiscoverError: inspect-ai is not here.
     """
     try:
         from inspect_ai.log import EvalLog, EvalResults, write_eval_log
     except ImportError as error:
-        raise FormatError(f"{HOW_TO_GET} ({error})") from None
+        raise DiscoverError(f"{HOW_TO_GET} ({error})") from None
     samples = [
         _sample(store.conversation(row.place), row.place, store.assessment(row.place))
         for row in store.listing()
@@ -114,7 +114,6 @@ def _sample(talk: Conversation, place: int, assessment: Mapping[str, Any] | None
         scores={SCORER: measures(data) if was_judged(talk) else unscored(NOT_JUDGED)},
         metadata={key: setting[key] for key in ("artifact", "trial", "assistants", "domain") if key in setting},
         store={"conversation": data, "place": place} | ({"assessment": assessment} if assessment else {}),
-        events=list(_events(talk, messages, names)),
     )
 
 
@@ -123,36 +122,12 @@ def was_judged(talk: Conversation) -> bool:
     return any(turn.candidate.evaluation for turn in talk.turns)
 
 
-def _events(talk: Conversation, messages: Sequence[Any], model: str) -> Iterator[Any]:
-    """For every turn the model's reply to what was said before, and what it did."""
-    from inspect_ai.event import InfoEvent, ModelEvent
-    from inspect_ai.model import ChatCompletionChoice, GenerateConfig, ModelOutput
-
-    for turn, at in zip(talk.turns, range(1, len(messages), 2), strict=True):
-        output = ModelOutput(model=model, choices=[ChatCompletionChoice(message=messages[at], stop_reason="stop")])
-        asked, config = list(messages[:at]), GenerateConfig()
-        yield ModelEvent(model=model, input=asked, tools=[], tool_choice="none", config=config, output=output)
-        yield InfoEvent(source=SOURCE, data=_turn_data(turn))
-
-
 def _chat_message(message: Message, name: str, model: str) -> Any:
     from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
 
     if message.role == "user":
         return ChatMessageUser(id=name, content=message.content)
     return ChatMessageAssistant(id=name, content=message.content, model=model)
-
-
-def _turn_data(turn: Turn) -> dict[str, Any]:
-    reward = turn.candidate.reward
-    return {
-        "turn": turn.index,
-        "reward": reward.total if reward else None,
-        "discovered": sorted(turn.after.discovered - turn.before.discovered),
-        "satisfied": sorted(turn.after.satisfied - turn.before.satisfied),
-        "transitions": [each.to_dict() for each in turn.candidate.transitions],
-        "state": turn.after.to_dict(),
-    }
 
 
 def _means(samples: Sequence[EvalSample], name: str) -> Any:
@@ -201,7 +176,7 @@ def import_log(path: Path, folder: Path) -> int:
     Ours are as they were, assessments included; those of others have no judgements.
 
     Raises:
-        FormatError: as `read_log`, or they were had under several rules.
+        DiscoverError: it is no such log, inspect-ai is not here, or they were had under several rules.
         StoreError: the folder holds something else.
     """
     log = opened_log(path)
@@ -214,51 +189,40 @@ def import_log(path: Path, folder: Path) -> int:
     return keep_run(folder, talks, configuration, assessments)
 
 
-def read_log(path: Path) -> list[Conversation]:
-    """The conversations of an Inspect log: ours as they were, those of others without judgements.
-
-    Raises:
-        FormatError: it is no such log, or inspect-ai is not here.
-    """
-    return [talk for talk, _ in _conversations(path, opened_log(path))]
-
-
 def opened_log(path: Path) -> EvalLog:
     """A log as Inspect itself reads it, attachments in their places.
 
     Raises:
-        FormatError: it is no such log, or inspect-ai is not here.
+        DiscoverError: it is no such log, or inspect-ai is not here.
     """
     try:
         from inspect_ai.log import read_eval_log
     except ImportError as error:
-        raise FormatError(f"{HOW_TO_GET} ({error})") from None
+        raise DiscoverError(f"{HOW_TO_GET} ({error})") from None
     try:
         return read_eval_log(str(path), resolve_attachments=True)
     except Exception as error:  # of the reader of others, which raises what its parts raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FormatError(f"{path}: not a log of Inspect ({reason:.200})") from None
+        raise DiscoverError(f"{path}: not a log of Inspect ({reason:.200})") from None
 
 
 def _conversations(path: Path, log: EvalLog) -> list[tuple[Conversation, Assessment | None]]:
     kept: list[tuple[Conversation, Assessment | None]] = []
-    for sample in sorted(log.samples or (), key=_place):  # Inspect reads them by id
+    for sample in sorted(
+        log.samples or (), key=lambda sample: sample.store.get("place", 0)
+    ):  # Inspect reads them by id
         ours = sample.store.get("conversation")
         if ours is not None:
             try:
                 assessment = sample.store.get("assessment")
                 kept.append((Conversation.from_dict(ours), Assessment.from_dict(assessment) if assessment else None))
             except ValueError as error:
-                raise FormatError(f"{path}: sample {sample.id}: {error}") from None
+                raise DiscoverError(f"{path}: sample {sample.id}: {error}") from None
             continue
         messages = [Message(each.role, each.text) for each in sample.messages if each.role in ("user", "assistant")]
         if talk := unjudged(messages, log.eval.model, str(sample.id), sample.epoch - 1, log.eval.task):
             kept.append((talk, None))
     return kept
-
-
-def _place(sample: EvalSample) -> int:
-    return sample.store.get("place", 0) if "conversation" in sample.store else 0
 
 
 def unjudged(messages: Sequence[Message], assistant: str, artifact: str, trial: int, kind: str) -> Conversation | None:

@@ -21,10 +21,6 @@ from discover_lib.metrics.replay import replay
 Unlabelled = Literal["one_candidate", "failed_assistant", "failed_judgement", "tie"]
 
 
-class DatasetError(DiscoverError):
-    """Labels or rows cannot be made, or read, as asked; the message is one line that says what to do."""
-
-
 @dataclass(frozen=True)
 class Label:
     """The reading of one turn.
@@ -90,12 +86,12 @@ def under(conversation: Conversation, rules: Rules | None) -> Conversation:
     """The conversation scored under `rules` from its stored judgements; as it is for None or its own rules.
 
     Raises:
-        DatasetError: its judgements were not kept, as in runs that were imported.
+        DiscoverError: its judgements were not kept, as in runs that were imported.
     """
     if rules is None or rules == conversation.rules:
         return conversation
     if any(turn.candidate.evaluation is None for turn in conversation.turns):
-        raise DatasetError(
+        raise DiscoverError(
             "this run keeps rewards without the judgements behind them, so it cannot be scored under other rules; "
             f"use its own (for prompt rows: its own τ, too: --tau {conversation.rules.tau:g})"
         )

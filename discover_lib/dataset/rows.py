@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.json_text import to_json
 from discover_lib.base.records import RecordError
 from discover_lib.base.tokens import TokenCount, WireMessage
@@ -22,7 +23,7 @@ from discover_lib.core.conversation import Candidate, Conversation, Message, Tex
 from discover_lib.core.roles import Judge, UserVoice
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.dataset.pairs import DatasetError, LabelledTurn, labelled_turns, total_of, under
+from discover_lib.dataset.pairs import LabelledTurn, labelled_turns, total_of, under
 from discover_lib.metrics.scores import leaked
 
 Kind = Literal["sft", "preference", "prompt"]
@@ -129,7 +130,7 @@ def examples(
     per turn, the conversation before it and the user's state as JSON (see `restore`).
 
     Raises:
-        DatasetError: notation is asked for where an assistant wrote none, or other rules for judgements not kept.
+        DiscoverError: notation is asked for where an assistant wrote none, or other rules for judgements not kept.
     """
     options = options or RowOptions()
     make = {"sft": _sft, "preference": _preferences, "prompt": _prompts}[kind]
@@ -197,7 +198,8 @@ def _preference(conversation: Conversation, labelled: LabelledTurn, origin: Orig
     if label.best is None or label.worst is None:
         return Example("preference", artifact, {}, known, problem=label.problem, leaks=leaks)
     prompt = _wire(conversation.messages(turn.index - 1), options)
-    chosen, rejected = (_wire([_said(each)], options) for each in (labelled.best, labelled.worst))
+    replies = (each.reply for each in (labelled.best, labelled.worst))
+    chosen, rejected = (_wire([Message("assistant", each.text, each.notation)], options) for each in replies)
     longest = max((chosen, rejected), key=lambda reply: options.tokens.count(prompt + reply))
     known |= _side("chosen", label.best, labelled.best) | _side("rejected", label.worst, labelled.worst)
     known |= {
@@ -291,12 +293,8 @@ def _text(message: Message, form: Text) -> str:
     if form == "content" or message.role == "user":
         return message.content
     if message.notation is None:
-        raise DatasetError("an assistant of this run wrote no notation; make the rows with text='content'")
+        raise DiscoverError("an assistant of this run wrote no notation; make the rows with text='content'")
     return message.notation
-
-
-def _said(candidate: Candidate) -> Message:
-    return Message("assistant", candidate.reply.text, candidate.reply.notation)
 
 
 def _artifact(conversation: Conversation) -> str:
@@ -385,17 +383,17 @@ def restore(row: Mapping[str, Any] | str, judge: Judge, voice: UserVoice) -> Use
         row: a prompt row, or its state alone.
 
     Raises:
-        DatasetError: it holds no state of this version.
+        DiscoverError: it holds no state of this version.
     """
     text = row if isinstance(row, str) else row.get("state")
     try:
         data = json.loads(text or "")
         if data["format"] != STATE_FORMAT:
-            raise DatasetError(f"a state of format {data['format']!r}; this version reads {STATE_FORMAT!r}")
+            raise DiscoverError(f"a state of format {data['format']!r}; this version reads {STATE_FORMAT!r}")
         data["format"] = data.pop("conversation_format")
         conversation = Conversation.from_dict(data)
     except (json.JSONDecodeError, TypeError, KeyError, RecordError) as error:
-        raise DatasetError(f"not the state of a prompt row ({type(error).__name__}: {error})") from None
+        raise DiscoverError(f"not the state of a prompt row ({type(error).__name__}: {error})") from None
     return UserSimulator.resume(conversation, judge, voice)
 
 

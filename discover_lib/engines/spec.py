@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from discover_lib.core.roles import Assistant, Judge, SeesIntents, TreeBuilder, UserVoice
 from discover_lib.engines.local.dialect import is_local
-from discover_lib.engines.options import NO_OPTIONS, RoleOptions
+from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
 from discover_lib.metrics.scorer import Scorer
 
 if TYPE_CHECKING:

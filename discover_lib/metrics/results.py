@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.glossary import meaning
-from discover_lib.base.leaks import leaks_told
+from discover_lib.base.leak_words import leaks_told
 from discover_lib.base.records import Record
 from discover_lib.metrics.behaviour import FAMILIES, Family, letters, trigrams
 from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores, why_undefined

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from discover_lib.base.leaks import is_checkable
+from discover_lib.base.leak_words import is_checkable
 from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree

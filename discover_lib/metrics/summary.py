@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from discover_lib.base.leaks import leaks_told
+from discover_lib.base.leak_words import leaks_told
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.discovery import discovery_scores, why_undefined
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean

@@ -23,13 +23,13 @@ from discover_lib.base.json_text import to_json
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import IntentTree, TreeError
 from discover_lib.core.roles import BuildError, Recognised, TreeBuilder
-from discover_lib.engines.llm.calls.records import ENDS_THE_RUN
-from discover_lib.engines.options import NO_OPTIONS, RoleOptions
+from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN
+from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.ceiling import ceiling
+from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
 from discover_lib.runs.calls import Spent
 from discover_lib.runs.database import LockedError
-from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
 from discover_lib.runs.options import check_prices
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore, failed_call, failure_of
@@ -179,7 +179,7 @@ class _Building:
     failures: dict[Path, ArtifactFileError | BuildError] = field(default_factory=dict)
 
     def report(self, on: Workers, stop: threading.Event) -> BuildReport:
-        from discover_lib.engines.llm.calls.records import LLMError
+        from discover_lib.engines.llm.calls.exchange import LLMError
 
         halted: tuple[str | None, str] = (None, "")
         try:

@@ -18,7 +18,7 @@ from discover_lib.base.json_text import to_json
 from discover_lib.runs.database import Database
 
 if TYPE_CHECKING:
-    from discover_lib.engines.llm.calls.records import Answered, Completion, Request
+    from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request
 
 
 # SQLite keeps these texts in the file as they are written here, indentation included.
@@ -75,7 +75,7 @@ class CallStore:
 
     def get(self, key: str) -> Completion | None:
         """The finished call of that key, or None."""
-        from discover_lib.engines.llm.calls.records import Completion
+        from discover_lib.engines.llm.calls.exchange import Completion
 
         row = self._database.one(
             "SELECT reply, prompt_tokens, completion_tokens, cost, seconds, attempts FROM calls WHERE key = ?", (key,)

@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from discover_lib.engines.miniature.assistants import SCRIPTED
-from discover_lib.engines.options import NO_OPTIONS, RoleOptions
+from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, model_of
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
-    from discover_lib.engines.llm.calls.records import Request
+    from discover_lib.engines.llm.calls.exchange import Request
 
 ASSISTANT = "adaptive"  # who answers where nothing else is said
 PACKAGES = (
@@ -177,7 +177,7 @@ def check_connection(
 
 def _request(role: str, player: str, options: RoleOptions) -> Request:
     """The question as a role of a run would put it to its model."""
-    from discover_lib.engines.llm.calls.records import Request
+    from discover_lib.engines.llm.calls.exchange import Request
 
     asked = {"max_tokens": MAX_TOKENS} | options.of("builder" if role == "tree builder" else role, player)
     return Request(model_of(player), ({"role": "user", "content": QUESTION},), "connection test", **asked)
@@ -200,7 +200,7 @@ def _ask_all(requests: Mapping[str, Request], settings: ClientSettings | None) -
 
 def _ask(client: LLMClient, request: Request) -> tuple[str, bool]:
     """What came of a question, in words, and whether the model works."""
-    from discover_lib.engines.llm.calls.records import LLMError
+    from discover_lib.engines.llm.calls.exchange import LLMError
 
     model = request.model
     where = f" at {client.settings.api_base}" if client.settings.api_base else ""

@@ -24,9 +24,9 @@ from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.satisfaction import FINAL_REQUEST
 from discover_lib.metrics.summary import Summary, summarise
+from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, tree_files
 from discover_lib.runs.cluster import Cluster
 from discover_lib.runs.digests import stored_scores
-from discover_lib.runs.files import ArtifactFileError, domain_of_type, load_tree, tree_files
 from discover_lib.runs.runner import Progress, Report, run_into
 from discover_lib.runs.store import RUN_FORMAT, RunStore, StoreError
 from discover_lib.runs.units import RunOptions as RunOptions

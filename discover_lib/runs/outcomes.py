@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from discover_lib.base.leaks import NOT_CHECKED
+from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.records import Record
 from discover_lib.base.words import counted, price_line
 from discover_lib.runs.calls import Spent
 from discover_lib.runs.store import RunStore
 
 if TYPE_CHECKING:
-    from discover_lib.engines.llm.calls.records import Usage
+    from discover_lib.engines.llm.calls.exchange import Usage
 
 Structured = Mapping[str, Mapping[str, int]]  # purpose → clean, repaired, tidied, reasked or failed → answers
 

@@ -20,7 +20,7 @@ from discover_lib.engines.llm.calls.prices import Price, price_of
 from discover_lib.engines.llm.leak_check import PURPOSE as LEAK_CHECK
 from discover_lib.engines.local.dialect import is_local
 from discover_lib.engines.miniature.assistants import SCRIPTED
-from discover_lib.engines.options import RoleOptions, role_defaults
+from discover_lib.engines.role_options import RoleOptions, role_defaults
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, model_of
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.satisfaction import FINAL_REQUEST

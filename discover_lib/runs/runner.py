@@ -24,7 +24,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import AssistantError, Judge, JudgeError, RoleError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState
-from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, RETRIED
+from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, RETRIED
 from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
 from discover_lib.runs.calls import Spent
 from discover_lib.runs.digests import digest_of
@@ -392,16 +392,16 @@ class _Run:
 
     # -- in the thread that keeps
 
-    def keep(self, told: Told) -> None:
+    def keep(self, writes: Told) -> None:
         """Commit what other processes have, that of a fifth of a second together: it costs that, and no more."""
-        self._told.append(told)
-        self._turns += sum(len(what[1]) for name, what in told if name == "put_turns")
+        self._told.append(writes)
+        self._turns += sum(len(what[1]) for name, what in writes if name == "put_turns")
         if time.monotonic() >= self._commit_due:
             self.commit()
             self._commit_due = time.monotonic() + COMMIT_SECONDS
 
-    def keep_all(self, told: Sequence[Told]) -> None:
-        for one in told:
+    def keep_all(self, writes: Sequence[Told]) -> None:
+        for one in writes:
             self.keep(one)
 
     def commit(self) -> None:

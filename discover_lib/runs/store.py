@@ -23,7 +23,7 @@ from discover_lib.base import EARLIER
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId
 from discover_lib.base.json_text import member, record_json, spaced, to_json
-from discover_lib.base.leaks import is_checkable
+from discover_lib.base.leak_words import is_checkable
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import FORMAT, Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree

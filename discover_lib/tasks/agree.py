@@ -22,7 +22,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.core.roles import Judge, JudgeError
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
 from discover_lib.engines.llm.judge import Judged, LLMJudge
-from discover_lib.engines.options import EFFORTS, RoleOptions
+from discover_lib.engines.role_options import EFFORTS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.agreement import (
     ENOUGH,

@@ -23,7 +23,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.engines.manner import Manner
-from discover_lib.engines.options import ROLES, RoleOptions
+from discover_lib.engines.role_options import ROLES, RoleOptions
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.certificate import PANEL, Certificate, Result, certified
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out, manner_in

@@ -2,8 +2,8 @@
 
 Every case is one user message of a real conversation (recorded, or of the miniature) with something put in: the
 wording of an intent that is hidden at that moment, in several disguises, or a decoy that only looks like a leak.  The
-message as it was stands beside it as its clean twin.  The corpus is data (`data/audit/planted.json`, made by
-`tools/plant_leaks.py`); `score` runs the audit on it.
+message as it was stands beside it as its clean twin.  The corpus is frozen data (`data/audit/planted.json`);
+`score` runs the audit on it.
 """
 
 from __future__ import annotations
@@ -174,9 +174,9 @@ def load_corpus(path: Path | None = None) -> Corpus:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CorpusError(f"{path}: no planted corpus ({error}); make it with tools/plant_leaks.py") from None
+        raise CorpusError(f"{path}: no planted corpus ({error}); restore it from the repository") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise CorpusError(f"{path}: not a planted corpus of this version; make it with tools/plant_leaks.py")
+        raise CorpusError(f"{path}: not a planted corpus; restore it from the repository")
     talks = {each.name: each for each in (*map(Talk.from_dict, data["talks"]), *recorded_talks())}
     return Corpus(talks, tuple(Case(**each) for each in data["cases"]))
 

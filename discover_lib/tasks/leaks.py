@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.leaks import ENOUGH_WORDS, Leak, find_leaks, giving_away, roots
+from discover_lib.base.leak_words import ENOUGH_WORDS, Leak, find_leaks, giving_away, roots
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.intents import IntentTree

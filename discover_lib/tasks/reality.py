@@ -23,7 +23,7 @@ MEANING = "size: in standard deviations of people's conversations; people among 
 
 
 class Reality(Asked, frozen=True):
-    people: Annotated[Path, ask("Chats with people: a ShareGPT, OpenAI, Claude or JSONL export.")]
+    people: Annotated[Path, ask("Chats with people: a ShareGPT or JSONL export.")]
     against: Annotated[Path, ask("Run folder, or another file of chats.")]
     seed: Annotated[int, ask("Random seed. The same seed gives the same results.")] = 0
 

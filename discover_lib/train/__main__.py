@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from discover_lib.train.jobs import work_on
+from discover_lib.train.training_job import work_on
 
 
 def main() -> int:

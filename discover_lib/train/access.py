@@ -20,11 +20,11 @@ import msgspec
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_json, write_json
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
-from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, RETRIED, Completion, LLMError, Request
+from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, RETRIED, Completion, LLMError, Request
 from discover_lib.runs.options import RunOptionsError, check_models, check_prices
 from discover_lib.runs.store import RunStore
 from discover_lib.train import Progress
-from discover_lib.train.files import ACCESS, STOP
+from discover_lib.train.run_files import ACCESS, STOP
 
 CALLS = ".calls"
 CONFIGURATION = {"format": "discover-training-calls/1", "kind": "training calls"}  # calls differ by key

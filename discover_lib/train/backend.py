@@ -348,12 +348,16 @@ def _unsloth(base: str, lora: LoraRecipe, recipe: StageRecipe, backend: Backend,
     from unsloth import FastLanguageModel
 
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[precision(recipe.precision, backend)]
+    fast: dict[str, Any] = {"fast_inference": False}
+    if isinstance(recipe, GrpoRecipe) and recipe.generation == "unsloth-fast":  # a vLLM that shares the weights
+        memory = recipe.generation_memory
+        fast = {"fast_inference": True, "max_lora_rank": lora.r, "gpu_memory_utilization": memory}
     model, _ = FastLanguageModel.from_pretrained(
         model_name=base,
         max_seq_length=recipe.max_length,
         dtype=dtype,
         load_in_4bit=recipe.load_in_4bit,
-        **_fast_inference(lora, recipe),
+        **fast,
         use_exact_model_name=True,  # else it takes a re-upload of its own, and nothing says so
     )
     return FastLanguageModel.get_peft_model(
@@ -366,17 +370,6 @@ def _unsloth(base: str, lora: LoraRecipe, recipe: StageRecipe, backend: Backend,
         use_gradient_checkpointing="unsloth" if recipe.gradient_checkpointing else False,
         random_state=seed,
     )
-
-
-def _fast_inference(lora: LoraRecipe, recipe: StageRecipe) -> dict[str, Any]:
-    """Whether Unsloth keeps a vLLM that shares the model's weights, which writes GRPO's replies."""
-    if not isinstance(recipe, GrpoRecipe) or recipe.generation != "unsloth-fast":
-        return {"fast_inference": False}
-    return {
-        "fast_inference": True,
-        "max_lora_rank": lora.r,
-        "gpu_memory_utilization": recipe.generation_memory,
-    }
 
 
 def _same_shape(adapter: str, lora: LoraRecipe) -> None:

@@ -155,34 +155,24 @@ def longest(row: Mapping[str, Any], chat: Chat) -> int:
     return len(chat.prompt(row["prompt"]))
 
 
-@dataclass(frozen=True)
-class Fitting:
-    """Rows that fit, in the trainer's form, and what was left out."""
+def fit(rows: Iterable[Row], dialect: Dialect, chat: Chat, limit: int, what: str) -> tuple[list[dict[str, Any]], str]:
+    """Rows in the trainer's form, but for those longer than `limit` tokens; and a line that names these, or "".
 
-    rows: tuple[dict[str, Any], ...]
-    too_long: tuple[tuple[str, int], ...]  # name and tokens
-
-    def line(self, what: str, limit: int) -> str:
-        """What a report says about length; "" if every row fits."""
-        if not self.too_long:
-            return ""
-        named = ", ".join(f"{name} ({tokens})" for name, tokens in self.too_long[:NAMED])
-        more = f" and {len(self.too_long) - NAMED} more" if len(self.too_long) > NAMED else ""
-        total = len(self.rows) + len(self.too_long)
-        return f"{len(self.too_long)} of {total} {what} are longer than {limit} tokens and left out: {named}{more}"
-
-
-def fit(rows: Iterable[Row], dialect: Dialect, chat: Chat, limit: int) -> Fitting:
-    """Rows in the trainer's form; those longer than `limit` tokens are left out and named."""
+    Args:
+        what: the rows' name in the line.
+    """
     kept, too_long = [], []
     for row in rows:
         made = trainer_row(row, dialect, chat)
-        tokens = longest(made, chat)
-        if tokens > limit:
-            too_long.append((row_name(row), tokens))
+        if (tokens := longest(made, chat)) > limit:
+            too_long.append(f"{row_name(row)} ({tokens})")
         else:
             kept.append(made)
-    return Fitting(tuple(kept), tuple(too_long))
+    if not too_long:
+        return kept, ""
+    named = ", ".join(too_long[:NAMED]) + (f" and {len(too_long) - NAMED} more" if len(too_long) > NAMED else "")
+    total = len(kept) + len(too_long)
+    return kept, f"{len(too_long)} of {total} {what} are longer than {limit} tokens and left out: {named}"
 
 
 def row_name(row: Row) -> str:

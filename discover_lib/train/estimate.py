@@ -212,19 +212,15 @@ def without_bf16(stage: Stage, recipe: Recipe, card: Card) -> str:
 
 
 def refusal(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backend: str) -> str:
-    """Why a stage does not fit a card, in one line with the fewest fields to lower; "" where it fits, or may."""
+    """Why a stage does not fit a card, in one line with what may help; "" where it fits, or may."""
     needed = estimate(stage, base, recipe, card, backend)
     if needed.fits != "no":
         return ""
     part = recipe.of(stage)
-    one, bits, length = {"per_device": 1}, {"load_in_4bit": True}, {"max_length": part.max_length // 2}
-    tried = {"yes": "", "perhaps": "", "no": ""}
-    for changes in (one, bits, one | bits, one | bits | length):
-        lowered = recipe.replace(**{stage: replace(part, **changes)})
-        fits = estimate(stage, base, lowered, card, backend).fits
-        tried[fits] = tried[fits] or ", ".join(f"{stage}.{name}={str(new).lower()}" for name, new in changes.items())
-    lower = tried["yes"] or tried["perhaps"]
-    remedy = f"set {lower}" if lower else "take a larger card or a smaller base"
+    lower: dict[str, Any] = {"per_device": 1, "load_in_4bit": True, "max_length": part.max_length // 2}
+    fits = estimate(stage, base, recipe.replace(**{stage: replace(part, **lower)}), card, backend).fits
+    changes = ", ".join(f"{stage}.{name}={str(value).lower()}" for name, value in lower.items())
+    remedy = f"set {changes}" if fits != "no" else "take a larger card or a smaller base"
     return (
         f"{stage}: {base.weights / 1e9:.1f} billion weights need about {needed.fixed + needed.batch:.0f} GiB, "
         f"and {card.name} has {card.memory:.0f}; {remedy}"

@@ -15,8 +15,8 @@ from discover_lib.engines.local.dialect import PREFIX
 from discover_lib.engines.local.lineage import ADAPTER, FILE, Chain, Lineage, adapter_chain, run_of
 from discover_lib.engines.local.names import merge
 from discover_lib.metrics.intervals import Estimate
-from discover_lib.train.files import METRICS, RESULT, read_lines
-from discover_lib.train.jobs import standing_lines
+from discover_lib.train.run_files import METRICS, RESULT, read_lines
+from discover_lib.train.training_job import standing_lines
 
 RESULTS = "results.json"  # what `discover evaluate` writes into its run
 STAGE_NAMES = {"sft": "supervised fine-tuning", "dpo": "preference optimisation", "grpo": "reinforcement learning"}
@@ -119,8 +119,10 @@ class Publication:
             pipeline_tag="text-generation",
             tags=["discoverllm", "intent-discovery", "simulated-users", lineage.stage],
         )
-        earlier = [source.stage for source in chain.adapters[:-1]]
-        stages = [*earlier, lineage.stage]
+        stages = [*(source.stage for source in chain.adapters[:-1]), lineage.stage]
+        recipe = lineage.recipe
+        settings = [("recipe", recipe["name"]), *recipe[lineage.stage].items()]
+        settings += [(f"lora.{name}", value) for name, value in recipe["lora"].items()]
         parts = [
             f"---\n{front.to_yaml()}\n---\n",
             f"# {run_of(self.run).resolve().name}\n",
@@ -137,7 +139,7 @@ class Publication:
             *measured(run_of(self.run)),
             *(_evaluation(self.results) if self.results else ()),
             "## How it was trained\n",
-            _table(("setting", "value"), _recipe(lineage)),
+            _table(("setting", "value"), settings),
             "## Use\n",
             _use(lineage, name, base, self.merged),
         ]
@@ -159,11 +161,10 @@ def measured(run: Path) -> Iterator[str]:
         yield "Intents discovered in a whole conversation with held-out simulated users [95 % interval, by artifact]:\n"
         rows = []
         for line in probes:
-            low, high = line.get("probe/discovered_low"), line.get("probe/discovered_high")
-            spread = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
-            number = int(line["round"])
+            number, users = int(line["round"]), int(line["probe/users"])
+            mean, low, high = (line.get(f"probe/discovered{bound}") for bound in ("", "_low", "_high"))
             when = (f"round {number}" if number else "before") + (", kept: this model" if number == kept else "")
-            rows.append((when, f"{line['probe/discovered']:.2f}{spread}", int(line["probe/users"])))
+            rows.append((when, str(Estimate(mean or 0.0, low, high, users, users)), users))
         yield _table(("after", "discovered", "users"), rows)
     if losses:
         yield f"Loss on held-out rows: {losses[0]:.3f} at first, {losses[-1]:.3f} at the end.\n"
@@ -197,13 +198,6 @@ def _origins(lineage: Lineage, chain: Chain, base: str) -> Iterator[str]:
     )
     yield f"seed {lineage.seed}, trained by {lineage.backend}"
     yield ", ".join(f"{name} {version}" for name, version in lineage.versions.items())
-
-
-def _recipe(lineage: Lineage) -> list[tuple[str, Any]]:
-    """The stage's part of the recipe and the adapter's, as the lineage holds them."""
-    recipe = lineage.recipe
-    own = [("recipe", recipe["name"]), *recipe[lineage.stage].items()]
-    return [*own, *((f"lora.{name}", value) for name, value in recipe["lora"].items())]
 
 
 def _use(lineage: Lineage, name: str, base: str, merged: bool) -> str:

@@ -38,7 +38,6 @@ Share = Annotated[float, Meta(ge=0, lt=1)]
 Count = Annotated[int, Meta(ge=0)]  # 0 for none
 
 STAGES: tuple[Stage, ...] = ("sft", "dpo", "grpo")
-POLICY = "policy"  # plays the turns of a look-ahead itself
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
@@ -164,7 +163,7 @@ class GrpoRecipe(StageRecipe):
             for small models that must not forget their language.
         look_ahead: turns beyond the reply that its reward counts, too; the single-turn reward can be earned by
             opening up for ever, and what a reply prepares is worth nothing to it.
-        look_ahead_assistant: who plays those turns: a scripted assistant, or "policy", the trained model as it is.
+        look_ahead_assistant: the scripted assistant that plays those turns.
         multi_turn: turns of a rollout; beyond 1 the model plays whole stretches of conversation itself, the user's
             words carry no loss, and the reward is the sum over the turns.
         reward_to_go: of several turns: a reply is credited with what was earned from its turn on, against the same
@@ -212,11 +211,6 @@ class GrpoRecipe(StageRecipe):
     probe_turns: PositiveInt = 5
     probe_temperature: Positive = 0.7
     workers: PositiveInt = 16
-
-    @property
-    def replies_ahead(self) -> int:
-        """Replies that the model writes to see what a reply leads to."""
-        return self.look_ahead if self.look_ahead_assistant == POLICY else 0
 
     @property
     def prompts_per_step(self) -> int:

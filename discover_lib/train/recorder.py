@@ -16,7 +16,7 @@ from transformers import TrainerCallback
 
 from discover_lib.base.files import write_text_lines
 from discover_lib.train import Progress
-from discover_lib.train.files import METRICS, SAMPLES, STOP, read_lines
+from discover_lib.train.run_files import METRICS, SAMPLES, STOP, read_lines
 
 SUMMARY = "train_runtime"  # marks the trainer's closing log, which is no step
 
@@ -47,7 +47,8 @@ class Recorder(TrainerCallback):
         self.stopped = False
         self._samples, self._sample_steps, self._on_progress = samples, sample_steps, on_progress
         self._begun = self._last_time = time.monotonic()
-        self._before = _seconds_so_far(folder)
+        logged = read_lines(folder / METRICS).lines
+        self._before = next((float(line["seconds"]) for line in reversed(logged) if "seconds" in line), 0.0)
         self._first_step = 0
         self._last_tokens: float | None = None
 
@@ -58,9 +59,8 @@ class Recorder(TrainerCallback):
             _go_back(self.folder / name, state.global_step)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        if logs is None or SUMMARY in logs or not state.is_world_process_zero:
-            return
-        self.write(state, logs)
+        if logs is not None and SUMMARY not in logs and state.is_world_process_zero:
+            self.write(state, logs)
 
     def has_round(self, number: int) -> bool:
         """Whether what was measured after a round is logged."""
@@ -91,12 +91,8 @@ class Recorder(TrainerCallback):
 
     def _running(self, state: Any, logs: Mapping[str, Any]) -> dict[str, Any]:
         """Speed, memory and time: tokens a second, MB, seconds since the run was first begun, seconds left."""
-        now = time.monotonic()
-        done = state.global_step - self._first_step
-        row: dict[str, Any] = {
-            "seconds": round(self.seconds, 3),
-            "memory_mb": round(peak_memory_mb(), 1),
-        }
+        now, done = time.monotonic(), state.global_step - self._first_step
+        row = {"seconds": round(self.seconds, 3), "memory_mb": round(peak_memory_mb(), 1)}
         if done > 0:
             row["eta_seconds"] = round((now - self._begun) / done * (state.max_steps - state.global_step), 1)
         tokens = logs.get("num_tokens")
@@ -131,9 +127,3 @@ def _go_back(path: Path, step: int) -> None:
     if path.exists():
         kept = [line for line in read_lines(path).lines if line.get("step", 0) <= step]
         write_text_lines(path, (json.dumps(line, ensure_ascii=False) for line in kept))
-
-
-def _seconds_so_far(folder: Path) -> float:
-    """Training time of earlier attempts, by the last whole line."""
-    lines = read_lines(folder / METRICS).lines
-    return next((float(line["seconds"]) for line in reversed(lines) if "seconds" in line), 0.0)

@@ -20,9 +20,9 @@ from discover_lib.train import Progress
 from discover_lib.train.backend import load_tokenizer
 from discover_lib.train.data import Row, domain_of, load_rows
 from discover_lib.train.estimate import config_of
-from discover_lib.train.files import METRICS, read_lines
 from discover_lib.train.recipes import STAGES, Recipe, Stage
-from discover_lib.train.stage import StageSettings, run_stage
+from discover_lib.train.run_files import METRICS, read_lines
+from discover_lib.train.run_stage import StageSettings, run_stage
 
 TOY = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 16}
 TOY_WORDS = 2000  # of a tokenizer that is made from the rows, where the model's own is not on this machine

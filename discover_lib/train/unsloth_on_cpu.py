@@ -26,7 +26,8 @@ def rehearse_on_unsloth() -> None:
     rl.patch_trl_disable_gradient_checkpointing()
     for trainer in ("sft_trainer", "dpo_trainer", "grpo_trainer"):
         rl._patch_trl_rl_trainers(trainer)
-    from discover_lib.train import backend, stage
+    from discover_lib.train import backend
+    from discover_lib.train import run_stage as stage
 
     def load(base: str, lora: Any, recipe: Any, chosen: Any, seed: int) -> Any:
         model = backend._transformers(base, [], lora, recipe, backend.Backend("transformers", "cpu", ""))

@@ -20,9 +20,9 @@ with app.setup(hide_code=True):
 
     from workbench.controls import page_has_sheet
     from workbench.lessons import cards
-    from workbench.lessons.people import tree_of
+    from workbench.lessons.lesson_people import tree_of
     from workbench.story import PEOPLE, story_widget
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
     from workbench.views.navigation import footer
 
     page_has_sheet()

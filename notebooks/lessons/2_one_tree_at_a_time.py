@@ -20,9 +20,9 @@ with app.setup(hide_code=True):
     from discover_lib.core.rules import Rules
     from workbench.controls import page_has_sheet
     from workbench.lessons import cards
-    from workbench.lessons.people import answered, first_trees
+    from workbench.lessons.lesson_people import answered, first_trees
     from workbench.lessons.seeing import STEPPED
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
     from workbench.views.html import tag
     from workbench.views.navigation import footer
 

@@ -21,8 +21,8 @@ with app.setup(hide_code=True):
     from workbench.carried import kept
     from workbench.controls import page_has_sheet
     from workbench.lessons import cards
-    from workbench.lessons.rules import STEP, earned
-    from workbench.views import conversation as show
+    from workbench.lessons.lesson_rules import STEP, earned
+    from workbench.views import conversation_parts as show
     from workbench.views.navigation import footer
 
     page_has_sheet()

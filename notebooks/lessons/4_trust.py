@@ -21,7 +21,7 @@ with app.setup(hide_code=True):
     from workbench.controls import page_has_sheet
     from workbench.lessons import cards
     from workbench.lessons.trusting import ASSISTANT_SAID, USER, pairs_shown
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
     from workbench.views.navigation import footer
 
     page_has_sheet()

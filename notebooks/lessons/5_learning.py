@@ -19,9 +19,9 @@ with app.setup(hide_code=True):
     from discover_lib.train.grpo.group import group_of
     from workbench.controls import page_has_sheet
     from workbench.lessons import cards
-    from workbench.lessons.people import answered
+    from workbench.lessons.lesson_people import answered
     from workbench.lessons.seeing import PLAYED
-    from workbench.views import conversation as show
+    from workbench.views import conversation_parts as show
     from workbench.views import training as show_training
     from workbench.views.navigation import footer
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from discover_lib.base.leaks import find_leaks, giving_away, root
+from discover_lib.base.leak_words import find_leaks, giving_away, root
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))  # a script, not part of the library
 from leak_figures import BY_WORDS, KINDS, Labelled, calibration, figures, on_trees

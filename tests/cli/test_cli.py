@@ -18,7 +18,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.metrics.replay import replay
 from discover_lib.metrics.results import results_by_scope
-from discover_lib.runs.files import load_tree
+from discover_lib.runs.artifact_files import load_tree
 from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.train.data import load_rows
 
@@ -129,7 +129,7 @@ BAD_FILES = {
     "broken.svg": (b"<svg><rect", "/broken.svg: "),
     "plain.svg": (b"just words", "/plain.svg: "),
     "flat.svg": (b'<svg width="0" height="x"><path d="M0 0h9"/></svg>', "too little to build from"),
-    "laughs.svg": (b'<svg><g id="a">' + b'<use href="#a"/>' * 20 + b"</g></svg>", "copy less"),
+    "laughs.svg": (b'<svg><g id="a">' + b'<use href="#a"/>' * 20 + b"</g></svg>", "copy less with <use>"),
 }
 
 

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 from discover_lib.cli.train import _figures
 from discover_lib.dataset.export import FORMAT
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.train import jobs
-from discover_lib.train.jobs import TrainingJob
+from discover_lib.train import training_job as jobs
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.stage import StageSettings
+from discover_lib.train.run_stage import StageSettings
+from discover_lib.train.training_job import TrainingJob
 from workbench.main import app
 
 runner = CliRunner()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from command_line import assert_one_line_error, discover
 
-from discover_lib.cli.main import LazyCommand
+from discover_lib.cli.command_list import LazyCommand
 from workbench.main import COMMANDS
 
 GROUPS = {"study"}

@@ -36,8 +36,8 @@ from workbench.carried import opened_by
 from workbench.main import app
 from workbench.views.figures.theme import looks
 from workbench.views.html import EMPTY
-from workbench.views.pages import evaluation_page, scores_csv
-from workbench.views.scores import report_parts
+from workbench.views.saved_pages import evaluation_page, scores_csv
+from workbench.views.score_parts import report_parts
 
 pytestmark = pytest.mark.slow
 

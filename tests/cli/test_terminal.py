@@ -17,7 +17,7 @@ from discover_lib.base.seeds import derive_seed
 from discover_lib.cli.common import console, one_line
 from discover_lib.cli.terminal import Shown, visible
 from workbench.sharing import shared
-from workbench.views.pages import shared_page
+from workbench.views.saved_pages import shared_page
 
 TITLE, WIPE, HIDDEN, OVER = "\x1b]0;pwned\x07", "\x1b[2J", "\x1b[8m", "right\rwrong"
 

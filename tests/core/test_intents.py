@@ -9,7 +9,7 @@ import pytest
 from scripted import forest
 
 from discover_lib import Discovery, IntentState, IntentTree, TreeError, load_tree
-from discover_lib.runs.files import free_tree_file
+from discover_lib.runs.artifact_files import free_tree_file
 
 GOOD = {
     "artifact_type": "short story",

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.dataset.benchmark_logs import Answer, as_score, read_benchmark
-from discover_lib.dataset.formats import FormatError
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,6 @@ def test_inspect_s_log_is_read_by_inspect(tmp_path: Path, kind: Any) -> None:
         Answer("draw a crow", None, {"judge": 0.0}),
     ]
     path.write_bytes(b"PK nonsense")
-    with pytest.raises(FormatError, match="not a log of Inspect") as refused:
+    with pytest.raises(DiscoverError, match="not a log of Inspect") as refused:
         read_benchmark(path)
     assert "\n" not in str(refused.value)

@@ -58,13 +58,6 @@ def test_table_3_by_hand() -> None:
     assert table.chosen.estimate.low <= table.chosen.estimate.mean <= table.chosen.estimate.high
 
 
-def test_table_3_reads_as_the_paper_prints_it() -> None:
-    rows = dict(table_3(HAND_MADE).rows())
-    assert rows["turns"] == "4" and rows["x wins"] == "1 (25.0\u00a0%)" and rows["ties (no pair)"] == "1 (25.0\u00a0%)"
-    assert rows["chosen reward"].startswith("1.25 ± 0.96 [")
-    assert rows["highest reward shared by several assistants"] == "1" and rows["left out: judgement failed"] == "1"
-
-
 def test_table_3_of_one_artifact_has_no_interval_and_that_of_none_no_means() -> None:
     spread = table_3(HAND_MADE[1:2]).chosen
     assert str(spread) == "2.00 ± 0.00" and spread.estimate.low is None
@@ -104,18 +97,6 @@ def test_a_planted_length_confound_is_flagged_and_a_clean_set_is_not(seed: int) 
     assert other_way.flagged and other_way.auc < 0.3 and "the shorter reply is preferred" in other_way.sentence
     clean = length_report(pairs(seed, 0.0), resamples=300)
     assert not clean.flagged and clean.low < 0.6 and clean.high > 0.4
-
-
-@pytest.mark.slow
-def test_a_clean_set_is_called_indistinguishable_about_as_often_as_95_percent_says() -> None:
-    verdicts = [length_report(pairs(seed, 0.0, artifacts=60), resamples=200).verdict for seed in range(60)]
-    assert verdicts.count("not_distinguishable") >= 51 and "predicts" not in verdicts
-
-
-@pytest.mark.slow
-def test_a_slight_tilt_is_said_and_not_flagged() -> None:
-    report = length_report(pairs(0, 0.2, artifacts=300))
-    assert report.verdict == "some" and not report.flagged and "a little" in report.sentence
 
 
 def test_few_artifacts_give_no_verdict() -> None:

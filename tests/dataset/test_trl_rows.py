@@ -59,27 +59,6 @@ def rows_of(row_set: RowSet) -> list[dict]:
     return [example.row for example in row_set.sieved.kept]
 
 
-def test_every_row_is_conversational(row_sets: dict[str, RowSet]) -> None:
-    from trl import is_conversational
-
-    for kind, row_set in row_sets.items():
-        assert all(is_conversational(row) for row in rows_of(row_set)), kind
-
-
-def test_the_prompt_that_trl_finds_is_ours(row_sets: dict[str, RowSet]) -> None:
-    from trl import maybe_extract_prompt
-
-    rows = rows_of(row_sets["preference"])
-    for row in rows:
-        whole = {side: row["prompt"] + row[side] for side in ("chosen", "rejected")}
-        found = maybe_extract_prompt(whole)
-        assert {name: found[name] for name in ("prompt", "chosen", "rejected")} == {
-            name: row[name] for name in ("prompt", "chosen", "rejected")
-        }
-        assert maybe_extract_prompt(dict(row)) == row
-    assert len(rows) > 5
-
-
 def test_trl_templates_every_row_with_the_prompt_as_a_prefix(row_sets: dict[str, RowSet], tokenizer) -> None:
     from trl import apply_chat_template
 

@@ -8,16 +8,11 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import os
-import re
-import subprocess
-import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,15 +51,20 @@ class Told:
 @cache
 def native(counted: bool = False) -> tuple[Told, ...]:
     """By the neutral object itself; `counted` gives it each reply's length, as doors with a tokenizer do."""
-    episode = Episode(**OPTIONS)
-    return tuple(_native(episode, seed, artifact, counted) for seed, artifact in WHOM)
+    return tuple(natively(*each, count_tokens if counted else lambda reply: None) for each in WHOM)
 
 
-def _native(episode: Episode, seed: int, artifact: int, counted: bool) -> Told:
+@cache
+def _episode() -> Episode:
+    return Episode(**OPTIONS)
+
+
+def natively(seed: int, artifact: int, length: Callable[[str], int | None]) -> Told:
+    episode = _episode()
     messages: list[str | None] = [episode.reset(seed, artifact)]
     rewards = []
     for reply in replies():
-        step = episode.step(reply, count_tokens(reply) if counted else None)
+        step = episode.step(reply, length(reply))
         messages.append(step.message)
         rewards.append(step.reward)
         if step.done:
@@ -190,91 +190,6 @@ def test_nemo_gym() -> None:
     assert tuple(asyncio.run(everybody())) == native()
 
 
-@pytest.mark.integration("verifiers")
-def test_verifiers() -> None:
-    import verifiers.v1 as vf
-    from verifiers.v1.trace import AgentInfo, Trace, TraceTask
-
-    from discover_lib.doors.verifiers import DiscoverEnv
-
-    class Talk:
-        """An interaction whose agent says the five replies."""
-
-        def __init__(self, task: Any) -> None:
-            data = TraceTask(type="Task", data=task.data)
-            self.trace = Trace(task=data, agent=AgentInfo(config=vf.AgentConfig()))
-            self.heard: list[str] = []
-
-        async def turn(self, message: str) -> Any:
-            self.heard.append(message)
-            return vf.Segment([vf.AssistantMessage(content=replies()[len(self.heard) - 1])])
-
-    talks: list[Talk] = []
-
-    class Scripted:
-        def interaction(self, task: Any) -> Any:
-            talks.append(Talk(task))
-            return _Asynchronous(talks[-1])
-
-    class Agents:
-        agent = Scripted()
-
-    class Env(DiscoverEnv):
-        def _episode_agents(self, ctx: Any, completed: list[Any], *_: Any) -> Any:
-            self.completed = completed
-            return Agents()
-
-        async def run(self, task: Any, agents: Any) -> None:
-            await super().run(task, agents)
-            self.completed.append(talks[-1].trace)
-
-    with environment_package():
-        env = Env(vf.SingleAgentEnvConfig(taskset={"id": "discover_user", "options": OPTIONS}))
-        tasks = list(env.taskset)
-        assert [task.data.id for task in tasks[:2]] == ["svg_drawing-eval-000/0", "svg_drawing-eval-001/0"]
-        episodes = []
-        for seed, artifact in WHOM:
-            task = tasks[artifact].with_data(seed=seed)
-            episode = asyncio.run(env.run_episode(task, None))
-            assert not episode.errors
-            (trace,) = episode.traces
-            expected = native()[len(episodes)]
-            assert math.isclose(trace.rewards["discovery"].score, math.fsum(expected.rewards), abs_tol=1e-12)
-            messages = [*talks[-1].heard, None]
-            episodes.append(told(messages, list(expected.rewards), trace.info["discover"]["state"]))
-    assert tuple(episodes) == native()
-
-
-class _Asynchronous:
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    async def __aenter__(self) -> Any:
-        return self._value
-
-    async def __aexit__(self, *_: Any) -> None:
-        return None
-
-
-@contextmanager
-def environment_package() -> Iterator[None]:
-    """The environment package of docs/doors.md, importable as `discover_user`."""
-    import importlib.machinery
-    import sys
-    import types
-
-    from discover_lib.doors import verifiers
-
-    package = types.ModuleType("discover_user")
-    package.__spec__ = importlib.machinery.ModuleSpec("discover_user", None)
-    vars(package).update({name: getattr(verifiers, name) for name in verifiers.__all__}, __all__=verifiers.__all__)
-    sys.modules["discover_user"] = package
-    try:
-        yield
-    finally:
-        del sys.modules["discover_user"]
-
-
 @pytest.mark.integration("inspect")
 @pytest.mark.slow
 def test_inspect(tmp_path: Any) -> None:
@@ -351,53 +266,6 @@ def test_openenv_with_eight_sessions_at_once() -> None:
     with openenv_server(**OPTIONS) as url:
         sessions = asyncio.run(everybody(url))
     assert tuple(sessions[place % 8][place // 8] for place in range(200)) == native()
-
-
-@pytest.mark.integration("openenv")
-def test_openenv_draws_a_user_where_no_seed_is_given_and_says_whom() -> None:
-    from discover_lib.doors.openenv import DiscoverUser
-
-    user = DiscoverUser(artifacts=50)
-    drawn = [user.reset().metadata for _ in range(5)]
-    assert len({each["seed"] for each in drawn}) > 1
-    again = user.reset(**drawn[-1])
-    assert again.metadata == drawn[-1] and again.message == user.episode.messages[0]["content"]
-    assert user.reset(seed=0, artifact=2, trial=1).metadata == {
-        "seed": 0,
-        "artifact": user.episode.artifacts[2],
-        "trial": 1,
-    }
-
-
-@pytest.mark.integration("openenv")
-def test_openenv_tells_what_cannot_be_in_its_line_over_http() -> None:
-    import httpx
-
-    with openenv_server(artifacts=2) as url:
-        told = httpx.post(f"{url}/reset", json={"seed": 0, "artifact": "nobody"})
-    assert told.status_code == 409 and "no artifact 'nobody'" in told.json()["detail"]
-
-
-@pytest.mark.integration("openenv")
-def test_serve_says_that_a_key_is_missing_and_serves_nothing() -> None:
-    served = [sys.executable, "-m", "workbench.main", "serve", "--engine", "gpt-4o-mini"]
-    without_key = {name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"}
-    done = subprocess.run(served, capture_output=True, text=True, check=False, timeout=100, env=without_key)
-    assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr.startswith("discover: gpt-4o-mini: OPENAI_API_KEY is not set") and done.stderr.count("\n") == 1
-
-
-@pytest.mark.integration("openenv")
-def test_the_client_of_the_manual_talks_to_the_server(capsys: pytest.CaptureFixture[str]) -> None:
-    manual = (Path(__file__).resolve().parents[2] / "docs" / "doors.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(from openenv\.core\.generic_client.*?)```", manual, re.DOTALL)
-    with openenv_server(artifacts=5) as url:
-        exec(example.replace("http://127.0.0.1:8000", url), {})
-    opening, turn = capsys.readouterr().out.splitlines()
-    episode = Episode(artifacts=5)
-    assert opening == episode.reset(0, 2)
-    step = episode.step("Would you like a fox, a fish or a robin?")
-    assert turn == f"{step.message} {step.reward} False"
 
 
 @pytest.mark.integration("openenv")

@@ -1,12 +1,13 @@
 """`Episode` is the user that `discover simulate` talks to, behind two calls."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from scripted import ScriptedJudge
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Message
 from discover_lib.core.roles import VoiceError
 from discover_lib.core.rules import Rules
@@ -95,26 +96,29 @@ def test_a_failed_turn_is_unscored_and_ends_the_episode(broken: str) -> None:
         episode.step("a cat?")
 
 
-def test_what_cannot_be_is_said_in_one_line() -> None:
+@pytest.mark.parametrize(
+    ("begun", "wrong", "told"),
+    [
+        (False, lambda episode: episode.step("a cat?"), "reset the episode first"),
+        (False, lambda episode: episode.reset(0, "nobody"), "no artifact 'nobody'"),
+        (False, lambda episode: episode.reset(0, trial=-1), "invalid trial -1"),
+        (False, lambda episode: episode.restore('{"format": "discover-episode/0"}'), "not the state of an episode"),
+        (False, lambda episode: episode.restore("{"), "not the state of an episode"),
+        (
+            True,
+            lambda episode: episode.restore(episode.state.replace('"engine":"miniature"', '"engine":"openai/m"')),
+            "was openai/m, this episode's is miniature",
+        ),
+        (True, lambda episode: episode.step(None), "a reply is text, not NoneType"),
+        (False, lambda episode: Episode(artifacts=101), "has 100 artifacts"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(begun: bool, wrong: Callable[[Episode], object], told: str) -> None:
     episode = Episode(artifacts=1)
-    with pytest.raises(DoorError, match="reset the episode first"):
-        episode.step("a cat?")
-    with pytest.raises(DoorError, match="no artifact 'nobody'"):
-        episode.reset(0, "nobody")
-    with pytest.raises(DoorError, match="not the state of an episode"):
-        episode.restore('{"format": "discover-episode/0"}')
-    with pytest.raises(DoorError, match="not the state of an episode"):
-        episode.restore("{")
-    with pytest.raises(DoorError, match="was openai/m, this episode's is miniature"):
+    if begun:
         episode.reset(0)
-        episode.restore(episode.state.replace('"engine":"miniature"', '"engine":"openai/m"'))
-    with pytest.raises(DoorError, match="invalid trial -1"):
-        episode.reset(0, trial=-1)
-    episode.reset(0)
-    with pytest.raises(DoorError, match="a reply is text, not NoneType"):
-        episode.step(None)  # type: ignore[arg-type]
-    with pytest.raises(RunOptionsError, match="has 100 artifacts"):
-        Episode(artifacts=101)
+    with pytest.raises(DiscoverError, match=told):
+        wrong(episode)
 
 
 @pytest.mark.parametrize(

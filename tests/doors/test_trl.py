@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doors.test_conformance import OPTIONS, WHOM, Told, native, replies, told
+from doors.test_conformance import OPTIONS, WHOM, Told, native, natively, replies
 
-from discover_lib.doors.episode import Episode
 from discover_lib.doors.trl import USER, DiscoverUser, prompt_rows, reward, rollout_func
 
 pytestmark = pytest.mark.slow
@@ -59,7 +58,9 @@ def test_rollout_func_is_the_same_conversation(tokenizer: Any) -> None:
     rollouts = rollout_func(max_tokens=10, max_length=10**6, complete=complete, **OPTIONS)(
         [[row] for row in rows], Trainer(tokenizer)
     )
-    expected = [lengthwise(tokenizer, *each) for each in whom]
+    expected = [
+        natively(*each, lambda reply: len(tokenizer(reply, add_special_tokens=False)["input_ids"])) for each in whom
+    ]
     assert reward(rollouts["episode_reward"]) == [sum(each.rewards, 0.0) for each in expected]
     for talk, ids, own in zip(expected, rollouts["completion_ids"], rollouts["env_mask"], strict=True):
         assert len(ids) == len(own)
@@ -67,19 +68,6 @@ def test_rollout_func_is_the_same_conversation(tokenizer: Any) -> None:
         assert tokenizer.decode([each for each, mine in zip(ids, own, strict=True) if not mine]) == answers
         mine = [each for each, is_own in zip(ids, own, strict=True) if is_own]
         assert tokenizer.decode(mine) == "".join(f"{reply.strip()}<e>" for reply in replies()[: len(talk.rewards)])
-
-
-def lengthwise(tokenizer: Any, seed: int, artifact: int) -> Told:
-    """The episode whose replies are as long as the tokenizer says."""
-    episode = Episode(**OPTIONS)
-    messages, rewards = [episode.reset(seed, artifact)], []
-    for reply in replies():
-        step = episode.step(reply, len(tokenizer(reply, add_special_tokens=False)["input_ids"]))
-        messages.append(step.message)
-        rewards.append(step.reward)
-        if step.done:
-            break
-    return told(messages, rewards, episode.state)
 
 
 def test_the_tool_form_is_the_same_conversation() -> None:

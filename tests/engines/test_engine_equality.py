@@ -23,7 +23,7 @@ from discover_lib.core.rollout import run_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.engines.llm.assistants import llm_assistant
 from discover_lib.engines.llm.builder import LLMBuilder
-from discover_lib.engines.llm.calls import records
+from discover_lib.engines.llm.calls import exchange as records
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 from discover_lib.engines.llm.judge import LLMJudge
 from discover_lib.engines.llm.voice import LLMVoice
@@ -36,7 +36,6 @@ from discover_lib.engines.miniature.voice import MiniatureVoice
 pytestmark = pytest.mark.slow
 
 POLICIES = (("adaptive",), ("mixed", "draft"), ("options", "adaptive"), ("ask",), ("random", "silent"), ("oracle",))
-ALONE = (0, 3, 6)  # conversations with one candidate a turn
 FEW, MANY = 3, 50
 IN_FLIGHT = 8
 
@@ -131,12 +130,6 @@ def test_a_model_in_another_process_gives_the_same_conversations(domain: str) ->
         assert differences(client, domain, MANY) == []
         usage = client.usage
     assert outcomes(usage).keys() <= {"clean", "reasked"} and usage.failures == {}
-
-
-def test_litellm_on_the_way_changes_nothing() -> None:
-    with FakeServer(llm_brain.answer) as server, LLMClient(replace(settings(server), wire="litellm")) as client:
-        for domain in DOMAINS:
-            assert differences(client, domain, FEW) == []
 
 
 @pytest.mark.parametrize("domain", ALL_DOMAINS)

@@ -11,16 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llm_server import FakeServer
-from typer.testing import CliRunner
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.llm.calls.records import Request
-from discover_lib.engines.options import EFFORTS, ROLES, RoleOptions
+from discover_lib.engines.llm.calls.exchange import Request
+from discover_lib.engines.role_options import EFFORTS, ROLES, RoleOptions
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.plan import Span, plan_run
 from discover_lib.runs.store import RunStore
-from workbench.main import app
 
 DOMAIN = "creative_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
@@ -132,34 +129,3 @@ def test_a_run_sends_stores_and_resumes_its_options(tmp_path: Path) -> None:
     assert again.configuration == run.configuration
     patient = dataclasses.replace(run.options, role_options=RoleOptions.read(timeout=["7"]))
     assert "options" not in lay_out(patient).configuration
-
-
-def test_a_plan_names_options_and_bounds_answers() -> None:
-    settings = ClientSettings(env_file=None)
-    plain = {stage.name: stage for stage in plan_run(lay_out(RUN), settings=settings).stages}
-    options = RoleOptions.read(max_tokens=["assistant=500"], reasoning_effort=["judge=medium"])
-    plan = plan_run(lay_out(dataclasses.replace(RUN, role_options=options)), settings=settings)
-    stages = {stage.name: stage for stage in plan.stages}
-    replies, before = stages["assistant"].length.completion, plain["assistant"].length.completion
-    assert replies == Span(before.low, before.expected, 500) and before.high > 500
-    assert stages["voice"].length == plain["voice"].length
-    said = "\n".join(plan.assumptions)
-    assert f"as asked for, {ANSWERING}: max tokens 500" in said
-    assert "as asked for, judge: reasoning effort medium" in said
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--max-tokens", "jugde=5"), "--max-tokens: no role 'jugde'; write ROLE=VALUE with one of assistant, judge"),
-        (("--max-tokens", "draft=5"), "no role 'draft'"),
-        (("--temperature", "hot"), "--temperature: a number from 0 to 2, or none, not 'hot'"),
-    ],
-)
-@pytest.mark.parametrize("command", ["simulate", "plan"])
-def test_a_command_refuses_before_any_work(command: str, words: tuple[str, str], said: str, tmp_path: Path) -> None:
-    where = ("--run", str(tmp_path / "run")) if command == "simulate" else ()
-    result = CliRunner().invoke(app, [command, "--assistant", "draft", "--domain", DOMAIN, *where, *words])
-    assert result.exit_code == 2 and said in result.output.replace("\n", " ")
-    assert not (tmp_path / "run").exists()

@@ -1,95 +1,28 @@
-"""Choices stand in a page's address and come back in a browser that has never been here: three pages, as they are used.
+"""Choices stand in a page's address and come back in a browser that has never been here.
 
-`test_address.py` holds the same of every page, without a browser.
+`test_address.py` holds the same of every control of the pages, without a browser.
 """
 
-from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+import re
 
-import pytest
 from browser import Server, asked_outside
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 SECOND = 1000
-# page → the controls that are set, by label; a list is drawn from what a slider, a menu, a box or a list holds
-CHOICES = {
-    "10_intent_trees.py": """Piece | What kind""",
-    "20_simulator.py": """show hidden intents | graph""",
-    "60_evaluate.py": """Measure | Pool | Skip intents that | Domains | Assistants | Artifacts per domain | Trials
-        | Turns | Rules | Near misses a reply | Seed""",
-}
 
 
-def control(page: Page, label: str) -> Locator:
-    """A control by its label; a slider's label names what holds its knob."""
-    labelled = page.get_by_label(label, exact=True).first
-    expect(labelled).to_be_visible(timeout=60 * SECOND)
-    knob = labelled.get_by_role("slider")
-    return knob.first if knob.count() else labelled
-
-
-def state(page: Page, label: str) -> str:
-    """What a control holds, as a reader sees it."""
-    return control(page, label).evaluate(
-        "each => each.getAttribute('aria-valuenow') ?? each.getAttribute('aria-checked')"
-        " ?? (each.type === 'checkbox' ? String(each.checked) : each.tagName === 'INPUT' ? each.value"
-        " : each.selectedOptions?.[0]?.text ?? each.textContent)"
-    )
-
-
-def change(page: Page, label: str) -> bool:
-    """Choose something else, if there is anything else."""
-    found = control(page, label)
-    if found.get_attribute("aria-valuenow") is not None:
-        at_end = found.get_attribute("aria-valuenow") == found.get_attribute("aria-valuemax")
-        found.focus()
-        found.press("ArrowLeft" if at_end else "ArrowRight")
-    elif found.evaluate("each => each.tagName") == "SELECT":
-        others = found.evaluate("each => [...each.options].filter(one => !one.selected).map(one => one.text)")
-        others = [each for each in others if each.strip("-")]
-        if not others:
-            return False
-        found.select_option(label=others[-1])
-    else:
-        found.click()
-        if found.get_attribute("aria-haspopup"):  # a menu with a field to search it
-            page.locator('[role="option"]').last.click()
-    return True
-
-
-@pytest.mark.parametrize("name", CHOICES)
-def test_choices_come_back_from_the_address(name: str, server: Server, page: Page, browser: Browser) -> None:
-    page.goto(f"{server.url}/?file={name.rstrip('#')}", timeout=60 * SECOND)
-    labels = [" ".join(each.split()) for each in CHOICES[name].split("|")]
-    for label in labels:
-        address = page.url
-        if change(page, label):
-            expect(page, f"{label}: the address does not know of it").not_to_have_url(address, timeout=60 * SECOND)
-    page.wait_for_timeout(2 * SECOND)
-    chosen = {label: state(page, label) for label in labels}  # what a later choice made void is as it is now
-    assert parse_qs(urlsplit(page.url).query)["file"] == [name.rstrip("#")]
-
+def test_choices_come_back_from_the_address(server: Server, page: Page, browser: Browser) -> None:
+    page.goto(f"{server.url}/?file=60_evaluate.py", timeout=60 * SECOND)
+    for label, name in (("Measure", "measure"), ("Rules", "rules")):
+        page.get_by_label(label, exact=True).select_option(index=1, timeout=60 * SECOND)
+        expect(page).to_have_url(re.compile(f"{name}="), timeout=60 * SECOND)
     fresh = browser.new_context()
-    outside = asked_outside(fresh)
-    again = fresh.new_page()
+    outside, again = asked_outside(fresh), fresh.new_page()
     again.goto(page.url, timeout=60 * SECOND)
-    for label, value in chosen.items():
-        assert state(again, label) == value, label
+    for label in ("Measure", "Rules"):
+        chosen = page.get_by_label(label, exact=True).input_value()
+        expect(again.get_by_label(label, exact=True)).to_have_value(chosen, timeout=60 * SECOND)
     assert again.get_by_text("An internal error occurred").count() == 0 and outside == []
-    fresh.close()
-
-
-def test_another_person_comes_back_from_the_address(server: Server, page: Page, browser: Browser) -> None:
-    page.goto(f"{server.url}/?file=00_start_here.py")
-    request = page.locator(".st-request .dl-text")
-    before = request.inner_text(timeout=60 * SECOND)
-    page.get_by_role("button", name="another person").click()
-    expect(request).not_to_have_text(before)
-    fresh = browser.new_context()
-    asked_outside(fresh)
-    again = fresh.new_page()
-    again.goto(page.url)
-    expect(again.locator(".st-request .dl-text")).to_have_text(request.inner_text(), timeout=60 * SECOND)
     fresh.close()
 
 
@@ -102,17 +35,3 @@ def test_what_a_press_opens_comes_into_view(server: Server, page: Page) -> None:
     opened = page.locator('[data-opened="2"]')
     expect(opened).to_be_in_viewport(timeout=45 * SECOND)
     assert "conversation=2" in page.url
-
-
-def test_pages_lead_to_their_neighbours(server: Server, page: Page) -> None:
-    page.goto(f"{server.url}/?file=30_reward.py")
-    links = page.get_by_role("navigation", name="Pages before and after this one").get_by_role("link")
-    expect(links).to_have_text(["← 20 Step a simulated user", "40 Make conversations →"], timeout=60 * SECOND)
-
-
-def test_every_page_has_a_place_among_its_neighbours() -> None:
-    from workbench.views.navigation import PAGES, footer
-
-    notebooks = sorted(path.name for path in (Path(__file__).parents[2] / "notebooks").glob("*.py"))
-    assert list(PAGES) == notebooks
-    assert footer(notebooks[0]).count("<a") == footer(notebooks[-1]).count("<a") == 1

@@ -9,7 +9,7 @@ from hostile import HOSTILE, HOSTILE_SVG, TREE, conversation
 from playwright.sync_api import BrowserContext, Locator, Page
 
 from discover_lib import Conversation, IntentTree
-from workbench.views.pages import demo_page
+from workbench.views.saved_pages import demo_page
 
 
 @dataclass

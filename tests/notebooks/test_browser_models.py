@@ -92,24 +92,3 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
     expect(page.locator('.st:not([data-turn="1"])')).to_be_visible(timeout=45 * SECOND)
     pressed(page, "Stop")
     expect(status).not_to_contain_text("playing", timeout=45 * SECOND)
-
-
-@pytest.mark.slow
-def test_a_model_builds_a_tree_stage_by_stage(page: Page, server: Server, outside_requests: list[str]) -> None:
-    page.goto(f"{server.url}/?file=10_intent_trees.py")
-    page.get_by_label("What kind").select_option(label="Technical writing", timeout=45 * SECOND)
-    page.get_by_text("Who builds: miniature").click()
-    model = "openai/miniature:technical_writing"
-    with FakeServer(brain) as models:
-        choose(page, ("builder",), {"Model": model, "Own server": models.api_base}, "Use this builder")
-        expect(page.get_by_text(f"Who builds: {model}")).to_be_visible(timeout=45 * SECOND)
-        expect(page.get_by_text("0 of 4 stages done")).to_be_visible(timeout=45 * SECOND)
-        assert models.counts["requests"] == 0
-        for stage, heading in enumerate(("1. Synthesis", "2. Abstraction", "3. Organisation", "4. The initial"), 1):
-            expect(page.get_by_role("heading", name=heading)).to_have_count(0)
-            page.get_by_role("button", name="Next stage").click()
-            expect(page.get_by_role("heading", name=heading)).to_be_visible(timeout=45 * SECOND)
-            told = f"{stage} of 4 stages done" if stage < 4 else "all four stages done"
-            expect(page.get_by_text(told)).to_be_visible()
-    expect(page.get_by_role("heading", name="Edit it")).to_be_visible()
-    assert outside_requests == []

@@ -61,14 +61,3 @@ def error_boxes(page: Page) -> int:
     """marimo hides what a cell raised from the page, or what it cannot show, and says this instead."""
     said = ("An internal error occurred", "Something went wrong")
     return sum(page.get_by_text(each).count() for each in said) + page.locator(".text-error").count()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_are_light_or_dark_as_the_system_is(scheme: str, server: Server, browser: Browser) -> None:
-    context = browser.new_context(service_workers="block", color_scheme=scheme)
-    asked_outside(context)
-    page = context.new_page()
-    page.goto(f"{server.url}/?file=30_reward.py")
-    expect(page.locator(".dl-footer")).to_be_visible(timeout=60 * SECOND)
-    assert page.evaluate("document.body.classList.contains('dark')") == (scheme == "dark")
-    context.close()

@@ -1,7 +1,6 @@
 """The simulator page in a browser, the way a person uses it."""
 
 from collections.abc import Iterator
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from browser import Server
@@ -45,19 +44,8 @@ class Simulator:
     def messages(self) -> Locator:
         return self.stage.locator(".st-said .dl-msg")
 
-    @property
-    def status(self) -> Locator:
-        return self.stage.get_by_role("status")
-
-    @property
-    def own(self) -> Locator:
-        return self.stage.get_by_role("textbox", name="Your reply")
-
     def button(self, name: str) -> Locator:
         return self.stage.get_by_role("button", name=name, exact=True)
-
-    def line(self, name: str) -> Locator:
-        return self.stage.get_by_role("group", name=name)
 
     def at_turn(self, turn: int) -> None:
         expect(self.page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=60 * SECOND)
@@ -66,29 +54,9 @@ class Simulator:
         self.button(name).click()
         self.at_turn(turn)
 
-    @property
-    def turn(self) -> int:
-        return int(self.stage.get_attribute("data-turn") or 0)
-
     def begin_anew(self) -> None:
         self.step("Reset", 0)
         expect(self.stage.locator(".st-strip")).to_have_count(1)
-
-    def play_and_stop(self) -> int:
-        """Play at least one turn and stop it; the turn at which it stood still.
-
-        A busy machine may play to the end before the page gets a word in; then it is tried again from the start.
-        """
-        for _ in range(3):
-            self.button("Play").click()
-            expect(self.page.locator('.st:not([data-turn="0"])')).to_be_visible(timeout=60 * SECOND)
-            if self.button("Stop").count():
-                self.button("Stop").click()
-                expect(self.status).not_to_contain_text("playing", timeout=60 * SECOND)
-            if "is over" not in self.stage.inner_text():
-                return self.turn
-            self.step("Reset", 0)
-        raise AssertionError("three times the conversation was over before Stop was heard")
 
     def places(self) -> list[str]:
         """The intents of the map in their order."""
@@ -107,82 +75,26 @@ def simulator(page: Page, server: Server, outside_requests: list[str]) -> Iterat
     assert outside_requests == []
 
 
-def it_opens_on_a_conversation_and_scrubs_without_asking_anybody(simulator: Simulator) -> None:
-    simulator.at_turn(OPENS_AT)
-    main = simulator.line("main line").locator(".st-frame")
-    expect(main).to_have_count(OPENS_AT + 1)
-    main.nth(1).click()
-    simulator.at_turn(1)
-    expect(simulator.messages).to_have_count(3)
-    simulator.page.keyboard.press("ArrowRight")
-    simulator.at_turn(2)
-    simulator.page.keyboard.press("Home")
-    simulator.at_turn(0)
-    expect(simulator.messages).to_have_count(1)
-    simulator.page.keyboard.press("End")
-    simulator.at_turn(OPENS_AT)
-
-
-def test_a_session_from_start_to_reload(simulator: Simulator) -> None:
-    page = simulator.page
+def test_nodes_stay_where_they_are_and_a_session_outlives_a_reload(simulator: Simulator) -> None:
+    """Replies, steps back and branches: `test_jupyter_stage.py`, in JupyterLab and here."""
     simulator.begin_anew()
     places, drawn = simulator.places(), simulator.drawn()
     assert len(places) > 5
-    expect(simulator.messages).to_have_count(1)
-
     simulator.step("Next", 1)
     simulator.step("Next", 2)
-    expect(simulator.messages).to_have_count(5)
-    assert simulator.places() == places, "nodes stay where they are"
-    assert simulator.drawn() != drawn
-    expect(simulator.stage.locator(".st-receipt")).to_contain_text("Reward R")
-
-    simulator.own.fill("Would you prefer a heron or a toucan?")
-    simulator.step("Send as the assistant", 3)
-    expect(simulator.messages.nth(5)).to_contain_text("a heron or a toucan?")
-    expect(simulator.stage.locator(".st-judge")).to_contain_text("dialogue act")
-    expect(simulator.own).to_have_value("")
-
-    simulator.step("One turn back", 2)
-    expect(simulator.messages).to_have_count(5)
-    simulator.button("Branch").click()
-    expect(simulator.line("branch 2, from turn 2")).to_be_visible()
-    simulator.step("Next", 3)
-    expect(simulator.messages.nth(5)).not_to_contain_text("a heron or a toucan?")
-
-    simulator.open(page.url)
-    simulator.at_turn(3)
+    assert simulator.places() == places and simulator.drawn() != drawn
+    simulator.open(simulator.page.url)
+    simulator.at_turn(2)
     assert simulator.places() == places
-    expect(simulator.messages.nth(5)).not_to_contain_text("a heron or a toucan?")
-    assert len(parse_qs(urlsplit(page.url).query)["session"][0]) >= 6
-
-
-def replies_are_compared_one_is_taken_and_an_intent_tells_its_story(simulator: Simulator) -> None:
-    simulator.begin_anew()
-    simulator.button("What would each discover?").click()
-    cards = simulator.stage.locator(".st-card")
-    expect(cards).to_have_count(9, timeout=60 * SECOND)
-    expect(cards.filter(has_text="sees the answer")).to_have_count(1)
-    simulator.at_turn(0)
-    cards.first.hover()
-    expect(simulator.stage.locator(".st-node[data-would]").first).to_be_visible()
-    simulator.step("Take draft", 1)
-    expect(simulator.stage.locator(".st-said .dl-turn")).to_contain_text("draft")
-    expect(simulator.stage.locator('[data-key^="take"]')).to_have_count(0)
-    expect(simulator.stage.get_by_text("The other replies to turn 1: 8")).to_be_visible()
-
-    simulator.stage.locator(".st-node").first.click()
-    expect(simulator.stage.locator(".st-story")).to_contain_text("Turn 1")
+    expect(simulator.messages).to_have_count(5)
 
 
 def test_what_is_looked_at_without_a_step(simulator: Simulator) -> None:
     """One opening of the page for what changes nothing."""
-    it_opens_on_a_conversation_and_scrubs_without_asking_anybody(simulator)
     what_stands_together_lights_up_together(simulator)
     two_lines_stand_side_by_side_with_the_place_where_they_part(simulator)
     a_number_explains_itself_by_keyboard(simulator)
     next_and_the_reply_are_in_one_view(simulator)
-    hidden_intents_are_fog_until_the_teacher_asks(simulator)
 
 
 def what_stands_together_lights_up_together(simulator: Simulator) -> None:
@@ -194,16 +106,6 @@ def what_stands_together_lights_up_together(simulator: Simulator) -> None:
     expect(simulator.stage.locator("[data-lit]")).to_have_count(0)
     line.focus()
     expect(simulator.stage.locator(f'.st-node[data-id="{intent}"]')).to_have_attribute("data-lit", "")
-
-
-def hidden_intents_are_fog_until_the_teacher_asks(simulator: Simulator) -> None:
-    simulator.begin_anew()
-    fog, known = simulator.stage.locator(".st-tree .st-fog"), simulator.stage.locator(".st-tree .st-text")
-    expect(fog.first).to_be_visible()
-    before = known.count()
-    simulator.stage.get_by_label("show what the user cannot see yet").check()
-    expect(fog).to_have_count(0)
-    assert known.count() > before
 
 
 def two_lines_stand_side_by_side_with_the_place_where_they_part(simulator: Simulator) -> None:
@@ -227,36 +129,6 @@ def a_number_explains_itself_by_keyboard(simulator: Simulator) -> None:
     expect(number).to_be_focused()
 
 
-def test_other_rules_and_another_user_lose_nothing(simulator: Simulator) -> None:
-    simulator.at_turn(OPENS_AT)
-    simulator.stage.get_by_text("Set-up:").click()
-    simulator.stage.get_by_role("radio", name="authors").check()
-    expect(simulator.stage.locator(".st-foot")).to_contain_text("authors rules")
-    simulator.at_turn(OPENS_AT)
-    expect(simulator.messages).to_have_count(2 * OPENS_AT + 1)
-    simulator.stage.get_by_label("Kind of piece").select_option(label="Travel plan")
-    simulator.button("Begin with this user").click()
-    simulator.at_turn(0)
-    expect(simulator.messages).to_have_count(1)
-    simulator.button("Back to it").click()
-    simulator.at_turn(OPENS_AT)
-
-
-def test_replies_are_compared_and_play_stops_when_told(simulator: Simulator) -> None:
-    replies_are_compared_one_is_taken_and_an_intent_tells_its_story(simulator)
-    play_stops_when_told(simulator)
-
-
-def play_stops_when_told(simulator: Simulator) -> None:
-    page = simulator.page
-    simulator.begin_anew()
-    places = simulator.places()
-    turn = simulator.play_and_stop()
-    page.wait_for_timeout(3 * SECOND)
-    assert simulator.turn == turn
-    assert simulator.places() == places
-
-
 def next_and_the_reply_are_in_one_view(simulator: Simulator) -> None:
     page = simulator.page
     for width, height in ((390, 844), (1024, 768), (1400, 900)):
@@ -271,14 +143,3 @@ def next_and_the_reply_are_in_one_view(simulator: Simulator) -> None:
     where = simulator.button("Next").bounding_box()
     simulator.step("One turn back", OPENS_AT - 1)
     assert simulator.button("Next").bounding_box() == where, "nothing jumps under the pointer"
-
-
-def test_what_cannot_be_done_is_one_line(page: Page, server: Server, outside_requests: list[str]) -> None:
-    unknown = Simulator(page, f"{server.url}/?file=20_simulator.py&session=nothere1")
-    alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("There is no session 'nothere1' here; start a new one.")
-    unknown.step("One turn back", OPENS_AT - 1)
-    expect(alert).to_have_count(0)
-    unknown.button("Send as the assistant").click()
-    expect(alert).to_contain_text("Type a reply first.")
-    assert outside_requests == []

@@ -101,35 +101,3 @@ def test_conversations_become_rows_that_can_be_trusted(synthesis: Synthesis) -> 
     about = json.loads((folder / "dataset.json").read_text("utf-8"))
     assert about["filters"]["min_margin"] == 1 and about["considered"] == about["kept"] + sum(about["dropped"].values())
     expect(page.get_by_text("--min-margin 1 ").first).to_be_visible()
-
-
-def test_a_long_run_is_stopped_survives_a_reload_and_goes_on(synthesis: Synthesis) -> None:
-    page = synthesis.page
-    synthesis.choose("Users", "500")
-    synthesis.choose("Samples of each", "4")
-    synthesis.button("Synthesise").click()
-    expect(synthesis.status).to_contain_text("being made", timeout=60 * SECOND)
-    synthesis.choose("Labels under", "authors")  # the page stays usable
-    expect(page.get_by_text(re.compile("authors rules, λ")).first).to_be_attached()  # in a folded table
-    expect(synthesis.button("■ Stop")).to_be_visible()
-
-    page.reload()
-    synthesis.button("■ Stop").click(timeout=60 * SECOND)
-    expect(synthesis.status).to_contain_text("not finished", timeout=60 * SECOND)
-    with RunStore.read(synthesis.run) as store:
-        stopped = store.counts()
-    assert 0 < stopped.finished < stopped.units == 500
-
-    synthesis.button("Go on with this run").click()
-    expect(synthesis.status).not_to_contain_text(f": {stopped.finished} of 500", timeout=60 * SECOND)
-    synthesis.button("■ Stop").click()
-    expect(synthesis.status).to_contain_text("not finished", timeout=60 * SECOND)
-    with RunStore.read(synthesis.run) as store:
-        assert stopped.finished < store.counts().finished < 500
-
-
-def test_a_run_that_is_not_there_is_one_line(page: Page, server: Server) -> None:
-    Synthesis(page, server, "&run=nowhere")
-    expect(page.get_by_role("alert").filter(has_not_text="Not certified")).to_contain_text(
-        "There is no run 'nowhere' here"
-    )

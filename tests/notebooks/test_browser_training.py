@@ -1,6 +1,5 @@
 """The training page in a browser: a run begun there outlives a reload, is stopped, and goes on from its checkpoint."""
 
-import json
 import os
 import re
 import shutil
@@ -11,9 +10,10 @@ from pathlib import Path
 import pytest
 from browser import Server, workbench
 from playwright.sync_api import Page, expect
+from training import make_base
 
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.train.jobs import TrainingJob, find_jobs, last_checkpoint
+from discover_lib.train.training_job import TrainingJob, find_jobs, last_checkpoint
 
 SECOND = 1000
 FIELDS = {"batch": "2", "per device": "2", "max steps": "2000", "save steps": "5", "sample steps": "0"}
@@ -22,16 +22,11 @@ FIELDS = {"batch": "2", "per device": "2", "max steps": "2000", "save steps": "5
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Conversations to train on, and a tiny model as it is before pretraining."""
-    from discover_lib.engines.local.tiny_language import vocabulary
-    from discover_lib.engines.local.tiny_model import CARD, TinyRecipe, new_model, save_model
-
     folder = tmp_path_factory.mktemp("outputs")
     (folder / "pairs").mkdir()
     options = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=6, candidates=1, turns=2)
     execute(lay_out(options), folder / "pairs")
-    recipe = TinyRecipe(domains=("svg_drawing",), width=32, layers=1, heads=2, inner=64).resolved()
-    save_model(new_model(recipe), vocabulary(recipe.domains), folder / "base")
-    (folder / "base" / CARD).write_text(json.dumps({"domains": recipe.domains}))
+    make_base(folder / "base")
     return folder
 
 

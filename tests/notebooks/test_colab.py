@@ -7,23 +7,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from training import make_base
 
 pytestmark = pytest.mark.slow
 
 BOOK = Path(__file__).resolve().parents[2] / "notebooks" / "colab_train.ipynb"
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny model as it is before pretraining: it writes nonsense, by the same road."""
-    from discover_lib.engines.local.tiny_language import vocabulary
-    from discover_lib.engines.local.tiny_model import CARD, TinyRecipe, new_model, save_model
-
-    recipe = TinyRecipe(domains=("svg_drawing",), width=32, layers=1, heads=2, inner=64).resolved()
-    folder = tmp_path_factory.mktemp("tiny") / "base"
-    save_model(new_model(recipe), vocabulary(recipe.domains), folder)
-    (folder / CARD).write_text(json.dumps({"domains": recipe.domains}))
-    return folder
 
 
 def test_it_holds_nothing_that_was_run_and_no_shell_lines() -> None:
@@ -34,7 +22,7 @@ def test_it_holds_nothing_that_was_run_and_no_shell_lines() -> None:
     assert not [line for cell in code for line in cell.source.splitlines() if line.startswith(("!", "%"))]
 
 
-def test_it_runs_to_the_end_without_a_gpu(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs_to_the_end_without_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from nbclient import NotebookClient
 
     changes = [f"{stage}.{each}" for stage in ("sft", "dpo") for each in ("batch=2", "per_device=2")]
@@ -43,7 +31,7 @@ def test_it_runs_to_the_end_without_a_gpu(base: Path, tmp_path: Path, monkeypatc
     changes += [f"{stage}.{each}" for stage in ("sft", "dpo", "grpo") for each in ("max_steps=2", "sample_steps=0")]
     settings = {
         "DISCOVER_OUTPUTS": str(tmp_path),
-        "DISCOVER_BASE": str(base),
+        "DISCOVER_BASE": str(make_base(tmp_path / "base")),
         "DISCOVER_ARTIFACTS": "6",
         "DISCOVER_DRIVE": str(tmp_path / "drive"),
         "DISCOVER_CHANGES": " ".join(changes),
@@ -77,7 +65,7 @@ def test_it_runs_to_the_end_without_a_gpu(base: Path, tmp_path: Path, monkeypatc
 
 
 def test_a_new_machine_copies_back_what_was_kept_and_trains_nothing_twice(
-    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cells before training, in a place where only the drive is left of an earlier machine."""
     from nbclient import NotebookClient
@@ -87,7 +75,7 @@ def test_a_new_machine_copies_back_what_was_kept_and_trains_nothing_twice(
     (tmp_path / "drive" / "sft" / "result.json").write_text("{}")
     for name, value in {"OUTPUTS": "new", "DRIVE": "drive"}.items():
         monkeypatch.setenv(f"DISCOVER_{name}", str(tmp_path / value))
-    monkeypatch.setenv("DISCOVER_BASE", str(base))
+    monkeypatch.setenv("DISCOVER_BASE", str(make_base(tmp_path / "base")))
     book = nbformat.read(BOOK, as_version=4)
     last = next(place for place, cell in enumerate(book.cells) if "copied back" in cell.source)
     book.cells = book.cells[: last + 1]

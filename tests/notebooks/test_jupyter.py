@@ -1,19 +1,11 @@
 """In a plain Jupyter kernel: the picture as in marimo, values drawn at the end of a cell, the package installed."""
 
-import json
-import os
-import subprocess
-import sys
-import zipfile
-from pathlib import Path
-
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
 pytestmark = pytest.mark.slow
 
-BOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 STEP = """
 from discover_lib import UserSimulator
@@ -72,20 +64,3 @@ def test_what_stands_at_the_end_of_a_cell_is_drawn_and_its_text_is_short():
     assert all(len(each) < 2000 and "object at 0x" not in each and "IntentTree(" not in each for each in text.values())
     assert text["tree"].splitlines()[1].startswith("1 ") and "turn 1" in text["turn"]
     assert "1 discovered" in text["simulator.state"] and " = " in text["turn.candidate.reward"]
-
-
-@pytest.mark.parametrize("name", ["simulator.ipynb", "colab_train.ipynb"])
-def test_an_uploaded_wheel_is_installed_by_its_bare_name(name, tmp_path):
-    wheel = "discover_lib-0.1.0-py3-none-any.whl"
-    with zipfile.ZipFile(tmp_path / wheel, "w") as archive:
-        about = "discover_lib-0.1.0.dist-info"
-        archive.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: discover-lib\nVersion: 0.1.0\n")
-        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{about}/RECORD", "")
-    cells = nbformat.read(BOOKS / name, as_version=4).cells
-    first = next(cell.source for cell in cells if cell.cell_type == "code")
-    without = f"import sys; sys.modules['discover_lib'] = None; exec({json.dumps(first)})"
-    dry = {"DISCOVER_PROJECT": wheel, "PIP_DRY_RUN": "1", "PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1"}
-    command = [sys.executable, "-c", without]
-    done = subprocess.run(command, check=False, cwd=tmp_path, env=os.environ | dry, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

@@ -5,9 +5,9 @@ from pathlib import Path
 import llm_brain
 import pytest
 from llm_server import FakeServer
-from notebook_runs import chosen, problems, run
+from notebook_runs import run
 
-from discover_lib.dataset import authors
+from discover_lib.dataset import authors_format as authors
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.runner import register
@@ -28,34 +28,6 @@ def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def folder(outputs: Path, name: str) -> Path:
     (outputs / name).mkdir()
     return outputs / name
-
-
-def test_a_run_is_made_where_there_is_none(outputs: Path) -> None:
-    shown, defined = run(NAME)
-    assert problems(shown) == [] and (outputs / "demo-run" / "run.sqlite").exists()
-    assert defined["counts"].finished == 24 and len(defined["listed"]) == 24
-    page = "".join(shown)
-    assert "certified user" in page, "no number of a run without a word on whether its user can be trusted"
-    assert "Nothing failed." in page and "no model was called" in page and "[" in page
-
-
-def test_filters_narrow_what_is_listed(outputs: Path) -> None:
-    _, everything = run(NAME)
-    controls = ("artifact_filter", "failed_filter", "stop_filter", "assistant_filter")
-    given = {name: chosen("any") for name in controls} | {
-        "leaks_filter": chosen(False),
-        "flaws_filter": chosen(False),
-        "discovered_filter": chosen([3, 99]),
-        "filter_row": [],
-        "flag_row": [],
-    }
-    shown, few = run(NAME, **given | {"assistant_filter": chosen("adaptive")})
-    assert problems(shown) == []
-    expected = [each for each in everything["listed"] if each.discovered >= 3 and each.assistants == ("adaptive",)]
-    assert few["listed"] == expected and expected
-    shown, none = run(NAME, **given | {"flaws_filter": chosen(True)})
-    assert none["listed"] == [] and none["flawed"] == {}, "the miniature's voice does not check itself"
-    assert any("No conversation fits" in each for each in shown)
 
 
 def test_failures_are_told_with_what_came_back(outputs: Path) -> None:

@@ -11,20 +11,15 @@ import sys
 import time
 from pathlib import Path
 
-import llm_brain
 import pytest
 from command_line import discover
-from llm_contrary import Contrary, contrary, leaks_in_the_request
+from llm_contrary import Contrary, contrary
 from llm_server import FakeServer
 
-from discover_lib.engines.llm.builder import STAGES
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.llm.calls.records import Answered, Completion, Request
-from discover_lib.engines.llm.calls.structured import again
-from discover_lib.engines.llm.calls.totals import CountingClient
 from discover_lib.engines.miniature.artifacts import generate_artifacts
+from discover_lib.runs.artifact_files import load_tree
 from discover_lib.runs.building import CALLS, CONFIGURATION, BuildOptions, BuildReport, build_files, target_files
-from discover_lib.runs.files import load_tree
 from discover_lib.runs.store import RunStore, StoreError
 
 DOMAIN = "technical_writing"
@@ -85,19 +80,9 @@ def test_a_tree_changed_by_hand_outlives_the_same_command_and_one_replaced_is_na
     assert load_tree(tree).initial_request == "something to read, please"
     again.write_text(again.read_text("utf-8") + "\nThe end.\n", encoding="utf-8")
     assert "(in place of a tree of another text)" in discover("build", again, *command).stdout
-    assert "(" not in discover("build", again, *command).stdout.splitlines()[0].partition("→")[2]
 
 
 # -- with a model ----------------------------------------------------------------------------------------------------
-
-
-def test_what_a_model_is_asked_for_is_said_before_the_answer_is_there(tmp_path: Path) -> None:
-    (piece,) = write_artifacts(tmp_path / "in", 1)
-    asked: list[tuple[Path, str]] = []
-    with FakeServer(llm_brain.answer) as server:
-        build([piece], tmp_path / "out", server, on_ask=lambda source, stage: asked.append((source, stage)))
-        build([piece], tmp_path / "out", server, on_ask=lambda source, stage: asked.append((source, "again")))
-    assert list(dict.fromkeys(asked)) == [(piece, stage) for stage in (*STAGES, "leak check")]
 
 
 @pytest.mark.slow
@@ -110,17 +95,12 @@ def test_the_same_command_again_asks_nothing_and_another_input_is_built(tmp_path
         again = build(files, out, server)
         assert server.counts["requests"] == asked and all(each.existing for each in again.built)
         assert [each.tree for each in again.built] == [each.tree for each in first.built]
-        assert (
-            again.totals == first.totals
-            and first.totals is not None
-            and first.totals.calls == asked == first.spent.calls
-        )  # type: ignore[union-attr]
+        assert again.totals == first.totals is not None and first.totals.calls == asked == first.spent.calls
         assert first.totals.asked_again == 2, "one first message each"
         files[0].write_text(files[1].read_text("utf-8"), encoding="utf-8")
         changed = build(files, out, server)
     assert [each.existing for each in changed.built] == [False, True]
-    saved = json.loads((out / "piece0.json").read_text("utf-8"))
-    assert saved["notes"] and saved["calls"]["calls"] and load_tree(out / "piece0.json") == changed.built[0].tree
+    assert load_tree(out / "piece0.json") == changed.built[0].tree
 
 
 def test_a_second_build_into_a_folder_is_told_of_the_first(tmp_path: Path) -> None:
@@ -129,39 +109,6 @@ def test_a_second_build_into_a_folder_is_told_of_the_first(tmp_path: Path) -> No
     first = RunStore.write(tmp_path / "out" / CALLS, CONFIGURATION)
     with first, FakeServer(Contrary()) as server, pytest.raises(StoreError, match="another build is writing trees"):
         build(files, tmp_path / "out", server)
-
-
-@pytest.mark.slow
-def test_answers_sent_back_for_their_content_were_asked_again_and_not_clean(tmp_path: Path) -> None:
-    files = write_artifacts(tmp_path / "in", 2)
-    with FakeServer(Contrary(habits=(leaks_in_the_request,))) as server:
-        first = build(files, tmp_path / "out", server)
-        said = [first.outcomes.answers]
-        for tree in (tmp_path / "out").glob("*.json"):
-            tree.unlink()
-        said.append(build(files, tmp_path / "out", server).outcomes.answers)
-    assert said[0] == said[1], "the same line when everything is read again"
-    assert said[0]["builder: initial request"] == {"reasked": 2}
-    assert first.totals is not None and first.totals.asked_again == 2, "one count of what was asked again"
-    assert "(2 answers asked for again)" in first.totals.line
-    assert said[0]["builder: synthesis"] == {"clean": 2}
-
-
-def test_a_call_is_counted_once_and_an_answer_asked_for_again_by_its_note() -> None:
-    class Says:
-        def complete(self, request: Request) -> Completion:
-            return Completion("so", 1, 1)
-
-        def note(self, answer: Answered) -> None: ...
-
-    client = CountingClient(Says())
-    first, other = (Request("m", ({"role": "user", "content": text},), "judge") for text in ("?", "??"))
-    for request in (first, first, again(first, "a", "no"), other):
-        client.complete(request)
-    client.note(Answered("a", "judge", "reasked"))
-    client.note(Answered("b", "judge", "clean"))
-    assert (client.totals.calls, client.totals.asked_again) == (3, 1)
-    assert client.totals.line == "3 calls (1 answer asked for again), 3 tokens in, 3 out, price unknown"
 
 
 @pytest.mark.slow
@@ -193,8 +140,7 @@ def test_the_budget_holds_and_the_rest_goes_on_with_a_larger_one(tmp_path: Path)
         done = discover(*arguments, "--budget", 10)
         assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "out").glob("*.json"))) == 3
-    assert "  user: " in done.stdout and "within reach of five perfect turns" in done.stdout
-    assert " out, $0.0" in done.stdout and "3 artifacts: 18 calls" in done.stdout
+    assert "3 artifacts: 18 calls" in done.stdout
 
 
 @pytest.mark.slow

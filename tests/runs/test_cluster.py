@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -17,29 +14,11 @@ from typing import Any
 import pytest
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.runs import cluster as clusters
 from discover_lib.runs.cluster import cluster, pieces_of_a_task
-from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, check_spreads, execute, lay_out
 from discover_lib.runs.store import RunStore
-from discover_lib.runs.work import work
 
 OPTIONS = RunOptions(("draft", "adaptive"), domain="svg_drawing", artifacts=10, trials=2, seed=3)
-
-
-@pytest.fixture
-def alone(tmp_path: Path) -> Path:
-    return folder_in(tmp_path, "alone")
-
-
-@pytest.fixture
-def apart(tmp_path: Path) -> Path:
-    return folder_in(tmp_path, "apart")
-
-
-def folder_in(tmp_path: Path, name: str) -> Path:
-    (tmp_path / name).mkdir()
-    return tmp_path / name
 
 
 def held(folder: Path) -> list[Any]:
@@ -70,9 +49,9 @@ def spread(two_nodes: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 @pytest.mark.integration("ray")
 @pytest.mark.slow
 def test_the_store_is_that_of_one_process_though_nodes_die(
-    two_nodes: Any, spread: Any, alone: Path, apart: Path
+    two_nodes: Any, spread: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    run = lay_out(OPTIONS)
+    run, alone, apart = lay_out(OPTIONS), tmp_path_factory.mktemp("alone"), tmp_path_factory.mktemp("apart")
     execute(run, alone)
     killed = 0
     with ThreadPoolExecutor(1) as beside:
@@ -91,62 +70,6 @@ def test_the_store_is_that_of_one_process_though_nodes_die(
     assert killed
 
 
-@pytest.mark.integration("ray")
-@pytest.mark.slow
-def test_a_stopped_run_goes_on_on_the_cluster_and_is_assessed_there(spread: Any, alone: Path, apart: Path) -> None:
-    run = lay_out_evaluation(OPTIONS, ["svg_drawing"])
-    execute(run, alone)
-    execute(lay_out(OPTIONS), apart, concurrency=1, stop=(half := threading.Event()), on_progress=lambda _: half.set())
-    stop = threading.Event()
-    report = execute(run, apart, spread=spread, stop=stop, on_progress=lambda _: stop.set())
-    assert report.halted == "stopped" or report.last.counts.open == 0
-    assert execute(run, apart, spread=spread).halted is None
-    assert held(apart) == held(alone)
-
-
-@pytest.mark.integration("ray")
-@pytest.mark.slow
-def test_another_version_on_a_node_is_refused_before_work_starts(
-    two_nodes: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAY_ADDRESS", two_nodes.address)
-    monkeypatch.setattr(clusters, "version_here", lambda: "0.0.9 (abc)")
-    told = r"node [\d.]+ has discover_lib .*, here is 0\.0\.9 \(abc\); install"
-    with pytest.raises(DiscoverError, match=told), cluster("ray"):
-        raise AssertionError
-
-
-@pytest.mark.integration("ray")
-@pytest.mark.slow
-def test_a_defect_of_the_work_is_raised_here(spread: Any) -> None:
-    with pytest.raises(ZeroDivisionError):
-        mapped(spread, _divide, [1, 0])
-
-
-def mapped(spread: Any, do: Any, units: list[Any]) -> list[Any]:
-    found: list[Any] = []
-    work(units, do, found.append, spread)
-    return found
-
-
-def _divide(number: int) -> float:
-    return 1 / number
-
-
-@pytest.mark.integration("ray")
-@pytest.mark.slow
-def test_fifty_milliseconds_a_piece_on_two_workers_cost_little_more_than_half(spread: Any) -> None:
-    mapped(spread, _sleep, [0.0] * 8)  # the workers have begun
-    began = time.monotonic()
-    assert sum(mapped(spread, _sleep, [0.05] * 400)) == pytest.approx(20)
-    assert time.monotonic() - began < 10 * 1.5  # measured alone: see docs/scale.md; other tests run beside it here
-
-
-def _sleep(seconds: float) -> float:
-    time.sleep(seconds)
-    return seconds
-
-
 @pytest.mark.parametrize(
     ("seconds", "left", "at_once", "pieces"),
     [
@@ -163,9 +86,15 @@ def test_a_task_takes_half_a_second_and_less_at_the_end(seconds: float, left: in
     assert pieces_of_a_task(seconds, left, at_once) == pieces
 
 
-@pytest.mark.parametrize("where", ["slurm", "ray:", "ray://", "ray://host", "ray://:1", "10.0.0.1:6379"])
-def test_a_place_that_is_none_is_named(where: str) -> None:
-    with pytest.raises(DiscoverError, match=r"invalid place .* write ray, or ray://HOST:PORT"), cluster(where):
+@pytest.mark.parametrize(
+    ("where", "variable", "told"),
+    [(each, "", "invalid place") for each in ("slurm", "ray:", "ray://", "ray://host", "ray://:1", "10.0.0.1:6379")]
+    + [("ray", each, "invalid address") for each in ("head", "head:", ":6379", "http://head", "ray://head")],
+)
+def test_a_place_that_is_none_is_named(where: str, variable: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
+    monkeypatch.setenv("RAY_ADDRESS", variable)
+    with pytest.raises(DiscoverError, match=told), cluster(where):
         raise AssertionError
 
 
@@ -191,26 +120,7 @@ def test_a_cluster_that_nobody_answers_for_is_named_at_once(
         raise AssertionError
 
 
-@pytest.mark.parametrize("variable", ["head", "head:", ":6379", "http://head", "ray://head"])
-def test_an_invalid_address_in_the_environment_is_named(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
-    monkeypatch.setenv("RAY_ADDRESS", variable)
-    with pytest.raises(DiscoverError, match=f"invalid address '{variable}' in RAY_ADDRESS"), cluster("ray"):
-        raise AssertionError
-
-
 def test_what_waits_instead_of_computing_is_not_spread() -> None:
     run = lay_out(RunOptions(("openai/x",), domain="svg_drawing", artifacts=1))
     with pytest.raises(RunOptionsError, match=r"openai/x is waited for.*several --api-base"):
         check_spreads(run)
-
-
-@pytest.mark.slow
-def test_the_command_says_so_before_it_makes_a_folder(tmp_path: Path) -> None:
-    command = ["simulate", "--domain", "svg_drawing", "--assistant", "draft", "--run", str(tmp_path / "run")]
-    program = "import sys; sys.modules['ray'] = None; from workbench.main import main; main()"
-    program_and_flags = [sys.executable, "-c", program, *command, "--on", "ray"]
-    done = subprocess.run(program_and_flags, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("discover: running on Ray needs ray") and done.stderr.count("\n") == 1
-    assert not (tmp_path / "run").exists()

@@ -5,7 +5,7 @@ from llm_server import FakeServer
 from typer.testing import CliRunner
 
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.options import RoleOptions
+from discover_lib.engines.role_options import RoleOptions
 from discover_lib.runs.doctor import check_connection
 from workbench.main import app
 
@@ -51,19 +51,6 @@ def test_what_does_not_work_is_one_line(fault: str) -> None:
     assert not line.works and "\n" not in line.text and "openai/one" in line.text
 
 
-def test_a_model_that_writes_nothing_was_reached() -> None:
-    with FakeServer() as server:
-        server.script.extend(["empty", "empty"])
-        (line,) = check_connection({"judge": "openai/one"}, ClientSettings(api_base=server.api_base, env_file=None))
-    assert line.works and "wrote no text" in line.text
-
-
-def test_a_missing_key_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    (line,) = check_connection({"judge": "anthropic/claude-sonnet-4-5"}, ClientSettings(env_file=None))
-    assert not line.works and "ANTHROPIC_API_KEY" in line.text
-
-
 def test_doctor_asks_the_models_that_it_is_given() -> None:
     with FakeServer() as server:
         arguments = ["doctor", "--api-base", server.api_base, "--judge", "openai/one"]
@@ -74,11 +61,3 @@ def test_doctor_asks_the_models_that_it_is_given() -> None:
     assert bad.exit_code == 1 and "✗" in bad.stdout
     wrong = CliRunner().invoke(app, ["doctor", "--api-base", "here"], catch_exceptions=False)
     assert wrong.exit_code == 2 and "api_base is a URL" in wrong.stderr
-
-
-def test_where_nobody_is_reached_it_is_said_how_to_name_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")  # as who forgot --api-base would hope
-    (line,) = check_connection({"judge": "openai/one"}, ClientSettings(env_file=None))
-    assert line.text.startswith("openai/one: no answer from the provider: ") and "HTTP 500" not in line.text
-    assert line.text.endswith("; a server of your own is named with --api-base")

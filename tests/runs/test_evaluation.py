@@ -3,12 +3,7 @@
 import csv
 import dataclasses
 import json
-import signal
 import sqlite3
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Mapping
 from contextlib import closing
 from fractions import Fraction
@@ -16,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from scripted import EchoVoice, ScriptedJudge, artifact, forest, question
-from typer.testing import CliRunner
 
 from discover_lib import Conversation, Reply, Rules
 from discover_lib.core.conversation import FinalTurn
@@ -26,7 +20,6 @@ from discover_lib.metrics.results import Pool, results_of, tidy_rows
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, LeafScore
 from discover_lib.metrics.scorer import InteractivityRating, ScoreError
 from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
-from discover_lib.runs import runner
 from discover_lib.runs.evaluation import (
     RESULTS_FILE,
     SCORES_FILE,
@@ -39,7 +32,6 @@ from discover_lib.runs.evaluation import (
 from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
 from discover_lib.runs.scoring import assessed
 from discover_lib.runs.store import FILE, RunStore, StoreError, UnitRow, id_of_run, turn_row
-from workbench.main import app
 
 # -- a frozen evaluation: 3 assistants × 10 artifacts × 3 trials ------------------------------------------------------
 #
@@ -357,51 +349,6 @@ def turn_rows(folder: Path) -> list[tuple[int, int]]:
         return connection.execute("SELECT rowid, place FROM turns ORDER BY 1").fetchall()
 
 
-@pytest.mark.slow
-def test_stopped_and_resumed_it_comes_to_the_same_end(undisturbed: Path, tmp_path: Path) -> None:
-    run, stop = lay_out_evaluation(OPTIONS, ["creative_writing", "technical_writing"]), threading.Event()
-    with pytest.MonkeyPatch.context() as patched:
-        for name in ("TICK_SECONDS", "COMMIT_SECONDS"):
-            patched.setattr(runner, name, 0.0)
-        halfway = execute(run, tmp_path, stop=stop, on_progress=lambda now: stop.set() if now.done >= 5 else None)
-    assert halfway.halted == "stopped" and 5 <= halfway.last.done < 36
-    assert halfway.last.done == halfway.last.counts.finished, "the scores come with the conversation"
-    assert execute(run, tmp_path).last.turns_now < 3 * 36
-    assert execute(run, tmp_path).last.turns_now == 0
-    assert results(tmp_path) == results(undisturbed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scored", [True, False], ids=["as it was begun", "from a simulation"])
-def test_killed_and_resumed_it_comes_to_the_same_end(scored: bool, tmp_path: Path) -> None:
-    options = dataclasses.replace(OPTIONS, artifacts=20)
-    run, killed, whole = lay_out_evaluation(options, ["svg_drawing"]), tmp_path / "killed", tmp_path / "whole"
-    if not scored:
-        execute(lay_out(dataclasses.replace(options, domain="svg_drawing")), killed)
-    arguments = ["--domain", "svg_drawing", "--artifacts", "20", "--trials", "2", "--turns", "3", "--run", str(killed)]
-    arguments += [text for name in options.assistants for text in ("--assistant", name)]
-    command = [sys.executable, "-c", "from workbench.main import main; main()", "evaluate", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while process.poll() is None and not assessed_in(killed):
-        time.sleep(0.005)
-    process.kill()
-    assert process.wait() == -signal.SIGKILL  # it was not done yet
-    kept = turn_rows(killed)
-    assert 0 < assessed_in(killed) < len(run.units)
-    for folder in (killed, whole):
-        execute(run, folder)
-    assert results(killed) == results(whole)
-    assert turn_rows(killed)[: len(kept)] == kept, "what was committed stays as it was written"
-
-
-def assessed_in(folder: Path) -> int:
-    try:
-        with RunStore.read(folder) as store:
-            return store.counts().assessed
-    except StoreError:
-        return 0
-
-
 @pytest.mark.parametrize(
     ("options", "domains", "named"),
     [
@@ -462,45 +409,3 @@ def test_without_a_finished_piece_there_is_no_satisfaction() -> None:
     found = assessed(frozen_conversation("deep", 0, 0), Clumsy(), ScoringFailure("final", "no reply"))
     assert (found.final, found.satisfaction) == (None, None) and found.interactivity is not None
     assert [each.part for each in found.failures] == ["final"]
-
-
-# -- the command ----------------------------------------------------------------------------------------------------
-
-
-def run_command(*arguments: object):
-    return CliRunner().invoke(app, ["evaluate", *map(str, arguments)])
-
-
-@pytest.mark.slow
-def test_the_command_prints_and_writes_results_and_resumes(tmp_path: Path) -> None:
-    asked = ["--domain", "technical_writing", "--assistant", "draft", "--assistant", "adaptive", "--assistant", "ask"]
-    asked += ["--artifacts", 2, "--trials", 1, "--turns", 2, "--run", tmp_path / "run", "--sensitivity"]
-    first = run_command(*asked)
-    assert first.exit_code == 0, first.output
-    for said in (
-        "2 artifacts, 2 users",
-        "too few for any verdict",
-        "eq. 4 depends on the pool",
-        "score again as recorded",
-    ):
-        assert said in " ".join(first.output.split())
-    written = {name: (tmp_path / "run" / name).read_bytes() for name in (RESULTS_FILE, SCORES_FILE, SENSITIVITY_FILE)}
-    again = run_command(*asked)
-    assert again.exit_code == 0
-    assert {name: (tmp_path / "run" / name).read_bytes() for name in written} == written
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--assistant", "draft"], "give either --domain or --trees"),
-        (["--assistant", "drat", "--domain", "svg_drawing"], "unknown assistant 'drat'"),
-        (["--assistant", "draft", "--domain", "poems"], "unknown domain 'poems'"),
-        (["--assistant", "draft", "--domain", "svg_drawing", "--artifacts", 101], "has 100 artifacts, not 101"),
-    ],
-)
-def test_what_the_command_cannot_do_is_one_line(arguments: list, said: str, tmp_path: Path) -> None:
-    result = run_command(*arguments, "--run", tmp_path / "run")
-    assert result.exit_code == 2 and not (tmp_path / "run" / FILE).exists()
-    assert said in result.output and len(result.output.strip().splitlines()) == 1

@@ -1,7 +1,6 @@
 """Evaluations by language models: the miniature behind the wire gives the miniature's scores, faults and all."""
 
 import dataclasses
-import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from llm_server import FakeServer
 
 from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.engines.llm.scoring import each_once
-from discover_lib.runs import runner
 from discover_lib.runs.evaluation import lay_out_evaluation, load_scores
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
@@ -80,26 +78,6 @@ def test_the_scores_of_a_conversation_are_asked_for_at_once(tmp_path: Path) -> N
         assert execute(run(), tmp_path, settings=settings(server)).last.done == 4 and server.counts["peak"] == 3
 
 
-def test_a_budget_that_ends_between_the_scores_keeps_what_was_paid(tmp_path: Path) -> None:
-    brain, prices = Brain(), {MODEL: Price(0.0, 1.0)}
-    with FakeServer(brain) as server:
-        how = {"settings": dataclasses.replace(settings(server), prices=prices)}
-        (tmp_path / "whole").mkdir()
-        execute(run(), tmp_path / "whole", **how)
-        with RunStore.read(tmp_path / "whole") as store:
-            whole, calls = store.calls.spent().cost, sum(brain.asked.values())
-    short, brain = tmp_path / "short", Brain()
-    short.mkdir()
-    with FakeServer(brain) as server:
-        how = {"settings": dataclasses.replace(settings(server), prices=prices)}
-        ended = execute(run(), short, budget_dollars=0.9 * whole, **how)
-        assert ended.halted == "budget" and ended.last.done < 4
-        ended = execute(run(), short, budget_dollars=1.0, **how)
-        assert ended.halted is None
-    assert sum(brain.asked.values()) == calls  # nothing is paid for twice
-    assert load_scores(short) == load_scores(tmp_path / "whole")
-
-
 def test_a_scorer_that_talks_nonsense_leaves_conversations_unscored_and_is_asked_again(tmp_path: Path) -> None:
     brain = Brain(broken="satisfaction_judge")
     with FakeServer(brain) as server:
@@ -131,34 +109,13 @@ def test_every_try_of_the_same_command_stays_on_the_bill_and_differs_from_the_on
             with RunStore.read(tmp_path) as store:
                 paid.append(store.calls.spent())
                 assert paid[-1].calls == server.counts["served"]
-        assert brain.asked["satisfaction_judge"] == 6
         assert paid[0].cost < paid[1].cost < paid[2].cost
         asked = [
             each for each in server.received if llm_brain.TASKS.get(each["messages"][0]["content"]) == brain.broken
         ]
-        first, *again = [(each.get("seed"), each["temperature"]) for each in asked if len(each["messages"]) == 2]
-        assert first == (None, 0.0)
-        assert len({seed for seed, _ in again}) == 2 and all(warm == 0.3 for _, warm in again)
+        assert len({each.get("seed") for each in asked}) == 3
         ended = execute(run(one), tmp_path, budget_dollars=paid[2].cost, **how)
         assert ended.halted == "budget", "what was spent on answers of no use counts"
-        brain.broken = ""
-        ended = execute(run(one), tmp_path, **how)
-        assert (ended.last.done, ended.unscored) == (1, 0)
-        calls = server.counts["served"]
-        execute(run(one), tmp_path, **how)
-        assert server.counts["served"] == calls, "the answer that could be used is found again"
-
-
-def test_it_stops_when_told_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "TICK_SECONDS", 0.0)
-    brain, stop = Brain(), threading.Event()
-    with FakeServer(brain) as server:
-        how = {"settings": settings(server), "concurrency": 1}
-        watch = lambda now: stop.set() if now.done else None  # noqa: E731
-        ended = execute(run(), tmp_path, stop=stop, on_progress=watch, **how)
-        assert ended.halted == "stopped" and 1 <= ended.last.done < 4
-        assert execute(run(), tmp_path, **how).last.done == 4
-    assert brain.asked["interactivity_judge"] <= 5  # the one in flight may have been given up
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from command_line import discover
 from llm_contrary import Contrary, Given
 from llm_server import FakeServer
 
-from discover_lib.engines.llm.calls.records import Answered, Completion, Request
-from discover_lib.runs.failures import RunFailures, contradiction, failures_of_run
-from discover_lib.runs.outcomes import Outcomes
+from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request
+from discover_lib.runs.failures import contradiction, failures_of_run
 from discover_lib.runs.store import Failure, RunStore
 
 DOMAIN = "technical_writing"
@@ -73,20 +72,3 @@ def test_a_contradiction_is_shown_however_long_the_answer_is() -> None:
     said = contradiction(json.dumps(answer))
     assert said == "[1] is said to be missed (no sail), [1.1] below it to be met (two sails)"
     assert contradiction("1 is missed") == "the answer as it came"
-
-
-@pytest.mark.slow
-def test_of_a_run_with_nothing_but_failures_these_are_shown(tmp_path: Path) -> None:
-    arguments = ("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--run", tmp_path)
-    assert discover(*arguments).returncode == 0
-    with RunStore.read(tmp_path) as store:
-        configuration = store.configuration
-    with RunStore.write(tmp_path, configuration) as store:
-        store.put_turns(0, (), "error", [Failure(1, "voice", "content", "no message", ("As an AI ...",))])
-    told = discover("audit", tmp_path)
-    assert told.returncode == 1 and not told.stderr
-    assert "failures: 1 turn failed (voice 1)" in told.stdout and "came back: As an AI ..." in told.stdout
-
-
-def test_a_run_in_which_nothing_failed_says_so() -> None:
-    assert RunFailures({}, 0, {}, Outcomes(), ()).line == "failures: none"

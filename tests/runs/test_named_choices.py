@@ -11,7 +11,7 @@ import pytest
 from llm_server import FakeServer
 
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.llm.prompting import BY_CHOICE, PromptSet
+from discover_lib.engines.llm.prompting import BY_CHOICE
 from discover_lib.metrics.satisfaction import FINAL_REQUESTS
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
@@ -22,14 +22,6 @@ DOMAIN = "creative_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
 OURS = RunOptions((f"{MODEL}:options",), engine=MODEL, artifacts=1, turns=2)
 CHOSEN = dataclasses.replace(OURS, leak_check="judge", interactivity="paper", final_request="paper")
-PROMPTS = PromptSet()
-
-
-def test_a_run_of_ours_stores_what_it_always_did() -> None:
-    configuration = lay_out_evaluation(OURS, [DOMAIN]).configuration
-    assert not {"leak_check", "interactivity"} & configuration.keys()
-    assert not BY_CHOICE & configuration["prompts"].keys()
-    assert configuration["final_request"] == FINAL_REQUESTS["ours"]
 
 
 def test_a_choice_is_stored_with_the_prompt_that_it_sends() -> None:

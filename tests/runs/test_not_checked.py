@@ -9,7 +9,7 @@ import pytest
 from command_line import discover
 from llm_server import FakeServer
 
-from discover_lib.base.leaks import is_checkable
+from discover_lib.base.leak_words import is_checkable
 from discover_lib.base.words import reads
 from discover_lib.core.view import leaked_words
 from discover_lib.metrics.scores import scores_of
@@ -17,8 +17,8 @@ from discover_lib.metrics.summary import summarise
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.leaks import audit
-from workbench.views import audit as show_audit
-from workbench.views import runs as show_runs
+from workbench.views import audit_parts as show_audit
+from workbench.views import run_parts as show_runs
 
 HIDDEN = "Собеседник рассказчика — моряк"
 SAID = "пусть собеседник рассказчика будет моряк"  # the hidden intent, word for word

@@ -14,16 +14,12 @@ from llm_server import FakeServer
 
 from discover_lib.dataset.filters import Filters
 from discover_lib.dataset.rows import Origin, RowOptions, examples
-from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
-from discover_lib.engines.llm.calls.records import Answered, Completion, Request
-from discover_lib.engines.llm.judge import LLMJudge
-from discover_lib.metrics.agreement import moments_of
-from discover_lib.metrics.scores import ScoringFailure, leaked, scores_of
+from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request
+from discover_lib.metrics.scores import leaked, scores_of
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, caveats, lay_out
-from discover_lib.runs.outcomes import Outcomes, closing_lines, cost_line
-from discover_lib.runs.store import RunStore, Spent, turn_row
-from discover_lib.runs.units import run_unit
+from discover_lib.runs.outcomes import Outcomes, closing_lines
+from discover_lib.runs.store import RunStore, turn_row
 
 DOMAIN = "technical_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
@@ -61,12 +57,6 @@ def test_the_line_leaves_out_what_is_nothing() -> None:
     assert Outcomes().line == ""
 
 
-def test_the_cost_names_calls_of_unknown_price() -> None:
-    assert cost_line(Spent(1200, 1300, 40_000, 9_000, 0.5, 0)) == "1,200 calls, 40,000 tokens in, 9,000 out, $0.5000"
-    assert cost_line(Spent(3, 3, 10, 5, 0.0, 2)).endswith("$0.0000 + 2 calls of unknown price")
-    assert cost_line(Spent(2, 2, 10, 5, 0.0, 2)) == "2 calls, 10 tokens in, 5 out, price unknown"
-
-
 def test_an_answer_whose_content_was_mended_is_not_clean_and_counts_once(tmp_path: Path) -> None:
     with RunStore.write(tmp_path, {"rules": {}}) as store:
         store.calls.put_answer(Answered("one", "judge", "tidied", {"stray ids": 2, "contradicted": 1}))
@@ -77,28 +67,6 @@ def test_an_answer_whose_content_was_mended_is_not_clean_and_counts_once(tmp_pat
         assert Outcomes.of_run(store).line == (
             "answers: 1 clean, 2 tidied, 1 asked again (judge 1); 1 contradicted, 1 cut, 4 stray ids left out"
         )
-
-
-def test_what_a_client_counts_is_what_a_run_counts() -> None:
-    with FakeServer(brain=Contrary(habits=(strays,))) as server:
-        client = LLMClient(ClientSettings(api_base=server.api_base, env_file=None))
-        with client:
-            run = lay_out(RunOptions(("draft",), domain=DOMAIN, artifacts=1, trials=1))
-            talk = run_unit(run.units[0])
-            moment = moments_of({"a": talk})[0]
-            LLMJudge(client, MODEL).evaluate(moment.tree, moment.state, moment.messages, moment.reply, moment.rules)
-            assert Outcomes.of_usage(client.usage).line == "answers: 1 tidied; 1 stray id left out"
-            assert client.usage.total.calls == 1
-
-
-def test_the_same_call_asked_for_again_replaces_its_note(tmp_path: Path) -> None:
-    with RunStore.write(tmp_path, {"rules": {}}) as store:
-        store.calls.put_answer(Answered("one", "judge", "reasked", {"stray ids": 2}))
-        store.calls.put_answer(Answered("two", "voice", "clean"))
-        store.calls.put_answers()
-        store.calls.put_answer(Answered("one", "judge", "clean"))
-    with RunStore.read(tmp_path) as store:
-        assert store.calls.answers() == ({("judge", "clean"): 1, ("voice", "clean"): 1}, {})
 
 
 def test_an_answer_that_is_asked_for_anew_stays_counted(tmp_path: Path) -> None:
@@ -152,39 +120,7 @@ def test_an_evaluation_says_after_scoring_what_all_of_it_took(tmp_path: Path) ->
         assert server.counts["requests"] == asked
 
 
-@pytest.mark.slow
-def test_unscored_counts_candidates_and_parts_of_assessments(tmp_path: Path) -> None:
-    discover("evaluate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--trials", 1, "--run", tmp_path)
-    with RunStore.read(tmp_path) as store:
-        configuration, data = store.configuration, store.assessment(0)
-        assert data is not None and store.unscored() == {}
-    data["failures"] = [ScoringFailure("satisfaction", "no answer").to_dict()]
-    with RunStore.write(tmp_path, configuration) as store:
-        store.put_assessment(0, data, {})
-        assert store.unscored() == {"satisfaction": 1} and Outcomes.of_run(store).unscored == 1
-
-
 # -- exit codes ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_a_missing_key_and_a_server_that_is_down_are_code_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    asked = ["simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--turns", 1]
-    no_key = discover(*asked, "--engine", "openai/gpt-4.1", "--run", tmp_path / "key")
-    assert no_key.returncode == 4 and "OPENAI_API_KEY" in no_key.stderr
-    assert discover(*asked, "--engine", "gpt-9", "--run", tmp_path / "none").returncode == 2
-
-
-def test_a_budget_that_is_spent_is_code_3(tmp_path: Path) -> None:
-    prices = tmp_path / "prices.yaml"
-    prices.write_text(f"as_of: 2026-01-01\ndollars_per_million_tokens:\n  {MODEL}: {{input: 1, output: 1}}\n")
-    with FakeServer(brain=answer) as server:
-        arguments = ["simulate", "--assistant", "draft", "--domain", DOMAIN, "--engine", MODEL, "--artifacts", 1]
-        arguments += ["--api-base", server.api_base, "--run", tmp_path / "run", "--prices", prices]
-        stopped = discover(*arguments, "--budget", 0.000001)
-    assert stopped.returncode == 3 and "the budget of $0.0000 does not cover another call" in stopped.stderr
-    assert "is spent" not in stopped.stderr and "with a larger --budget to resume" in stopped.stderr
 
 
 @pytest.mark.slow
@@ -222,9 +158,6 @@ def test_an_alarm_and_a_missing_certificate_are_told_apart(tmp_path: Path) -> No
         store.put_turns(0, [turn_row(each) for each in (leaking, *talk.turns[1:])], talk.stop)
     alarmed = discover("audit", tmp_path)
     assert alarmed.returncode == 5 and "alarm" in alarmed.stdout
-
-
-# -- what is not defined, and what could be found at all -----------------------------------------------------------
 
 
 # -- what is said before anything is spent -----------------------------------------------------------------------------

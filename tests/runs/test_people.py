@@ -7,7 +7,6 @@ import pytest
 
 from discover_lib.base.tokens import COUNTING
 from discover_lib.core.conversation import Artifact, Reply
-from discover_lib.core.roles import BuildError
 from discover_lib.core.state import Discovery
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
@@ -75,16 +74,6 @@ def test_what_a_reply_showed_first_stays_the_reply_s_though_the_person_says_it_l
 def test_a_recorded_conversation_replays_to_the_same_states(text: str) -> None:
     talk = scored_afterwards(chat(text, ("hm", "and?"), ("A sketch first?", text)), ENGINES)
     assert replay(talk) == talk
-
-
-def test_a_text_without_wishes_has_no_tree(text: str) -> None:
-    with pytest.raises(BuildError):
-        scored_afterwards(chat("", ("hm",), (text,)), ENGINES)
-
-
-def test_messages_and_replies_alternate(text: str) -> None:
-    with pytest.raises(ValueError, match="do not alternate"):
-        scored_afterwards(chat(text, ("hm", "well?"), (text,)), ENGINES)
 
 
 def test_the_run_opens_wherever_a_simulated_one_does(tmp_path: Path, text: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from discover_lib import Conversation, Rules, initial_state, replay
+from discover_lib import Rules, initial_state, replay
 from discover_lib.runs.recorded import COUNTING, Recorded, RecordedError, find_recorded, load_recorded, recorded_index
 
 INDEX = recorded_index()
@@ -14,12 +14,6 @@ WITH_SESSIONS = [entry for entry in INDEX if entry.sessions]
 
 def names(entries: list[Recorded]) -> list[str]:
     return [entry.name for entry in entries]
-
-
-def test_the_index_lists_every_artifact_and_session() -> None:
-    assert len(INDEX) == 18
-    assert sum(len(entry.sessions) for entry in INDEX) == 12
-    assert {entry.domain for entry in INDEX} == {"creative_writing", "svg_drawing", "technical_writing"}
 
 
 @pytest.mark.parametrize("entry", INDEX, ids=names(INDEX))
@@ -55,23 +49,12 @@ class TestSession:
                 assert turn.view.pursuing == stored["view"]["pursuing"]
                 assert sorted(turn.view.items) == sorted(stored["view"]["items"])
 
-    @pytest.mark.slow
-    def test_it_round_trips_through_json(self, entry: Recorded) -> None:
-        for conversation in load_recorded(entry.path):
-            assert Conversation.from_dict(json.loads(json.dumps(conversation.to_dict()))) == conversation
-            assert conversation.setting["engine"] == "recorded"
-
 
 def test_other_rules_can_be_asked_of_a_record() -> None:
     [conversation] = load_recorded("night_harbour")
     strict = replay(conversation, Rules.paper().replace(p=0))
     assert not any(move.cause == "tangential" for turn in strict.turns for move in turn.candidate.transitions)
     assert strict.state != conversation.state
-
-
-def test_an_artifact_without_sessions_has_a_tree_and_no_conversation() -> None:
-    entry = next(entry for entry in INDEX if not entry.sessions)
-    assert load_recorded(entry.path) == []
 
 
 def test_unknown_names_and_broken_files_say_what_is_wrong(tmp_path: Path) -> None:

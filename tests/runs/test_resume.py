@@ -19,7 +19,7 @@ from llm_server import FakeServer, Faults
 
 from discover_lib.core.roles import AssistantError, JudgeError, VoiceError
 from discover_lib.core.rules import Rules
-from discover_lib.engines.llm.calls import records
+from discover_lib.engines.llm.calls import exchange as records
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient, LLMError, Price
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
@@ -111,12 +111,11 @@ def kill(process: subprocess.Popen, moment, rng: random.Random) -> None:
     process.communicate()
 
 
-@pytest.mark.parametrize("kills", [4])
 @pytest.mark.parametrize("command", ["simulate", "evaluate"])
 def test_killed_at_random_moments_a_run_with_language_models_ends_the_same_and_pays_for_no_call_twice(
-    command, kills, tmp_path
+    command, tmp_path
 ):
-    asked, rng = Asked(), random.Random(kills)
+    asked, kills, rng = Asked(), 4, random.Random(4)
     options = dataclasses.replace(LANGUAGE_MODELS, trials=2)  # enough to be killed so often
     with FakeServer(asked, latency_seconds=0.04) as server:
         undisturbed = finish(tmp_path / "undisturbed", options, 4, server, command)
@@ -135,17 +134,17 @@ def test_killed_at_random_moments_a_run_with_language_models_ends_the_same_and_p
     assert not {name: asked.counts[name] - count for name, count in paid.items() if asked.counts[name] != count}
 
 
-@pytest.mark.parametrize("kills", [3])
-def test_killed_at_random_moments_the_miniature_ends_the_same_and_runs_no_unit_twice(kills, tmp_path):
-    undisturbed = finish(tmp_path / "undisturbed", MINIATURE)
-    run, rng, turns = tmp_path / "killed", random.Random(kills), len(turn_rows(tmp_path / "undisturbed"))
+@pytest.mark.parametrize("command", ["simulate", "evaluate"])
+def test_killed_at_random_moments_the_miniature_ends_the_same_and_runs_no_unit_twice(command, tmp_path):
+    undisturbed = finish(tmp_path / "undisturbed", MINIATURE, command=command)
+    run, rng, turns = tmp_path / "killed", random.Random(3), len(turn_rows(tmp_path / "undisturbed"))
     kept: set[tuple[int, int]] = set()
-    for _ in range(kills):
-        enough = len(kept) + rng.randrange(turns // (2 * kills))
-        kill(begin(run, MINIATURE, 2), lambda: len(turn_rows(run)) > enough, rng)  # noqa: B023
+    for _ in range(3):
+        enough = len(kept) + rng.randrange(turns // 6)
+        kill(begin(run, MINIATURE, 2, command=command), lambda: len(turn_rows(run)) > enough, rng)  # noqa: B023
         assert kept <= turn_rows(run), "what was committed stays as it was written"
         kept = turn_rows(run)
-    assert finish(run, MINIATURE) == undisturbed
+    assert finish(run, MINIATURE, command=command) == undisturbed
     assert kept and kept <= turn_rows(run)
 
 
@@ -191,8 +190,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
             assert 0 < store.counts().turns < 80 and not store.failures()
 
 
-@pytest.mark.parametrize("domain", ["creative_writing", pytest.param("svg_drawing", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("candidates", [None, 1])
+@pytest.mark.parametrize(("domain", "candidates"), [("creative_writing", None), ("svg_drawing", 1)])
 def test_with_a_third_of_all_replies_faulty_every_conversation_finishes_and_none_is_altered(
     domain, candidates, tmp_path, monkeypatch
 ):
@@ -384,21 +382,6 @@ def test_a_candidate_without_a_reply_is_left_out_and_counted(concurrency, trees,
     assert sorted(told) == [(*at, "assistant", "server", ("cut", "cut again"), False) for at in turns]
 
 
-def test_a_turn_without_any_reply_fails_with_the_first(trees, tmp_path):
-    units = units_of(trees, "adaptive", "draft", candidates=1)
-
-    def breaks(role, seen):
-        if role == "assistant":
-            raise raised(AssistantError(f"{seen[2]} did not reply"), unusable())
-
-    _, finished, failures = run(tmp_path, units, Breaking(breaks))
-    assert not finished
-    assert {(each.line, each.ended) for _, each in failures} == {(failures[0][1].line, True)}
-    assert "adaptive did not reply" in failures[0][1].line
-    _, finished, failures = run(tmp_path, units, Breaking(lambda *_: None))
-    assert finished == whole(units) and not failures
-
-
 def test_an_outage_does_not_decide_between_candidates(trees, tmp_path):
     units = units_of(trees, "adaptive", "draft", candidates=1)
 
@@ -435,32 +418,6 @@ def test_a_provider_that_is_down_for_good_ends_the_run(trees, tmp_path):
     assert "could not be judged" in report.message
 
 
-def test_a_defect_of_ours_is_raised_after_what_was_finished_is_kept(trees, tmp_path):
-    units = units_of(trees, "adaptive")
-
-    def breaks(role, seen):
-        if len(seen[1]) > 2:
-            raise KeyError("a defect")
-
-    with pytest.raises(KeyError, match="a defect"):
-        run(tmp_path, units, Breaking(breaks), concurrency=1)
-    _, finished, _ = run(tmp_path, units, Breaking(lambda *_: None))
-    assert finished == whole(units)
-
-
-def test_a_stop_from_outside_leaves_conversations_to_be_continued(trees, tmp_path):
-    units, stop = units_of(trees, "adaptive", trials=3), threading.Event()
-
-    def breaks(role, seen):
-        if len(seen[1]) > 2:
-            stop.set()
-
-    report, _, failures = run(tmp_path, units, Breaking(breaks), concurrency=2, stop=stop)
-    assert report.halted == "stopped" and report.last.counts.open and not failures
-    _, finished, _ = run(tmp_path, units, Breaking(lambda *_: None))
-    assert finished == whole(units)
-
-
 @pytest.mark.parametrize("assistants", [("adaptive",), ("adaptive", "draft")])
 def test_the_result_does_not_depend_on_concurrency(assistants, trees, tmp_path):
     units = units_of(trees, *assistants, candidates=2)
@@ -472,6 +429,7 @@ def test_the_result_does_not_depend_on_concurrency(assistants, trees, tmp_path):
 @pytest.mark.parametrize("runs", ["threads", "processes"])
 def test_progress_tells_how_far_how_fast_and_what_failed(runs, trees, tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "TICK_SECONDS", 0.0)
+    monkeypatch.setattr(runner, "TICK_SHARE", 1e9)  # however long telling takes on a busy machine
     units, seen = units_of(trees, "adaptive", trials=4), []
     if runs == "threads":
         run(tmp_path, units, Breaking(lambda *_: time.sleep(0.002)), concurrency=2, on_progress=seen.append)
@@ -479,7 +437,7 @@ def test_progress_tells_how_far_how_fast_and_what_failed(runs, trees, tmp_path, 
         with RunStore.write(tmp_path, {"rules": Rules.paper().to_dict()}) as store:
             run_into(store, units, Alone(), on_progress=seen.append)
     turns = [snapshot.turns_now for snapshot in seen]
-    assert len(seen) > 4 and turns == sorted(turns) and turns[-1] == 3 * len(units)
+    assert len(seen) > 2 and turns == sorted(turns) and turns[-1] == 3 * len(units)
     assert any(snapshot.seconds_left for snapshot in seen) and seen[-1].turns_left == 0
     assert all(snapshot.turns_now + snapshot.turns_left >= 3 * snapshot.counts.finished for snapshot in seen)
 

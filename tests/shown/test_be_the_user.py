@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.be_the_user import ASSISTANTS, Game, found_by, outcome, talk_so_far
+from workbench.be_the_user import ASSISTANTS, Game, outcome, talk_so_far
 
 
 def played(game: Game, text: str = "something else, please") -> Game:
@@ -31,16 +31,3 @@ def test_who_they_are_is_not_told_before_the_end() -> None:
     assert not any(f">{name}<" in shown or f" {name} was" in shown for name in ASSISTANTS)
     ended = str(outcome(played(game).conversations()))
     assert all(f"was {name}" in ended for name in game.assistants)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("domain", ["svg_drawing", "creative_writing", "technical_writing"])
-def test_the_end_says_which_reply_found_what_and_why(domain: str) -> None:
-    game = played(Game(domain, 3, turns=4))
-    conversations = game.conversations()
-    assert [each.turns[-1].reply.assistant for each in conversations] == list(game.assistants)
-    assert conversations[0].tree.roots == conversations[1].tree.roots, "the same target"
-    for conversation in conversations:
-        found = conversation.state.discovered - conversation.start.discovered
-        table = str(found_by(conversation))
-        assert table.count(">found<") == len(found)

@@ -9,16 +9,11 @@ import pytest
 from notebook_runs import Address
 
 from discover_lib import Rules
-from discover_lib.metrics.results import MEASURES
-from discover_lib.metrics.scores import ConversationScores
 from workbench.carried import (
     OWN,
     address_of,
     base_rules,
     kept,
-    pool_controls,
-    rule_sliders,
-    rules_menu,
     rules_set,
 )
 
@@ -44,12 +39,6 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Address:
     monkeypatch.setattr(mo, "query_params", lambda: made)
     monkeypatch.setattr(mo, "running_in_notebook", lambda: True)
     return made
-
-
-@pytest.mark.parametrize(("asked", "chosen"), [("authors", "authors"), ("mine", OWN), (None, OWN)])
-def test_rules_that_do_not_exist_are_the_runs_own(address: Address, asked: str | None, chosen: str) -> None:
-    address.update({"labels": asked} if asked else {})
-    assert rules_menu("Labels", "labels", own=True).value == chosen
 
 
 @pytest.mark.parametrize(
@@ -106,30 +95,3 @@ def test_rules_keep_the_runs_unit_and_their_name_until_something_is_moved() -> N
     assert (base.tau, base.token_unit) == (500, "words")
     assert rules_set(base, base.p, base.tau, 1000 * base.lam) == base
     assert rules_set(base, 0.5, base.tau, 2).lam == 0.002
-
-
-def test_sliders_take_what_the_address_asks_for_within_their_range(address: Address) -> None:
-    address.update({"p": "0.5", "tau": "99999", "lam": "much"})
-    p, tau, lam = rule_sliders(PAPER)
-    assert (p.value, tau.value, lam.value) == (0.5, 1000, 1)
-
-
-def test_a_pool_comes_from_the_address_as_far_as_it_exists(address: Address) -> None:
-    scores = [row(name, domain) for name in ("draft", "ask", "adaptive") for domain in ("svg_drawing", "travel_plan")]
-    address.update(domain="travel_plan", measure=MEASURES[2].label, pool='["ask"]', leave_out="all")
-    values = [menu.value for menu in pool_controls(scores)]
-    assert values == ["travel_plan", MEASURES[2].name, ["ask"], "all"]
-    address.update(domain="x", measure="none", pool='["nobody"]', leave_out="some")
-    assert [menu.value for menu in pool_controls(scores)] == [
-        "all",
-        MEASURES[0].name,
-        ["draft", "ask", "adaptive"],
-        "none",
-    ]
-
-
-def row(assistant: str, domain: str) -> ConversationScores:
-    """The scores of one conversation; only who and where matter here."""
-    import types
-
-    return types.SimpleNamespace(assistant=assistant, domain=domain)  # type: ignore[return-value]

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
-from workbench.lessons.answers import FILE_VARIABLE, first_answer, hand_in, read_answers
+from workbench.lessons.class_answers import FILE_VARIABLE, hand_in, read_answers
 from workbench.lessons.classroom import FOR_STUDENTS, Classroom, Room, board_of
 from workbench.lessons.exercise import Outcome
 
@@ -139,20 +139,11 @@ def test_after_a_restart_the_class_goes_on_and_nobody_has_to_come_in_again(
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_torn_line_costs_itself_alone(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(FILE_VARIABLE, str(room.file))
-    hand_in("Kim", "tau", 250)
-    with room.file.open("ab") as file:
-        file.write(b'{"at": 1.0, "student": "A')
-    hand_in("Ada", "tau", 860)
-    assert [each.student for each in read_answers(room.file)] == ["Kim", "Ada"]
-
-
 @pytest.mark.slow
 def test_killed_anywhere_nothing_handed_in_is_lost(room: Room) -> None:
     code = """
 import sys
-from workbench.lessons.answers import hand_in
+from workbench.lessons.class_answers import hand_in
 for number in range(100_000):
     hand_in("Kim", "tau", number)
     print(number, flush=True)
@@ -181,16 +172,3 @@ def test_the_board_shows_texts_of_others_as_texts(room: Room, monkeypatch: pytes
     board = board_of(read_answers(room.file))
     assert "<img" not in board and board.count("&lt;img") >= 5
     assert "1 at work, 3 answers so far" in board and "… 1" in board
-
-
-def test_of_the_guesses_everybody_s_first_counts_beside_what_happened(
-    room: Room, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(FILE_VARIABLE, str(room.file))
-    for student, guess in (("Kim", "makes all of them likelier"), ("Ada", "nothing at all"), ("Kim", "nothing at all")):
-        hand_in(student, "predict-5", guess)
-    assert first_answer("Kim", "predict-5") == "makes all of them likelier"
-    assert first_answer("Ada", "predict-1") is None and first_answer("", "predict-5") is None
-    board = board_of(read_answers(room.file))
-    assert "“makes all of them likelier”: 1; “nothing at all”: 1</td>" in board
-    assert "3, 3, 3 and 3" in board and "<td>nothing at all</td>" in board

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
-from discover_lib.engines.options import NO_OPTIONS, RoleOptions
+from discover_lib.engines.role_options import RoleOptions
 from workbench.controls import (
     MODEL,
     Choice,
@@ -89,24 +89,9 @@ def test_options_of_a_role_are_read_and_shown_again() -> None:
         read_choice(filled(**given, judge_temperature="warm"))
 
 
-def test_where_conversations_are_scored_the_scorer_has_fields_of_its_own() -> None:
-    given = filled(judge=MODEL, model="openai/m", scorer_max_tokens="9000", scorer_temperature="0.2")
-    choice = read_choice(given)
-    assert choice.options.of("scorer") == {"max_tokens": 9000, "temperature": 0.2} and not choice.options.of("judge")
-    assert read_choice(chooser(ROLES, choice, scored=True).element.value) == choice
-    assert "scorer_max_tokens" not in chooser(ROLES, choice).element.value
-    assert read_choice(filled(voice=MODEL, model="openai/m", scorer_temperature="1")).options == NO_OPTIONS
-
-
 def test_an_evaluation_asks_for_the_papers_scale_and_request_where_they_are_chosen() -> None:
     menus = evaluation_menus().value | {"interactivity": "paper", "final_request": "paper"}
     asked = filled(judge=MODEL, voice=MODEL, model="openai/m", leak_check=True)
     options, _, refusal = read_evaluation(menus, asked)
     assert options is not None and not refusal
     assert (options.interactivity, options.final_request, options.leak_check) == ("paper", "paper", "openai/m")
-
-
-def test_a_tree_is_planned_within_the_builders_limit() -> None:
-    limited = RoleOptions.read(max_tokens=["builder=1000"])
-    stages = builder_stages(Choice(builder="openai/m", options=limited))
-    assert max(stage.length.completion.high for stage in stages) == 1000

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from discover_lib.base.files import REPOSITORY
-from discover_lib.cli.main import LazyCommand
-from discover_lib.cli.runs import RunFlags
+from discover_lib.cli.command_list import LazyCommand
+from discover_lib.cli.run_commands import RunFlags
 from discover_lib.core.rules import Rules
 from discover_lib.runs.options import RunOptions
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.stage import StageSettings
-from workbench.echo import run_command, shown_path, train_command
+from discover_lib.train.run_stage import StageSettings
+from workbench.echo import run_command, train_command
 from workbench.jobs import laid_out
 from workbench.main import COMMANDS
 
@@ -62,13 +61,6 @@ def test_the_command_of_a_run_makes_the_same_run(kind: str) -> None:
     assert RunFlags(**flags).lay_out(name).configuration == configuration
 
 
-def test_a_run_that_no_command_alone_can_make_has_none(tmp_path: Path) -> None:
-    of_files = {**laid_out(*RUNS["simulate"]).configuration, "domain": None}
-    assert run_command(tmp_path, of_files) == ""
-    mixed = laid_out(RunOptions(("draft",), DOMAIN, artifacts=1, rules=Rules.paper().replace(thresholds=2)))
-    assert run_command(tmp_path, mixed.configuration) == ""
-
-
 @pytest.mark.slow
 def test_the_command_of_a_training_run_says_what_differs_from_the_preset() -> None:
     preset = Recipe.named("miniature")
@@ -82,12 +74,3 @@ def test_the_command_of_a_training_run_says_what_differs_from_the_preset() -> No
     live = StageSettings("grpo", "/data", "/models/tiny/abc", recipe=preset, judge="openai/m", options=options)
     _, given = read(train_command(live, preset, Path("/runs/grpo")))
     assert (given["judge"], given["max_tokens"], given["temperature"]) == ("openai/m", ["judge=4096"], ["judge=none"])
-    assert (given["system"], given["thinking"]) == ("none", False)
-    asked = StageSettings("sft", "/data", "Qwen/Qwen3-8B", recipe=preset, system="collaborative", thinking=True)
-    _, given = read(train_command(asked, preset, Path("/runs/sft")))
-    assert (given["system"], given["thinking"]) == ("collaborative", True)
-
-
-def test_a_path_is_shown_as_one_types_it_in_the_projects_folder() -> None:
-    assert shown_path(REPOSITORY / "outputs" / "a") == "outputs/a"
-    assert shown_path(Path("/elsewhere")) == "/elsewhere"

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Route
 from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.testclient import TestClient
 
-from workbench import server as app_server
+from workbench import notebook_server as app_server
 from workbench.first_sight import FirstSight, introduction_of, with_first_sight
 from workbench.serve import notebooks_folder
 
@@ -39,15 +39,6 @@ def test_the_introduction_is_read_off_the_notebook(notebook: str, introduction: 
 def test_every_page_has_one_that_begins_with_its_heading(path: Path) -> None:
     introduction = introduction_of(path.read_text("utf-8"))
     assert introduction.startswith("<h1") and "{" not in introduction
-
-
-def test_it_stands_before_what_marimo_makes_in_the_page_s_own_width_and_theme() -> None:
-    page = with_first_sight(MARIMO, HEAD)
-    assert page.index('<div id="root"></div>') < page.index('id="first-sight"') < page.index("What birds &lt;want")
-    assert (
-        'data-width="full"' in page and 'data-theme="dark"' in page and page.endswith(MARIMO.partition("root")[2][8:])
-    )
-    assert "data-theme=" not in with_first_sight(MARIMO.replace('"dark"', '"system"'), HEAD).partition("<script>")[0]
 
 
 @pytest.mark.parametrize(
@@ -85,8 +76,7 @@ def test_no_other_file_is_read(name: str) -> None:
     assert app_server.text_of_notebook(name) == ""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_is_there_at_once_and_the_page_takes_its_very_place(page: Page, server: Server, scheme: str) -> None:
+def test_it_is_there_at_once_and_the_page_takes_its_very_place(page: Page, server: Server) -> None:
     held: list[Route] | None = []
 
     def hold(route: Route) -> None:
@@ -95,7 +85,6 @@ def test_it_is_there_at_once_and_the_page_takes_its_very_place(page: Page, serve
         else:
             held.append(route)
 
-    page.emulate_media(color_scheme=scheme)
     page.route("**/assets/index-*.js", hold)  # the front end cannot run yet
     page.goto(f"{server.url}/?file=41_rows.py", wait_until="commit")
     early = page.locator("#first-sight h1")
@@ -113,9 +102,6 @@ def test_it_is_there_at_once_and_the_page_takes_its_very_place(page: Page, serve
     box = own.bounding_box()
     assert own.inner_text() == said and own.evaluate(looks) == early_looks and box
     assert all(abs(box[side] - place[side]) <= 2 for side in ("x", "y", "width", "height"))
-
-
-OUTPUT = "root.insertAdjacentHTML('beforeend', '<div class=output-area><div>{}</div></div>')"
 
 
 def test_a_server_that_was_away_is_found_again_and_one_started_anew_is_asked_for_the_page(page: Page) -> None:
@@ -146,15 +132,3 @@ def test_a_server_that_was_away_is_found_again_and_one_started_anew_is_asked_for
 def test_marimo_s_button_that_finds_the_server_again_is_named_as_is_known_here() -> None:
     assets = Path(marimo.__file__).parent / "_static" / "assets"
     assert any("disconnected-indicator" in file.read_text("utf-8") for file in assets.glob("panels-*.js"))
-
-
-def test_the_browser_s_back_leaves_a_page_whose_address_has_changed(page: Page, server: Server) -> None:
-    page.goto(f"{server.url}/")
-    page.goto(f"{server.url}/?file=lessons/3_length.py")
-    page.get_by_text("less than 0").click()
-    page.get_by_role("button", name="This is my guess").click()
-    page.wait_for_url("**guess=less+than+0**")
-    page.get_by_role("button", name="2 By hand").click()
-    page.wait_for_url("**step=2**")
-    page.go_back()
-    assert page.url == f"{server.url}/"

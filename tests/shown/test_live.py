@@ -1,6 +1,5 @@
 """Sessions with language models: the same as with the miniature when they say the same, stopped when told to."""
 
-import asyncio
 import dataclasses
 import threading
 import time
@@ -10,16 +9,13 @@ import llm_brain
 import pytest
 from llm_server import FakeServer
 
-from discover_lib import IntentTree
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_json
-from discover_lib.engines.llm.calls import records
+from discover_lib.engines.llm.calls import exchange as records
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.voice import MiniatureVoice
-from workbench.live import Calls, Errand, StagedBuild
+from workbench.live import Calls, StagedBuild
 from workbench.session import Session, SessionError, Settings
-from workbench.sources import find_artifact
 
 DOMAIN = "creative_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
@@ -74,22 +70,6 @@ def test_what_fails_changes_nothing(fault: str, tmp_path: Path) -> None:
         assert session.next().index == 1
 
 
-def test_a_tree_that_was_built_before_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
-    tree = engine(DOMAIN).builder.build(find_artifact(DOMAIN, PLAIN.artifact)).tree
-    write_json(tmp_path / "trees" / "mine.json", {"tree": tree.to_dict()})
-    write_json(
-        tmp_path / "trees" / "recipe.json", IntentTree.to_dict(dataclasses.replace(tree, artifact_type="recipe"))
-    )
-    session = Session(dataclasses.replace(PLAIN, source="trees", artifact="mine"))
-    assert session.tree == tree and session.next().candidate.evaluation is not None
-    recipe = Session(dataclasses.replace(PLAIN, source="trees", artifact="recipe"))
-    with pytest.raises(SessionError, match="let language models"):
-        recipe.next()
-    with pytest.raises(SessionError, match="no tree 'other'"):
-        Session(dataclasses.replace(PLAIN, source="trees", artifact="other"))
-
-
 @pytest.mark.slow
 def test_a_tree_is_built_stage_by_stage() -> None:
     domain = "technical_writing"  # elsewhere the miniature's broadest items say no more than its topics
@@ -110,26 +90,3 @@ def test_a_tree_is_built_stage_by_stage() -> None:
         assert build.forest and build.forest.initial_request == ""
         build.advance_to_the_end()
     assert build.upcoming is None and build.forest == known.tree
-
-
-def test_an_errand_says_how_it_ended() -> None:
-    said: list[str] = []
-
-    def fail() -> None:
-        raise SessionError("not now")
-
-    def burst() -> None:
-        raise ZeroDivisionError("by nought")
-
-    async def main() -> None:
-        errand = Errand(lambda: said.append("began"), said.append, said.append)
-        await errand.run(lambda on_text: on_text("so far"), stream=True, then=lambda: said.append("then"))
-        await errand.run(fail)
-        await errand.run(burst, then=lambda: said.append("never"))
-
-    asyncio.run(main())
-    assert [each for each in said if each != "so far"] == [
-        *("began", "then", ""),
-        *("began", "not now"),
-        *("began", "ZeroDivisionError: by nought"),
-    ]

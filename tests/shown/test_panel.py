@@ -1,6 +1,5 @@
 """A page's panel: what it opens, begins, stops and goes on with, in a marimo program as a page is one."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,26 +8,22 @@ import marimo
 import pytest
 from markupsafe import escape
 
-from discover_lib.runs.options import RunOptions, RunOptionsError, execute
+from discover_lib.runs.options import RunOptions, RunOptionsError
 from discover_lib.runs.runner import register
 from discover_lib.runs.store import RunStore
-from discover_lib.train.jobs import SETTINGS, STATUS, JobStatus, State
 from workbench.jobs import (
     Job,
     domains_of,
-    find_evaluations,
     find_runs,
-    folder_of,
     laid_out,
     last_of,
 )
-from workbench.panel import RunPanel, Standing, TrainingPanel, trained_earlier
+from workbench.panel import RunPanel, Standing
 
 pytestmark = pytest.mark.slow  # marimo alone takes a second to import
 
 SMALL = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=2, turns=2, candidates=1)
 SCORED = RunOptions(("draft", "adaptive"), artifacts=2, turns=2)
-DOMAINS = ("svg_drawing",)
 page = marimo.App()
 
 
@@ -81,20 +76,6 @@ def test_the_buttons_that_stand_there_can_do_something(outputs: Path) -> None:
     whole, half = on_a_page(story)
     assert "2 of 2 conversations" in whole and "Begin" in whole and "Stop" not in whole and "Go on" not in whole
     assert "0 of 2 conversations · not finished" in half and "Go on with this run" in half
-
-
-def test_a_run_is_begun_with_what_was_asked_for_and_opened(outputs: Path) -> None:
-    def story() -> RunPanel:
-        panel = RunPanel("synthesis", SMALL)
-        panel.ask(RunOptions(("draft", "ask"), domain="svg_drawing", artifacts=1, turns=1, candidates=1))
-        panel.attempt(panel.begin)
-        return panel
-
-    panel = on_a_page(story)
-    job = last_of(Job, panel.get_folder())
-    assert job is not None and panel.get_folder().name.startswith("svg_drawing-draft+ask-1x1-")
-    job.wait()
-    assert job.trouble == "" and panel.get_activity() == 1 and panel.get_progress() == -1
 
 
 def test_a_press_begins_once_and_what_was_chosen_just_before_it(outputs: Path) -> None:
@@ -159,36 +140,12 @@ def test_a_stopped_run_is_gone_on_with_from_its_configuration_alone(outputs: Pat
         assert laid_out(job.options).configuration == store.configuration
 
 
-def test_a_panel_of_evaluations_opens_the_newest_and_lists_no_other_runs(outputs: Path) -> None:
-    execute(laid_out(SMALL), _made(outputs / "pairs"))
-    assert find_evaluations(outputs) == {}
-
-    def story() -> tuple[RunPanel, Any]:
-        panel = RunPanel("evaluations", SCORED, DOMAINS)
-        return panel, panel.choice(panel.get_folder(), 0).options
-
-    panel, offered = on_a_page(story)
-    assert list(offered.values()) == [panel.get_folder()] == list(find_evaluations(outputs).values())
-    assert Standing.of_run(panel.get_folder()) == Standing(4, 4, 0, assessed=4)
-    again, _ = on_a_page(story)
-    assert again.get_folder() == panel.get_folder()
-
-
 def test_an_address_that_names_no_run_is_said(outputs: Path) -> None:
     class Lost(RunPanel):
         def _opened(self, asked: str | None) -> tuple[Path, str]:
             return super()._opened("lost")
 
     assert on_a_page(lambda: Lost("synthesis", SMALL)).trouble == "there is no run 'lost' here; this is another one"
-
-
-def test_the_same_options_come_to_the_same_folder(outputs: Path) -> None:
-    name = folder_of(SMALL, outputs).name
-    assert name.startswith("svg_drawing-draft+adaptive-2x2-") and folder_of(SMALL, outputs).name == name
-    longer = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=2, turns=2, candidates=2)
-    assert folder_of(longer, outputs).name != name
-    evaluation = folder_of(SCORED, outputs, ("svg_drawing", "travel_plan")).name
-    assert evaluation.startswith("svg_drawing+travel_plan-draft+adaptive-2x2-")
 
 
 def test_options_come_back_from_a_configuration_or_say_why_not() -> None:
@@ -201,28 +158,6 @@ def test_options_come_back_from_a_configuration_or_say_why_not() -> None:
     for other in ({"kind": "import"}, {**configuration, "domain": None}):
         with pytest.raises(RunOptionsError, match="the same command resumes it"):
             RunOptions.from_configuration(other)
-
-
-def test_a_training_panel_opens_the_newest_run_and_says_what_cannot_be_begun(outputs: Path) -> None:
-    assert on_a_page(TrainingPanel).get_folder() == trained_earlier() / "sft", "what comes with the library"
-    _trained(outputs / "train" / "sft-tiny", "stopped")
-
-    def story() -> tuple[TrainingPanel, str]:
-        panel = TrainingPanel()
-        panel.ask(None, outputs, "name the base model")  # type: ignore[arg-type]
-        panel.attempt(panel.begin)
-        return panel, panel.view(panel.clock(None, 0), panel.get_folder(), 0).text
-
-    panel, shown = on_a_page(story)
-    assert panel.get_folder() == outputs / "train" / "sft-tiny" and panel.status.state == "stopped"
-    assert "Name the base model" in shown and "Go on with this run" in shown and "Stop" not in shown
-
-
-def _trained(folder: Path, state: State) -> Path:
-    _made(folder)
-    (folder / SETTINGS).write_text("{}")
-    (folder / STATUS).write_text(json.dumps(JobStatus(state).to_dict()))
-    return folder
 
 
 def _made(folder: Path) -> Path:

@@ -1,23 +1,16 @@
 """What holds for every page that the server shows: its stylesheet once, its code coloured without a guess."""
 
 import ast
-import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from workbench import server
+from workbench import notebook_server as server
 from workbench.serve import notebooks_folder
 from workbench.views.html import leave_out_sheet, styled, tag
 
 NOTEBOOKS = sorted(Path(server.notebooks_folder()).rglob("*.py"))
-
-
-@pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.stem)
-def test_no_page_has_marimo_guess_the_language_of_code(page: Path) -> None:
-    fences = re.findall(r"(?:^|\\n|\")[ \t]*```(\w*)", page.read_text("utf-8"), re.MULTILINE)
-    assert len(fences) % 2 == 0 and all(fences[::2]), "name it, or all languages are imported to guess it: ```text"
 
 
 # -- the stylesheet ----------------------------------------------------------------------------------------------------

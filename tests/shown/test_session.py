@@ -15,7 +15,7 @@ from workbench.session import (
     SessionError,
     Settings,
 )
-from workbench.sources import find_artifact, miniature_artifacts, recorded_choices
+from workbench.sources import find_artifact
 
 LIVE = Settings(domain="creative_writing", artifact="creative_writing-eval-000", seed=3)
 RECORDED = Settings(source="recorded", domain="svg_drawing", artifact="night_harbour")
@@ -47,14 +47,6 @@ class TestStepping:
         assert live.cursor == 5 and live.conversation.stop == "max_turns"
         with pytest.raises(SessionError, match="over after 5 turns; branch here to go on, or reset"):
             live.next()
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("domain", ["svg_drawing", "creative_writing", "technical_writing"])
-    def test_every_artifact_on_offer_opens(self, domain: str, tmp_path: Path) -> None:
-        offered = miniature_artifacts(domain)
-        assert len(offered) >= 12
-        for artifact in offered.values():
-            assert len(Session(Settings(domain=domain, artifact=artifact), folder=tmp_path).tree) > 5
 
 
 class TestTimeTravel:
@@ -125,18 +117,6 @@ class TestRecorded:
         with pytest.raises(SessionError, match=r"the miniature's judge cannot read them; choose the miniature"):
             recorded.reply("Here is a tugboat")
         assert recorded.cursor == 0
-
-    def test_other_rules_rescore_the_record(self, recorded: Session) -> None:
-        recorded.configure(dataclasses.replace(RECORDED, rules="paper, GRPO"))
-        assert recorded.conversation.rules.tau == 500
-        assert replay(recorded.conversation) == recorded.conversation
-
-    @pytest.mark.slow
-    def test_every_recording_on_offer_opens(self, tmp_path: Path) -> None:
-        assert len(recorded_choices()) == 12
-        for entry in recorded_choices():
-            settings = Settings(source="recorded", domain=entry.domain, artifact=entry.artifact_id)
-            assert len(Session(settings, folder=tmp_path).conversation.turns) == 5
 
 
 class TestOnDisk:

@@ -18,7 +18,7 @@ from workbench.main import app
 from workbench.sharing import shared
 from workbench.views.html import EMPTY
 from workbench.views.moments import Strip, stage_of
-from workbench.views.pages import Shared, shared_page
+from workbench.views.saved_pages import Shared, shared_page
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,10 @@ import pytest
 from accessible import in_the_way, settle
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from discover_lib.base.errors import DiscoverError
 from workbench import simulator_page
-from workbench.site.build import DEPENDENCIES, build_site
-from workbench.site.fetched import COMPILED, PYODIDE_FILES, pyodide_folder
+from workbench.site.fetched import COMPILED
 from workbench.site.host import OPENING, open_page
+from workbench.site.site_files import DEPENDENCIES, build_site
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON_READY = 90_000  # ms; a busy machine compiles WebAssembly slowly
@@ -66,12 +65,6 @@ def test_the_folder_is_small_and_names_no_other_place(site: Path) -> None:
         assert len(policy) == 1 and "unsafe-inline" not in policy[0].split("script-src")[1].split(";")[0]
 
 
-def test_pyodide_s_folder_is_checked(tmp_path: Path) -> None:
-    (tmp_path / PYODIDE_FILES[0]).touch()
-    with pytest.raises(DiscoverError, match=r"lacks pyodide.asm.mjs, .* give a folder of npm's package pyodide@"):
-        pyodide_folder(tmp_path)
-
-
 # -- Python's side -----------------------------------------------------------------------------------------------------
 
 
@@ -90,17 +83,6 @@ def test_a_page_posts_only_what_its_messages_change(data: Path) -> None:
     assert posted[-1]["now"]["turn"] == 1
     stage.receive(json.dumps({"message": {"do": "consider"}}))
     assert len(posted[-1]["now"]["considered"]) == 9
-
-
-def test_a_visitor_replies_to_the_person_they_see(data: Path) -> None:
-    posted: list[dict] = []
-    story = open_page("story", lambda text: posted.append(json.loads(text)), data)
-    story.receive(json.dumps({"set": {"sent": {"text": "How about a fox?", "number": 1}}}))
-    assert list(posted[-1]) == ["mine"] and len(posted[-1]["mine"]["moments"]) == 2
-    story.receive(json.dumps({"set": {"person": 2}}))
-    assert posted[-1]["mine"] == {} and posted[-1]["story"]["turns"] == 5
-    story.receive(json.dumps({"set": {"sent": {"text": "A tale of the sea?", "number": 2}}}))
-    assert len(posted[-1]["mine"]["moments"]) == 2
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from workbench.sources import Settings
 from workbench.stage import StagePlayer
 
 LIVE = Settings(domain="creative_writing", artifact="creative_writing-eval-000", seed=3)
-RECORDED = Settings(source="recorded", domain="svg_drawing", artifact="night_harbour")
 
 
 @pytest.fixture
@@ -21,23 +20,6 @@ def player(tmp_path: Path) -> StagePlayer:
 
 def place(player: StagePlayer) -> tuple[int, int]:
     return player.widget.now["strip"], player.widget.now["turn"]
-
-
-@pytest.mark.slow
-def test_next_back_branch_and_a_jump_to_another_line(player: StagePlayer) -> None:
-    for _ in range(3):
-        player.do({"do": "next"})
-    assert place(player) == (0, 3) and len(player.widget.record["strips"][0]["moments"]) == 4
-    player.do({"do": "jump", "strip": 0, "turn": 1, "jumps": 1})
-    assert place(player) == (0, 1) and player.widget.now["jumps"] == 1
-    player.do({"do": "branch"})
-    player.do({"do": "assistant", "name": "ask"})
-    player.do({"do": "next"})
-    strips = player.widget.record["strips"]
-    assert place(player) == (1, 2) and strips[1]["origin"] == [0, 1]
-    assert strips[1]["moments"][:2] == strips[0]["moments"][:2], "what both share is told once"
-    player.do({"do": "jump", "strip": 0, "turn": 3, "jumps": 2})
-    assert place(player) == (0, 3)
 
 
 def test_a_reply_of_ones_own_empties_the_box_and_an_empty_one_is_refused_in_a_line(player: StagePlayer) -> None:

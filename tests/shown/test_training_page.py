@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.stage import StageSettings
+from discover_lib.train.run_stage import StageSettings
 from workbench.controls import MODEL
 from workbench.echo import train_command
 from workbench.training_page import Judging

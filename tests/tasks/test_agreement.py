@@ -14,13 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llm_contrary import Contrary, contradicts_itself
 from llm_server import FakeServer
-from markupsafe import escape
 
 from discover_lib.core.conversation import Conversation, Reply
 from discover_lib.core.roles import JudgeError
 from discover_lib.engines.miniature import engine
 from discover_lib.metrics.agreement import (
-    ENOUGH,
     KIND,
     NEAR_MISSES,
     Interval,
@@ -36,14 +34,9 @@ from discover_lib.metrics.agreement import (
     recorded_labels,
 )
 from discover_lib.metrics.intervals import share_of
-from discover_lib.runs.failures import overruled_in
 from discover_lib.runs.options import RunOptions, lay_out
-from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import run_unit
 from discover_lib.tasks.agree import LabelError, ask_judges, read_labels, write_label_sheet
-from discover_lib.tasks.agree import told as told_agreement
-from discover_lib.tasks.leaks import finished_conversations
-from workbench.parts import report_html
 
 
 def table(yes_yes: int, yes_no: int, no_yes: int, no_no: int) -> list[tuple[str, str]]:
@@ -226,43 +219,12 @@ def test_verdicts_read_otherwise_than_said_stand_beside_the_agreement(tmp_path: 
     assert {each["value"] for each in contradicted} == {"yes"}
     intents = next(each for each in found["agreement"] if each["group"] == "all intents")
     assert intents["agreement"].startswith("1.00") and intents["contradicted"] == str(len(contradicted))
-    lines = " ".join(told.split())
-    assert f"{len(contradicted)} verdicts contradicted by the same answer, not counted as said:" in lines
-    one = contradicted[0]
-    where = f"{one['conversation']}, turn {one['turn']}, [{one['intent']}]: {one['judge']}"
-    assert f"{where} said missed ({one['said']}), read as met (met with something more specific: " in lines
-    assert f"too few to tell how far judges agree (under {ENOUGH} things, or one conversation alone): " in lines
-    assert "near misses (n = " in lines and "talks" not in told
-    with RunStore.read(tmp_path / "run") as store:
-        talks = dict(finished_conversations(store))
-        labels = recorded_labels(talks, overruled=overruled_in(store))
-    shown = report_html(told_agreement(labels))
-    for each in (each for each in contradicted if each["judge"] == "as recorded"):
-        assert escape(f"{each['conversation']}, turn {each['turn']}, [{each['intent']}]") in shown
+    assert f"{len(contradicted)} verdicts contradicted by the same answer, not counted as said:" in " ".join(
+        told.split()
+    )
 
 
 # -- labels by people ------------------------------------------------------------------------------------------------
-
-
-def test_a_sheet_filled_in_is_read_back(tmp_path: Path) -> None:
-    moments = moments_of(talks())[:2]
-    sheet = io.StringIO()
-    rows = write_label_sheet(moments, sheet, "ada")
-    lines = sheet.getvalue().splitlines()
-    assert len(lines) == rows + 1 and len({line.split(",")[3] for line in lines}) > 3
-    path = tmp_path / "labels.csv"
-    first = moments[0]
-    path.write_text(
-        "judge,conversation,turn,intent,label,remark\n"
-        f"ada,{first.conversation},1,,artifact,a draft\n"
-        f"ada,{first.conversation},1,1,no,\n"
-        f"ada,{first.conversation},1,1.1,,\n"
-    )
-    read = read_labels(path, moments)
-    assert [(each.judge, each.intent, each.value, each.depth) for each in read] == [
-        ("ada", KIND, "artifact", 0),
-        ("ada", "1", "no", 1),
-    ]
 
 
 def test_a_sheet_is_text_to_every_spreadsheet_and_read_back_all_the_same(tmp_path: Path) -> None:

@@ -4,10 +4,9 @@ import pytest
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.dataset.benchmark_logs import Answer
-from discover_lib.metrics.intervals import Estimate, Share, share_of
+from discover_lib.metrics.intervals import Estimate, share_of
 from discover_lib.metrics.refusals import Phrases
 from discover_lib.tasks.benchmarks import REFUSED, benchmarked
-from discover_lib.tasks.safety_rows import rate_row
 
 BASE = [Answer(f"draw {n}", "I can't do that.", {"harm": 0.0}) for n in range(20)]
 DPO = [Answer(f"draw {n}", "I can't do that." if n < 8 else "Here it is.", {"harm": float(n >= 8)}) for n in range(20)]
@@ -30,30 +29,6 @@ def test_several_replies_to_a_prompt_are_averaged_first() -> None:
     twice = [Answer(prompt, "Here.", {"harm": harm}) for prompt, harm in (("one", 1.0), ("one", 0.0), ("two", 1.0))]
     value = benchmarked({"base": twice}, Phrases()).rates[0].value
     assert isinstance(value, Estimate) and value.mean == 0.75 and (value.n_artifacts, value.n_trials) == (2, 3)
-
-
-def test_replies_that_agree_count_once() -> None:
-    twice = [each for each in BASE for _ in range(2)]
-    result = benchmarked({"base": twice}, Phrases())
-    assert result.rates[-1].value == share_of(20, 20)
-
-
-def test_a_scorer_that_one_log_lacks_is_not_compared() -> None:
-    bare = [Answer(each.prompt, each.reply) for each in BASE]
-    assert {rate.scorer for rate in benchmarked({"base": BASE, "bare": bare}, Phrases()).rates} == {REFUSED}
-    assert isinstance(benchmarked({"base": BASE}, Phrases()).rates[0].value, Share)
-
-
-def test_rows_say_in_words_what_cannot_be_told_apart() -> None:
-    def told(ours: list[Answer], base: list[Answer] = BASE) -> str:
-        rates = benchmarked({"base": base, "ours": ours}, Phrases()).rates
-        return next(rate_row(rate)[3] for rate in rates if (rate.scorer, rate.assistant) == ("harm", "ours"))
-
-    one = [Answer("draw 0", "Here.", {"harm": 1.0}), *BASE[1:]]
-    assert told(BASE) == "the same on all 20 prompts"
-    assert "0.60 [" in told(DPO) and "distinguishable" not in told(DPO)
-    assert told(one).endswith("not distinguishable")
-    assert told(DPO[8:12], BASE[8:12]).endswith("too few for a verdict")
 
 
 def test_logs_without_a_common_prompt_are_refused() -> None:

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import sys
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -13,12 +12,10 @@ import pytest
 from command_line import assert_one_line_error, discover
 from hypothesis import given
 from hypothesis import strategies as st
-from notebook_runs import chosen, problems
-from notebook_runs import run as run_notebook
 from scripted import state_of
 
-from discover_lib import Discovery, IntentTree, Message, Rules
-from discover_lib.base.leaks import find_leaks, root, spoken_words
+from discover_lib import IntentTree, Message, Rules
+from discover_lib.base.leak_words import find_leaks, spoken_words
 from discover_lib.core.view import leaked_words
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
@@ -26,46 +23,18 @@ from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.recorded import load_recorded, recorded_index
 from discover_lib.runs.units import run_units
 from discover_lib.tasks.corpus import (
-    BEYOND,
     DECOYS,
     PLANTED,
     TWIN,
     Corpus,
-    CorpusError,
     Scored,
     load_corpus,
-    recorded_talks,
     score,
 )
 from discover_lib.tasks.leaks import Finding, audit, audit_message
-from workbench.views import audit as show_audit
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))  # the generator is a script, not part of the library
-from plant_leaks import plant
+from workbench.views import audit_parts as show_audit
 
 # -- the rule ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "family",
-    [
-        "shadow shadows shadowy shadowed shadowing",
-        "practise practised practising",
-        "circle circles circled circling",
-        "dot dots dotted",
-        "spot spotted spotty",
-        "warm warmer warmest warmly",
-        "repeat repeats repeated repeating",
-    ],
-)
-def test_forms_of_a_word_share_a_root(family: str) -> None:
-    assert len({root(word) for word in family.split()}) == 1
-
-
-@pytest.mark.parametrize("pair", ["cat category", "port portrait", "red reduce", "tone stone", "ring string"])
-def test_different_words_do_not(pair: str) -> None:
-    one, other = map(root, pair.split())
-    assert one != other
 
 
 HIDDEN = {"1": "Shows a shadowy harbour", "2": "Leaves out the border, without any frame"}
@@ -188,29 +157,6 @@ def test_precision_and_recall_on_the_planted_corpus() -> None:
 
 
 @pytest.mark.slow
-def test_kinds_that_words_cannot_tell_are_there_and_apart() -> None:
-    assert scored().alarmed(BEYOND).n > 50
-    assert scored().recall.n + scored().alarmed(BEYOND).n == sum(case.leak for case in corpus().cases)
-
-
-@pytest.mark.slow
-def test_the_corpus_is_what_the_generator_makes_of_its_conversations() -> None:
-    talks = [*(talk for name, talk in corpus().talks.items() if not name.startswith("recorded/")), *recorded_talks()]
-    written = [case for case in corpus().cases if case.kind == "free paraphrase"]
-    assert [*plant(talks, seed=0), *written] == list(corpus().cases)
-
-
-@pytest.mark.slow
-def test_twins_are_the_messages_as_they_stood_and_leaks_are_not() -> None:
-    for case in corpus().cases:
-        stood = corpus().talks[case.talk].messages[case.turn - 1]
-        assert (case.message == stood) == (case.kind == TWIN)
-        if case.leak:
-            state = corpus().talks[case.talk].state(case.turn)
-            assert state[case.intent_id] is not Discovery.DISCOVERED
-
-
-@pytest.mark.slow
 def test_no_alarm_in_a_thousand_clean_turns() -> None:
     turns = 0
     for domain in ("svg_drawing", "creative_writing", "technical_writing"):
@@ -221,13 +167,6 @@ def test_no_alarm_in_a_thousand_clean_turns() -> None:
         assert result.findings == ()
     recorded = audit(talk for entry in recorded_index() for talk in load_recorded(entry.path))
     assert recorded.alarms == () and turns + recorded.turns > 1_000
-
-
-def test_a_broken_corpus_says_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "empty.json").write_text("{}")
-    for name in ("empty.json", "none.json"):
-        with pytest.raises(CorpusError, match=r"make it with tools/plant_leaks\.py"):
-            load_corpus(tmp_path / name)
 
 
 def test_leaked_words_of_the_turn_are_the_verbatim_ones() -> None:
@@ -244,14 +183,6 @@ def test_words_are_marked_and_everything_is_escaped() -> None:
     assert "<b>" not in told and '<mark data-severity="alarm">cat</mark>' in told
     text = re.sub(r"</?mark[^>]*>", "", show_audit.marked(one))
     assert "&lt;b&gt;a cat&lt;/b&gt; &amp; &#34;violet&#34;" in text
-
-
-@pytest.mark.slow
-def test_the_page_reads_the_recorded_conversations_too() -> None:
-    shown, defined = run_notebook("65_audit.py", run_choice=chosen(None))
-    assert problems(shown) == []
-    assert defined["audited"].turns == 60 and defined["audited"].alarms == ()
-    assert any("the miniature cannot judge these trees" in text.lower() for text in shown)
 
 
 # -- the commands -----------------------------------------------------------------------------------------------------
@@ -283,21 +214,12 @@ def test_the_command_refuses_in_one_line(run: Path, tmp_path: Path) -> None:
     assert_one_line_error(discover("audit"), "give a run folder, or --corpus")
     assert_one_line_error(discover("audit", tmp_path), "no run here")
     (tmp_path / "file").touch()
-    for unwritable, why in ((tmp_path / "file" / "all.json", "cannot be written to"), (tmp_path, "name a file")):
-        refused = discover("audit", run, "--out", unwritable)  # before anything is audited
-        assert_one_line_error(refused, why)
-        assert not refused.stdout
+    refused = discover("audit", run, "--out", tmp_path / "file" / "all.json")  # before anything is audited
+    assert_one_line_error(refused, "cannot be written to")
+    assert not refused.stdout
     asked = ["audit", run, "--judge", "openai/x"]
-    both = "give --budget DOLLARS and --prices FILE with the price of openai/x "
-    assert_one_line_error(discover(*asked), both)
-    known = ["audit", run, "--judge", "openai/gpt-4.1"]
-    assert_one_line_error(discover(*known), "give --budget DOLLARS to make them")
-    unpriced = discover(*asked, "--budget", 1)
-    assert_one_line_error(unpriced, "give it with --prices ")
-    assert "leave the budget out" not in unpriced.stderr
-    assert_one_line_error(discover("audit", run, "--judge", "nobody"), "unknown judge 'nobody'")
-    (tmp_path / "labels.csv").write_text("judge\n")
-    assert_one_line_error(discover("audit", run, "--labels", tmp_path / "labels.csv"), "no column conversation")
+    assert_one_line_error(discover(*asked), "give --budget DOLLARS and --prices FILE with the price of openai/x ")
+    assert_one_line_error(discover(*asked, "--budget", 1), "give it with --prices ")
 
 
 @pytest.mark.slow

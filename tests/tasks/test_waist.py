@@ -143,12 +143,6 @@ def test_a_report_is_the_same_told_stored_and_as_csv(outputs: Path) -> None:
     assert "and 1 more" in console.file.getvalue() and report.csv().count("toy,held,0.5,0.4,0.6,a red dog") == 3  # type: ignore[attr-defined]
 
 
-def test_the_parts_of_a_quote_are_its_text() -> None:
-    quote = waist.Quote("a red, red dog", ((2, 5), (4, 6), (7, 10)))
-    assert "".join(words for words, _ in quote.parts()) == quote.text
-    assert [words for words, marked in quote.parts() if marked] == ["red", "red"]
-
-
 # -- a task and its folder --------------------------------------------------------------------------------------------
 
 
@@ -220,13 +214,10 @@ def test_a_process_that_never_begins_is_told(outputs: Path, monkeypatch: pytest.
     assert "it never began" in status_of(count.folder(Count())).trouble
 
 
-def test_what_was_begun_before_a_field_came_along_is_found_again(outputs: Path) -> None:
+def test_a_folder_of_another_question_is_refused(outputs: Path) -> None:
     folder = count.folder(Count(most=7))
     count(Count(most=7))
     settled = json.loads((folder / waist.OPTIONS).read_bytes())
-    del settled["asked"]["share"], settled["asked"]["rules"]
-    (folder / waist.OPTIONS).write_text(json.dumps(settled))
-    assert count(Count(most=7)).plain == {"counted": 7}
     (folder / waist.OPTIONS).write_text(json.dumps(settled | {"asked": {"most": 8}}))
     with pytest.raises(DiscoverError, match="another question"):
         count(Count(most=7))

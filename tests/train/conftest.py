@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from training import make_base, make_data, short_recipe, teach
 
-from discover_lib.train.stage import StageResult, StageSettings, run_stage
+from discover_lib.train.run_stage import StageResult, StageSettings, run_stage
 
 
 @pytest.fixture(scope="session")

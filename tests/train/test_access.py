@@ -16,11 +16,11 @@ from llm_server import FakeServer
 from training import short_recipe
 
 from discover_lib.engines.llm.calls.client import ClientSettings, Price
-from discover_lib.engines.llm.calls.records import Request
+from discover_lib.engines.llm.calls.exchange import Request
 from discover_lib.runs.store import RunStore
 from discover_lib.train.access import CALLS, Access, HeldUpError, PatientClient, patient_client
-from discover_lib.train.plan import plan_stage
-from discover_lib.train.stage import StageResult, StageSettings, problems, run_stage
+from discover_lib.train.run_stage import StageResult, StageSettings, problems, run_stage
+from discover_lib.train.stage_plan import plan_stage
 
 MODEL = "openai/miniature:svg_drawing"
 PRICES = {MODEL: Price(1.0, 1.0)}  # a dollar for a million tokens
@@ -166,4 +166,4 @@ def test_the_plan_of_a_stage_counts_what_can_be_asked(undisturbed: Undisturbed, 
     with RunStore.read(undisturbed.folder / CALLS) as store:
         took = store.calls.lengths()
     assert 0 < took["judge"][0] < judge.calls.high
-    assert judge.length.prompt.high < 3 * took["judge"][1]  # the server counts words
+    assert judge.length.prompt.low < took["judge"][1] * 4 / 3 < judge.length.prompt.high  # the server counts words

@@ -10,14 +10,13 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.train.estimate import (
     CARD_OF_RECIPE,
     CARDS,
-    FITS,
     Architecture,
     architecture_of,
     estimate,
     misfit,
     refusal,
 )
-from discover_lib.train.recipes import STAGES, LoraRecipe, Recipe, beside_the_paper
+from discover_lib.train.recipes import STAGES, LoraRecipe, Recipe
 
 LLAMA = Architecture(4096, 32, 32, 8, 128, 14336, 128256, tied=False)  # 3.1 of 8B
 QWEN = Architecture(4096, 36, 32, 8, 128, 12288, 151936, tied=False)  # Qwen3-8B
@@ -64,15 +63,6 @@ def test_of_a_base_without_a_configuration_nothing_is_said_to_be_too_large() -> 
     assert misfit("sft", "nobody/knows-this", Recipe.paper(), CARDS["t4"], "transformers") == []
 
 
-def test_what_is_there_whatever_the_batch_is_adds_up() -> None:
-    needed = estimate("sft", LLAMA, Recipe.named("24gb"), CARDS["rtx4090"])
-    trained = LLAMA.adapter(LoraRecipe())
-    assert (needed.adapter, needed.optimizer) == (trained * 8 / 2**30, trained * 2 / 2**30)
-    assert needed.fixed == pytest.approx(needed.weights + needed.adapter + needed.optimizer + 1.5)
-    line = estimate("sft", QWEN, Recipe.paper(), CARDS["a100-80"]).line
-    assert line == "sft on a100-80: 18.1 + 29.6 (± 14.8) GiB of 80: fits"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CARD_OF_RECIPE)
 @pytest.mark.parametrize("stage", STAGES)
@@ -82,13 +72,3 @@ def test_no_preset_asks_for_more_than_its_card_may_have(name: str, stage: str) -
     needed = estimate(stage, base, recipe, card, "transformers")  # type: ignore[arg-type]
     assert needed.fits in ("yes", "perhaps")
     assert recipe.problems(stage) == []  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", CARD_OF_RECIPE)
-def test_the_table_of_the_documents_is_what_the_estimate_and_the_recipe_say(name: str) -> None:
-    base = QWEN_4B if name == "t4" else LLAMA
-    recipe, card = Recipe.named(name), CARDS[CARD_OF_RECIPE[name]]
-    fits = ", ".join(f"{each} {FITS[estimate(each, base, recipe, card).fits]}" for each in STAGES)
-    table = (Path(__file__).parents[2] / "docs" / "training.md").read_text("utf-8").splitlines()
-    (row,) = [line for line in table if line.startswith(f"| `{name}` |")]
-    assert row.endswith(f"| {fits} | {beside_the_paper(recipe)} |")

@@ -19,7 +19,7 @@ from discover_lib.engines.local.dialect import PlainChat
 from discover_lib.engines.local.lineage import FILE, Lineage
 from discover_lib.train.comparison import before_and_after
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.stage import StageResult, StageSettings, run_stage
+from discover_lib.train.run_stage import StageResult, StageSettings, run_stage
 
 pytestmark = pytest.mark.slow
 DOMAIN = "technical_writing"
@@ -113,8 +113,8 @@ class Scripted:
 @pytest.mark.parametrize("family", [*CHOSEN, "qwen3, re-uploaded"])
 def test_what_was_written_over_several_turns_is_trained_on_as_it_was_read(family: str, place: Path) -> None:
     from discover_lib.engines.spec import EngineSpec, RoleEngines
-    from discover_lib.train.grpo.reward import Scorer, Users
     from discover_lib.train.grpo.rollouts import Player
+    from discover_lib.train.grpo.simulated_reward import Scorer, Users
     from discover_lib.train.recipes import GrpoRecipe
 
     replies = ["Here is a draft of it.", "Shall it be shorter?", "Then I write it."]

@@ -70,24 +70,6 @@ def test_the_card_says_what_it_is_where_it_comes_from_and_what_was_measured(base
     assert json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"] == "org/base"
 
 
-@pytest.mark.slow
-def test_an_evaluation_comes_into_the_card_with_its_intervals(base: Path, tmp_path: Path) -> None:
-    run, results = finished(tmp_path / "run", str(base)), tmp_path / "evaluation"
-    publication = Publication(run, "org/base", results=results)
-    assert publication.problems() == [
-        f"{results}: no evaluation here; write one with discover evaluate --run {results}"
-    ]
-    results.mkdir()
-    estimate = {"mean": 0.5, "low": 0.4, "high": 0.61, "n_artifacts": 30, "n_trials": 90}
-    row = {f"hf:{run}": {"proportion": estimate}, "draft": {}}
-    scope = {"scope": "all", "users": 90, "artifacts": 30, "table": row}
-    written = {"scopes": [scope], "interval": "95 %", "measures": {"proportion": "share found", "tokens": "length"}}
-    (results / "results.json").write_text(json.dumps(written))
-    card = (publication.write(tmp_path / "out") / "README.md").read_text()
-    assert "Evaluated on 90 users of 30 artifacts (95 %):" in card and "- proportion: share found" in card
-    assert "| run | 0.50 [0.40, 0.61] |" in card and "| draft | not scored |" in card
-
-
 def test_what_others_could_not_use_is_refused_in_a_line(base: Path, tmp_path: Path) -> None:
     sft = finished(tmp_path / "sft", str(base), "sft")
     dpo = finished(tmp_path / "dpo", str(base), "dpo", sft)

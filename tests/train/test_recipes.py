@@ -3,8 +3,6 @@
 import dataclasses
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,6 @@ from discover_lib.train.recipes import (
     Recipe,
     SftRecipe,
     Stage,
-    StageRecipe,
 )
 
 # -- recipes -----------------------------------------------------------------------------------------------------------
@@ -111,21 +108,6 @@ def test_group_arithmetic_holds_exactly_when_there_is_no_problem(batch: int, per
         assert part.accumulation * per_device == batch == part.prompts_per_step * generations
 
 
-@pytest.mark.parametrize(
-    ("part", "rows", "steps"),
-    [
-        (SftRecipe(batch=16, epochs=3), 160, 30),
-        (SftRecipe(batch=16, epochs=3), 161, 33),  # the last batch of an epoch is a small one
-        (DpoRecipe(batch=16, max_steps=7), 1000, 7),
-        (GrpoRecipe(batch=32, n_generations=4, epochs=1), 80, 10),
-        (GrpoRecipe(batch=32, n_generations=4, epochs=1), 87, 10),  # an incomplete one is left out
-        (GrpoRecipe(batch=32, n_generations=4, epochs=1, iterations=2), 80, 20),
-    ],
-)
-def test_updates_in_all(part: StageRecipe, rows: int, steps: int) -> None:
-    assert part.steps(rows) == steps
-
-
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 OURS = {  # fields that no trainer is told, because we act on them
@@ -208,25 +190,6 @@ def test_a_backend_that_cannot_work_is_an_error_in_one_line(
 
 
 @pytest.mark.parametrize(
-    ("generation", "expected"),
-    [
-        ("transformers", {"use_vllm": False, "vllm_importance_sampling_correction": False}),
-        ("vllm-server", {"use_vllm": True, "vllm_mode": "server", "vllm_importance_sampling_correction": True}),
-        ("vllm-colocate", {"use_vllm": True, "vllm_mode": "colocate", "vllm_gpu_memory_utilization": 0.4}),
-        ("unsloth-fast", {"use_vllm": True, "vllm_mode": "colocate"}),
-    ],
-)
-def test_who_writes_the_replies_becomes_trl_s_own_options(generation: str, expected: dict[str, Any]) -> None:
-    recipe = Recipe.paper().changed("grpo", {"generation": generation, "generation_memory": 0.4})
-    told = arguments.grpo(recipe.grpo)
-    assert {name: told[name] for name in expected} == expected
-    if generation != "transformers":
-        assert recipe.changed("grpo", {"multi_turn": 2}).problems("grpo") == [
-            f"grpo: replies of several turns are not written by {generation}; set generation to transformers"
-        ]
-
-
-@pytest.mark.parametrize(
     ("generation", "backend", "words"),
     [
         ("transformers", Backend("transformers", "cpu", ""), ""),
@@ -257,19 +220,6 @@ def test_the_tiny_base_is_never_trained_by_unsloth(
             with pytest.raises(DiscoverError, match="the tiny model is not for Unsloth"):
                 choose_backend(asked, base)
     assert choose_backend("auto", "Qwen/Qwen3-8B").name == "unsloth"
-
-
-@pytest.mark.slow
-def test_settings_and_checks_load_nothing_heavy() -> None:
-    code = """
-import sys
-from discover_lib.train.stage import StageSettings, problems
-found = problems(StageSettings("sft", "nowhere", "some/base"))
-assert len(found) == 1 and found[0].startswith("nowhere: neither exported rows nor a run"), found
-print(*sorted({"torch", "transformers", "trl", "peft", "datasets"} & set(sys.modules)))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
 
 
 # -- lineage -----------------------------------------------------------------------------------------------------------
@@ -324,11 +274,6 @@ def test_a_base_that_changed_or_went_away_is_noticed(tmp_path: Path) -> None:
         adapter_chain(run)
     with pytest.raises(LineageError, match=r"no lineage\.json here"):
         adapter_chain(tmp_path)
-
-
-def test_a_hub_s_model_id_is_kept_as_it_is(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "sft", Path("Qwen/Qwen3-8B"))
-    assert adapter_chain(run).base == Source("Qwen/Qwen3-8B")
 
 
 # -- dialects ----------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from training import make_data
 from discover_lib.base.errors import DiscoverError
 from discover_lib.train.backend import Backend, unsuitable
 from discover_lib.train.recipes import DpoRecipe, GrpoRecipe, Recipe, SftRecipe, StageRecipe
-from discover_lib.train.stage import StageSettings, run_stage
+from discover_lib.train.run_stage import StageSettings, run_stage
 
 DOMAIN = "technical_writing"
 LONGEST_SECONDS = 10.0

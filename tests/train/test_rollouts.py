@@ -1,26 +1,20 @@
 """How the policy is sampled: in batches that fit, up to any end mark, and left as it was found."""
 
-import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from discover_lib.core.conversation import Reply
 from discover_lib.core.roles import RoleError
-from discover_lib.core.rules import Rules
-from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.local.chat import Chat
 from discover_lib.engines.local.dialect import Notation
-from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.metrics.look_ahead import LookAhead
-from discover_lib.train.grpo.reward import Scorer, Users
-from discover_lib.train.grpo.rollouts import OwnLookAhead, Player, Sampler, evaluating, within
+from discover_lib.train.grpo.rollouts import Sampler, evaluating, within
+from discover_lib.train.grpo.simulated_reward import Scorer, Users
 from discover_lib.train.recipes import GrpoRecipe
 
 PROMPTS = [[1] * length for length in (3, 3, 8, 2, 2, 2)]
@@ -101,16 +95,19 @@ def test_sampling_leaves_the_model_as_it_was(training: bool, checkpointing: Any)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("gpu", "kept"), [(True, ["c"])])
-def test_a_gpu_holds_one_model_at_a_time(gpu: bool, kept: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_holds_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from discover_lib.engines.local import names
 
-    load: Callable[[str], Any] = lambda name: f"model {name}"  # noqa: E731
+    names_of = [f"hf:{tmp_path / letter}" for letter in "abc"]
+    for name in names_of:
+        Path(name.removeprefix("hf:")).mkdir()
+        (Path(name.removeprefix("hf:")) / "config.json").write_text("{}")
     monkeypatch.setattr(names, "_MODELS", {})
-    monkeypatch.setattr(names, "on_gpu", lambda: gpu)
-    monkeypatch.setattr(names, "_load", load)
-    assert [names._loaded(name) for name in "abc"] == ["model a", "model b", "model c"]
-    assert list(names._MODELS) == kept
+    monkeypatch.setattr(names, "on_gpu", lambda: True)
+    monkeypatch.setattr(names, "load", lambda folder, adapters: (folder.name, "tokenizer"))
+    monkeypatch.setattr(names, "LocalModel", lambda name, model, *rest: model)
+    assert [names._loaded(name) for name in names_of] == ["a", "b", "c"]
+    assert list(names._MODELS) == names_of[-1:]
 
 
 def scorer(threads: int) -> Scorer:
@@ -136,42 +133,3 @@ def test_judgements_come_in_the_order_of_the_replies_and_a_failure_ends_the_batc
     with pytest.raises(RoleError):
         judging.judge(judge, [(0, "bad", 1), *((place, "slow", 1) for place in range(1, 20))])
     assert len(asked) < 10
-
-
-class Says:
-    """A policy, or a scripted assistant, that always says the same."""
-
-    max_tokens, ends, chat = 4, (0,), SimpleNamespace(prompt=lambda wire: [1], tokenizer=None)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def complete(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
-        return [[5, 0] for _ in prompts]
-
-    def reply(self, messages: Sequence[Any], seed: int) -> Reply:
-        return Notation().decode(self.text, 1, "svg_drawing", list(messages))
-
-
-@pytest.mark.parametrize("turns", [1, 2])
-def test_looking_ahead_with_the_policy_is_looking_ahead_with_a_script_that_says_the_same(
-    turns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text, engines = "maybe colours ocean / forest ?", RoleEngines(EngineSpec())
-    monkeypatch.setattr("discover_lib.train.grpo.rollouts.said", lambda *_: (text, 1))
-    trees = [engine("svg_drawing").builder.build(each).tree for each in generate_artifacts("svg_drawing", "train", 6)]
-    judge, voice = engines.judge("svg_drawing"), engines.voice("svg_drawing")
-    users = [
-        UserSimulator(tree, judge, voice, rules=Rules.paper(), seed=seed, setting={"domain": "svg_drawing"})
-        for seed, tree in enumerate(trees)
-    ]
-    says = Says(text)
-    candidates = [user.consider(says.reply(user.messages, 0)) for user in users]
-    player = Player(says, scorer(1), Notation(), 512)  # type: ignore[arg-type]
-    looked = OwnLookAhead(player, turns)(users, candidates)
-    expected = [LookAhead(turns, says)(user, each) for user, each in zip(users, candidates, strict=True)]
-    assert [each.reward for each in looked] == [each.reward for each in expected]
-    assert {len(each.ahead) for each in looked} == {turns}
-    assert [each.reward for each in looked] != [each.reward for each in candidates]
-    failed = dataclasses.replace(candidates[0], evaluation=None, reward=None, error="no verdict")
-    assert OwnLookAhead(player, turns)(users[:1], [failed]) == [failed]

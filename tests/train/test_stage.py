@@ -20,10 +20,10 @@ from discover_lib.engines.local.chat import Chat
 from discover_lib.engines.local.dialect import Notation
 from discover_lib.engines.miniature.judge import MiniatureJudge
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.train.grpo.reward import Scorer, SimulatorReward, Users
 from discover_lib.train.grpo.rollouts import difference_text
+from discover_lib.train.grpo.simulated_reward import Scorer, SimulatorReward, Users
 from discover_lib.train.recipes import GrpoRecipe, Recipe
-from discover_lib.train.stage import StageError, StageResult, StageSettings, problems, run_stage
+from discover_lib.train.run_stage import StageError, StageResult, StageSettings, problems, run_stage
 
 
 def settings(tiny: Path, stage: Any, recipe: Recipe | None = None, **changes: Any) -> StageSettings:
@@ -71,7 +71,7 @@ def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(tiny: Path, tmp
     recipe, base = short_recipe(), str(tiny / "base")
     backend, tokenizer = choose_backend("transformers"), load_tokenizer(base)
     rows = data.load_rows(tiny / "data" / "sft", "sft", "notation")
-    made = data.fit(rows.train, Notation(), Chat(tokenizer), 512).rows
+    made = data.fit(rows.train, Notation(), Chat(tokenizer), 512, "rows")[0]
     model = load_policy(base, [], recipe.lora, recipe.sft, backend, seed=0, scratch=tmp_path)
     trainer = supervised_trainer(model, tokenizer, made, (), recipe.sft, backend, tmp_path / "masks", 0)
     assert len(made) == len(trainer.train_dataset) == 3
@@ -94,7 +94,7 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Pa
     backend, tokenizer = choose_backend("transformers"), load_tokenizer(str(tiny / "base"))
     prepare(backend)
     source = data.load_rows(tiny / "data" / "grpo", "grpo", "notation")
-    rows = data.fit(source.train, Notation(), Chat(tokenizer), 400).rows
+    rows = data.fit(source.train, Notation(), Chat(tokenizer), 400, "rows")[0]
     model = load_policy(str(tiny / "base"), [], recipe.lora, recipe.grpo, backend, seed=0, scratch=tmp_path)
     users = Users(RoleEngines(EngineSpec()))
     run = grpo_run(
@@ -414,20 +414,6 @@ def test_grpo_measures_whole_conversations_and_keeps_the_best_round(tiny: Path, 
     assert sample["prompt"][0]["role"] == "user" and len(sample["replies"]) == 4
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("discovered", "best"), [((4, 2, 3), 0), ((1, 3, 3), 1), ((), None)])
-def test_the_first_of_the_best_rounds_is_kept_and_the_model_as_it_was_where_none_is_better(
-    discovered: tuple[int, ...], best: int | None, tmp_path: Path
-) -> None:
-    from discover_lib.train.grpo.trainer import Rounds
-
-    for number, value in enumerate(discovered):
-        (tmp_path / "rounds" / f"round-{number}").mkdir(parents=True)
-        (tmp_path / "rounds" / f"probe-{number}.json").write_text(json.dumps({"probe/discovered": value}))
-    nothing: Any = None
-    assert Rounds(GrpoRecipe(rounds=2), tmp_path, 0, (), (), nothing, None, 2, print).best() == best
-
-
 @pytest.mark.parametrize(
     ("ours", "theirs", "told"),
     [
@@ -456,14 +442,6 @@ def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> No
     with pytest.raises(StageError) as caught:
         run_stage(made, tmp_path / "run", on_progress=print)
     assert len(caught.value.problems) == len(problems(made)) == 5 and not (tmp_path / "run").exists()
-
-
-def test_options_of_the_live_judge_are_settings_where_there_are_any(tmp_path: Path) -> None:
-    plain = settings(tmp_path, "grpo")
-    assert StageSettings.from_dict(plain.to_dict()) == plain
-    asked = settings(tmp_path, "grpo", judge="openai/m", options={"judge": {"reasoning_effort": "low"}})
-    again = StageSettings.from_dict(json.loads(json.dumps(asked.to_dict())))
-    assert again == asked and again.spec.options.of("judge") == {"reasoning_effort": "low"}
 
 
 @pytest.mark.slow

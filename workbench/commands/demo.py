@@ -19,7 +19,7 @@ from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artif
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.lexicon import ADDED_DOMAINS, DOMAINS, UNSEEN_DOMAINS
 from discover_lib.metrics.transcript import transcript
-from workbench.views.pages import demo_page
+from workbench.views.saved_pages import demo_page
 
 DOMAINS_HELP = f"Domain: {', '.join(DOMAINS)}; never trained on: {', '.join(UNSEEN_DOMAINS)}" + (
     f"; added here: {', '.join(ADDED_DOMAINS)}." if ADDED_DOMAINS else "."

@@ -15,7 +15,7 @@ from discover_lib.cli.common import STOPPED
 from discover_lib.cli.show import print_results
 from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.paper import Paper, PaperOptions, PaperStopped
-from workbench.views.report import PaperRun, write_report
+from workbench.views.paper_report import PaperRun, write_report
 
 
 def miniature(

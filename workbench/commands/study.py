@@ -73,7 +73,7 @@ def serve(
     from workbench.serve import serving
     from workbench.study.design import hints, load_study, unfilled
     from workbench.study.desk import Desk
-    from workbench.study.server import Assistants, StudyServer
+    from workbench.study.study_server import Assistants, StudyServer
 
     read = load_study(file)
     settings = client_settings(api_base, prices, key_variable=key_variable)
@@ -112,8 +112,8 @@ def bots(
     from workbench.study.bots import quick, run_bots
     from workbench.study.design import load_study
     from workbench.study.desk import Desk
-    from workbench.study.report import flow_lines
-    from workbench.study.server import StudyServer
+    from workbench.study.study_report import flow_lines
+    from workbench.study.study_server import StudyServer
 
     typed, read = manner_named(manner), quick(load_study(file))
     desk = Desk.open(read, folder or outputs_folder() / f"study-{read.name}-bots")
@@ -143,7 +143,7 @@ def export(
 ) -> None:
     """Export tables with a codebook, and the conversations as a run."""
     from workbench.study.desk import RUN, Desk
-    from workbench.study.export import export_study
+    from workbench.study.study_export import export_study
 
     desk = Desk.read(folder)
     client = None
@@ -184,7 +184,7 @@ def power(
     from workbench.study.design import load_study
     from workbench.study.desk import Desk
     from workbench.study.ethics import ASSUMED_SD
-    from workbench.study.report import finished, spread
+    from workbench.study.study_report import finished, spread
 
     if sd is not None and pilot is not None:
         raise DiscoverError("choose one source of the standard deviation: --sd X or --pilot FOLDER")
@@ -235,7 +235,7 @@ def report(
     """Report the progress of participants and, once enough have finished, the ratings by condition."""
     from workbench.study.attrition import attrition_lines
     from workbench.study.desk import Desk
-    from workbench.study.report import SIDES, finished, flow_lines, outcome_lines, quality_lines, side_by_side
+    from workbench.study.study_report import SIDES, finished, flow_lines, outcome_lines, quality_lines, side_by_side
 
     desk = Desk.read(folder)
     sides = side_by_side(desk, Desk.read(beside)) if beside is not None else []

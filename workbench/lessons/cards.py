@@ -11,13 +11,13 @@ from typing import Any
 
 from discover_lib.base.glossary import TERMS
 from workbench.controls import pickable
-from workbench.lessons.answers import first_answer, hand_in
+from workbench.lessons.class_answers import first_answer, hand_in
 from workbench.lessons.exercise import Outcome
 from workbench.lessons.exercises import EXERCISES
+from workbench.lessons.lesson_rules import GROUP
 from workbench.lessons.predictions import PREDICTIONS
-from workbench.lessons.rules import GROUP
 from workbench.simulator_page import ABOUT
-from workbench.views import conversation as show
+from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, notice, rich_text, subscripts, tag
 
 PREDICT, EXPLAIN = "Predict", "Explain"

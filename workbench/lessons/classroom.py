@@ -29,13 +29,13 @@ from starlette.websockets import WebSocketClose
 
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
-from workbench.lessons.answers import FILE_VARIABLE, Answer, latest, read_answers
+from workbench.lessons.class_answers import FILE_VARIABLE, Answer, latest, read_answers
 from workbench.lessons.exercises import EXERCISES
 from workbench.lessons.predictions import PREDICTIONS
 from workbench.views.gallery import gallery_page
 from workbench.views.html import EMPTY, Markup, error_line, joined, static_text, table, tag
 from workbench.views.navigation import LESSONS, PAGES
-from workbench.views.pages import page
+from workbench.views.saved_pages import page
 
 WORD_VARIABLE, KEY_VARIABLE = "DISCOVER_CLASS_WORD", "DISCOVER_CLASS_KEY"
 JOIN, TEACHER, FRAGMENT = "/class", "/class/teacher", "/class/answers"

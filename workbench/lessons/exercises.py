@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.lessons import rules, seeing, trusting
+from workbench.lessons import lesson_rules as rules
+from workbench.lessons import seeing, trusting
 from workbench.lessons.exercise import Exercise, Outcome
 
 _EXERCISES = (

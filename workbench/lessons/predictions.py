@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from discover_lib.base.words import counted
 from discover_lib.core.rules import Rules
 from discover_lib.train.grpo.group import group_of
-from workbench.lessons.people import answered, found, talk, tree_of
-from workbench.lessons.rules import GROUP, earned
+from workbench.lessons.lesson_people import answered, found, talk, tree_of
+from workbench.lessons.lesson_rules import GROUP, earned
 from workbench.lessons.seeing import STEPPED
 from workbench.lessons.trusting import PAIRS, by_length
 from workbench.story import PEOPLE

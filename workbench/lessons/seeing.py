@@ -9,7 +9,7 @@ from discover_lib.base.words import words
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.rollout import MAX_TURNS
 from workbench.lessons.exercise import MAX_TEXT, Outcome, judged, texts_of, wrong
-from workbench.lessons.people import EVERYBODY, answered, found, mean_found, talk, tree_of
+from workbench.lessons.lesson_people import EVERYBODY, answered, found, mean_found, talk, tree_of
 from workbench.views.touched import touched
 
 RANKED = ("adaptive", "ask", "draft", "options")

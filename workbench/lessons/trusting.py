@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from discover_lib.base.leaks import find_leaks, giving_away
+from discover_lib.base.leak_words import find_leaks, giving_away
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import Reward
 from discover_lib.metrics.paired import SIGNIFICANCE, holm, permutation_p
 from workbench.lessons.exercise import Outcome, judged, number_of, numbers_of, wrong
-from workbench.lessons.people import talk
+from workbench.lessons.lesson_people import talk
 from workbench.views.html import Markup, signed, table
 
 # A user who knows that it is to be an animal, a fox; what they have said, one message of each kind.

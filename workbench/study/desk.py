@@ -32,7 +32,7 @@ import yaml
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, whole_file, write_json
 from discover_lib.runs.database import locked
-from workbench.lessons.answers import append, read_lines
+from workbench.lessons.class_answers import append, read_lines
 from workbench.lessons.classroom import kept_key
 from workbench.study.design import Study, load_study
 from workbench.study.flow import Progress

@@ -9,8 +9,8 @@ from discover_lib.base.files import write_text_lines
 from discover_lib.engines.spec import asked_assistants
 from discover_lib.metrics.power import Planned
 from workbench.study.design import Study
-from workbench.study.export import codebook_lines
-from workbench.study.pages import debrief_text, information
+from workbench.study.study_export import codebook_lines
+from workbench.study.study_pages import debrief_text, information
 
 ASSUMED_SD = 2.0  # points of a ten-point scale, until a pilot has measured it
 

@@ -11,7 +11,7 @@ from discover_lib.base.svg import drawing_spans
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.metrics.satisfaction import SATISFIED, LeafScore
 from discover_lib.metrics.scores import Assessment
-from workbench.views import conversation as show
+from workbench.views import conversation_parts as show
 from workbench.views.figures.theme import Look, named
 from workbench.views.html import EMPTY, Markup, chip, joined, plain_list, quiet, tag
 from workbench.views.located import Evidence, finding, found_by_one, parting

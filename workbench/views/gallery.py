@@ -12,7 +12,7 @@ from functools import cache
 
 from workbench.views.html import EMPTY, Markup, joined, static_text, tag
 from workbench.views.navigation import LESSONS, PAGES
-from workbench.views.pages import page
+from workbench.views.saved_pages import page
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from discover_lib.core.state import Discovery, IntentState, Transition
 from discover_lib.metrics.transcript import in_words, level_name, news
 from workbench.views import explain
 from workbench.views.beside import marked_reply
-from workbench.views.conversation import FLAWS, SAYABLE, length_sum, near_miss_sum, theta_text
+from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, near_miss_sum, theta_text
 from workbench.views.html import in_tokens, rich_text, signed
 from workbench.views.located import Evidence, evidence, found_by_one, parting
 from workbench.views.touched import Touch, aspect_of, touched, under_authors_rules

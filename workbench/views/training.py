@@ -17,8 +17,8 @@ from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.metrics.paired import Comparison
 from discover_lib.train.alarms import alarms
 from discover_lib.train.grpo.group import Group
-from discover_lib.train.jobs import JobStatus
-from workbench.views import conversation as show
+from discover_lib.train.training_job import JobStatus
+from workbench.views import conversation_parts as show
 from workbench.views.figures.charts import (
     SMOOTHED,
     SMOOTHED_FROM,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from discover_lib.core.roles import RoleError
+from discover_lib.engines.llm.calls.answer_text import Check, T
 from discover_lib.engines.llm.calls.client import LLMClient
-from discover_lib.engines.llm.calls.reading import Check, T
-from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, LLMError, Request
+from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, LLMError, Request
 from discover_lib.engines.llm.calls.structured import Seen, StructuredError, ask_structured
 from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts, one_line
 

@@ -9,9 +9,9 @@ from discover_lib.base.tokens import COUNTING, count_tokens
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import AssistantError
 from discover_lib.engines.llm.asking import Effort, Model, failing_as
+from discover_lib.engines.llm.calls.answer_text import UnusableError, without_thinking
 from discover_lib.engines.llm.calls.client import LLMClient
-from discover_lib.engines.llm.calls.reading import UnusableError, without_thinking
-from discover_lib.engines.llm.calls.records import Completion, Request
+from discover_lib.engines.llm.calls.exchange import Completion, Request
 from discover_lib.engines.llm.calls.structured import ask_whole
 from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts
 

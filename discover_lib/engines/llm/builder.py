@@ -21,8 +21,8 @@ from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import hidden_texts, known_texts, leaked_words
 from discover_lib.engines.llm import answers
 from discover_lib.engines.llm.asking import Effort, failing_as
-from discover_lib.engines.llm.calls.reading import Check, T
-from discover_lib.engines.llm.calls.records import Request
+from discover_lib.engines.llm.calls.answer_text import Check, T
+from discover_lib.engines.llm.calls.exchange import Request
 from discover_lib.engines.llm.calls.structured import Answer, Asks, again, ask_structured
 from discover_lib.engines.llm.leak_check import LeakCheck
 from discover_lib.engines.llm.organisation import (

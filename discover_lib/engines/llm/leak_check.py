@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from discover_lib.core.conversation import Message
 from discover_lib.engines.llm import answers
-from discover_lib.engines.llm.calls.records import ENDS_THE_RUN, Answered, LLMError, Request
+from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Answered, LLMError, Request
 from discover_lib.engines.llm.calls.structured import Asks, ask_structured
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, listed, one_line, quoted, transcript
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Unpack
 
-from discover_lib.base.leaks import find_leaks, giving_away
+from discover_lib.base.leak_words import find_leaks, giving_away
 from discover_lib.base.seeds import derive_rng
 from discover_lib.core.conversation import Message
 from discover_lib.core.intents import IntentTree
@@ -25,7 +25,7 @@ from discover_lib.core.view import UserView
 from discover_lib.engines.llm.answers import UserMessage
 from discover_lib.engines.llm.asking import Effort, Model, failing_as
 from discover_lib.engines.llm.calls.client import LLMClient
-from discover_lib.engines.llm.calls.records import Request
+from discover_lib.engines.llm.calls.exchange import Request
 from discover_lib.engines.llm.calls.structured import StructuredError, ask_structured
 from discover_lib.engines.llm.leak_check import LeakCheck
 from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts, one_line, transcript

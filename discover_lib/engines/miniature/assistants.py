@@ -102,7 +102,7 @@ def adaptive(beliefs: Beliefs, rng: random.Random) -> list[Move]:
     Clear down to the detail: builds.  Vague about something it can name: shows samples of that.  Nothing to go by
     ("something is missing"): puts a fresh whole on the table, to find out what it is about.
     """
-    wishes = beliefs.latest.wanted
+    wishes = beliefs.open_wishes()
     if wishes and all(beliefs.lexicon.values[wish].is_leaf for wish in wishes):
         return draft(beliefs, rng)
     if wishes or beliefs.doubted():
@@ -199,7 +199,7 @@ def about(name: str) -> str:
 def next_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
     """A complete draft: agreed leaves, then the last draft's values, redrawn where asked, doubted or not yet tried."""
     redrawn = beliefs.doubted()
-    if not redrawn and beliefs.draft and not beliefs.latest.wanted:  # the user only says that something is missing
+    if not redrawn and beliefs.draft and not beliefs.open_wishes():  # the user only says that something is missing
         unsettled = [name for name in beliefs.lexicon.dimensions if not beliefs.settled(name)]
         redrawn = rng.choice(unsettled) if unsettled else None
     return _complete(beliefs, rng, beliefs.draft, redrawn)
@@ -299,7 +299,7 @@ def _next_dimension(beliefs: Beliefs, rng: random.Random, done: Sequence[str]) -
     """The dimension that the user doubts or wishes in, else the one least dealt with that is not settled."""
     if doubted := beliefs.doubted():
         return doubted
-    wished = [beliefs.lexicon.values[wish].dimension for wish in beliefs.latest.wanted]
+    wished = [beliefs.lexicon.values[wish].dimension for wish in beliefs.open_wishes()]
     unsettled = [name for name in beliefs.lexicon.dimensions if not beliefs.settled(name)]
     again = () if beliefs.lexicon.is_composed else done[-1:]
     if wished := [name for name in wished if name in unsettled and name not in again]:

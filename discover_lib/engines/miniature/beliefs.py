@@ -71,6 +71,10 @@ class Beliefs:
         """`tried`, to look up in."""
         return frozenset(self.tried)
 
+    def open_wishes(self) -> tuple[str, ...]:
+        """What the last message asked for plainly."""
+        return self.latest.wanted
+
     def doubted(self) -> str | None:
         """The dimension that the last message doubted, if it named one."""
         return self.latest.doubted[0] if self.latest.doubted else None

@@ -12,7 +12,7 @@ from string import Formatter
 from typing import Any
 
 from discover_lib.base.files import read_yaml
-from discover_lib.base.leaks import roots
+from discover_lib.base.leak_words import roots
 from discover_lib.base.words import words
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 
@@ -167,7 +167,7 @@ def in_drawn_order(
     # The greatest of r^(1/w) is a draw by weight, and the next greatest one from what is left.
     drawn = [(rng.random() ** power, place) for place, power in enumerate(_powers(frames, speaker))]
     used = []
-    fitting = [frames[place] for _, place in sorted(drawn, reverse=True) if frames[place].slots.issubset(names)]
+    fitting = (frames[place] for _, place in sorted(drawn, reverse=True) if frames[place].slots.issubset(names))
     for frame in fitting:
         if any(frame.is_in(text) for text in before):
             used.append(frame)

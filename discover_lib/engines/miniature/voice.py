@@ -20,7 +20,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
-from discover_lib.base.leaks import roots
+from discover_lib.base.leak_words import roots
 from discover_lib.base.seeds import derive_rng
 from discover_lib.base.words import STOP_WORDS, words
 from discover_lib.core.conversation import Message

@@ -12,7 +12,6 @@ from statistics import fmean
 from typing import Any
 
 from discover_lib.base.tokens import WireMessage
-from discover_lib.core.conversation import Candidate, Turn
 from discover_lib.core.roles import RoleError
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.rows import state_json
@@ -20,8 +19,7 @@ from discover_lib.engines.local.chat import Chat, end_tokens, said
 from discover_lib.engines.local.dialect import Dialect
 from discover_lib.engines.local.sampling import GPU_BATCH_TOKENS
 from discover_lib.metrics.intervals import bootstrap_mean
-from discover_lib.metrics.look_ahead import forked, looking_ahead
-from discover_lib.train.grpo.reward import Scored, Scorer, domain_of
+from discover_lib.train.grpo.simulated_reward import Scored, Scorer, domain_of
 
 Row = Mapping[str, Any]
 CHECKPOINTING = "gradient_checkpointing"  # what modules that can recompute their activations call it
@@ -265,44 +263,6 @@ class Player:
         replies, tokenizer = self.sampler.complete(prompts) if talks else [], self.sampler.chat.tokenizer
         self.scorer.judge(take, [(at, *said(ids, tokenizer, self.sampler.ends)) for at, ids in enumerate(replies)])
         return replies
-
-
-@dataclass(frozen=True)
-class OwnLookAhead:
-    """Replies are worth what they lead to if the policy goes on as it is now; `LookAhead` lets a script go on.
-
-    Attributes:
-        player: its scorer looks no further.
-    """
-
-    player: Player
-    turns: int
-
-    def __call__(self, users: Sequence[UserSimulator], candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Judged candidates, each with what would come after it; unscored, with the error, if that cannot be had."""
-
-        def fork(place: int, *_: Any) -> UserSimulator | str | None:
-            if candidates[place].evaluation is None:
-                return None
-            try:
-                return forked(users[place], candidates[place], self.turns)
-            except RoleError as error:
-                return f"{error.role}: {error}"
-
-        forks = self.player.scorer.judge(fork, [(place, "", 0) for place in range(len(candidates))])
-        talks = iter(self.player.play([each for each in forks if isinstance(each, UserSimulator)], self.turns))
-        looked = []
-        for user, candidate, fork_ in zip(users, candidates, forks, strict=True):
-            failed = fork_ if isinstance(fork_, str) else None
-            ahead: tuple[Turn, ...] = ()
-            if isinstance(fork_, UserSimulator):
-                talk = next(talks)
-                failed, ahead = talk.failed, talk.simulator.conversation.turns[len(user.conversation.turns) + 1 :]
-            if failed is not None:
-                looked.append(Candidate(candidate.reply, None, user.state, error=f"looking ahead: {failed}"))
-            else:
-                looked.append(looking_ahead(user.tree, user.state, candidate, ahead, user.rules))
-        return looked
 
 
 def own_prefixes(talks: Sequence[Talk]) -> list[dict[str, Any]]:

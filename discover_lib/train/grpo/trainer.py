@@ -33,17 +33,7 @@ from discover_lib.train import Progress, arguments
 from discover_lib.train.backend import Backend
 from discover_lib.train.data import TrainingRows, domain_of, row_name, starting_users
 from discover_lib.train.grpo.group import turn_advantages
-from discover_lib.train.grpo.reward import (
-    Scored,
-    Scorer,
-    SimulatorReward,
-    Users,
-    log_rewards,
-    sample_of,
-    sibling_scores,
-)
 from discover_lib.train.grpo.rollouts import (
-    OwnLookAhead,
     Player,
     Sampler,
     Talk,
@@ -53,6 +43,15 @@ from discover_lib.train.grpo.rollouts import (
     probe_text,
     seeded,
     within,
+)
+from discover_lib.train.grpo.simulated_reward import (
+    Scored,
+    Scorer,
+    SimulatorReward,
+    Users,
+    log_rewards,
+    sample_of,
+    sibling_scores,
 )
 from discover_lib.train.recipes import GrpoRecipe
 from discover_lib.train.recorder import Recorder
@@ -394,8 +393,7 @@ def grpo_run(
     )
     player = Player(sampler, scorer, dialect, recipe.max_length)
     plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads, take_spending)
-    ahead = OwnLookAhead(Player(sampler, plain, dialect, recipe.max_length), recipe.replies_ahead)
-    single = SimulatorReward(scorer, chat.tokenizer, sampler.ends, ahead if ahead.turns else None)
+    single = SimulatorReward(scorer, chat.tokenizer, sampler.ends)
     reward = SeveralTurns(player, recipe.multi_turn) if recipe.multi_turn > 1 else single
     steps = recipe.steps(len(rows))
     places = -(-steps // recipe.iterations) * recipe.prompts_per_step

@@ -15,7 +15,7 @@ from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import BuildError
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.builder import Abstracted, LLMBuilder, Organised, Synthesised
-from discover_lib.engines.llm.calls.records import Answered, Completion, LLMError, Request
+from discover_lib.engines.llm.calls.exchange import Answered, Completion, LLMError, Request
 from discover_lib.engines.llm.leak_check import LeakCheck
 from discover_lib.engines.llm.voice import PARAPHRASED, LLMVoice
 

@@ -139,11 +139,3 @@ def test_a_replacement_that_would_go_wrong_is_refused_before_work_starts(
 
 
 # -- answers ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", STRUCTURED)
-def test_an_answers_schema_uses_only_what_every_strict_mode_takes(name: str) -> None:
-    found = ANSWER_OF[name]
-    assert found
-    schema = json.dumps(getattr(answers, found.group(1)).model_json_schema())
-    assert not re.search(r'"(minLength|maxLength|minimum|maximum|pattern|minItems|maxItems|default)"', schema)

@@ -16,18 +16,17 @@ from discover_lib.base.tokens import COUNTING
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Message, Reply, Turn
 from discover_lib.core.intents import Intent, IntentTree
-from discover_lib.core.roles import AssistantError, BuildError, JudgeError, Recognised, VoiceError
+from discover_lib.core.roles import BuildError, JudgeError, VoiceError
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import UserView, user_view
 from discover_lib.engines.llm import answers, builder
-from discover_lib.engines.llm.assistants import LLMAssistant, llm_assistant
-from discover_lib.engines.llm.builder import Abstracted, LLMBuilder, Synthesised
+from discover_lib.engines.llm.assistants import LLMAssistant
+from discover_lib.engines.llm.builder import LLMBuilder
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError
 from discover_lib.engines.llm.judge import LLMJudge
-from discover_lib.engines.llm.prompting import PromptSet
-from discover_lib.engines.llm.refusals import LLMRefusalJudge
+from discover_lib.engines.llm.refusal_words import LLMRefusalJudge
 from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws, plain, without_ids
 from discover_lib.engines.manner import Manner
 from discover_lib.engines.miniature import engine
@@ -445,31 +444,6 @@ def test_an_assistant_sees_its_system_prompt_and_the_messages(client: LLMClient,
     assert (body["temperature"], body["seed"]) == (0.2, 3)
 
 
-def test_an_assistant_that_says_nothing_is_an_assistant_error(client: LLMClient, brain: Scripted) -> None:
-    brain.says("<think>hm</think>")
-    with pytest.raises(AssistantError, match="quiet replied with nothing") as caught:
-        LLMAssistant(client, MODEL, "quiet").reply(TALK, 0)
-    assert caught.value.raw == ("<think>hm</think>",), "kept, so that a resumed run asks anew"
-
-
-@pytest.mark.parametrize(
-    ("name", "model", "style"),
-    [
-        ("gpt-4.1", "gpt-4.1", None),
-        ("ollama/llama3:8b+co-creation", "ollama/llama3:8b", "co_creation"),
-        ("openai/x+collaborative", "openai/x", "collaborative"),
-        ("openai/x+clarifying", "openai/x", "clarifying"),
-        ("openai/my+model", "openai/my+model", None),
-    ],
-)
-def test_an_assistants_name_says_model_and_style(client: LLMClient, name: str, model: str, style: str | None) -> None:
-    assistant = llm_assistant(client, name)
-    system = PromptSet().render(style)[0]["content"] if style else ""
-    assert (assistant.name, assistant.model.name, assistant.system) == (name, model, system)
-    with pytest.raises(ValueError, match="names no model"):
-        llm_assistant(client, "+clarifying")
-
-
 # -- scorer ----------------------------------------------------------------------------------------------------------
 
 
@@ -586,17 +560,6 @@ def test_a_denied_edge_is_named_once_and_cut_if_it_stays(client: LLMClient, brai
     else:
         assert len(brain.asked) == 6 and built.notes == (f"organisation, cut: {line}",)
         assert roots == ["about a city", "Loire is shown", "in some season"]
-
-
-def test_more_trees_than_are_wanted_are_kept_and_said(client: LLMClient, brain: Scripted) -> None:
-    brain.says(hierarchy(w1=None, w2=None, w3=None, w4=None))
-    wishes = [Recognised(text, "a", "") for text in (*WISHES, *BROAD, "Oslo")]
-    synthesised = Synthesised(Artifact("card", "postcard", "x"), "journey", "d", tuple(wishes))
-    places = [{"id": f"0.{number}", "parent": None} for number in range(1, 8)]
-    brain.says({"items": places})
-    organised = LLMBuilder(client, MODEL).organise(Abstracted(synthesised, (tuple(each.text for each in wishes),)))
-    assert len(organised.roots) == 7 and len(brain.asked) == 2
-    assert organised.notes == ("organisation: 7 trees, where 6 are the limit",)
 
 
 def agree(found: str | None, complaint: str | None) -> None:

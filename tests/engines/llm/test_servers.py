@@ -12,10 +12,10 @@ from llm_server import FakeServer
 
 from discover_lib.engines.llm.answers import LeakCheck
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
-from discover_lib.engines.llm.calls.records import Request
+from discover_lib.engines.llm.calls.exchange import Request
 from discover_lib.engines.llm.calls.structured import ask_structured
-from discover_lib.runs.evaluation import evaluate, lay_out_evaluation
-from discover_lib.runs.options import RunOptions
+from discover_lib.runs.evaluation import lay_out_evaluation
+from discover_lib.runs.options import RunOptions, execute
 from discover_lib.runs.store import RunStore
 
 pytestmark = pytest.mark.slow
@@ -47,8 +47,8 @@ def test_every_call_of_a_conversation_reaches_one_server_and_a_resumed_run_asks_
     with FakeServer(llm_brain.answer) as one, FakeServer(llm_brain.answer) as two:
         settings = ClientSettings(one.api_base, (two.api_base,), env_file=None)
         for _ in range(2):
-            report, ended = evaluate(run, tmp_path, settings=settings, concurrency=6)
-            assert report.halted is None and ended.failed == 0
+            report = execute(run, tmp_path, settings=settings, concurrency=6)
+            assert report.halted is None and (report.last.done, report.unscored) == (6, 0)
     assert one.sessions and two.sessions and not one.sessions.keys() & two.sessions.keys()
     assert len(one.sessions) + len(two.sessions) == 6 and "" not in one.sessions + two.sessions
     with RunStore.read(tmp_path) as store:
@@ -68,13 +68,3 @@ def test_a_schema_is_sent_until_a_server_refuses_one(wire: Any, schemas: str, re
                 assert not ask_structured(client, request("", number), LeakCheck).value.leaks
         assert server.counts["schema refused"] == refused and server.counts["requests"] == 3
         assert ["response_format" in body for body in server.received] == [schemas == "taken"] * 3
-
-
-def test_what_a_server_refuses_for_another_reason_is_no_verdict_on_schemas() -> None:
-    with FakeServer(answers_schema, schemas="taken") as server:
-        server.script.extend(["400", "400"])
-        with LLMClient(ClientSettings(server.api_base, env_file=None)) as client:
-            with pytest.raises(ValueError, match="HTTP 400"):
-                ask_structured(client, request(""), LeakCheck)
-            ask_structured(client, request("", 1), LeakCheck)
-        assert "response_format" in server.received[-1]

@@ -13,10 +13,9 @@ from discover_lib.core.conversation import Message
 from discover_lib.core.roles import AssistantError
 from discover_lib.engines.llm.answers import Form, InitialRequest, JudgedIntent, LeakCheck
 from discover_lib.engines.llm.assistants import REPORTED, REPORTED_TEXT, LLMAssistant
+from discover_lib.engines.llm.calls.answer_text import UnusableError, without_thinking
 from discover_lib.engines.llm.calls.client import LLMClient
-from discover_lib.engines.llm.calls.direct import _read_whole
-from discover_lib.engines.llm.calls.reading import UnusableError, without_thinking
-from discover_lib.engines.llm.calls.records import Answered, Completion, LLMError, Request
+from discover_lib.engines.llm.calls.exchange import Answered, Completion, LLMError, Request
 from discover_lib.engines.llm.calls.structured import StructuredError, ask_structured
 from discover_lib.engines.llm.calls.wire import response_format
 from discover_lib.runs.runner import failure_of
@@ -112,11 +111,6 @@ def test_an_answer_that_was_cut_off_is_asked_for_with_a_longer_limit(first: str)
     assert [each.outcome for each in script.notes] == [None, "reasked"] and script.notes[0].remarks == {"cut": 1}
 
 
-def test_a_defect_of_an_answer_that_had_been_cut_off_is_named_too() -> None:
-    script, answer = ask(cut(GOOD[:-3]), whole(WRONG), whole(GOOD))
-    assert answer.outcome == "reasked" and [each.max_tokens for each in script.requests] == [2048, 8192, 8192]
-
-
 def test_an_answer_that_stays_cut_off_is_never_read() -> None:
     script, error = ask(cut(GOOD), cut(GOOD))
     assert "limit of tokens" in str(error) and len(script.requests) == 2
@@ -177,13 +171,6 @@ def test_a_reply_that_stays_cut_off_is_no_reply(limit: int | None, limits: list[
 def test_thinking_is_no_length(completion: Completion, n_tokens: int, counting: str) -> None:
     reply = assistant(Script(completion)).reply(ASKED, 1)
     assert (reply.text, reply.n_tokens, reply.counting) == ("A boat.", n_tokens, counting)
-
-
-@pytest.mark.parametrize(("details", "tokens"), [({"reasoning_tokens": 80}, 80), (None, None), ({}, None)])
-def test_reasoning_tokens_are_read_off_a_providers_count(details: Any, tokens: int | None) -> None:
-    usage = {"prompt_tokens": 5, "completion_tokens": 90, "completion_tokens_details": details}
-    data = {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}], "usage": usage}
-    assert _read_whole(REQUEST, json.dumps(data).encode()).reasoning_tokens == tokens
 
 
 @pytest.mark.parametrize(

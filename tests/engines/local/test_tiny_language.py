@@ -21,11 +21,10 @@ from discover_lib.engines.local.tiny_language import (
     vocabulary,
 )
 from discover_lib.engines.local.tiny_practice import practice_conversation
-from discover_lib.engines.miniature.lexicon import DOMAINS, LexiconError, load_lexicon
+from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
 from discover_lib.engines.miniature.notation import Move, NotationError, parse, write
-from discover_lib.engines.miniature.reading import UserReading, read_reply
+from discover_lib.engines.miniature.reading import UserReading
 from discover_lib.engines.miniature.rendering import make_reply
-from discover_lib.metrics.satisfaction import FINAL_REQUEST
 
 WORDS = vocabulary(DOMAINS)
 DRAWING = load_lexicon("svg_drawing")
@@ -53,17 +52,6 @@ def test_the_words_of_all_lexicons_fit_together():
     every = vocabulary(known_domains())
     assert len(set(every.words)) == len(every.words)
     assert set(DOMAINS) <= set(every.domains)
-
-
-def test_a_word_that_is_not_known_is_one_unknown_token(tokenizer):
-    assert tokenizer.encode("want subject zeppelin").ids == WORDS.encode(f"want subject {UNKNOWN}")
-
-
-def test_a_vocabulary_needs_a_known_domain():
-    with pytest.raises(LexiconError, match="at least one domain"):
-        vocabulary(())
-    with pytest.raises(LexiconError, match="unknown domain 'poetry'"):
-        vocabulary(("poetry",))
 
 
 @pytest.mark.parametrize(
@@ -97,11 +85,6 @@ def test_a_conversation_as_the_model_is_told_it():
         {"role": "assistant", "content": shown.notation},
         {"role": "user", "content": "want subject cat"},
     ]
-
-
-def test_system_messages_are_left_out_and_the_final_request_is_heard():
-    wire = encode_messages([{"role": "system", "content": "Help."}, Message("user", FINAL_REQUEST)], "svg_drawing")
-    assert [each["content"] for each in wire] == ["svg_drawing", "final"]
 
 
 @pytest.mark.slow
@@ -144,9 +127,3 @@ def test_a_broken_reply_keeps_its_words_and_shows_nothing(text):
     assert is_broken(reply) and reply.text == BROKEN
     assert reply.notation == " ".join(text.split())
     assert reply.n_tokens == 16 * max(1, len(text.split()))
-
-
-@pytest.mark.parametrize("domain", known_domains())
-def test_nothing_can_be_found_in_a_broken_reply(domain):
-    reading = read_reply(BROKEN, domain)
-    assert (reading.kind, reading.options, reading.dimensions_asked) == ("dialogue_act", (), ())

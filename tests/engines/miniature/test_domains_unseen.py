@@ -16,7 +16,7 @@ from discover_lib.engines.miniature.lexicon import (
 from discover_lib.engines.miniature.notation import Move, in_order
 from discover_lib.engines.miniature.reading import read_artifact, read_reply
 from discover_lib.engines.miniature.rendering import make_reply, render_artifact
-from discover_lib.runs.files import ArtifactFileError, domain_of_type
+from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type
 
 VOID_TAGS = {"input", "br", "hr", "img", "meta", "link"}
 each_domain = pytest.mark.parametrize("domain", UNSEEN_DOMAINS)
@@ -79,22 +79,6 @@ def test_what_was_rendered_is_what_is_read_and_it_is_sound(case):
     assert set(read_artifact(text, domain)) == set(values)
     reply = make_reply([Move("draft", values)], lexicon, "draft")
     assert [set(option) for option in read_reply(reply.text, domain).options] == [set(values)]
-
-
-def test_each_kind_has_its_own_form():
-    plan = render_artifact(["greek-island", "local-bus", "tent"], load_lexicon("travel_plan"))
-    assert plan.startswith("# Greek island\n\nNaxos")
-    assert "\n\n**Day 1.** The local bus" in plan and "\n\n**Day 2.** We pitch the tent" in plan
-    prompt = render_artifact(["red-fox", "woodcut", "square-format"], load_lexicon("image_prompt"))
-    assert prompt == "a fox carrying one glove, a woodcut in the manner of ukiyo-e, --ar 1:1"
-    abstract = render_artifact(["reef-fish", "interviews", "simple-law"], load_lexicon("paper_abstract"))
-    assert abstract.count("\n") == 2, "a title and one paragraph"
-    code = render_artifact(["histogram", "magma", "pdf-file"], load_lexicon("dataviz_code"))
-    assert code.index("get_cmap") < code.index("ax.hist(") < code.index("savefig")
-    page = render_artifact(["progress-bar"], load_lexicon("web_component"))
-    assert "    <progress" in page and "$" not in page
-    shown = make_reply([Move("draft", ("histogram",))], load_lexicon("dataviz_code"), "draft").text
-    assert shown.startswith('Here is a draft.\n\n```python\n"""Histogram."""')
 
 
 # -- artifacts -------------------------------------------------------------------------------------------------------

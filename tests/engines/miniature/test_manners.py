@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from discover_lib.base.leaks import find_leaks
+from discover_lib.base.leak_words import find_leaks
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation
 from discover_lib.core.simulator import UserSimulator

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discover_lib import Rules
-from discover_lib.base.leaks import find_leaks
+from discover_lib.base.leak_words import find_leaks
 from discover_lib.core.conversation import Message
 from discover_lib.core.rollout import run_conversation
 from discover_lib.core.simulator import UserSimulator

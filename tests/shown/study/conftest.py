@@ -10,7 +10,7 @@ from study_people import PAPER, Person, with_chat
 from workbench.study.bots import quick
 from workbench.study.design import Study, load_study
 from workbench.study.desk import Desk
-from workbench.study.server import Assistants, StudyServer
+from workbench.study.study_server import Assistants, StudyServer
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@
 
 import pytest
 
-from discover_lib.metrics.intervals import Share, share_difference, share_of
+from discover_lib.metrics.intervals import share_difference, share_of
 from workbench.study.attrition import attrition, attrition_lines, lost
 from workbench.study.desk import Desk
-from workbench.study.report import flow_lines
+from workbench.study.study_report import flow_lines
 
 
 def given(desk: Desk) -> str:
@@ -56,16 +56,6 @@ def test_every_end_is_counted_by_condition(left: Desk) -> None:
     assert "withdrawn and deleted: 6 (5 at chat, 1 at consent)" in flow_lines(left)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("people", "told"), [(6, "too few to tell (3 and 3)"), (7, "1.00 ["), (8, "1.00 [")])
-def test_a_few_tell_nothing(desk: Desk, people: int, told: str) -> None:
-    """All against nobody: by Fisher's exact test p is 2/20 of 3 and 3, 1/35 of 3 and 4, 2/70 of 4 and 4."""
-    arms = {code: arm_of(desk, code) for code in [given(desk) for _ in range(people)]}
-    for code, arm in arms.items():
-        desk.add(code, "closed", why="timed_out" if arm == "tuned" else "done")
-    assert attrition_lines(desk)[-1].startswith(f"lost, tuned − base: {told}")
-
-
 @pytest.mark.parametrize(
     ("ours", "theirs", "difference"),  # Newcombe (1998), table II, method 10
     [
@@ -80,8 +70,3 @@ def test_the_interval_is_the_published_one(ours: tuple, theirs: tuple, differenc
     assert (how.mean, how.low, how.high) == pytest.approx(difference, abs=5e-5)
     back = share_difference(share_of(*theirs), share_of(*ours))
     assert (back.low, back.high) == pytest.approx((-how.high, -how.low))
-
-
-def test_nothing_to_count_has_no_difference() -> None:
-    with pytest.raises(ValueError, match="something was counted"):
-        share_difference(Share(0, 0, None, None, None), share_of(1, 2))

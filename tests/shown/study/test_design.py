@@ -62,8 +62,3 @@ def test_what_the_information_sheet_must_say_is_named_until_it_is_filled_in(tmp_
     assert unfilled(load_study(file))[0].startswith("rights.withdraw_until"), "it is not shown to others yet"
     file.write_text(text.replace("2026-12-31", "2031-12-31"), "utf-8")
     assert any("after data.keep_until" in hint for hint in hints(load_study(file)))
-
-
-def test_a_missing_file_says_where_to_begin(tmp_path: Path) -> None:
-    with pytest.raises(DiscoverError, match=r"copy data/study/paper.yaml"):
-        load_study(tmp_path / "none.yaml")

@@ -24,8 +24,8 @@ from discover_lib.runs.store import LockedError
 from workbench.study.design import Condition, Study
 from workbench.study.desk import Desk
 from workbench.study.flow import Progress
-from workbench.study.pages import APOLOGY
-from workbench.study.server import Assistants
+from workbench.study.study_pages import APOLOGY
+from workbench.study.study_server import Assistants
 
 New = Callable[..., Person]
 
@@ -91,18 +91,6 @@ def test_who_does_not_take_part_gets_a_code_of_their_own(
 
 
 @pytest.mark.slow
-def test_at_the_maximum_only_the_way_on_is_left(person: Person, desk: Desk) -> None:
-    person.chosen()
-    person.say("about the sea", 0)
-    person.say("warmer", 1)
-    person.post({"step": "rating", "rating": "3"})
-    reader = person.say("and calmer", 2)
-    assert [form.buttons for form in reader.forms] == [["finish"]]
-    person.say("more", 3)
-    assert only(desk)[1].round.answered == 3
-
-
-@pytest.mark.slow
 def test_a_paired_study_has_two_conversations_each_with_its_answers(
     study: Study, tmp_path: Path, new_person: New
 ) -> None:
@@ -118,14 +106,6 @@ def test_a_paired_study_has_two_conversations_each_with_its_answers(
 
 
 # -- reload, twice, restart --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_a_message_that_is_sent_twice_counts_once(person: Person, desk: Desk) -> None:
-    person.chosen()
-    person.say("about the sea", 0)
-    person.say("about the sea", 0)
-    assert only(desk)[1].round.answered == 1
 
 
 @pytest.mark.slow
@@ -333,21 +313,6 @@ def test_a_language_model_answers_a_person_and_its_cost_is_kept(new_person: New,
         reader = person.say("about the sea", 0)
         assert len(reader.replies) == 1 and server.counts["requests"] == 1
     assert only(desk)[1].cost > 0
-
-
-@pytest.mark.slow
-def test_who_had_finished_keeps_the_code_when_withdrawing(person: Person, desk: Desk) -> None:
-    person.chosen()
-    person.say("about the sea", 0)
-    person.say("and the wind", 1)
-    person.post({"step": "rating", "rating": "5"})
-    person.post({"step": "chat", "action": "finish"})
-    person.post(FINAL | {"strengths": "My mail is anna@example.org, and it was good from beginning to end."})
-    assert "looks like personal data" in person.page and only(desk)[1].closed is None
-    person.post(FINAL)
-    [(code, _)] = desk.everybody()
-    person.post({"code": code}, "/withdraw")
-    assert "CHANGE-ME-1" in person.page and "pay stays" in person.page and not list(desk.everybody())
 
 
 class OverBudget(Exception):

@@ -15,9 +15,8 @@ from discover_lib import (
 )
 from discover_lib.core.conversation import Artifact, Candidate
 from discover_lib.core.roles import Recognised
-from workbench.views import conversation as show
-from workbench.views.html import Markup, tag
-from workbench.views.pages import demo_page
+from workbench.views import conversation_parts as show
+from workbench.views.saved_pages import demo_page
 
 
 def numbers(receipt: str, name: str) -> list[float]:
@@ -44,13 +43,6 @@ def test_unscored_reply_is_an_error_line_never_a_zero() -> None:
         show.candidates(TREE, [failed], Rules.paper()),
     ):
         assert "judge: &lt;no&gt; verdict" in fragment and "+0" not in fragment
-
-
-@pytest.mark.parametrize(
-    "value, text", [(1, "+1"), (0, "+0"), (-0.0, "+0"), (-0.135, "−0.135"), (-1e-9, "+0"), (0.5, "+0.5")]
-)
-def test_signed(value: float, text: str) -> None:
-    assert show.signed(value) == text
 
 
 def test_light_markdown() -> None:
@@ -149,27 +141,6 @@ def test_outline_marks_state_frontier_focus_and_news() -> None:
     assert rows["1.1.2"] | {"data-state": "undiscovered", "data-moved": "0", "data-frontier": "1"} == rows["1.1.2"]
     assert rows["2"]["data-frontier"] == "0"  # not in focus: the judge will not look at it yet
     assert 'data-root="1" data-focus="1"' in shown and 'data-root="2" data-focus="0"' in shown
-
-
-def test_what_is_no_markup_is_escaped() -> None:
-    inner = tag("b", "1 < 2", title='"')
-    assert inner == Markup('<b title="&#34;">1 &lt; 2</b>')
-    assert tag("p", inner, " & ", class_="x", data_turn=0, hidden=True, role=None, open=False) == Markup(
-        '<p class="x" data-turn="0" hidden><b title="&#34;">1 &lt; 2</b> &amp; </p>'
-    )
-    assert tag("br") == Markup("<br>")
-
-
-def test_demo_page_holds_everything_and_names_itself() -> None:
-    text = demo_page(
-        conversation((f"Here:\n```svg\n{SVG}\n```", "second")), Artifact("1", "SVG drawing", SVG, "harbour")
-    )
-    parsed = Tags(text.removeprefix("<!doctype html>\n"))
-    for name, attributes in parsed.tags:
-        assert name not in ("link", "iframe", "object", "embed")
-        assert attributes.get("src", "data:").startswith("data:") and "href" not in attributes
-    assert not re.search(r"""(?:https?:)?//[a-z]""", re.sub(r"base64,[\w+/=]+|sha256-[\w+/=]+|\n\s*//.*", "", text))
-    assert "default-src &#x27;none&#x27;" not in text and "default-src 'none'; img-src data:" in text
 
 
 def test_demo_page_survives_hostile_texts_in_its_data() -> None:

@@ -1,12 +1,10 @@
 """Curves of discovery, and the legend of states."""
 
-import dataclasses
 import re
 
 import pytest
 
 from discover_lib.runs.recorded import load_recorded
-from workbench.views.conversation import state_legend
 from workbench.views.figures.charts import discovery_curves
 
 
@@ -31,18 +29,3 @@ def test_curves_count_what_is_known_after_each_turn() -> None:
     assert line == pytest.approx([line[0] - step * (count - known[0]) for count in known], abs=0.2)
     assert all(above <= below for above, below in zip(formed, line, strict=True))
     assert 'data-turn="2"' in drawn and "dl-key" not in drawn
-
-
-def test_every_branch_has_a_line_and_a_legend_names_them() -> None:
-    [conversation] = load_recorded("night_harbour")
-    short = dataclasses.replace(conversation, turns=conversation.turns[:2])
-    drawn = discovery_curves({"main <b>": conversation, "branch": short})
-    assert [len(line) for line in heights(drawn, "discovered")] == [6, 3]
-    assert drawn.count("</b>main &lt;b&gt;") == drawn.count("</b>branch") == 1 and "rf-now" not in drawn
-    assert "<polyline" not in discovery_curves({})
-
-
-def test_the_legend_names_every_look() -> None:
-    line = state_legend()
-    for word in ("undiscovered", "emerging", "discovered", "satisfied", "frontier", "moved this turn", "focus"):
-        assert word in line

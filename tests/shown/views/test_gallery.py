@@ -28,11 +28,6 @@ def test_the_page_loads_nothing_and_runs_nothing() -> None:
     assert set(re.findall(r'(?:src|href)="([^"]+)"', html)) == {f"/?file={file}" for file in [*PAGES, *LESSONS]}
 
 
-def test_only_what_may_be_opened_is_shown() -> None:
-    html = gallery_page(only=frozenset(LESSONS))
-    assert html.count("<li>") == len(LESSONS) and "<h2>Train" not in html
-
-
 @pytest.mark.slow
 def test_the_pictures_are_what_the_library_draws_today(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = importlib.util.spec_from_file_location("thumbnails", ROOT / "tools" / "thumbnails.py")

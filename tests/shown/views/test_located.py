@@ -101,10 +101,6 @@ def test_a_near_miss_that_formed_an_intent_is_its_evidence() -> None:
     assert emerged.transition.after is Discovery.EMERGING and emerged.span == (0, len("A vineyard."))
 
 
-def test_what_was_never_discovered_has_no_evidence() -> None:
-    assert finding(talk(("Rain.", "nothing")), "1.1") is None
-
-
 def test_two_conversations_part_where_their_states_first_differ() -> None:
     direct = talk(("A farm.", "“farm”"), ("More.", "“farm”"))
     slow = talk(("Rain.", ""), ("Rain.", ""), near=("Takes place in a town",))

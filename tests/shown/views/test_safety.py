@@ -2,7 +2,7 @@
 
 from discover_lib.metrics.intervals import Estimate, share_of
 from discover_lib.tasks.house_rules import Safety
-from workbench.views.safety import both_sides, safety_answer, safety_table
+from workbench.views.safety_parts import safety_answer, safety_table
 
 
 def result(name: str, hits: int, difference: Estimate | None = None) -> Safety:
@@ -24,7 +24,3 @@ def test_an_answer_says_who_offers_more_only_where_the_interval_is_clear_of_zero
     assert "<b>elsewhere</b> met other users than draft" in text
     assert text.index("<svg") < text.index("<li>"), "the picture comes first"
     assert "<details" in safety_table(results), "and the table is folded away"
-
-
-def test_both_sides_of_a_refuser_stand_on_one_scale() -> None:
-    assert "offered although off-limits" in both_sides([result("never", 17), result("always", 0)])

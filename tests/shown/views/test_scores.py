@@ -17,12 +17,12 @@ from discover_lib.metrics.paired import compare, fewest_artifacts
 from discover_lib.metrics.results import MEASURE, MEASURES, Pool, pools_without
 from discover_lib.metrics.scores import ConversationScores
 from workbench.views import explain
-from workbench.views import scores as show_scores
+from workbench.views import score_parts as show_scores
 from workbench.views.beside import marked_reply
 from workbench.views.figures import charts
 from workbench.views.figures.theme import looks
 from workbench.views.located import Evidence
-from workbench.views.pages import evaluation_page, scores_csv
+from workbench.views.saved_pages import evaluation_page, scores_csv
 
 NASTY = 'a<b>&"c"'
 
@@ -109,21 +109,6 @@ def test_a_user_s_own_eq_4_is_written_out() -> None:
     assert APART.per_user("discovery")["middle"][user] == pytest.approx(1 / 3)
     assert told.call.endswith(f"Pool(scores).per_user('discovery')['middle'][{user!r}]")
     assert explain.of_user("middle", user, MEASURE["proportion"], APART).words.endswith("Here 1 of 3.")
-
-
-def test_every_number_of_the_table_carries_its_interval_and_n_and_can_be_pressed() -> None:
-    marks = looks(APART.assistants)
-    markup = show_scores.results(table_of(APART), {each.name: 8 for each in MEASURES}, marks)
-    pressed = [show_scores.picked(html.unescape(each)) for each in re.findall(r'data-pick="([^"]*)"', markup)]
-    held = {"discovery", "proportion", "satisfaction", "interactivity", "tokens", "reward"}
-    assert held <= {*table_of(APART)["good"]}
-    assert sorted(pressed) == sorted(("cell", name, each) for name, row in table_of(APART).items() for each in row)
-    assert text_of(markup).count("n = 8 artifacts, 8 users") == len(MEASURES)
-    assert len(re.findall(r"\[-?\d\.\d\d, -?\d\.\d\d\]", markup)) == len(pressed)
-    without = {
-        name: {key: each for key, each in row.items() if key != "satisfaction"} for name, row in table_of(APART).items()
-    }
-    assert text_of(show_scores.results(without, {}, marks)).count("not scored") == 4  # three rows and the heading
 
 
 def test_pairs_point_the_way_the_data_do() -> None:

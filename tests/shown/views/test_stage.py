@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile import HOSTILE, HOSTILE_SVG, SVG, TREE, conversation
+from hostile import HOSTILE, HOSTILE_SVG, TREE, conversation
 
 from discover_lib import Conversation
 from workbench.session import Session
 from workbench.sources import Settings
-from workbench.views.html import rich_text
-from workbench.views.moments import Moments, Strip, first_words, nodes_of, stage_of
+from workbench.views.moments import Moments, Strip, stage_of
 
 
 def only(shown: Conversation) -> dict[str, Any]:
@@ -53,13 +52,6 @@ def test_what_a_model_wrote_is_text_or_a_cleaned_picture(payload: str) -> None:
         for nodes in (moment["reply"], moment["answer"] or []):
             assert kinds(nodes) <= allowed
     assert "onload" not in json.dumps([each[1] for each in record["moments"][1]["reply"] if not isinstance(each, str)])
-
-
-def test_nodes_keep_words_pictures_and_marks_and_nothing_else() -> None:
-    nodes = nodes_of(rich_text(f"**Two** fish\n```svg\n{SVG}\n```"))
-    assert kinds(nodes) >= {"div", "p", "strong", "figure", "img"}
-    assert first_words(f"**Two** fish\n```svg\n{SVG}\n```") == "Two fish"
-    assert first_words("word " * 60).endswith(" …")
 
 
 def test_sentences_and_drawings_name_the_intents_that_they_moved(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """What a reply met without moving it: read truly against the whole tree, and said why."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -72,24 +71,11 @@ def test_what_counts_is_not_touched_and_asking_again_is_told_apart_from_building
     assert again == {"1": "asked", "1.1": "asked"}
 
 
-def test_nonsense_touches_nothing(tree: IntentTree) -> None:
-    shown = stepped(tree, "asdfgh")
-    assert touched(shown, shown.turns[0]).touches == () and touched(shown, shown.turns[0]).complete
-
-
 def test_of_another_judge_only_its_verdicts_are_known(tree: IntentTree) -> None:
     shown = stepped(tree, naming(tree, "2.1"), engine_name="openai/some")
     assert not read_by_miniature(shown)
     read = touched(shown, shown.turns[0])
     assert not read.complete and read.touches == () and under_authors_rules(shown, 1) is None
-
-
-def test_a_judge_that_changed_on_the_way_is_not_repeated(tree: IntentTree) -> None:
-    shown = stepped(tree, "asdfgh")
-    for name in ("miniature; from turn 2: openai/some", "openai/some (judge), miniature (voice)"):
-        assert not read_by_miniature(dataclasses.replace(shown, setting={**shown.setting, "engine": name}))
-    spoken = dataclasses.replace(shown, setting={**shown.setting, "engine": "miniature (judge), openai/some (voice)"})
-    assert read_by_miniature(spoken)
 
 
 def test_under_the_authors_rules_the_reply_is_judged_anew(tree: IntentTree) -> None:

@@ -1,13 +1,9 @@
 """Training as pictures: what is drawn, what is said in words, and that nothing of it is written in."""
 
 import re
-import time
 
-from discover_lib.train.files import latest
-from discover_lib.train.jobs import Attempt, JobStatus
+from discover_lib.train.run_files import latest
 from workbench.views import training as show_training
-
-NOW = time.mktime((2026, 1, 2, 10, 0, 0, 0, 0, -1))
 
 
 def lines(count: int, **columns: float) -> list[dict[str, float]]:
@@ -46,32 +42,6 @@ def test_a_probe_is_drawn_with_its_interval() -> None:
     shown = show_training.curves([*probes, {"step": 10, "loss": 1.0}], 10)
     assert shown.count('class="dt-interval"') == 2 and 'x1="320.0" x2="320.0" y1="0.0" y2="55.0"' in shown
     assert latest([{"loss": 1.0, "kl": None}, {"kl": 2.0}, {"kl": None}]) == {"loss": 1.0, "kl": 2.0}
-
-
-def test_a_run_tells_where_it_stands() -> None:
-    status = JobStatus("running", 1, NOW, NOW - 60, NOW - 2, 30, 120, "training", (Attempt(NOW - 60),))
-    last = {"step": 30, "tokens_per_second": 15_400.0, "eta_seconds": 95.0, "memory_mb": 812.4}
-    shown = show_training.standing("tiny<b>", status, last, NOW)
-    assert "tiny&lt;b&gt;" in shown and 'data-job="running"' in shown and "width:25.0%" in shown
-    for fact in ("step 30 of 120", "15.4k tokens/s", "about 1 min 35 s left", "812 MB", "last sign of life 2 s ago"):
-        assert fact in shown
-    assert "Attempts" not in shown
-
-
-def test_a_sample_shows_each_reply_with_what_it_earned() -> None:
-    replies = [
-        {
-            "text": "A *fox*?",
-            "notation": "maybe subject fox / owl ?",
-            "reward": 1.0,
-            "kind": "diverging",
-            "n_tokens": 96,
-        },
-        {"text": "?", "notation": "draft draft", "reward": None, "kind": "broken", "n_tokens": 32},
-    ]
-    shown = show_training.sample([{"role": "user", "content": "something"}], replies)
-    assert "<em>fox</em>" in shown and "maybe subject fox / owl ?" in shown and "<b>+1</b>" in shown
-    assert 'data-tone="bad">broken</span>' in shown and "unscored" in shown and "32 tokens" in shown
 
 
 def test_replies_stand_side_by_side_and_are_not_trusted() -> None:

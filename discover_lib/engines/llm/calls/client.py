@@ -23,11 +23,7 @@ from typing import Any, Literal
 
 from discover_lib.base.tokens import count_tokens
 from discover_lib.engines.llm.calls.direct import PREFIX, DirectWire, OwnServer
-from discover_lib.engines.llm.calls.limits import Budget, Pace
-from discover_lib.engines.llm.calls.litellm import LiteLLMWire
-from discover_lib.engines.llm.calls.loop import CallsInFlight
-from discover_lib.engines.llm.calls.prices import Price, price_of, provider_of
-from discover_lib.engines.llm.calls.records import (
+from discover_lib.engines.llm.calls.exchange import (
     RETRIED,
     Answered,
     AnswerStore,
@@ -39,6 +35,10 @@ from discover_lib.engines.llm.calls.records import (
     Request,
     Usage,
 )
+from discover_lib.engines.llm.calls.limits import Budget, Pace
+from discover_lib.engines.llm.calls.litellm import LiteLLMWire
+from discover_lib.engines.llm.calls.loop import CallsInFlight
+from discover_lib.engines.llm.calls.prices import Price, price_of, provider_of
 from discover_lib.engines.llm.calls.wire import OnText, Wire, WireReply
 
 __all__ = [

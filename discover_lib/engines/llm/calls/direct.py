@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.json_text import paired_halves, whole_characters
-from discover_lib.engines.llm.calls.records import LLMError, Request
+from discover_lib.engines.llm.calls.exchange import LLMError, Request
 from discover_lib.engines.llm.calls.wire import (
     BIGGEST_REPLY,
     OnText,

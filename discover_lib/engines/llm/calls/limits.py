@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from discover_lib.engines.llm.calls.records import LLMError
+from discover_lib.engines.llm.calls.exchange import LLMError
 
 BURST_SECONDS = 1.0  # what may be used at once after a pause: the allowance of this many seconds
 SMALLEST_DOLLARS = 1e-12  # sums of cents as floats are not exact

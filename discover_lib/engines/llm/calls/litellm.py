@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from discover_lib.base.json_text import paired_halves, whole_characters
-from discover_lib.engines.llm.calls.records import LLMError, Request
+from discover_lib.engines.llm.calls.exchange import LLMError, Request
 from discover_lib.engines.llm.calls.wire import (
     BIGGEST_REPLY,
     OnText,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, Protocol
 
-from discover_lib.engines.llm.calls.reading import Check, Read, T, UnusableError, read_answer, schema_of
-from discover_lib.engines.llm.calls.records import Answered, Completion, LLMError, Request
+from discover_lib.engines.llm.calls.answer_text import Check, Read, T, UnusableError, read_answer, schema_of
+from discover_lib.engines.llm.calls.exchange import Answered, Completion, LLMError, Request
 
 Outcome = Literal["clean", "repaired", "tidied", "reasked", "failed"]
 Seen = Callable[[T], Mapping[str, int]]  # what was left out of an answer or mended in it: remark → how often

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from discover_lib.base.words import counted, price_line
-from discover_lib.engines.llm.calls.records import Answered, Completion, Request
+from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request
 from discover_lib.engines.llm.calls.structured import Asks
 
 

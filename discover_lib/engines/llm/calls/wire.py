@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from discover_lib.base.json_text import whole_characters
-from discover_lib.engines.llm.calls.records import Kind, LLMError, Request
+from discover_lib.engines.llm.calls.exchange import Kind, LLMError, Request
 
 OnText = Callable[[str], None]
 LINE_LENGTH = 300  # characters of a provider's message that an error keeps

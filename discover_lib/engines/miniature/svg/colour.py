@@ -20,8 +20,6 @@ def rgb(paint: str) -> Rgb | None:
     All colours of CSS level 4 in sRGB are known.  What another screen or theme decides has no colour to speak of: those
     named for the system ("Canvas"), `currentColor`, and those of device-independent spaces ("oklch").
     """
-    if _HEX.fullmatch(paint):  # nearly all there are: spares the parser
-        return (int(paint[1:3], 16) / 255, int(paint[3:5], 16) / 255, int(paint[5:7], 16) / 255)
     colour = _parsed(paint)
     return colour[:3] if colour and colour[3] else None
 
@@ -29,12 +27,14 @@ def rgb(paint: str) -> Rgb | None:
 @lru_cache(maxsize=4096)
 def opacity(paint: str) -> float:
     """How opaque the colour of a paint says to be, 0 to 1; 1 for what is no colour."""
-    colour = None if _HEX.fullmatch(paint) else _parsed(paint)
+    colour = _parsed(paint)
     return colour[3] if colour else 1.0
 
 
 @lru_cache(maxsize=8192)
 def _parsed(paint: str) -> tuple[float, float, float, float] | None:
+    if _HEX.fullmatch(paint):  # nearly all there are: spares the parser
+        return (int(paint[1:3], 16) / 255, int(paint[3:5], 16) / 255, int(paint[5:7], 16) / 255, 1.0)
     if len(paint) > _LONGEST or "url(" in paint:
         return None
     try:

@@ -38,15 +38,21 @@ def part_of(text: str, reason: str) -> Box | None:
             boxes = [shape.box for shape in (*kept.figure, *kept.frames)]
         elif _WRITTEN.search(reason) and scene.writing:
             largest = max(scene.writing, key=lambda writing: writing.size)
-            left, _, right, _ = scene.canvas
-            boxes = [(left, largest.y - largest.size, right, largest.y + 0.3 * largest.size)]
+            ends = largest.y - largest.size, largest.y + 0.3 * largest.size
+            boxes = [(scene.canvas[0], ends[0], scene.canvas[2], ends[1])]
         elif _OF_FIGURE.search(reason):
             boxes = [shape.box for shape in scene.figure]
         else:
             return None
     except SvgError:
         return None
-    return _as_shares(union(boxes), scene) if boxes else None
+    if not boxes:
+        return None
+    box = union(boxes)
+    shares = [(box[at] - scene.canvas[at % 2]) / (scene.height if at % 2 else scene.width) for at in range(4)]
+    left, top, right, bottom = (round(min(max(share, 0.0), 1.0), 3) for share in shares)
+    is_part = left < right and top < bottom and min(right - left, bottom - top) < WHOLE
+    return (left, top, right, bottom) if is_part else None
 
 
 @lru_cache(maxsize=64)  # several requirements are read from one drawing
@@ -73,11 +79,3 @@ def _keep_labelled(element: Element, label: str) -> bool:
             else:
                 element.remove(child)
     return stays
-
-
-def _as_shares(box: Box, scene: Scene) -> Box | None:
-    shares = [(box[at] - scene.canvas[at % 2]) / (scene.height if at % 2 else scene.width) for at in range(4)]
-    low_x, low_y, high_x, high_y = (round(min(max(share, 0.0), 1.0), 3) for share in shares)
-    if high_x <= low_x or high_y <= low_y or (high_x - low_x >= WHOLE and high_y - low_y >= WHOLE):
-        return None
-    return low_x, low_y, high_x, high_y

@@ -191,8 +191,7 @@ def _border(scene: Scene) -> Iterator[Finding]:
     elif dash or first.tag in ("circle", "ellipse"):
         yield "ruled", "a line goes around the canvas"
     elif width >= MAT:
-        colour = rgb(first.stroke)
-        light = lightness(colour) if colour else 0.5
+        light = lightness(rgb(first.stroke) or (0.5, 0.5, 0.5))
         value = "white-mat" if light > 0.75 else "dark-mat" if light < 0.4 else "matted"
         yield value, f"a band of {width:.1%} of the canvas goes around it"
     else:

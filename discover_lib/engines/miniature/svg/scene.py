@@ -225,10 +225,15 @@ class _Reader:
             return
         if "transform" in attributes and (own := matrix_of(attributes["transform"])):
             matrix = multiply(matrix, own)
+        if self.is_around and tag in _SHAPES and "style" not in attributes:
+            self._survey(element, tag, matrix, attributes.get("fill", style.fill))
+            return
         style = _styled(style, element)
         if style.is_hidden:
             return
-        if tag in _SHAPES:
+        if tag in _SHAPES and self.is_around:
+            self._survey(element, tag, matrix, style.fill)
+        elif tag in _SHAPES:
             self._paint(element, tag, matrix, style)
         elif tag == "use":
             self._walk_use(element, matrix, style, level)
@@ -248,27 +253,29 @@ class _Reader:
                 return label
         return ""
 
+    def _survey(self, element: Element, tag: str, matrix: Matrix | None, fill: str) -> None:
+        """Note how much a shape of the landscape paints, and with what."""
+        _, area = measure(tag, element.attrib, *self.size) if fill != "none" else (None, 0.0)
+        area *= abs(matrix[0] * matrix[3] - matrix[1] * matrix[2]) if matrix else 1.0
+        if math.isfinite(area):
+            self.scene.scenery[fill] = self.scene.scenery.get(fill, 0.0) + area
+
     def _paint(self, element: Element, tag: str, matrix: Matrix | None, style: Style) -> None:
-        """Note a shape, or how much one of the landscape paints and with what."""
+        """Note a shape of the figure, the paper or a frame."""
         fill, stroke = style.fill, style.stroke
         box, area = measure(tag, element.attrib, *self.size)
-        if box is None or (fill == stroke == "none" and not self.is_around):
+        if box is None or fill == stroke == "none":
             return
-        grown = abs(matrix[0] * matrix[3] - matrix[1] * matrix[2]) if matrix else 1.0
         if fill == "none":
-            area = 0.0 if self.is_around else (box[2] - box[0]) * (box[3] - box[1])
-        area *= grown
+            area = (box[2] - box[0]) * (box[3] - box[1])
+        grown = abs(matrix[0] * matrix[3] - matrix[1] * matrix[2]) if matrix else 1.0
+        scale, area = math.sqrt(grown), area * grown
         left, top, right, bottom = moved(box, matrix)
-        if not math.isfinite(left + top + right + bottom + area):  # out of reach
-            return
-        if self.is_around:
-            self.scene.scenery[fill] = self.scene.scenery.get(fill, 0.0) + area
-            return
-        scale = math.sqrt(grown)
         reach = style.stroke_width * scale / 2 if fill == "none" else 0.0
         area += 2 * reach * (right - left + bottom - top + 2 * reach)  # a straight line has no box of its own
         box = (left - reach, top - reach, right + reach, bottom + reach)
-        self.painted.append(Shape(element, tag, box, style, fill, stroke, style.stroke_width * scale, scale, area))
+        if math.isfinite(sum(box) + area):  # not out of reach
+            self.painted.append(Shape(element, tag, box, style, fill, stroke, style.stroke_width * scale, scale, area))
 
     def _walk_use(self, element: Element, matrix: Matrix | None, style: Style, level: int) -> None:
         attributes = element.attrib

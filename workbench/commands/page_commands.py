@@ -11,8 +11,8 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file
 from discover_lib.cli.common import progress, writable, writable_file
 from workbench.sharing import MOST, shared
-from workbench.site.build import build_site
-from workbench.views.pages import shared_page
+from workbench.site.site_files import build_site
+from workbench.views.saved_pages import shared_page
 
 
 def site(

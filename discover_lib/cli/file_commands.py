@@ -9,15 +9,16 @@ from typing import Annotated, Literal, cast, get_args
 
 import typer
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, write_lines
 from discover_lib.base.tokens import token_count
 from discover_lib.cli.common import writable
 from discover_lib.cli.flags import OWN_PANEL
-from discover_lib.dataset.authors import NO_VERDICTS, NOT_HELD, export_runs, import_run
+from discover_lib.dataset.authors_format import NO_VERDICTS, NOT_HELD, export_runs, import_run
 from discover_lib.dataset.authors_rows import row_set_of, rows_of_conversation
 from discover_lib.dataset.export import RowSet, Source, make_rows, write_rows, write_table
 from discover_lib.dataset.filters import Filters
-from discover_lib.dataset.formats import FormatError, write_jsonl
+from discover_lib.dataset.formats import write_jsonl
 from discover_lib.dataset.hub import write_folder
 from discover_lib.dataset.inspect_log import import_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
@@ -43,7 +44,7 @@ def import_files(
         typer.echo(f"{count} conversations → {folder} (those that others had are not judged)")
         return
     if path.suffix == ".eval":
-        raise FormatError(f"{path}: looks like an Inspect log; use --format inspect")
+        raise DiscoverError(f"{path}: looks like an Inspect log; use --format inspect")
     with _made(folder):
         imported = import_run(path, folder)
         write_results(folder)
@@ -65,8 +66,8 @@ def export_files(
     ],
     out: Path,
     files: Annotated[
-        Literal["jsonl", "parquet", "datasets", "sharegpt"],
-        typer.Option(metavar="NAME", help="File type of training rows: jsonl, parquet, datasets or sharegpt."),
+        Literal["jsonl", "parquet", "datasets"],
+        typer.Option(metavar="NAME", help="File type of training rows: jsonl, parquet or datasets."),
     ] = "jsonl",
     system: str = "none",
     text: Annotated[

@@ -33,7 +33,7 @@ from workbench.stage import StagePlayer
 from workbench.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, six_rules
 from workbench.views.columns import averages_line
 from workbench.views.html import EMPTY, Markup, joined, own_markdown, static_text, tag
-from workbench.views.pages import embedded, templates
+from workbench.views.saved_pages import embedded, templates
 
 # Imported by what the browser runs, and written in Python alone; the rest of what pip installs stays at home.
 DEPENDENCIES = (

@@ -15,7 +15,7 @@ from typing import Any
 
 from discover_lib.base.glossary import meaning
 from discover_lib.base.ids import DiscoverId
-from discover_lib.base.leaks import leaks_told
+from discover_lib.base.leak_words import leaks_told
 from discover_lib.metrics.intervals import INTERVAL, Estimate, percent
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, FarmedTurn, NearMisses
 from discover_lib.metrics.paired import SIGNIFICANCE, Comparison, fewest_artifacts, least_p, p_text

@@ -1,6 +1,6 @@
 """`discover audit`: can a run's simulated user be trusted?  The desks leaks, certify and agree, one after the other.
 
-Registered in `discover_lib.cli.main`, which turns the errors that a person can mend into one line.
+Registered in `discover_lib.cli.command_list`, which turns the errors that a person can mend into one line.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from discover_lib.runs.people import Chat, Written, write_people
 from workbench.study import attrition
 from workbench.study.design import Study
 from workbench.study.desk import EXPORTED, RUN, Desk
-from workbench.study.report import Finished, finished
+from workbench.study.study_report import Finished, finished
 
 Personal = Literal["refuse", "redact", "keep"]
 COLUMNS = {

@@ -37,7 +37,7 @@ import msgspec
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import graceful_stop, read_json, write_json
 from discover_lib.train import Progress
-from discover_lib.train.files import (
+from discover_lib.train.run_files import (
     METRICS,
     RESULT,
     SAMPLES,
@@ -51,7 +51,7 @@ from discover_lib.train.files import (
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
-    from discover_lib.train.stage import StageSettings
+    from discover_lib.train.run_stage import StageSettings
 
 STATUS, LOG, LOCK = "status.json", "log.txt", "job.lock"
 REFUSED = "refused"
@@ -63,10 +63,6 @@ LOCK_SECONDS = 10.0  # longest time that a start waits for another one in the sa
 TAIL = 1 << 16  # bytes at the end of the metrics in which the last step stands
 
 Work = Callable[[Path, Progress], Any]  # trains in a folder; what it returns says by `stopped` whether it ended early
-
-
-class JobError(DiscoverError):
-    """A run cannot be begun, stopped or gone on with; the message is one line that says what to do."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +115,6 @@ class JobStatus:
         """Whether going on with it makes sense; a failed run may have failed for a reason that is mended now."""
         return self.state in ("stopped", "failed")
 
-    def to_dict(self) -> dict[str, Any]:
-        """As `status.json` holds it."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class TrainingJob:
@@ -138,15 +130,15 @@ class TrainingJob:
         """What is trained, as the run was begun with it.
 
         Raises:
-            JobError: there is no run here, or its settings are damaged.
+            DiscoverError: there is no run here, or its settings are damaged.
         """
-        return read_json(self.folder / SETTINGS, JobError)
+        return read_json(self.folder / SETTINGS)
 
     def status(self) -> JobStatus:
         """Where the run stands now, by what its process wrote and by whether that process is alive.
 
         Raises:
-            JobError: there is no run here, or its status is damaged.
+            DiscoverError: there is no run here, or its status is damaged.
         """
         written, path = _stored_status(self.folder), self.folder / METRICS
         seen: dict[str, Any] = {}
@@ -173,9 +165,9 @@ class TrainingJob:
         """Go on from the last checkpoint with the settings that the run was begun with, in a process of its own.
 
         Raises:
-            JobError: it is going, or finished.
+            DiscoverError: it is going, or finished.
         """
-        return launch(self.settings(), self.folder, _command(self.folder))
+        return launch(self.settings(), self.folder)
 
     def metrics(self, since: int = 0) -> MetricLines:
         """Logged lines from a position in bytes on: 0 for all, or the position of the last reading."""
@@ -189,9 +181,9 @@ class TrainingJob:
         """What came out of a finished run.
 
         Raises:
-            JobError: it has not come to its end.
+            DiscoverError: it has not come to its end.
         """
-        return read_json(self.folder / RESULT, JobError)
+        return read_json(self.folder / RESULT)
 
     def rows(self) -> int | None:
         """How many rows a finished run was trained on."""
@@ -215,16 +207,16 @@ def start(settings: StageSettings, folder: Path, access: Access | None = None) -
         access: how language models are reached from now on; None: as before.
 
     Raises:
-        JobError: another process is at work in the folder, the run there is finished, or it has other settings.
+        DiscoverError: another process is at work in the folder, the run there is finished, or it has other settings.
     """
-    return launch(settings.to_dict(), folder, _command(folder), access)
+    return launch(settings.to_dict(), folder, access=access)
 
 
 def is_finished(settings: StageSettings, folder: Path) -> bool:
     """Whether a folder holds the finished training of these settings.
 
     Raises:
-        JobError: its files are damaged.
+        DiscoverError: its files are damaged.
     """
     job = TrainingJob(folder)
     if not (folder / STATUS).exists() or job.status().state != "finished":
@@ -232,14 +224,13 @@ def is_finished(settings: StageSettings, folder: Path) -> bool:
     return not differences(job.settings(), json.loads(json.dumps(settings.to_dict())))
 
 
-def _command(folder: Path) -> list[str]:
-    return [sys.executable, "-m", "discover_lib.train", str(folder)]
-
-
 def launch(
-    settings: Mapping[str, Any], folder: Path, command: Sequence[str], access: Access | None = None
+    settings: Mapping[str, Any], folder: Path, command: Sequence[str] = (), access: Access | None = None
 ) -> TrainingJob:
-    """`start` with the settings as plain values, and the command that does the work by `work_on(folder, ...)`."""
+    """`start` with the settings as plain values, and the command that does the work by `work_on(folder, ...)`; ours if
+    none is given.
+    """
+    command = command or (sys.executable, "-m", "discover_lib.train", str(folder))
     job = TrainingJob(folder)
     with _deciding(folder):
         before = _admit(settings, folder, access)
@@ -258,7 +249,7 @@ def run_here(settings: StageSettings, folder: Path, on_progress: Progress, acces
     Of a training that is refused no new folder stays behind.
 
     Raises:
-        JobError: as `start`.
+        DiscoverError: as `start`.
     """
     new = not folder.exists()
     with _deciding(folder):
@@ -281,7 +272,7 @@ class StoppedEarlyError(Exception):
 
 def train_stage(folder: Path, on_progress: Progress) -> Any:
     """Run the stage that a folder's settings describe; the tiny base model is made first if that is what is missing."""
-    from discover_lib.train.stage import StageSettings, run_stage
+    from discover_lib.train.run_stage import StageSettings, run_stage
 
     settings = StageSettings.from_dict(TrainingJob(folder).settings())
     base = Path(settings.base)
@@ -331,12 +322,12 @@ def _admit(wanted: Mapping[str, Any], folder: Path, access: Access | None = None
     """Where the run stood before, or None for a new one; the folder then holds the settings and no wish to stop."""
     before = TrainingJob(folder).status() if (folder / STATUS).exists() else None
     if before is not None and before.going:
-        raise JobError(f"{folder}: a process (number {before.pid}) is training here; stop it or wait for it")
-    if line := in_the_way(folder, wanted, JobError):
-        raise JobError(line)
+        raise DiscoverError(f"{folder}: a process (number {before.pid}) is training here; stop it or wait for it")
+    if line := in_the_way(folder, wanted):
+        raise DiscoverError(line)
     if not (folder / SETTINGS).exists():
         if any(not each.name.startswith(LOCK) for each in folder.iterdir()):
-            raise JobError(f"{folder} holds other files; take a new or empty folder")
+            raise DiscoverError(f"{folder} holds other files; take a new or empty folder")
         write_json(folder / SETTINGS, wanted)
     if access is not None:
         access.write(folder)
@@ -362,7 +353,7 @@ def _end(job: TrainingJob, **ended: Any) -> JobStatus:
 
 
 def _write(job: TrainingJob, status: JobStatus) -> None:
-    write_json(job.folder / STATUS, replace(status, updated=time.time()).to_dict())
+    write_json(job.folder / STATUS, asdict(replace(status, updated=time.time())))
 
 
 def _vanished(written: JobStatus, folder: Path) -> dict[str, Any]:
@@ -379,14 +370,14 @@ def _deciding(folder: Path) -> Iterator[None]:
     """One process at a time decides what happens to a folder; the system frees the lock however that process ends.
 
     Raises:
-        JobError: the folder cannot be written to, or a decision takes too long.
+        DiscoverError: the folder cannot be written to, or a decision takes too long.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = sqlite3.connect(folder / LOCK, timeout=LOCK_SECONDS, isolation_level=None)
         lock.execute("BEGIN EXCLUSIVE")
     except (OSError, sqlite3.OperationalError) as error:
-        raise JobError(f"{folder}: cannot be written to ({error}); try again, or choose another folder") from None
+        raise DiscoverError(f"{folder}: cannot be written to ({error}); try again, or choose another folder") from None
     with contextlib.closing(lock):
         yield
 
@@ -435,21 +426,18 @@ def standing_lines(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
     """The lines that still count: what was logged after a checkpoint that a run went back to is superseded."""
     kept: list[Mapping[str, Any]] = []
     for line in lines:
-        step = line.get("step")
-        if step is None:
-            continue
-        if kept and kept[-1]["step"] > step:
-            while kept and kept[-1]["step"] >= step:
-                kept.pop()
-        kept.append(line)
+        if (step := line.get("step")) is not None:
+            if kept and kept[-1]["step"] > step:
+                kept = [each for each in kept if each["step"] < step]
+            kept.append(line)
     return kept
 
 
 def _stored_status(folder: Path) -> JobStatus:
     """As its process wrote it last."""
     if not (folder / STATUS).exists():
-        raise JobError(f"{folder}: no training run here")
+        raise DiscoverError(f"{folder}: no training run here")
     try:
-        return msgspec.convert(read_json(folder / STATUS, JobError), JobStatus)
+        return msgspec.convert(read_json(folder / STATUS), JobStatus)
     except msgspec.ValidationError as error:
-        raise JobError(f"{folder / STATUS}: damaged ({error})") from None
+        raise DiscoverError(f"{folder / STATUS}: damaged ({error})") from None

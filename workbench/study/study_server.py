@@ -25,7 +25,7 @@ from discover_lib.core.conversation import Reply
 from discover_lib.core.roles import AssistantError
 from discover_lib.engines.spec import EngineSpec, RoleEngines, asked_assistants
 from workbench.lessons.classroom import form_of
-from workbench.study import pages
+from workbench.study import study_pages as pages
 from workbench.study.design import Study
 from workbench.study.desk import Desk
 from workbench.study.flow import Progress

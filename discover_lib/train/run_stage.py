@@ -40,7 +40,7 @@ from discover_lib.engines.local.lineage import (
     versions,
 )
 from discover_lib.engines.local.names import damaged
-from discover_lib.engines.options import RoleOptions
+from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.runs.options import RunOptionsError
 from discover_lib.train import Progress
@@ -57,8 +57,8 @@ from discover_lib.train.backend import (
 )
 from discover_lib.train.data import TrainingRows, load_rows
 from discover_lib.train.estimate import misfit, present_card
-from discover_lib.train.files import RESULT, SETTINGS, in_the_way
-from discover_lib.train.recipes import POLICY, GrpoRecipe, Recipe, Stage, SupervisedRecipe
+from discover_lib.train.recipes import GrpoRecipe, Recipe, Stage, SupervisedRecipe
+from discover_lib.train.run_files import RESULT, SETTINGS, in_the_way
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
@@ -335,12 +335,12 @@ class _Run:
         measured = part.eval_rows if isinstance(part, SupervisedRecipe) else 0
         for rows, what in ((self.source.train, "training rows"), (self.source.held_out[:measured], "held-out rows")):
             try:
-                fitting = rows_of.fit(rows, self.dialect, self.chat, limit)
+                fitting, line = rows_of.fit(rows, self.dialect, self.chat, limit, what)
             except LocalModelError as error:
                 raise StageError([str(error)]) from None
-            if line := fitting.line(what, limit):
+            if line:
                 self.on_progress(line)
-            made.append(fitting.rows)
+            made.append(fitting)
         return made[0], made[1]
 
     def _check(self) -> None:
@@ -379,7 +379,7 @@ class _Run:
 
             trainer = supervised_trainer(model, self.chat.tokenizer, self.rows, self.held_out, part, *where)
         elif isinstance(part, GrpoRecipe):
-            from discover_lib.train.grpo.reward import Users
+            from discover_lib.train.grpo.simulated_reward import Users
             from discover_lib.train.grpo.trainer import RoundsCallback, grpo_run
 
             client = None
@@ -492,11 +492,12 @@ class _Answers:
     def __call__(self) -> list[dict[str, Any]]:
         from discover_lib.train.grpo.rollouts import Sampler, seeded
 
-        every = {json.dumps(_first_prompt(row)): row for row in reversed(self.source.held_out or self.source.train)}
-        rows = list(reversed(every.values()))[:SAMPLED]  # two users may begin with the same words
+        every: dict[str, Mapping[str, Any]] = {}  # two users may begin with the same words
+        for row in self.source.held_out or self.source.train:
+            every.setdefault(json.dumps(_first_prompt(row)), row)
         answered = []
         sampler = Sampler(self.model, self.chat, min(256, self.limit // 2), temperature=0.7)
-        for row in rows:
+        for row in list(every.values())[:SAMPLED]:
             prompt = _first_prompt(row)
             wire = self.dialect.encode(prompt, rows_of.domain_of(row))
             ids = self.chat.prompt(wire)
@@ -563,15 +564,13 @@ def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[s
     for role, name in (("judge", settings.judge), ("voice", settings.voice)):
         if name != MINIATURE and not is_model(name):
             lines.append(f"{role} {name!r} is neither 'miniature' nor a LiteLLM model name such as openai/NAME")
-    scripted = part.look_ahead > part.replies_ahead
-    if scripted and part.look_ahead_assistant not in SCRIPTED:
-        known = ", ".join((POLICY, *SCRIPTED))
-        lines.append(f"look_ahead_assistant {part.look_ahead_assistant!r} must be one of {known}")
+    if part.look_ahead and part.look_ahead_assistant not in SCRIPTED:
+        lines.append(f"look_ahead_assistant {part.look_ahead_assistant!r} must be one of {', '.join(SCRIPTED)}")
     domains = {rows_of.domain_of(row) for row in rows.train} if rows else set()
-    if "" in domains and (MINIATURE in (settings.judge, settings.voice) or scripted):
+    if "" in domains and (MINIATURE in (settings.judge, settings.voice) or part.look_ahead):
         lines.append(
             "some rows are of no miniature domain; name language models as judge and voice, and let no script look "
-            "ahead (look_ahead 0, or look_ahead_assistant policy)"
+            "ahead (look_ahead 0)"
         )
     return lines
 

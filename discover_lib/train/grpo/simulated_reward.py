@@ -67,7 +67,7 @@ class Users:
         """The user of a state.  Shared: `consider` may be called on it, `step` only on a `fresh` one.
 
         Raises:
-            DatasetError: it is no state of this version.
+            DiscoverError: it is no state of this version.
         """
         with self._lock:
             if state not in self._kept:
@@ -126,7 +126,7 @@ class Scorer:
         domain = domain_of(simulator)
         reply = self.dialect.decode(text, n_tokens, domain, simulator.messages)
         candidate = simulator.consider(reply)
-        if self.recipe.look_ahead and not self.recipe.replies_ahead:
+        if self.recipe.look_ahead:
             try:
                 assistant = self.users.engines.assistant(self.recipe.look_ahead_assistant, domain)
                 candidate = LookAhead(self.recipe.look_ahead, assistant)(simulator, candidate)
@@ -191,14 +191,12 @@ class SimulatorReward:
 
     Attributes:
         ends: ids of which each ends a reply.
-        ahead: makes judged replies worth what the policy itself would make of them.
         last: the prompts, replies and rewards of the last batch, for the written samples.
     """
 
     scorer: Scorer
     tokenizer: Any
     ends: Sequence[int] = ()
-    ahead: Callable[[Sequence[UserSimulator], Sequence[Candidate]], list[Candidate]] | None = None
     last: list[tuple[str, Scored]] = field(default_factory=list)
 
     def __call__(
@@ -220,25 +218,15 @@ class SimulatorReward:
             DiscoverError: more than half of the judgements of the batch failed.
         """
         replies = [said(ids, self.tokenizer, self.ends) for ids in completion_ids]
-        judged = self.scorer.judge(self._judge, [(user, *reply) for user, reply in zip(state, replies, strict=True)])
-        scores = [score for _, score in judged] if self.ahead is None else self._ahead(state, judged)
+        scores = self.scorer.judge(self._judge, [(user, *reply) for user, reply in zip(state, replies, strict=True)])
         self.last = list(zip(state, scores, strict=True))
         log_rewards(scores, self.scorer, log_metric)
         if log_metric is not None:
             log_metric("share/repeated", 1 - len({(user, one.reply.text) for user, one in self.last}) / len(scores))
         return [each.total for each in scores]
 
-    def _judge(self, state: str, text: str, n_tokens: int) -> tuple[Candidate, Scored]:
-        return self.scorer.score(self.scorer.users.user(state), text, n_tokens)
-
-    def _ahead(self, state: Sequence[str], judged: Sequence[tuple[Candidate, Scored]]) -> list[Scored]:
-        assert self.ahead is not None
-        users, scorer = [self.scorer.users.user(each) for each in state], self.scorer
-        candidates = self.ahead(users, [candidate for candidate, _ in judged])
-        return [
-            scored(candidate, domain_of(user), scorer.dialect, scorer.recipe.broken_penalty)
-            for user, candidate in zip(users, candidates, strict=True)
-        ]
+    def _judge(self, state: str, text: str, n_tokens: int) -> Scored:
+        return self.scorer.score(self.scorer.users.user(state), text, n_tokens)[1]
 
 
 def log_rewards(scores: Sequence[Scored], scorer: Scorer, log_metric: Callable[[str, float], None] | None) -> None:

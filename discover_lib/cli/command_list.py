@@ -47,34 +47,37 @@ START, TALKS, TRAINING, CHECKS, SHARING = (
 MINE = "--domain svg_drawing --assistant adaptive --assistant draft --run outputs/mine"
 COMMANDS = {
     "doctor": Entry(
-        "discover_lib.cli.doctor:doctor", START, "Check hardware, packages and API keys.", "doctor --engine gpt-4o-mini"
+        "discover_lib.cli.doctor_command:doctor",
+        START,
+        "Check hardware, packages and API keys.",
+        "doctor --engine gpt-4o-mini",
     ),
     "build": Entry(
-        "discover_lib.cli.build:build",
+        "discover_lib.cli.build_command:build",
         TALKS,
         "Build intent trees from your artifacts.",
         "build drawing.svg --type 'svg drawing' --out outputs/trees",
     ),
     "simulate": Entry(
-        "discover_lib.cli.runs:simulate", TALKS, "Run assistants with simulated users.", f"simulate {MINE}"
+        "discover_lib.cli.run_commands:simulate", TALKS, "Run assistants with simulated users.", f"simulate {MINE}"
     ),
     "synthesize": Entry(
-        "discover_lib.cli.runs:synthesize",
+        "discover_lib.cli.run_commands:synthesize",
         TALKS,
         "Generate training conversations (best of n replies).",
         "synthesize --domain svg_drawing --assistant adaptive --candidates 2 --run outputs/pairs",
     ),
     "evaluate": Entry(
-        "discover_lib.cli.runs:evaluate", TALKS, "Compare assistants on the same users.", f"evaluate {MINE}"
+        "discover_lib.cli.run_commands:evaluate", TALKS, "Compare assistants on the same users.", f"evaluate {MINE}"
     ),
     "plan": Entry(
-        "discover_lib.cli.runs:plan",
+        "discover_lib.cli.run_commands:plan",
         TALKS,
         "Estimate calls, tokens, cost and time.",
         "plan --for evaluate --domain svg_drawing --assistant adaptive --engine gpt-4o-mini",
     ),
     "show": Entry(
-        "discover_lib.cli.evidence:show_id",
+        "discover_lib.cli.show_command:show_id",
         TALKS,
         "Print the conversations behind a number.",
         "show outputs/mine svg_drawing-eval-000 adaptive 0",
@@ -98,7 +101,7 @@ COMMANDS = {
         "push outputs/sft --to me/discover-sft --private",
     ),
     "audit": Entry(
-        "discover_lib.cli.audit:audit_run",
+        "discover_lib.cli.audit_command:audit_run",
         CHECKS,
         "Check a simulated user for leaks and validity.",
         "audit outputs/mine --certify",
@@ -116,7 +119,7 @@ COMMANDS = {
         "reality chats.jsonl outputs/mine",
     ),
     "safety": Entry(
-        "discover_lib.cli.safety:safety",
+        "discover_lib.cli.safety_command:safety",
         CHECKS,
         "Measure how often assistants offer restricted content.",
         "safety outputs/mine --depth 2",
@@ -128,13 +131,13 @@ COMMANDS = {
         "paper --all",
     ),
     "export": Entry(
-        "discover_lib.cli.files:export_files",
+        "discover_lib.cli.file_commands:export_files",
         SHARING,
         "Export conversations or training rows.",
         "export outputs/pairs --format preference --out outputs/rows",
     ),
     "import": Entry(
-        "discover_lib.cli.files:import_files",
+        "discover_lib.cli.file_commands:import_files",
         SHARING,
         "Import conversations from other tools.",
         "import theirs.json --run outputs/theirs",

@@ -26,11 +26,11 @@ from discover_lib.cli.common import (
 )
 from discover_lib.cli.show import halt_line, tree_lines
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.llm.calls.records import LLMError
+from discover_lib.engines.llm.calls.exchange import LLMError
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
+from discover_lib.runs.artifact_files import tree_files
 from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, build_files, distinct
-from discover_lib.runs.files import tree_files
 from discover_lib.runs.options import RunOptions
 from discover_lib.runs.outcomes import cost_line
 from discover_lib.tasks.playing import client_settings

@@ -14,7 +14,7 @@ from discover_lib.train.data import TrainingRows, load_rows, starting_users
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
-    from discover_lib.train.stage import StageSettings
+    from discover_lib.train.run_stage import StageSettings
 
 
 def plan_stage(settings: StageSettings, access: Access) -> Plan:

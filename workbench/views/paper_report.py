@@ -30,16 +30,16 @@ from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, 
 from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.tasks.certify import panel_folder
 from discover_lib.tasks.paper_numbers import beside, our_results
-from discover_lib.train.files import METRICS
-from discover_lib.train.jobs import JobError, TrainingJob, standing_lines
-from workbench.views import audit as show_audit
-from workbench.views import conversation as show
+from discover_lib.train.run_files import METRICS
+from discover_lib.train.training_job import TrainingJob, standing_lines
+from workbench.views import audit_parts as show_audit
+from workbench.views import conversation_parts as show
 from workbench.views import training as show_training
 from workbench.views.figures.charts import SMALL, WIDE, Box, families, turn_curves
 from workbench.views.figures.theme import Look, looks, named
 from workbench.views.html import EMPTY, Markup, hidden, joined, quiet, tag
-from workbench.views.pages import page
-from workbench.views.scores import captioned, cell, measure_head, pairs, pools, row, stands_on
+from workbench.views.saved_pages import page
+from workbench.views.score_parts import captioned, cell, measure_head, pairs, pools, row, stands_on
 
 FILE = "report.html"
 BEST = VARIANTS[-1]
@@ -552,7 +552,7 @@ def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:
     try:
         job = TrainingJob(run.folder / variant.folder)
         lines, total = standing_lines(job.metrics().lines), job.status().total_steps
-    except JobError as error:
+    except DiscoverError as error:
         lines, total, facts = [], None, f"{facts}; its log is gone ({error})"
     return {
         "label": variant.label,

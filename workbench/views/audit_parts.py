@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from discover_lib.base.leaks import NOT_CHECKED
+from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.agreement import KIND, Agreement, Disagreement
@@ -24,7 +24,7 @@ from discover_lib.tasks.paper_numbers import (
     BesideRow,
     Check,
 )
-from workbench.views import conversation as show
+from workbench.views import conversation_parts as show
 from workbench.views.figures.charts import dots, two_values
 from workbench.views.html import EMPTY, Markup, cells, chip, grid, notice, quiet, tag
 from workbench.views.html import styled as styled

@@ -1,4 +1,4 @@
-"""The notebook server with the workbench's own front door: `python -m workbench.server marimo run …`.
+"""The notebook server with the workbench's own front door: `python -m workbench.notebook_server marimo run …`.
 
 marimo serves the notebooks; a middleware answers the bare address with the gallery and, where a class is on, lets in
 who knows its word (`workbench.lessons.classroom`).  Another one lets people read what a page is about while the browser

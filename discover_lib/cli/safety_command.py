@@ -151,7 +151,7 @@ def _judge(name: str, api_base: list[str] | None, key_variable: str | None) -> I
         yield Phrases()
         return
     from discover_lib.engines.llm.calls.client import LLMClient
-    from discover_lib.engines.llm.refusals import LLMRefusalJudge
+    from discover_lib.engines.llm.refusal_words import LLMRefusalJudge
 
     with LLMClient(client_settings(api_base, key_variable=key_variable)) as client:
         yield LLMRefusalJudge(client, name)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from discover_lib.base.leaks import NOT_CHECKED
+from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.words import price_line
 from discover_lib.runs.calls import Spent
 from discover_lib.runs.outcomes import Outcomes

@@ -2,8 +2,7 @@
 
 Reading a run file gives a `Conversation` under `Rules.authors()` with what the file knows: states, messages, replies,
 rewards.  It knows no verdicts and no near misses, so a turn read from it cannot be judged anew under other rules.
-What their files hold and our records do not (prompts of assistants, abstractions, marks on intents, times) travels in
-the conversation's setting, so that writing what was read gives the same file again.
+What their files hold and our records do not (prompts of assistants, abstractions, marks on intents, times) is left out.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
 from discover_lib.base.tokens import COUNTING, count_tokens
 from discover_lib.core.advance import focus
@@ -27,10 +27,9 @@ from discover_lib.core.reward import Reward, length_penalty, reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition
 from discover_lib.core.view import leaked_words, user_view
-from discover_lib.dataset.formats import Foreign, FormatError, Number, keep_run, parse, read_json
+from discover_lib.dataset.formats import Foreign, Number, keep_run, parse, read_json
 
 RULES = Rules.authors()
-REST = "authors_file"  # key of a conversation's setting: what the file holds beyond our records
 ENGINE = "authors' code"
 BY_PENALTY = "the authors' tokenizer, worked out from the length penalty"
 NO_VERDICTS = "the authors' files keep no verdicts, only what they led to"
@@ -216,7 +215,7 @@ def read_run_file(path: Path) -> Conversation:
     """A run file (best_of_1 or best_of_n); a seed.json beside it tells the artifact's type.
 
     Raises:
-        FormatError: naming the field that is missing or wrong.
+        DiscoverError: naming the field that is missing or wrong.
     """
     return _read(path, read_json(path))
 
@@ -224,9 +223,12 @@ def read_run_file(path: Path) -> Conversation:
 def _read(path: Path, data: Any) -> Conversation:
     beside = path.parent / "seed.json"
     artifact_type = parse(SeedFile, read_json(beside), str(beside)).artifact_type if beside.is_file() else ""
-    conversation = _Reader(parse(RunFile, data, str(path)), path).conversation(artifact_type)
-    rest = _beyond(run_file(conversation) | {"artifact_id": ""}, data)  # a run may have to give it another name
-    return dataclasses.replace(conversation, setting={**conversation.setting, REST: rest})
+    try:
+        return _Reader(parse(RunFile, data, str(path)), path).conversation(artifact_type)
+    except DiscoverError:
+        raise
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise DiscoverError(f"{path}: its parts do not go together ({type(error).__name__}: {error})") from None
 
 
 @dataclass(frozen=True)
@@ -278,28 +280,19 @@ class _Reader:
 
     def turn(self, tree: IntentTree, before: IntentState, index: int, names: Mapping[int, str]) -> Turn:
         """Turn `index`; the user's answer to it is added by the caller."""
-        run = self.run
+        run, reply = self.run, self.said(2 * index - 1, "assistant")
         if run.per_turn_candidates is None:
-            reply = self.said(2 * index - 1, "assistant")
             name = next(iter(names.values())) if run.assistant_id is None else names[run.assistant_id]
             after = self.state(tree, run.criteria_history[index], before, f"criteria_history[{index}]")
-            delta = self.nth("turnwise_scores", index - 1).delta_awareness
+            delta = (run.turnwise_scores or [])[index - 1].delta_awareness
             candidates, chosen = [_candidate(tree, before, after, reply, name, delta, None)], 0
         else:
-            self.nth("conversation", 2 * index - 1)
-            where, entry = f"per_turn_candidates[{index - 1}]", self.nth("per_turn_candidates", index - 1)
-            candidates, places = [], []
-            for number, each in enumerate(entry.candidates):
-                place = each.assistant_index
-                if place not in names:
-                    field = f"{where}.candidates[{number}].assistant_index"
-                    raise self.wrong(f"{field} must number one of {len(names)} assistants, got {place}")
-                candidates.append(self.candidate(tree, before, each, names[place], f"{where}.candidates[{number}]"))
-                places.append(place)
-            if entry.chosen_assistant_index not in places:
-                wrong = entry.chosen_assistant_index
-                raise self.wrong(f"{where}.chosen_assistant_index names no candidate of the turn, got {wrong!r:.60}")
-            chosen = places.index(entry.chosen_assistant_index)
+            where, entry = f"per_turn_candidates[{index - 1}]", run.per_turn_candidates[index - 1]
+            candidates = [
+                self.candidate(tree, before, each, names[each.assistant_index], f"{where}.candidates[{number}]")
+                for number, each in enumerate(entry.candidates)
+            ]
+            chosen = [each.assistant_index for each in entry.candidates].index(entry.chosen_assistant_index)
             if candidates[chosen].reward is None:
                 one_of = "reward, delta_awareness or updated_criteria_objs"
                 raise self.wrong(f"{where}.candidates[{chosen}] has no {one_of}, and is the reply that went on")
@@ -325,19 +318,13 @@ class _Reader:
 
     def said(self, index: int, role: str) -> str:
         """The text of message `index`, which must be of that role."""
-        message = self.nth("conversation", index)
+        message = self.run.conversation[index]
         if message.role != role:
             raise self.wrong(f"conversation[{index}].role must be {role!r}, got {message.role!r}")
         return str(message.content)
 
-    def nth(self, name: str, index: int) -> Any:
-        entries = getattr(self.run, name) or ()
-        if index >= len(entries):
-            raise self.wrong(f"{name} has {len(entries)} entries and should have at least {index + 1}")
-        return entries[index]
-
-    def wrong(self, what: str) -> FormatError:
-        return FormatError(f"{self.path}: {what}")
+    def wrong(self, what: str) -> DiscoverError:
+        return DiscoverError(f"{self.path}: {what}")
 
 
 def _candidate(
@@ -381,13 +368,8 @@ def _moves(tree: IntentTree, before: IntentState, after: IntentState) -> Iterato
 # -- run files: writing --------------------------------------------------------------------------------------------
 
 
-def write_run_file(path: Path, conversation: Conversation) -> None:
-    """A conversation as a run file of the authors' code; `NOT_HELD` says what is lost on the way."""
-    write_json(path, _completed(run_file(conversation), conversation.setting.get(REST)))
-
-
 def run_file(talk: Conversation) -> dict[str, Any]:
-    """The plain form of a run file, from our records alone."""
+    """A conversation as a run file of the authors' code; `NOT_HELD` says what is lost on the way."""
     names = list(talk.setting.get("assistants") or dict.fromkeys(turn.reply.assistant for turn in talk.turns))
     several = any(len(turn.candidates) > 1 for turn in talk.turns)
     snapshots = [_criteria(talk.tree, talk.start)]
@@ -471,39 +453,6 @@ def _levels(tree: IntentTree, state: IntentState) -> tuple[float, float]:
     return satisfied, aware
 
 
-# -- what a file holds beyond our records --------------------------------------------------------------------------
-
-
-def _beyond(built: Any, original: Any) -> Any:
-    """What turns `built` into `original`, or None if they are equal; numbers are compared by value."""
-    if built == original and isinstance(built, bool) == isinstance(original, bool):
-        return None
-    if isinstance(built, dict) and isinstance(original, dict):
-        fields = {name: _beyond(built.get(name), value) for name, value in original.items()}
-        missing = [name for name in original if name not in built]
-        changed = {name: each for name, each in fields.items() if each is not None}
-        changed |= {name: {"is": original[name]} for name in missing}
-        return {"fields": changed, "without": [name for name in built if name not in original]}
-    if isinstance(built, list) and isinstance(original, list) and len(built) == len(original):
-        pairs = enumerate(zip(built, original, strict=True))
-        return {"items": {str(n): rest for n, pair in pairs if (rest := _beyond(*pair)) is not None}}
-    return {"is": original}
-
-
-def _completed(built: Any, rest: Any) -> Any:
-    """`built` with what `_beyond` found put back; parts that have changed their shape since stay as built."""
-    if rest is None:
-        return built
-    if "is" in rest:
-        return rest["is"]
-    if "fields" in rest and isinstance(built, dict):
-        kept = {name: value for name, value in built.items() if name not in rest["without"]}
-        return kept | {name: _completed(kept.get(name), each) for name, each in rest["fields"].items()}
-    if "items" in rest and isinstance(built, list):
-        return [_completed(each, rest["items"].get(str(place))) for place, each in enumerate(built)]
-    return built
-
-
 # -- folders -------------------------------------------------------------------------------------------------------
 
 
@@ -521,14 +470,14 @@ def run_files(path: Path) -> list[Path]:
     Copies that their judges made beside what they judged are left out: each conversation counts once.
 
     Raises:
-        FormatError: the folder holds none.
+        DiscoverError: the folder holds none.
     """
     if path.is_file():
         return [path]
     found = sorted((*path.rglob("assistant_*.json"), *path.rglob("best_of_n*.json")))
     files = [each for each in found if not set(JUDGED) & set(each.relative_to(path).parts)]
     if not files:
-        raise FormatError(f"{path}: no run files here (assistant_*.json, best_of_n.json)")
+        raise DiscoverError(f"{path}: no run files here (assistant_*.json, best_of_n.json)")
     return files
 
 
@@ -538,7 +487,7 @@ def import_run(path: Path, folder: Path) -> Imported:
     Their code writes an empty file over that of a conversation which breaks off: such files are left out and named.
 
     Raises:
-        FormatError: naming the file and field that is wrong, or no file holds a conversation; nothing is written then.
+        DiscoverError: naming the file and field that is wrong, or no file holds a conversation; nothing is written.
         StoreError: the folder holds something else.
     """
     talks, empty = [], []
@@ -549,7 +498,7 @@ def import_run(path: Path, folder: Path) -> Imported:
         else:
             talks.append(_read(file, data))
     if not talks:
-        raise FormatError(f"{empty[0]}: ended in an error before the first message; nothing to import")
+        raise DiscoverError(f"{empty[0]}: ended in an error before the first message; nothing to import")
     count = keep_run(folder, talks, {"kind": "import", "files": [str(path)], "rules": RULES.to_dict()})
     return Imported(count, tuple(empty))
 
@@ -576,7 +525,7 @@ def export_runs(folder: Path, conversations: Sequence[Conversation] | Iterator[C
         target = folder / _folder_name(str(talk.setting.get("artifact", "")))
         numbered = (target / f"{stem}{f'_{number}' if number > 1 else ''}.json" for number in itertools.count(1))
         file = next(each for each in numbered if each not in written)
-        write_run_file(file, talk)
+        write_json(file, run_file(talk))
         written.add(file)
     return len(written)
 

@@ -8,7 +8,7 @@ from discover_lib.base.personal import PersonalData
 from workbench.study.design import Scale, Study
 from workbench.study.flow import Progress, Round
 from workbench.views.html import EMPTY, Markup, error_line, joined, notice, rich_text, static_text, tag
-from workbench.views.pages import page
+from workbench.views.saved_pages import page
 
 UNSAID = "unsaid"  # a rating that somebody would rather not give
 APOLOGY = "We are sorry: the assistant could not answer. Nothing that you wrote is lost. Please try again."

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_json
 
 SETTINGS, METRICS, SAMPLES, STOP, RESULT = "settings.json", "metrics.jsonl", "samples.jsonl", "STOP", "result.json"
@@ -56,14 +55,14 @@ def latest(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {name: value for line in lines for name, value in line.items() if value is not None}
 
 
-def in_the_way(folder: Path, requested: Mapping[str, Any], error: type[DiscoverError] = DiscoverError) -> str:
+def in_the_way(folder: Path, requested: Mapping[str, Any]) -> str:
     """Why these settings cannot be trained in a folder: it holds a finished training or other settings; else "".
 
     Raises:
-        error: its settings are damaged.
+        DiscoverError: its settings are damaged.
     """
     if (folder / SETTINGS).exists():
-        stored = read_json(folder / SETTINGS, error)
+        stored = read_json(folder / SETTINGS)
         if different := differences(stored, json.loads(json.dumps(requested))):
             return f"{folder} holds a run with other settings ({'; '.join(different)}); take another folder"
     if (folder / RESULT).exists():
