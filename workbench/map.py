@@ -142,6 +142,8 @@ class IntentMap:
         self.widget.value = []
         self._show_tree(tree)
         self.on_edit(tree)
+        if message.get("do") == "add":
+            self.widget.send({"rename": tree[str(message["id"])].children[-1].id})
 
 
 def intent_map(

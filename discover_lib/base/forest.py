@@ -114,7 +114,10 @@ def figure(graph: networkx.DiGraph[str], width: int = 1080, live: bool = False) 
         width=[wide for _, _, wide, _ in places.values()],
         customdata=list(places),
         text=[label(key) for key in places],
-        hovertext=[f"{node['text']} · {node['discovery']}".replace("<", "&lt;") for node in nodes],
+        hovertext=[
+            f"{node['text']} · {node['discovery']}{', satisfied' if node['satisfied'] else ''}".replace("<", "&lt;")
+            for node in nodes
+        ],
         hovertemplate="%{customdata} · %{hovertext}<extra></extra>",
         marker={
             "color": [fill for fill, _, _ in look],
@@ -129,8 +132,8 @@ def figure(graph: networkx.DiGraph[str], width: int = 1080, live: bool = False) 
     )
     layout = {
         "width": width,
-        "height": height,
-        "margin": {"l": 0, "r": 0, "t": 2, "b": 2},
+        "height": height + 36,
+        "margin": {"l": 0, "r": 0, "t": 34, "b": 2},
         "xaxis": {"range": [0, width], **hidden},
         "yaxis": {"range": [height, 0], **hidden},
         "barmode": "overlay",

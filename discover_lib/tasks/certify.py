@@ -276,9 +276,10 @@ def trust_in(folder: Path) -> Trust:
         own = read_certificate(folder)
     except DiscoverError as error:
         return Trust(missing=f"No certificate: {error}.")
-    if own is not None and not (changed := _differing(own, subject)):
-        return Trust((own,))
     known = list(_known_certificates())
+    if own is not None and not (changed := _differing(own, subject)):
+        # A quick look with few artifacts does not outvote the same user's certificate of many.
+        return Trust((max(own, _largest(known, subject, domains) or own, key=lambda each: each.artifacts),))
     for groups in ((domains,), tuple((domain,) for domain in domains)):
         fitting = [_largest(known, subject, group) for group in groups]
         if domains and all(fitting):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from discover_lib.engines.miniature.assistants import POLICIES
 from workbench.session import Session
 from workbench.sources import Settings
 from workbench.stage import StagePlayer
@@ -34,7 +35,7 @@ def test_replies_are_shown_the_best_first_and_any_of_them_is_taken(player: Stage
     player.do({"do": "consider"})
     cards = player.widget.now["considered"]
     values = [card["worth"]["value"] for card in cards]
-    assert values == sorted(values, reverse=True) and len(cards) == 9
+    assert values == sorted(values, reverse=True) and len(cards) == len(POLICIES)
     assert [card["assistant"] for card in cards if card["sees"]] == ["oracle"]
     assert all(card["about"] for card in cards)
     draft = next(card for card in cards if card["assistant"] == "draft")

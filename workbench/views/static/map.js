@@ -24,6 +24,7 @@ function intentMap(root, model) {
   const tree = element("div", { class: "im", role: "tree", "aria-label": "Intents", "aria-multiselectable": "true" });
   const told = element("p", { class: "im-told", "aria-live": "polite" });
   root.classList.add("im-all");
+  root.toggleAttribute("data-edit", Boolean(model.get("edit")));
   root.append(element("div", { class: "im-bar" }, find, slider, count), tree, told, element("p", { class: "im-key" }, KEY));
   const pen = document.createElement("canvas").getContext("2d");
   const widths = new Map();
@@ -259,6 +260,7 @@ function intentMap(root, model) {
     if (cells[drag.to]) cells[drag.to].removeAttribute("data-drop");
     const over = under(event), own = over >= drag.i && over < end(drag.i);
     drag.to = over >= 0 && !own && over !== frame.parents[drag.i] ? over : -1;
+    drag.below = own && over !== drag.i;
     if (cells[drag.to]) cells[drag.to].toggleAttribute("data-drop", true);
   });
   listen(window, "pointerup", () => {
@@ -267,6 +269,7 @@ function intentMap(root, model) {
     if (!held || !held.on) return;
     cells[held.i].removeAttribute("data-dragged");
     listenOnce();
+    if (held.below) { trouble = "An intent cannot be moved below itself."; tell(); }
     if (held.to >= 0) { cells[held.to].removeAttribute("data-drop"); model.send({ do: "move", id: frame.ids[held.i], under: frame.ids[held.to] }); }
   });
   // The click that ends a drag selects nothing.
@@ -316,7 +319,12 @@ function intentMap(root, model) {
     "change:form": () => build(),
     "change:value": () => paint(),
     "change:beside": () => { painted.fill(""); paint(); },
-    "msg:custom": (message) => { trouble = message.trouble || ""; tell(); },
+    "msg:custom": (message) => {
+      trouble = message.trouble || "";
+      tell();
+      const i = frame.ids.indexOf(message.rename);
+      if (cells[i]) { focusOn(i); rename(i); } // an intent that was just added waits for its text
+    },
   };
   for (const [name, act] of Object.entries(heard)) model.on(name, act);
   const watcher = new ResizeObserver(() => root.clientWidth && wanted() !== form && build());
