@@ -39,7 +39,8 @@ def copy(tmp_path: Path) -> Path:
 
 
 def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(folder), "DISCOVER_OUTPUTS": str(folder / "outputs")}
+    here = os.pathsep.join(map(str, (folder, ROOT)))  # what the copy lacks is this project's
+    environment = os.environ | {"PYTHONPATH": here, "DISCOVER_OUTPUTS": str(folder / "outputs")}
     command = [sys.executable, *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
