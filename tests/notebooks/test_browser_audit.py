@@ -51,7 +51,7 @@ def test_a_user_is_certified_in_place_stopped_and_gone_on_with_after_a_reload(pa
 
     def opened() -> None:
         page.goto(f"{server.url}/?file=65_audit.py")
-        box = page.get_by_label("Artifacts for the panel")
+        box = page.get_by_label("Number of artifacts for the reference assistants")
         expect(box).to_be_visible(timeout=60 * SECOND)
         box.fill(str(ENOUGH_TO_STOP))
         box.press("Enter")
