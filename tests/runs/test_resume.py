@@ -16,6 +16,7 @@ from pathlib import Path
 import llm_brain
 import pytest
 from llm_server import FakeServer, Faults
+from scripted import sevenfold
 
 from discover_lib.core.roles import AssistantError, JudgeError, VoiceError
 from discover_lib.core.rules import Rules
@@ -467,12 +468,6 @@ def test_the_budget_ends_the_run_cleanly_and_a_higher_one_goes_on(trees, tmp_pat
 
 
 # -- the executor ---------------------------------------------------------------------------------------------------
-
-
-def sevenfold(number: int) -> int:
-    if number == 13:
-        raise KeyError(number)
-    return 7 * number
 
 
 @pytest.mark.parametrize("workers", [Alone, lambda: Threads(3), lambda: Processes(2), lambda: Processes(1, fresh=True)])

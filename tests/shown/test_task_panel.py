@@ -10,7 +10,7 @@ import marimo
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tasks"))
-from toy_desk import Count, count
+from toy_desk import Count, Slowly, count
 
 from discover_lib.tasks.waist import Stopped, do, stop
 from workbench.panel import TaskPanel
@@ -67,11 +67,11 @@ def test_what_cannot_be_is_one_line_on_the_page() -> None:
 def test_what_can_be_pressed_follows_the_work() -> None:
     asked = {"most": 300}
     with pytest.raises(Stopped):
-        do(count, Count(most=300), shown=lambda now: (stop(count.folder(Count(most=300))), time.sleep(0.3))[1])
+        do(count, Count(most=300), Slowly(0.02), shown=lambda now: stop(count.folder(Count(most=300))))
     panel, text = shown(asked)
     assert "Resume" in text and "Begin" not in text and "stopped: " in text
     panel.begin()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while "counted &lt;b&gt;" not in (text := shown(asked)[1]):
         assert time.monotonic() < deadline, text[-500:]
         time.sleep(0.1)
