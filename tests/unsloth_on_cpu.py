@@ -43,9 +43,9 @@ def main(folder: Path, name: str) -> None:
     modes: list[Any] = []
     complete = Sampler.complete
 
-    def watched(self: Sampler, prompts: Any, on_reply: Any = None) -> Any:
+    def watched(self: Sampler, prompts: Any) -> Any:
         before = mode(self.model)
-        replies = complete(self, prompts, on_reply)
+        replies = complete(self, prompts)
         modes.append([before, mode(self.model)])
         return replies
 
