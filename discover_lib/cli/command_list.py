@@ -73,7 +73,7 @@ COMMANDS = {
     "plan": Entry(
         "discover_lib.cli.run_commands:plan",
         TALKS,
-        "Estimate calls, tokens, cost and time.",
+        "Estimate calls, tokens and cost.",
         "plan --for evaluate --domain svg_drawing --assistant adaptive --engine gpt-4o-mini",
     ),
     "show": Entry(

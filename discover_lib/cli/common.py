@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import wraps
-from importlib.metadata import requires
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, ParamSpec, TypeVar, get_type_hints
 
@@ -153,7 +152,10 @@ def at_terminal(task: Task, asked: Asked, how: How | None = None) -> Report:
 
 @contextmanager
 def progress(unit: str) -> Iterator[Callable[..., None]]:
-    """Draws how far a work is on standard error, where that is a terminal: done, total, and more in words."""
+    """Draws a progress bar on standard error if that is a terminal: done, total, and a line."""
+    if not sys.stderr.isatty():
+        yield lambda *_: None
+        return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = BarColumn(), MofNCompleteColumn(), TextColumn(f"{unit}  {{task.description}}", markup=False)
@@ -162,14 +164,12 @@ def progress(unit: str) -> Iterator[Callable[..., None]]:
 
     def draw(done: int, total: int | None, more: str = "") -> None:
         bar.update(task, completed=done, total=total, description=more)
-        if bar.console.is_terminal:
-            bar.start()
+        bar.start()
 
     try:
         yield draw
     finally:
-        if bar.live.is_started:
-            bar.stop()
+        bar.stop()
 
 
 class PlainHelp:
@@ -242,6 +242,8 @@ def one_line_errors(command: Callable[P, T]) -> Callable[P, T]:
 
 def what_to_install(module: str | None) -> str:
     """One line: which package is missing, and the command that installs it with the project's extra, if it has one."""
+    from importlib.metadata import requires
+
     package = (module or "?").split(".")[0]
     for line in requires("discover-lib") or ():
         requirement, _, marker = line.partition(";")

@@ -210,7 +210,7 @@ def plan(
     changes: Annotated[list[str], typer.Option("--set")] = [],  # noqa: B006
     builder: str | None = None,
     paper: Annotated[bool, typer.Option("--paper", help="Print the paper's own accounting and nothing else.")] = False,
-    like: Annotated[Path | None, typer.Option(help="Plan with the lengths and times measured in this run.")] = None,
+    like: Annotated[Path | None, typer.Option(help="Plan with the lengths measured in this run.")] = None,
     probing: Annotated[
         int,
         typer.Option(
@@ -218,7 +218,7 @@ def plan(
         ),
     ] = 0,
 ) -> None:
-    """Estimate calls, tokens, cost and time of a run before anything is spent."""
+    """Estimate calls, tokens and cost of a run before anything is spent."""
     from discover_lib.runs.plan import measured_lengths, plan_run
 
     if paper:
@@ -238,8 +238,7 @@ def plan(
     elif probing:
         measured = _probe(run, probing, settings, flags.in_flight(run))
     _print_caveats(run)
-    concurrency = flags.in_flight(run)
-    show.print_plan(plan_run(run, settings=settings, concurrency=concurrency, builder=builder, measured=measured))
+    show.print_plan(plan_run(run, settings=settings, builder=builder, measured=measured))
 
 
 def _plan_of_training(flags: RunFlags, data: Path | None, recipe_name: str, changes: list[str]) -> Plan:

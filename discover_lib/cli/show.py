@@ -150,8 +150,6 @@ def print_plan(plan: Plan) -> None:
     typer.echo(
         f"{counted(plan.conversations, 'conversation')}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost}"
     )
-    if plan.minutes.high:
-        typer.echo(f"time: {_span(plan.minutes * 60, duration)}")
     for assumption in plan.assumptions:
         typer.echo(f"  {assumption}")
 

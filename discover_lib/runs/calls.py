@@ -203,13 +203,13 @@ class CallStore:
             asked = json.loads(request)
             yield Call(key, why, model, tuple(asked["messages"]), asked["seed"], json.loads(reply)["text"], *took)
 
-    def lengths(self) -> dict[str, tuple[int, float, float, float]]:
-        """Purpose → (calls, mean prompt tokens, mean completion tokens, mean seconds), of calls that said both."""
+    def lengths(self) -> dict[str, tuple[int, float, float]]:
+        """Purpose → (calls, mean prompt tokens, mean completion tokens), of calls that report both."""
         rows = self._database.all(
-            "SELECT purpose, count(*), avg(prompt_tokens), avg(completion_tokens), avg(seconds) FROM calls "
+            "SELECT purpose, count(*), avg(prompt_tokens), avg(completion_tokens) FROM calls "
             "WHERE prompt_tokens IS NOT NULL AND completion_tokens IS NOT NULL GROUP BY purpose"
         )
-        return {purpose: (count, prompt, completion, seconds) for purpose, count, prompt, completion, seconds in rows}
+        return {purpose: tuple(means) for purpose, *means in rows}
 
 
 def _hash(text: str) -> str:

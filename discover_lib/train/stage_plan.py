@@ -1,4 +1,4 @@
-"""What the judge and the voice of a GRPO stage will take, before anything is spent: calls, tokens, dollars, minutes."""
+"""What the judge and the voice of a GRPO stage will take, before anything is spent: calls, tokens, dollars."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.llm.calls.prices import price_of
 from discover_lib.engines.spec import MINIATURE
-from discover_lib.runs.plan import REASKED, TURNS_TAKEN, TYPICAL_BASIS, Plan, Span, Stage, sum_of, typical
+from discover_lib.runs.plan import ASKED, TURNS_TAKEN, TYPICAL_BASIS, Plan, Span, Stage, typical
 from discover_lib.train.data import TrainingRows, load_rows, starting_users
 
 if TYPE_CHECKING:
@@ -39,18 +39,14 @@ def plan_stage(settings: StageSettings, access: Access) -> Plan:
         model = getattr(settings, role)
         if model != MINIATURE:
             price = price_of(model, access.client.prices, access.client.address_of(model))
-            again = Span.exactly(1.0) + REASKED
-            stages.append(Stage(role, model, calls * again, typical(role, settings.spec.options), price))
-    seconds = sum_of(stage.calls * stage.length.duration for stage in stages)
+            stages.append(Stage(role, model, calls * ASKED, typical(role), price))
     assumptions: tuple[str, ...] = (
-        f"{steps:,} updates of {part.batch} replies, {probed} conversations to measure it, "
-        f"{part.workers} judgements at a time; the model's own time is not in these minutes",
+        f"{steps:,} updates of {part.batch} replies, {probed} conversations to measure it",
         f"lengths: {TYPICAL_BASIS}",
     )
     if part.multi_turn > 1:
         assumptions += (f"a rollout has {part.multi_turn} turns, at the least one: it ends where all is discovered",)
-    at_once = min(part.workers, access.client.concurrency)
-    return Plan(completions + probed, judged, tuple(stages), seconds * (1 / at_once / 60), assumptions)
+    return Plan(completions + probed, judged, tuple(stages), assumptions)
 
 
 def _rows(settings: StageSettings) -> TrainingRows:
