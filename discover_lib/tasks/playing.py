@@ -43,7 +43,7 @@ def client_settings(api_base: Sequence[str] | None, prices: Path | None = None, 
         DiscoverError: an address that cannot be one, or an invalid file of prices.
     """
     from discover_lib.engines.llm.calls.client import ClientSettings
-    from discover_lib.engines.llm.calls.prices import read_prices
+    from discover_lib.engines.llm.calls.exchange import read_prices
 
     options["prices"] = read_prices(prices) if prices else {}
     try:

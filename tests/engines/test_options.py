@@ -76,7 +76,7 @@ def test_words_and_plain_form_give_the_same_options_again(values: dict[str, dict
     words = options.words()
     for flag, text in zip(words[::2], words[1::2], strict=True):
         again.setdefault(flag[2:].replace("-", "_"), []).append(text)
-    for other in (RoleOptions.read(**again), RoleOptions.from_dict(options.to_dict())):
+    for other in (RoleOptions.read(**again), RoleOptions(options.to_dict())):
         assert all(other.of(role) == options.of(role) for role in ROLES)
         assert other.of("assistant", "openai/a=b+collaborative") == options.of("assistant", "openai/a=b+collaborative")
 

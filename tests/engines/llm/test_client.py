@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from discover_lib.engines.llm.calls.direct import OWN_SERVERS, DirectWire
 from llm_server import TRANSPORT_FAULTS, FakeServer, Faults
 
 from discover_lib.base.errors import DiscoverError
@@ -25,8 +26,7 @@ from discover_lib.engines.llm.calls.client import (
     Price,
     Request,
 )
-from discover_lib.engines.llm.calls.direct import OWN_SERVERS, DirectWire
-from discover_lib.engines.llm.calls.wire import redact
+from discover_lib.engines.llm.calls.wires import redact
 
 # LiteLLM reads pydantic models in a way that pydantic is going to drop.
 pytestmark = pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning", "ignore:.*`ReadOnly`")

@@ -19,7 +19,7 @@ from llm_server import MENDABLE_FAULTS, mangle
 from pydantic import BaseModel
 
 from discover_lib.engines.llm import answers
-from discover_lib.engines.llm.calls.answer_text import UnusableError, read_answer
+from discover_lib.engines.llm.asking import UnusableError, read_answer
 
 pytestmark = pytest.mark.slow
 

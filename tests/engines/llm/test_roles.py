@@ -26,7 +26,7 @@ from discover_lib.engines.llm.assistants import LLMAssistant
 from discover_lib.engines.llm.builder import LLMBuilder
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError
 from discover_lib.engines.llm.judge import LLMJudge
-from discover_lib.engines.llm.refusal_words import LLMRefusalJudge
+from discover_lib.engines.llm.scoring import LLMRefusalJudge
 from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws, plain, without_ids
 from discover_lib.engines.manner import Manner
 from discover_lib.engines.miniature import engine

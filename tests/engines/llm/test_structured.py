@@ -12,12 +12,11 @@ from discover_lib.base.tokens import COUNTING, count_tokens
 from discover_lib.core.conversation import Message
 from discover_lib.core.roles import AssistantError
 from discover_lib.engines.llm.answers import Form, InitialRequest, JudgedIntent, LeakCheck
+from discover_lib.engines.llm.asking import StructuredError, UnusableError, ask_structured, without_thinking
 from discover_lib.engines.llm.assistants import REPORTED, REPORTED_TEXT, LLMAssistant
-from discover_lib.engines.llm.calls.answer_text import UnusableError, without_thinking
 from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.calls.exchange import Answered, Completion, LLMError, Request
-from discover_lib.engines.llm.calls.structured import StructuredError, ask_structured
-from discover_lib.engines.llm.calls.wire import response_format
+from discover_lib.engines.llm.calls.wires import response_format
 from discover_lib.runs.runner import failure_of
 
 
