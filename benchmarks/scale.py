@@ -18,12 +18,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from discover_lib.metrics.results import results_by_scope
-from discover_lib.runs.cluster import cluster
-from discover_lib.runs.digests import digest_of, stored_scores
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.runner import register
 from discover_lib.runs.store import RunStore, turn_row
-from discover_lib.runs.units import run_unit
+from discover_lib.runs.units import digest_of, run_unit, stored_scores
+from discover_lib.runs.work import cluster
 
 OPTIONS = RunOptions(("ask",), domain="svg_drawing", split="train")  # whose conversations compute least: 4 ms
 ARTIFACTS = 100

@@ -31,7 +31,6 @@ from discover_lib.core.rules import Rules
 from discover_lib.engines.manner import manner_named
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.satisfaction import LeaveOut
-from discover_lib.runs.cluster import Cluster, cluster
 from discover_lib.runs.options import (
     LaidOut,
     RunOptions,
@@ -45,6 +44,7 @@ from discover_lib.runs.options import (
 )
 from discover_lib.runs.runner import Snapshot
 from discover_lib.runs.store import FILE
+from discover_lib.runs.work import Cluster, cluster
 from discover_lib.tasks.playing import client_settings
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def evaluate(
     ] = False,
 ) -> None:
     """Score assistants on the same users, with intervals and paired comparisons."""
-    from discover_lib.runs.scoring import SCORING
+    from discover_lib.runs.units import SCORING
 
     report = _had(flags, flags.lay_out("evaluate"), flags.client_settings(len(SCORING)))
     code = show.print_report(report, flags.run)
@@ -303,7 +303,7 @@ def _had(flags: RunFlags, run: LaidOut, settings: ClientSettings | None) -> Repo
         with progress("conversations") as draw:
 
             def on_progress(now: Snapshot) -> None:
-                draw(now.done, now.counts.units, show.progress_line(now, spread))
+                draw(now.done, now.counts.units, show.progress_line(now))
 
             return execute(
                 run,

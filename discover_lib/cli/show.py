@@ -31,7 +31,6 @@ if TYPE_CHECKING:  # a simulation prints none of these, and reading the modules 
     from discover_lib.metrics.rescore import SensitivityMap
     from discover_lib.metrics.results import ScopeResults
     from discover_lib.metrics.satisfaction import LeaveOut
-    from discover_lib.runs.cluster import Cluster
     from discover_lib.runs.plan import Plan, Span
 
 TOO_FEW = "one artifact is too few for an interval"
@@ -58,8 +57,8 @@ def ending_line(talk: Conversation) -> str:
     return f"{found} ({talk.stop}; rules: {talk.rules.name}; tokens are {talk.turns[0].reply.counting})"
 
 
-def progress_line(now: Snapshot, spread: Cluster | None = None) -> str:
-    """How fast a run is, what it cost, what failed, and how many conversations each node had."""
+def progress_line(now: Snapshot) -> str:
+    """The speed of a run, its cost, and its failures."""
     parts = []
     if now.turns_per_second:
         parts.append(f"{now.turns_per_second:.3g} turns/s")
@@ -68,7 +67,7 @@ def progress_line(now: Snapshot, spread: Cluster | None = None) -> str:
     if now.spent.calls:
         parts.append(price_line(now.spent.cost, now.spent.unpriced, now.spent.calls))
     parts += [counted(count, f"{role} failure") for role, count in now.failures.items()]
-    return ", ".join(parts) + (f"; {spread.shares}" if spread else "")
+    return ", ".join(parts)
 
 
 def print_table_3(folder: Path) -> None:

@@ -117,7 +117,7 @@ def _short(value: object) -> str:
 def _show_conversation(stored: Resolved) -> None:
     from discover_lib.cli.show import ending_line
     from discover_lib.metrics.transcript import transcript
-    from discover_lib.runs.refused import refusals, refused_in
+    from discover_lib.runs.outcomes import refusals, refused_in
 
     talk = stored.conversation
     assert talk is not None

@@ -24,10 +24,10 @@ from discover_lib.metrics.rescore import SensitivityMap, sensitivity
 from discover_lib.metrics.results import ALL, CSV_COLUMNS, MEASURES, Pool, ScopeResults, results_by_scope, tidy_rows
 from discover_lib.metrics.satisfaction import FINAL_REQUESTS, LeaveOut
 from discover_lib.metrics.scores import ConversationScores
-from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.options import LaidOut, RunOptions, RunOptionsError, lay_out, lay_out_together
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore, StoreError, id_of_run
+from discover_lib.runs.units import stored_scores
 
 RESULTS_FORMAT = "discover-results/1"
 RESULTS_FILE, SCORES_FILE, SENSITIVITY_FILE = "results.json", "scores.csv", "sensitivity.json"

@@ -25,15 +25,13 @@ from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.satisfaction import FINAL_REQUEST
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, tree_files
-from discover_lib.runs.cluster import Cluster
-from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.runner import Progress, Report, run_into
 from discover_lib.runs.store import RUN_FORMAT, RunStore, StoreError
 from discover_lib.runs.units import RunOptions as RunOptions
 from discover_lib.runs.units import RunOptionsError as RunOptionsError
-from discover_lib.runs.units import Unit, units_of
+from discover_lib.runs.units import Unit, stored_scores, units_of
 from discover_lib.runs.units import manner_in as manner_in
-from discover_lib.runs.work import Alone, Processes, Threads
+from discover_lib.runs.work import Alone, Cluster, Processes, Threads
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings

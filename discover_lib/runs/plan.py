@@ -21,9 +21,8 @@ from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.spec import MINIATURE, model_of
 from discover_lib.metrics.intervals import percent
 from discover_lib.runs.options import RunOptionsError, execute, within_reach
-from discover_lib.runs.scoring import SCORING
 from discover_lib.runs.store import RunStore
-from discover_lib.runs.units import Unit
+from discover_lib.runs.units import SCORING, Unit
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings

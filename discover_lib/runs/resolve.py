@@ -22,9 +22,9 @@ from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.results import CSV_COLUMNS, MEASURES, Pool, tidy_rows
 from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.scores import EMERGING, ConversationScores
-from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.evaluation import ceilings_of
 from discover_lib.runs.store import FILE, RunStore
+from discover_lib.runs.units import stored_scores
 
 BY_LABEL = {measure.label: measure for measure in MEASURES}  # those that tables average go by their heading
 NEAR_MISSES = "near misses"  # no column: steps, see `NearMisses`

@@ -26,10 +26,8 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState
 from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, RETRIED, Spent
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.runs.digests import digest_of
-from discover_lib.runs.scoring import SCORING, scored
 from discover_lib.runs.store import Counts, Failure, RunStore, UnitRow, failed_call, failure_of, turn_row
-from discover_lib.runs.units import Unit, run_unit, simulator_of
+from discover_lib.runs.units import SCORING, Unit, digest_of, run_unit, scored, simulator_of
 from discover_lib.runs.work import ParallelMap, Workers, beside, work
 
 Halt = Literal["stopped", "budget", "auth", "failing"]

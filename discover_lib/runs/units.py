@@ -2,7 +2,8 @@
 
 Every unit of work has a seed of its own, derived from the run's seed, the artifact and the trial (not the assistant:
 all assistants meet the same user with the same thresholds), so the results do not depend on how many run at once.
-`discover_lib.runs.runner` has units into a store; `run_unit` has one without.
+`run_unit` runs one of them; `scored` is the last step of a conversation in an evaluation, which asks for the final
+artifact and scores everything.  `discover_lib.runs.runner` runs units into a store.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.json_text import record_json
 from discover_lib.base.seeds import derive_seed
 from discover_lib.base.tokens import COUNTING
-from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
+from discover_lib.core.conversation import Candidate, Conversation, FinalTurn, Message, Reply, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import AssistantError, Judge, UserVoice
+from discover_lib.core.roles import Assistant, AssistantError, Judge, RoleError, SeesIntents, UserVoice, ask
 from discover_lib.core.rollout import MAX_TURNS, Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
@@ -27,7 +29,11 @@ from discover_lib.engines.manner import Manner
 from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.look_ahead import LookAhead
-from discover_lib.metrics.satisfaction import request_named
+from discover_lib.metrics.satisfaction import FINAL_REQUEST, request_named
+from discover_lib.metrics.scorer import Scorer
+from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
+from discover_lib.runs.store import RunStore, failure_of
+from discover_lib.runs.work import ParallelMap
 
 
 class RunOptionsError(DiscoverError):
@@ -278,3 +284,92 @@ def _without_failed(
 def run_units(units: Iterable[Unit]) -> Iterator[Conversation]:
     """The conversations of units, one after the other, kept nowhere."""
     return map(run_unit, units)
+
+
+# -- the last step of a conversation: its scores ----------------------------------------------------------------------
+
+SCORING = ("satisfaction", "interactivity", "behaviour")  # of a conversation, in the order of their records
+T = TypeVar("T")
+
+
+def scored(
+    conversation: Conversation, place: int, engines: RoleEngines, request: str, parallel_map: ParallelMap = map
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The assessment of a finished conversation and its digest, as `RunStore.put_assessment` takes them.
+
+    Args:
+        request: what asks for the finished piece.
+        parallel_map: how the scores are asked for; it must keep their order.
+    """
+    domain = conversation.setting["domain"]
+    assistant = engines.assistant(conversation.setting["assistants"][0], domain)
+    final = _tried("final", lambda: final_turn(conversation, assistant, request))
+    found = assessed(conversation, engines.scorer(domain), final, parallel_map=parallel_map)
+    return found.to_dict(), scores_of(conversation, place, found).digest()
+
+
+def final_turn(conversation: Conversation, assistant: Assistant | SeesIntents, request: str) -> FinalTurn:
+    """The finished piece, asked of the assistant that held the conversation.
+
+    Raises:
+        AssistantError: it did not reply.
+    """
+    messages, seed = final_question(conversation, request)
+    return FinalTurn(request, ask(assistant, conversation.tree, conversation.state, messages, seed))
+
+
+def final_question(conversation: Conversation, request: str = FINAL_REQUEST) -> tuple[tuple[Message, ...], int]:
+    """What the assistant is asked for the finished piece, and with which seed."""
+    messages = conversation.messages()
+    if messages[-1].role == "user":  # the last turn was answered; what was said there comes with the request
+        question = Message("user", f"{messages[-1].content}\n\n{request}")
+        return (*messages[:-1], question), derive_seed(conversation.seed, "final")
+    return (*messages, Message("user", request)), derive_seed(conversation.seed, "final")
+
+
+def assessed(
+    conversation: Conversation, scorer: Scorer, final: FinalTurn | ScoringFailure, *, parallel_map: ParallelMap = map
+) -> Assessment:
+    """Everything that an evaluation wants to know about a finished conversation; what fails is unscored.
+
+    Args:
+        parallel_map: how the scores are asked for; it must keep their order.
+    """
+
+    def score(name: str) -> Any:
+        if name == "satisfaction":
+            if isinstance(final, ScoringFailure):
+                return final
+            return _tried(name, lambda: scorer.satisfaction(conversation.tree, final.reply))
+        return _tried(name, lambda: getattr(scorer, name)(conversation))
+
+    scores = list(parallel_map(score, SCORING))
+    failures = tuple(each for each in scores if isinstance(each, ScoringFailure))
+    finished, *parts = (None if isinstance(each, ScoringFailure) else each for each in (final, *scores))
+    return Assessment(scorer.name, finished, **dict(zip(SCORING, parts, strict=True)), failures=failures)
+
+
+def _tried(name: str, score: Callable[[], T]) -> T | ScoringFailure:
+    try:
+        return score()
+    except RoleError as error:
+        failure = failure_of(error, 0)
+        return ScoringFailure(name, failure.message, failure.came_back)
+
+
+def digest_of(conversation: Conversation, place: int) -> str:
+    """The digest of a finished conversation that was not assessed."""
+    return record_json(scores_of(conversation, place).digest())
+
+
+def stored_scores(store: RunStore) -> Iterator[ConversationScores]:
+    """The scores of every finished conversation, assessed or not, in the order of the plan.
+
+    A conversation without a digest is read whole.
+    """
+    for place, digest in store.digests():
+        scores = ConversationScores.from_json(digest, place) if digest else None
+        if scores is None:
+            data = store.assessment(place)
+            scores = scores_of(store.conversation(place), place, Assessment.from_dict(data) if data else None)
+        yield scores

@@ -1,23 +1,32 @@
-"""One executor: units of work here, in threads, in processes or on a Ray cluster (`discover_lib.runs.cluster`).
+"""One executor: units of work in this thread, in threads, in processes or on a Ray cluster.
 
-`work` begins units, as many as its workers hold at once, and has what comes of them kept by the thread that called it.
-It ends when nothing is left, when `stop` is set or Ctrl-C pressed, or after the first error; what is under way by then
-is waited for and kept.
+`work` begins as many units as its workers hold at once.  The calling thread keeps the results.  It ends when all units
+are done, when `stop` is set or Ctrl-C is pressed, or after the first error.  Begun units are always awaited and kept.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
+import socket
 import threading
+import time
+import warnings
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+from discover_lib.base import VERSION
+from discover_lib.base.errors import DiscoverError
 
 WAIT_SECONDS = 0.5  # between looks at what else happens
 CHUNK = 8  # units handed to a process at once, at most
-AHEAD = 2  # chunks in hand per process: it never waits for the next
+AHEAD = 2  # tasks in hand per process or processor, which so never waits for the next
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -160,6 +169,7 @@ class Processes(_Here):
 
     def __init__(self, number: int, *, fresh: bool = False, chunk: int = CHUNK) -> None:
         import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
 
         super().__init__(AHEAD * number)
         self._chunk = chunk
@@ -234,3 +244,204 @@ def beside(helpers: int) -> Iterator[ParallelMap]:
                     future.cancel()
 
         yield parallel_map
+
+
+# -- a Ray cluster ----------------------------------------------------------------------------------------------------
+
+LOCAL, REMOTE = "ray", "ray://"
+FOUND_BY_RAY = ("", "auto", "local")  # values of RAY_ADDRESS that are no address
+PROBE_SECONDS = 2.0  # for an address to answer
+LOOK_SECONDS = 2.0  # between looks at which nodes are alive
+CHECK_SECONDS = 60.0  # for a node to report its version
+TASK_SECONDS = 0.5  # of a task: handing one out and fetching its results costs some 15 ms
+SOURCES = (".py", ".yaml", ".json", ".txt")  # files that decide results; prompts have their own hashes
+MOST = 64  # units of a task, whose results of 33 kB each travel together
+
+
+@contextmanager
+def cluster(where: str) -> Iterator[Cluster]:
+    """A Ray cluster whose nodes have the same version of this package.
+
+    Workers need this package and an address, and no shared disk.  Ray repeats the work of a lost node.  A unit has its
+    own seed and is saved when its result arrives, so the node changes no result.
+
+    Args:
+        where: "ray": the cluster that RAY_ADDRESS names or this machine belongs to, else Ray on this machine;
+            "ray://HOST:PORT": another one, through its client port.
+
+    Raises:
+        DiscoverError: no Ray here, no cluster there or at RAY_ADDRESS, or another version of Ray, Python or this
+            package on a node.
+    """
+    address = where if where.startswith(REMOTE) else None
+    if where != LOCAL and (address is None or not _has_port(address)):
+        raise DiscoverError(f"invalid place {where!r} to run on; write ray, or ray://HOST:PORT")
+    try:
+        import ray
+    except ImportError as error:
+        raise DiscoverError(f"running on Ray needs ray ({error}): pip install 'discover-lib[ray]'") from None
+    joined = ray.is_initialized()
+    if not joined:
+        _check_answers(address or os.environ.get("RAY_ADDRESS", ""))
+    try:
+        if not joined:
+            with warnings.catch_warnings(action="ignore"):  # the error has the same text
+                ray.init(address, log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise DiscoverError(f"no Ray cluster to run on at {where}: {lines[0]}") from None
+    try:
+        nodes = Cluster(ray)
+        nodes.check()
+        yield nodes
+    finally:
+        if not joined:
+            ray.shutdown()
+
+
+def _has_port(address: str) -> bool:
+    host, _, port = address.removeprefix(REMOTE).rpartition(":")
+    return bool(host) and port.isdigit()
+
+
+def _check_answers(address: str) -> None:
+    """Check an address before Ray does, which waits half a minute and more for one that does not answer.
+
+    Raises:
+        DiscoverError: RAY_ADDRESS is no address, or there is no answer.
+    """
+    if address in FOUND_BY_RAY:
+        return
+    if not _has_port(address):
+        raise DiscoverError(
+            f"invalid address {address!r} in RAY_ADDRESS; write HOST:PORT, or ray://HOST:PORT, or unset it"
+        )
+    host, _, port = address.removeprefix(REMOTE).rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), PROBE_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise DiscoverError(f"no Ray cluster to run on at {address}: nobody answers there ({error})") from None
+
+
+class Cluster:
+    """A Ray cluster as `Workers`.
+
+    Attributes:
+        at_once: tasks in flight.
+        done: node → units of work that it finished.
+    """
+
+    def __init__(self, ray: Any) -> None:
+        self.done: Counter[str] = Counter()
+        self._ray = ray
+        self._work = ray.remote(max_retries=-1, scheduling_strategy="SPREAD")(_work)
+        self._expected = 0.0  # seconds that a unit takes, by those that came back
+        self._alive = self._look()
+
+    @property
+    def line(self) -> str:
+        """The work of each node."""
+        shares = ", ".join(f"{node} {count:,}" for node, count in sorted(self.done.items()))
+        return f"conversations by node: {shares or 'none'}"
+
+    def check(self) -> None:
+        """Compare every node's version with the version here.
+
+        Raises:
+            DiscoverError: a node has another version, or none.
+        """
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        for node, address in self._alive.items():
+            there = NodeAffinitySchedulingStrategy(node, soft=False)
+            asked = self._ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=there)(_version_there).remote()
+            try:
+                version = self._ray.get(asked, timeout=CHECK_SECONDS)
+            except self._ray.exceptions.RayError as error:
+                reason = str(error).strip().splitlines()[-1]
+                raise DiscoverError(f"node {address} does not run discover_lib: {reason}") from None
+            if version != version_here():
+                raise DiscoverError(
+                    f"node {address} has discover_lib {version}, here is {version_here()}; install the same on both"
+                )
+
+    def pieces(self, left: int) -> int:
+        return pieces_of_a_task(self._expected, left, self.at_once)
+
+    def begin(self, do: Callable[[Any], Any], units: Sequence[Any]) -> Any:
+        return self._work.remote(do, units)
+
+    def finished(self, tasks: Sequence[Any]) -> Sequence[Any]:
+        """The finished tasks.
+
+        Raises:
+            DiscoverError: no node is left.
+        """
+        if time.monotonic() - self._looked > LOOK_SECONDS and not self._look():
+            raise DiscoverError("no node of the cluster is left; finished work is saved, so resume the run")
+        ready, _ = self._ray.wait(list(tasks), timeout=WAIT_SECONDS)
+        return ready  # type: ignore[no-any-return]
+
+    def results(self, task: Any) -> Sequence[Any]:
+        try:
+            node, seconds, results = self._ray.get(task)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.as_instanceof_cause() from None
+        self.done[node] += len(results)
+        lately = seconds / len(results)
+        self._expected = (self._expected + lately) / 2 if self._expected else lately
+        return results  # type: ignore[no-any-return]
+
+    def close(self, tasks: Sequence[Any]) -> None:
+        for task in tasks:
+            self._ray.cancel(task, force=True)
+
+    def _look(self) -> dict[str, str]:
+        """The nodes that can work, id → address; notes how many tasks they hold."""
+        self._looked = time.monotonic()
+        self.at_once = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        return {
+            node["NodeID"]: node["NodeManagerAddress"]
+            for node in self._ray.nodes()
+            if node["Alive"] and node["Resources"].get("CPU")
+        }
+
+
+def pieces_of_a_task(seconds: float, left: int, at_once: int) -> int:
+    """How many units make a task: `TASK_SECONDS` of work, and few at the end, so that all workers end together.
+
+    Args:
+        seconds: expected time of a unit; 0 before the first result.
+        left: units that have not gone out.
+        at_once: tasks in flight.
+    """
+    return max(1, min(MOST, int(TASK_SECONDS / seconds), left // at_once)) if seconds else 1
+
+
+@cache
+def version_here() -> str:
+    """This package's version and a digest of its source, which decides results more often than the number changes."""
+    package = Path(__file__).resolve().parent.parent
+    digest = hashlib.blake2b(digest_size=4)
+    for path in sorted(package.rglob("*")):
+        if path.suffix in SOURCES:
+            digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    return f"{VERSION} ({digest.hexdigest()})"
+
+
+# A worker looks up these two by name, so that it runs its own copy of the package.
+
+
+def _version_there() -> str:
+    return version_here()
+
+
+def _work(function: Callable[[Item], Result], items: Sequence[Item]) -> tuple[str, float, list[Result]]:
+    """One task: the node that did it, its seconds, and its results."""
+    import ray
+
+    began = time.monotonic()
+    context = ray.get_runtime_context()
+    name = f"{ray.util.get_node_ip_address()}/{context.get_node_id()[:6]}"
+    results = [function(item) for item in items]
+    return name, time.monotonic() - began, results

@@ -30,8 +30,8 @@ from discover_lib.runs.evaluation import (
     write_sensitivity,
 )
 from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
-from discover_lib.runs.scoring import assessed
 from discover_lib.runs.store import FILE, RunStore, StoreError, UnitRow, id_of_run, turn_row
+from discover_lib.runs.units import assessed
 
 # -- a frozen evaluation: 3 assistants × 10 artifacts × 3 trials ------------------------------------------------------
 #

@@ -10,7 +10,7 @@ from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
 from discover_lib.runs.plan import FINAL, Length, Span, Stage, measured_lengths, plan_run, probe
-from discover_lib.runs.scoring import SCORING
+from discover_lib.runs.units import SCORING
 
 DOMAIN = "creative_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
