@@ -14,7 +14,7 @@ import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
-from discover_lib.cli.common import at_terminal, console, with_flags, writable_file
+from discover_lib.cli.common import at_terminal, console, flags_of, with_flags, writable_file
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.agreement import moments_of
 from discover_lib.runs.store import RunStore
@@ -41,7 +41,7 @@ class AuditFlags:
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all results as JSON.")] = None
 
 
-@with_flags(AuditFlags, Certify, Agree, Models)
+@with_flags(AuditFlags, more=flags_of(Certify, Agree, Models))
 def audit_run(flags: AuditFlags, **given: Any) -> None:
     """Check a run's user messages for leaks, validate its simulated user, and measure judge agreement.
 

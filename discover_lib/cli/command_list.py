@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from discover_lib.cli.common import OneValueCommand, PlainHelp, command_from, command_of
-from discover_lib.cli.flags import example_of
+from discover_lib.cli.common import OneValueCommand, PlainHelp, command_from, command_of, example_of
 from discover_lib.cli.terminal import guard_terminal
 from discover_lib.tasks.waist import Task
 

@@ -12,8 +12,7 @@ import typer
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, write_lines
 from discover_lib.base.tokens import token_count
-from discover_lib.cli.common import writable
-from discover_lib.cli.flags import OWN_PANEL
+from discover_lib.cli.common import OWN_PANEL, writable
 from discover_lib.dataset.authors_format import NO_VERDICTS, NOT_HELD, export_runs, import_run
 from discover_lib.dataset.authors_rows import row_set_of, rows_of_conversation
 from discover_lib.dataset.export import RowSet, Source, make_rows, write_rows, write_table

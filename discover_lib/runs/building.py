@@ -14,7 +14,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,41 +138,39 @@ def build_files(
         LLMError: the model cannot be reached at all (no key, no such provider).
     """
     options.role_options.check_names(())
-    stop = stop or threading.Event()
-    building = _Building(options, target_files(files, folder), on_built)
+    stop, targets = stop or threading.Event(), target_files(files, folder)
     if options.engine == MINIATURE:
-        building.domain = domain_of_type(options.artifact_type)
-        builder = RoleEngines(EngineSpec()).builder(building.domain)
-        building.new_builder = lambda _: (builder, None)
-        return building.report(Alone(), stop)
+        domain = domain_of_type(options.artifact_type)
+        builder = RoleEngines(EngineSpec()).builder(domain)
+        return _Building(options, targets, on_built, lambda _: (builder, None), domain).report(Alone(), stop)
     check_prices([options.engine], settings, budget_dollars)
-    with _client(folder, options, settings, budget_dollars, stop) as (building.store, client):
+    with _client(folder, options, settings, budget_dollars, stop) as (store, client):
         from discover_lib.engines.llm.builder import PROMPT_OF, LLMBuilder
         from discover_lib.engines.llm.calls.exchange import CountingClient
         from discover_lib.engines.llm.prompting import PromptSet, default_prompts
 
         prompts = PromptSet(options.prompts) if options.prompts else default_prompts()
-        building.hashes = {name: prompts[name].sha for name in PROMPT_OF.values()}
+        hashes = {name: prompts[name].sha for name in PROMPT_OF.values()}
         how = options.role_options.of("builder")
 
         def new_builder(source: Path) -> tuple[TreeBuilder, CountingClient]:
             counting = CountingClient(client, lambda purpose: on_ask(source, purpose.removeprefix("builder: ")))
             return LLMBuilder(counting, options.engine, prompts=prompts, **how), counting
 
-        building.new_builder = new_builder
+        building = _Building(options, targets, on_built, new_builder, hashes=hashes, store=store)
         return building.report(Threads(max(1, concurrency)), stop)
 
 
 @dataclass
 class _Building:
-    """One `build_files` under way; without a store no model is asked."""
+    """One `build_files` under way.  It has no store if no model is asked."""
 
     options: BuildOptions
     targets: Mapping[Path, Path]
     on_built: Callable[[BuiltFile], None]
+    new_builder: Callable[[Path], tuple[TreeBuilder, Any]]
     domain: str = ""
     hashes: Mapping[str, str] = field(default_factory=dict)
-    new_builder: Callable[[Path], tuple[TreeBuilder, Any]] = field(init=False)
     store: RunStore | None = None
     built: dict[Path, BuiltFile] = field(default_factory=dict)
     failures: dict[Path, ArtifactFileError | BuildError] = field(default_factory=dict)
@@ -180,27 +178,25 @@ class _Building:
     def report(self, on: Workers, stop: threading.Event) -> BuildReport:
         from discover_lib.engines.llm.calls.exchange import LLMError
 
-        halted: tuple[str | None, str] = (None, "")
+        halted: str | None = None
+        message, calls = "", self.store.calls if self.store else None
         try:
             work(list(self.targets), self._tried, self._keep, on, stop=stop)
         except LLMError as error:
             if failed_call(error) not in ENDS_THE_RUN:
                 raise
-            halted = (error.kind, str(error))
-        if stop.is_set() and halted[0] is None:
-            halted = ("stopped", "")
-        in_order = [source for source in self.targets if source in self.failures]
-        report = BuildReport(
+            halted, message = error.kind, str(error)
+        if calls:
+            calls.put_answers()
+        return BuildReport(
             tuple(self.built[source] for source in self.targets if source in self.built),
-            tuple(_failure(source, self.failures[source]) for source in in_order),
-            None,
-            *halted,
-            kinds=frozenset(_kind(error) if self.store else "file" for error in self.failures.values()),
+            tuple(_line(source, self.failures[source]) for source in self.targets if source in self.failures),
+            calls.spent() if calls else None,
+            halted or ("stopped" if stop.is_set() else None),
+            message,
+            Outcomes.of_run(self.store) if self.store else Outcomes(),
+            frozenset(map(self._kind, self.failures.values())),
         )
-        if self.store is None:
-            return report
-        self.store.calls.put_answers()
-        return replace(report, spent=self.store.calls.spent(), outcomes=Outcomes.of_run(self.store))
 
     def _tried(self, source: Path) -> BuiltFile | tuple[Path, ArtifactFileError | BuildError]:
         try:
@@ -215,21 +211,21 @@ class _Building:
             return
         source, error = result
         self.failures[source] = error
-        if self.store is not None and isinstance(
-            error, BuildError
-        ):  # what came back is of no use: asked anew next time
-            self.store.calls.forget_answers(failure_of(error, 0).came_back)
+        if self.store is not None and isinstance(error, BuildError):
+            self.store.calls.forget_answers(failure_of(error, 0).came_back)  # unusable: asked again next time
+
+    def _kind(self, error: ArtifactFileError | BuildError) -> str:
+        return failure_of(error, 0).kind if self.store and isinstance(error, BuildError) else "file"
 
     def _build(self, source: Path) -> BuiltFile:
         artifact = read_artifact_file(source, self.options.artifact_type, self.domain)
-        target = self.targets[source]
-        made_from = self._made_from(source, artifact)
+        target, made_from = self.targets[source], self._made_from(source, artifact)
         if self.store is not None and (existing := _existing(source, target, made_from)) is not None:
             return existing
         builder, counting = self.new_builder(source)
         built = builder.build(artifact)
         if self.store is not None:
-            self.store.calls.put_answers()  # before the tree: what it rests on is not asked again
+            self.store.calls.put_answers()  # before the tree: its calls are not asked again
         totals = counting.totals if counting is not None else None
         data = {
             "tree": built.tree.to_dict(),
@@ -248,7 +244,7 @@ class _Building:
         return BuiltFile(source, target, built.tree, built.recognised, built.notes, totals, replaced=replaced)
 
     def _made_from(self, source: Path, artifact: Artifact) -> dict[str, Any]:
-        """What decides the tree, and the file that it is of."""
+        """The source file, and everything that decides its tree."""
         model = {} if self.options.engine == MINIATURE else {"builder": "builder"}
         changed = self.options.role_options.to_store(model)
         return ({"options": changed["builder"]} if changed else {}) | {
@@ -260,14 +256,10 @@ class _Building:
         }
 
 
-def _failure(source: Path, error: ArtifactFileError | BuildError) -> str:
-    """The line about a file without a tree; a builder knows the artifact's name alone, which several files can have."""
+def _line(source: Path, error: ArtifactFileError | BuildError) -> str:
+    """The line about a file without a tree.  A builder knows only the artifact's name, which several files can have."""
     said = str(error)
     return said if isinstance(error, ArtifactFileError) else f"{source}: {said.removeprefix(f'{source.stem}: ')}"
-
-
-def _kind(error: ArtifactFileError | BuildError) -> str:
-    return "file" if isinstance(error, ArtifactFileError) else failure_of(error, 0).kind
 
 
 @contextmanager
@@ -278,13 +270,11 @@ def _client(
     budget_dollars: float | None,
     stop: threading.Event,
 ) -> Iterator[tuple[RunStore, LLMClient]]:
-    """The store of calls beside the trees, and a client that keeps its calls there."""
+    """The store of calls beside the trees, and a client that saves its calls there."""
     from discover_lib.engines.llm.calls.client import Budget, LLMClient
 
-    calls = folder / CALLS
-    calls.mkdir(parents=True, exist_ok=True)
     try:
-        opened = RunStore.write(calls, CONFIGURATION)
+        opened = RunStore.write(folder / CALLS, CONFIGURATION)
     except LockedError:
         raise LockedError(f"{folder}: another build is writing trees there; wait for it or stop it") from None
     with opened as store:

@@ -22,9 +22,9 @@ from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.paired import TEST
 from discover_lib.metrics.rescore import SensitivityMap, sensitivity
 from discover_lib.metrics.results import ALL, CSV_COLUMNS, MEASURES, Pool, ScopeResults, results_by_scope, tidy_rows
-from discover_lib.metrics.satisfaction import FINAL_REQUESTS, LeaveOut
+from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.scores import ConversationScores
-from discover_lib.runs.options import LaidOut, RunOptions, RunOptionsError, lay_out, lay_out_together
+from discover_lib.runs.options import lay_out_evaluation as lay_out_evaluation
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore, StoreError, id_of_run
 from discover_lib.runs.units import stored_scores
@@ -32,20 +32,6 @@ from discover_lib.runs.units import stored_scores
 RESULTS_FORMAT = "discover-results/1"
 RESULTS_FILE, SCORES_FILE, SENSITIVITY_FILE = "results.json", "scores.csv", "sensitivity.json"
 _SAID_OF_A_RUN = ("domain", "engine", "assistants", "trials", "turns", "seed", "kind")
-
-
-def lay_out_evaluation(options: RunOptions, domains: Sequence[str] = ()) -> LaidOut:
-    """The conversations of an evaluation over one or several domains, or over `options.trees`.  Spends nothing.
-
-    Raises:
-        RunOptionsError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
-    """
-    if options.candidates is not None or options.look_ahead:
-        raise RunOptionsError("an evaluation has one reply a turn; candidates and look-ahead belong to 'synthesize'")
-    run = lay_out_together(options, domains) if domains else lay_out(options)
-    configuration = {**run.configuration, "kind": "evaluate", "final_request": FINAL_REQUESTS[options.final_request]}
-    configuration["domain"] = ", ".join(domains) or None
-    return dataclasses.replace(run, configuration=configuration)
 
 
 def load_scores(folder: Path) -> list[ConversationScores]:

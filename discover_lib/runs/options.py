@@ -22,7 +22,7 @@ from discover_lib.core.roles import JudgeError
 from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines, asked_assistants, local_models
 from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.intervals import percent
-from discover_lib.metrics.satisfaction import FINAL_REQUEST
+from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, tree_files
 from discover_lib.runs.runner import Progress, Report, run_into
@@ -35,7 +35,6 @@ from discover_lib.runs.work import Alone, Cluster, Processes, Threads
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
-    from discover_lib.engines.llm.prompting import PromptSet
 
 LOCAL_IN_FLIGHT = 64  # conversations with models on this machine at once
 APART_SECONDS = 0.01  # between the beginnings of the first conversations with language models
@@ -67,13 +66,11 @@ class LaidOut:
 
 
 def lay_out(options: RunOptions) -> LaidOut:
-    """Check what was asked for and lay its conversations out.  Spends nothing.
+    """Check what was asked for and plan its conversations.  Spends nothing.
 
     Raises:
         RunOptionsError, DiscoverError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
     """
-    if len(domains := (options.domain or "").split(", ")) > 1:
-        return lay_out_together(options, domains)
     spec = options.spec
     for role, engine in (("engine", options.engine), ("judge", spec.judge), ("voice", spec.voice)):
         if engine != MINIATURE and not is_model(engine):
@@ -92,24 +89,18 @@ def lay_out(options: RunOptions) -> LaidOut:
 
 
 def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
-    """One run over several domains, one after the other.
+    """One run over several domains, one after the other; raises as `lay_out`."""
+    return lay_out(dataclasses.replace(options, domain=", ".join(domains)))
 
-    Raises:
-        RunOptionsError: naming what cannot be done.
-    """
-    if len(set(domains)) < len(domains):
-        raise RunOptionsError("a domain is named twice")
-    parts = [lay_out(dataclasses.replace(options, domain=domain)) for domain in domains]
-    units = [unit for part in parts for unit in part.units]
-    configuration = dict(parts[0].configuration) | {
-        "domain": ", ".join(domains),
-        "artifacts": {key: value for part in parts for key, value in part.configuration["artifacts"].items()},
-    }
-    if worlds := {key: value for part in parts for key, value in part.configuration.get("worlds", {}).items()}:
-        configuration["worlds"] = worlds
-    trees = {artifact: tree for part in parts for artifact, tree in part.trees.items()}
-    placed = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(units))
-    return LaidOut(parts[0].options, trees, placed, configuration)
+
+def lay_out_evaluation(options: RunOptions, domains: Sequence[str] = ()) -> LaidOut:
+    """The conversations of an evaluation over one or several domains, or over `options.trees`; raises as `lay_out`."""
+    if options.candidates is not None or options.look_ahead:
+        raise RunOptionsError("an evaluation has one reply a turn; candidates and look-ahead belong to 'synthesize'")
+    run = lay_out_together(options, domains) if domains else lay_out(options)
+    evaluated = {"kind": "evaluate", "final_request": FINAL_REQUESTS[options.final_request]}
+    configuration = {**run.configuration, **evaluated, "domain": ", ".join(domains) or None}
+    return dataclasses.replace(run, configuration=configuration)
 
 
 def check_models(models: Sequence[str], settings: ClientSettings | None) -> None:
@@ -287,10 +278,12 @@ def caveats(run: LaidOut) -> list[str]:
         )
     scripted = [name for name in run.options.assistants if name in SCRIPTED]
     if scripted and run.options.trees is not None:
-        hidden = unknown = 0
-        for domain, tree in run.trees.values():
-            hidden += len(tree) - len(tree.initially_discovered)
-            unknown += sum(key not in tree.initially_discovered for key, _ in _undecidable(domain, tree))
+        hidden = sum(len(tree) - len(tree.initially_discovered) for _, tree in run.trees.values())
+        unknown = sum(
+            key not in tree.initially_discovered
+            for domain, tree in run.trees.values()
+            for key, _ in _undecidable(domain, tree)
+        )
         if unknown:
             notes.append(
                 f"{unknown} of {counted(hidden, 'hidden intent')} use words that {', '.join(scripted)} do not "
@@ -313,16 +306,21 @@ def is_model(name: str) -> bool:
 
 
 def _generated(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
+    """The generated artifacts of every domain: artifact → (domain, tree)."""
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifacts
 
-    assert options.domain is not None
+    domains = str(options.domain).split(", ")
+    if len(set(domains)) < len(domains):
+        raise RunOptionsError("a domain is named twice")
     size = SPLIT_SIZES[options.split]
     if options.artifacts > size:
         raise RunOptionsError(f"the {options.split} split has {size} artifacts, not {options.artifacts}")
-    builder = engine(options.domain).builder
-    artifacts = generate_artifacts(options.domain, options.split, options.artifacts, options.taste)
-    return {each.id: (options.domain, builder.build(each).tree) for each in artifacts}
+    return {
+        artifact.id: (domain, engine(domain).builder.build(artifact).tree)
+        for domain in domains
+        for artifact in generate_artifacts(domain, options.split, options.artifacts, options.taste)
+    }
 
 
 def _from_folder(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
@@ -374,24 +372,21 @@ def _check_assistants(options: RunOptions, domain: str) -> None:
     if bool(options.look_ahead) != bool(options.reward_assistant):
         raise RunOptionsError("a look-ahead needs both a number of turns and the assistant that plays them")
     for name in options.everyone:
-        if name in SCRIPTED and domain:
-            scripted_assistant(name, domain)
-        elif name in SCRIPTED:
+        check_assistant(name, domain)
+        if name in SCRIPTED and not domain:
             raise RunOptionsError(f"assistant {name!r} is scripted and knows the miniature's domains only")
-        else:
-            check_assistant(name, domain)
+        if name in SCRIPTED:
+            scripted_assistant(name, domain)
 
 
 def check_assistant(name: str, domain: str = "") -> None:
-    """Whether there can be such an assistant.
+    """Check the name of an assistant.
 
     Raises:
-        RunOptionsError: saying which there are.
+        RunOptionsError: there is no such assistant; the message lists the assistants.
     """
     from discover_lib.engines.miniature.assistants import SCRIPTED
 
-    if name in SCRIPTED:
-        return
     if local_models([name]):
         from discover_lib.engines.local.names import LocalModelError, check_local
 
@@ -399,7 +394,7 @@ def check_assistant(name: str, domain: str = "") -> None:
             check_local(name, domain)
         except LocalModelError as error:
             raise RunOptionsError(str(error)) from None
-    elif not is_model(name):
+    elif name not in SCRIPTED and not is_model(name):
         raise RunOptionsError(
             f"unknown assistant {name!r}; the scripted ones are {', '.join(SCRIPTED)}; "
             "a model on this machine is 'tiny' or hf:DIR; "
@@ -410,6 +405,7 @@ def check_assistant(name: str, domain: str = "") -> None:
 def _configuration(
     options: RunOptions, spec: EngineSpec, trees: Mapping[str, tuple[str, IntentTree]]
 ) -> dict[str, Any]:
+    """Everything that decides the results, as a store compares it."""
     from discover_lib.base import VERSION
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 
@@ -417,7 +413,7 @@ def _configuration(
     where_not_the_default = {
         "look_ahead": options.look_ahead,
         "reward_assistant": options.reward_assistant if options.look_ahead else "",
-        "local": _fingerprints(local_models(options.everyone)),
+        "local": _weights(local_models(options.everyone)),
         "leak_check": spec.leak_check,
         "interactivity": spec.interactivity if spec.interactivity != "ours" else "",
         "taste": options.taste,
@@ -437,14 +433,17 @@ def _configuration(
         "turns": options.turns,
         "seed": options.seed,
         "rules": options.rules.to_dict(),
-        "prompts": _prompts(options).hashes(_chosen_prompts(options)) if spec.models(options.everyone) else {},
-        "artifacts": {artifact_id: _fingerprint(tree) for artifact_id, (_, tree) in trees.items()},
+        "prompts": _prompt_hashes(options) if spec.models(options.everyone) else {},
+        "artifacts": {
+            artifact: hashlib.sha256(to_json(tree.to_dict()).encode()).hexdigest()[:16]
+            for artifact, (_, tree) in trees.items()
+        },
         "edition": EDITION,
     }
 
 
-def _fingerprints(local: Sequence[str]) -> dict[str, Any]:
-    """What tells the weights of models on this machine apart, by name."""
+def _weights(local: Sequence[str]) -> dict[str, Any]:
+    """A fingerprint of the weights of each model on this machine, by name."""
     if not local:
         return {}
     from discover_lib.engines.local.names import fingerprint
@@ -452,22 +451,17 @@ def _fingerprints(local: Sequence[str]) -> dict[str, Any]:
     return {name: fingerprint(name) for name in local}
 
 
-def _chosen_prompts(options: RunOptions) -> set[str]:
-    """Those of the prompts by choice that a run sends."""
+def _prompt_hashes(options: RunOptions) -> dict[str, str]:
+    """The hash of every prompt that the run sends; some are sent only with an option."""
     from discover_lib.engines.llm.assistants import STYLES, model_and_style
-
-    styles = {model_and_style(name)[1] for name in options.everyone}
-    checks = {"leak_check"} if options.leak_check else set()
-    scales = {"interactivity_paper"} if options.interactivity == "paper" else set()
-    manners = {"user_manner"} if options.manner else set()
-    return {STYLES[style] for style in styles if style} | checks | scales | manners
-
-
-def _prompts(options: RunOptions) -> PromptSet:
     from discover_lib.engines.llm.prompting import PromptSet, default_prompts
 
-    return PromptSet(options.prompts) if options.prompts else default_prompts()
-
-
-def _fingerprint(tree: IntentTree) -> str:
-    return hashlib.sha256(to_json(tree.to_dict()).encode()).hexdigest()[:16]
+    styles = {model_and_style(name)[1] for name in options.everyone}
+    chosen = {
+        "leak_check": bool(options.leak_check),
+        "interactivity_paper": options.interactivity == "paper",
+        "user_manner": options.manner is not None,
+        **{STYLES[style]: True for style in styles if style},
+    }
+    prompts = PromptSet(options.prompts) if options.prompts else default_prompts()
+    return prompts.hashes({name for name, is_sent in chosen.items() if is_sent})
