@@ -19,14 +19,14 @@ from functools import cache, partial
 from typing import Any, Literal, Protocol, cast
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.core.conversation import Conversation, Message, Reply, Turn
+from discover_lib.core.conversation import Conversation, Message, Reply, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import AssistantError, Judge, JudgeError, RoleError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState
 from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, RETRIED, Spent
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.runs.store import Counts, Failure, RunStore, UnitRow, failed_call, failure_of, turn_row
+from discover_lib.runs.store import Counts, Failure, RunStore, TurnRow, UnitRow, failed_call, failure_of, turn_row
 from discover_lib.runs.units import SCORING, Unit, digest_of, run_unit, scored, simulator_of
 from discover_lib.runs.work import ParallelMap, Workers, beside, work
 
@@ -210,7 +210,7 @@ class _Groups(Sequence[list[Step]]):
 def have(
     step: Step,
     engines: RoleEngines,
-    store: RunStore,
+    store: RunStore | Notes,
     final_request: str | None,
     *,
     parallel_map: ParallelMap = map,
@@ -255,20 +255,38 @@ def have(
     return None
 
 
-class _Notes:
-    """In place of the store, in another process: what it is told there, to be told to the store itself here."""
+class Notes:
+    """Takes in another process what the store is told, as one set of rows for a conversation."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, tuple[Any, ...]]] = []
+        self.place: int | None = None  # None: the conversation was finished before
+        self.turns: list[TurnRow] = []
+        self.failures: list[Failure] = []
+        self.ended: tuple[Stop | None, str | None] = (None, None)
+        self.assessment: tuple[Any, ...] = ()
 
-    def put_turns(self, *what: Any) -> None:
-        self.told.append(("put_turns", what))
+    def put_turns(
+        self,
+        place: int,
+        turns: Sequence[TurnRow],
+        stop: Stop | None,
+        failures: Sequence[Failure] = (),
+        digest: str | None = None,
+    ) -> None:
+        self.place, self.ended = place, (stop, digest)
+        self.turns += turns
+        self.failures += failures
 
     def put_assessment(self, *what: Any) -> None:
-        self.told.append(("put_assessment", what))
+        self.assessment = what
 
-
-Told = Sequence[tuple[str, tuple[Any, ...]]]
+    def tell(self, store: RunStore) -> None:
+        """Tell the store itself."""
+        if self.place is not None:
+            stop, digest = self.ended
+            store.put_turns(self.place, self.turns, stop, self.failures, digest)
+        if self.assessment:
+            store.put_assessment(*self.assessment)
 
 
 @cache
@@ -276,14 +294,14 @@ def _engines(spec: EngineSpec) -> RoleEngines:
     return RoleEngines(spec)
 
 
-def have_apart(final_request: str | None, step: Step) -> Told:
-    """`have` in another process, by the roles that it makes there; what the store is to be told."""
-    notes = _Notes()
-    have(step, _engines(step.unit.asked.spec), cast("RunStore", notes), final_request)
-    return notes.told
+def have_apart(final_request: str | None, step: Step) -> Notes:
+    """`have` in another process, with its own roles."""
+    notes = Notes()
+    have(step, _engines(step.unit.asked.spec), notes, final_request)
+    return notes
 
 
-def have_together(final_request: str | None, steps: Sequence[Step]) -> list[Told]:
+def have_together(final_request: str | None, steps: Sequence[Step]) -> list[Notes]:
     """`have_apart` of some conversations side by side: a model on this machine answers them at once."""
     with ThreadPoolExecutor(len(steps)) as pool:
         return list(pool.map(partial(have_apart, final_request), steps))
@@ -327,7 +345,7 @@ class _Run:
         self._over = False
         self._lock = threading.Lock()
         self._turns = self._running = self._streak = 0
-        self._told: list[Told] = []
+        self._told: list[Notes] = []
         self._commit_due = 0.0
         self._began = time.monotonic()
         self._tick_due = self._began + TICK_SECONDS
@@ -389,23 +407,23 @@ class _Run:
 
     # -- in the thread that keeps
 
-    def keep(self, writes: Told) -> None:
+    def keep(self, notes: Notes) -> None:
         """Commit what other processes have, that of a fifth of a second together: it costs that, and no more."""
-        self._told.append(writes)
-        self._turns += sum(len(what[1]) for name, what in writes if name == "put_turns")
+        self._told.append(notes)
+        self._turns += len(notes.turns)
         if time.monotonic() >= self._commit_due:
             self.commit()
             self._commit_due = time.monotonic() + COMMIT_SECONDS
 
-    def keep_all(self, writes: Sequence[Told]) -> None:
-        for one in writes:
+    def keep_all(self, told: Sequence[Notes]) -> None:
+        for one in told:
             self.keep(one)
 
     def commit(self) -> None:
         told, self._told = self._told, []  # what Ctrl-C cuts off here is had again
         with self._store.together():
-            for name, what in (each for one in told for each in one):
-                getattr(self._store, name)(*what)
+            for notes in told:
+                notes.tell(self._store)
 
     def tick(self) -> None:
         """Tell how it stands, if the last time was long enough ago."""
