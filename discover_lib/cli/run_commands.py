@@ -306,9 +306,9 @@ def _plan_of_training(
 ) -> Plan:
     """The calls to the judge and the voice of a GRPO stage."""
     from discover_lib.train.access import Access
+    from discover_lib.train.forecast import plan_stage
     from discover_lib.train.recipes import Recipe, assignments
     from discover_lib.train.run_stage import StageSettings
-    from discover_lib.train.stage_plan import plan_stage
 
     if data is None:
         raise DiscoverError("--for train needs --data FOLDER: the rows or the run to train on")

@@ -254,7 +254,7 @@ PROBE_SECONDS = 2.0  # for an address to answer
 LOOK_SECONDS = 2.0  # between looks at which nodes are alive
 CHECK_SECONDS = 60.0  # for a node to report its version
 TASK_SECONDS = 0.5  # of a task: handing one out and fetching its results costs some 15 ms
-SOURCES = (".py", ".yaml", ".json", ".txt")  # files that decide results; prompts have their own hashes
+SOURCES = (".py", ".yaml", ".json", ".txt", ".jinja", ".safetensors")  # files that decide results, but for prompts
 MOST = 64  # units of a task, whose results of 33 kB each travel together
 
 
