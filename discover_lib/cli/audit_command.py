@@ -6,7 +6,6 @@ Registered in `discover_lib.cli.command_list`, which turns the errors that a per
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,57 +25,53 @@ from discover_lib.tasks.playing import Models
 from discover_lib.tasks.waist import R, fields_of, read
 
 
-@dataclass(frozen=True, kw_only=True)
-class AuditFlags:
-    """What is asked beside the questions of the desks."""
-
-    run: Annotated[Path | None, typer.Argument(help="Run folder.")] = None
-    corpus: Annotated[bool, typer.Option("--corpus", help="Score the leak check itself on planted leaks.")] = False
-    certify: Annotated[bool, typer.Option("--certify", help="Run the reference assistants with this run's user.")] = (
-        False
-    )
+@with_flags(more=flags_of(Certify, Agree, Models))
+def audit_run(
+    run: Annotated[Path | None, typer.Argument(help="Run folder.")] = None,
+    planted: Annotated[bool, typer.Option("--corpus", help="Score the leak check itself on planted leaks.")] = False,
+    validate: Annotated[
+        bool, typer.Option("--certify", help="Run the reference assistants with this run's user.")
+    ] = False,
     label_sheet: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a CSV for human labels, then stop.")
-    ] = None
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all results as JSON.")] = None
-
-
-@with_flags(AuditFlags, more=flags_of(Certify, Agree, Models))
-def audit_run(flags: AuditFlags, **given: Any) -> None:
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all results as JSON.")] = None,
+    **given: Any,
+) -> None:
     """Check a run's user messages for leaks, validate its simulated user, and measure judge agreement.
 
     Exit code 1: not validated. Exit code 5: a user message has a leak.
     """
 
     def asked(record: type[R]) -> R:
-        values = {**given, "run": flags.run}
+        values = {**given, "run": run}
         return read(record, {each.name: values[each.name] for each in fields_of(record) if each.name in values})
 
-    if flags.run is None and not flags.corpus:
+    if run is None and not planted:
         raise DiscoverError("nothing to audit: give a run folder, or --corpus")
-    questions = (asked(Leaks), asked(Certify), asked(Agree)) if flags.run is not None else None
-    if flags.out is not None:
-        writable_file(flags.out)  # before a judge is paid
+    questions = (asked(Leaks), asked(Certify), asked(Agree)) if run is not None else None
+    if out is not None:
+        writable_file(out)  # before a judge is paid
     result: dict[str, Any] = {}
     code = 0
-    if flags.corpus:
-        planted = corpus.told(corpus.score(corpus.load_corpus()))
-        planted.print(console())
-        result["corpus"] = planted.plain
+    if planted:
+        scored = corpus.told(corpus.score(corpus.load_corpus()))
+        scored.print(console())
+        result["corpus"] = scored.plain
     if questions is not None:
         leaking, certifying, agreeing = questions
         agreeing.role_options.check_names(())
-        if flags.label_sheet is not None:
+        if label_sheet is not None:
             with RunStore.read(leaking.run) as store:
                 talks = finished_conversations(store, agreeing.conversations)
-            _write_sheet(talks, flags.label_sheet)
+            _write_sheet(talks, label_sheet)
             return
         how = asked(Models)
         found = at_terminal(leaks, leaking)
         result |= found.plain
         code = found.exit_code
         if found.exit_code != UNFINISHED:
-            if flags.certify:
+            if validate:
                 certified = at_terminal(certify, certifying, how)
             else:
                 certified = told(trust_in(certifying.run))
@@ -85,8 +80,8 @@ def audit_run(flags: AuditFlags, **given: Any) -> None:
             if agreeing.judge or agreeing.labels:
                 result["agreement"] = at_terminal(agree, agreeing, how).plain
             code = max(code, certified.exit_code)
-    if flags.out is not None:
-        write_json(flags.out, result)
+    if out is not None:
+        write_json(out, result)
     raise typer.Exit(code)
 
 

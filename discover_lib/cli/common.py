@@ -54,6 +54,8 @@ from discover_lib.tasks.waist import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from discover_lib.engines.llm.calls.client import ClientSettings
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -73,6 +75,7 @@ SplitName = Literal["train", "eval"]
 RulesName = Literal["paper", "authors"]
 Turns = Annotated[int, typer.Option(min=1, max=50)]
 PerMinute = Annotated[float | None, typer.Option(min=1)]
+Count = Annotated[int | None, typer.Option(min=1)]
 Dollars = Annotated[float | None, typer.Option(min=0)]
 
 
@@ -210,6 +213,26 @@ class ModelFlags:
     @property
     def role_options(self) -> RoleOptions:
         return RoleOptions.read(**{each.name: getattr(self, each.name) for each in dataclasses.fields(ModelFlags)})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HowFlags:
+    """How work is done and language models are reached, which decides no result."""
+
+    budget: Dollars = None
+    prices: Path | None = None
+    concurrency: Count = None
+    requests_per_minute: PerMinute = None
+    tokens_per_minute: PerMinute = None
+    on: str | None = None
+    api_base: list[str] | None = None
+    key_variable: str | None = None
+
+    def client_settings(self, **more: Any) -> ClientSettings:
+        from discover_lib.tasks.playing import client_settings
+
+        rates = {"requests_per_minute": self.requests_per_minute, "tokens_per_minute": self.tokens_per_minute}
+        return client_settings(self.api_base, self.prices, key_variable=self.key_variable, **rates, **more)
 
 
 def with_flags(

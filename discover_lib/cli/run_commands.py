@@ -6,7 +6,7 @@ import gc
 import inspect
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
@@ -16,9 +16,9 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import price_line
 from discover_lib.cli import show
 from discover_lib.cli.common import (
-    Dollars,
+    Count,
+    HowFlags,
     ModelFlags,
-    PerMinute,
     RulesName,
     SplitName,
     Turns,
@@ -45,7 +45,6 @@ from discover_lib.runs.options import (
 from discover_lib.runs.store import FILE
 from discover_lib.runs.units import SCORING
 from discover_lib.runs.work import cluster
-from discover_lib.tasks.playing import client_settings
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
 DEFAULT_IN_FLIGHT = 64  # conversations with language models at a time
 Kind = Literal["simulate", "synthesize", "evaluate"]
 Whose = Literal["ours", "paper"]
-Count = Annotated[int | None, typer.Option(min=1)]
 FLAGS: dict[str, Any] = {  # field of `RunOptions` that is an option as it is → its type on the command line
     "trees": Path | None,
     "split": SplitName | None,
@@ -86,34 +84,16 @@ UNUSED: dict[str, set[str]] = {  # command → options that it has no use for
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class How:
-    """How a run is done, which decides no result."""
+def settings_of(run: LaidOut, how: HowFlags) -> ClientSettings:
+    """The settings for language models, with room for all candidates, or scores, of every conversation."""
+    at_once = len(SCORING) if run.is_evaluation else run.options.candidates or 1
+    conversations = (how.concurrency or DEFAULT_IN_FLIGHT) * max(1, len(run.options.assistants))
+    return how.client_settings(concurrency=conversations * at_once)
 
-    budget: Dollars = None
-    prices: Path | None = None
-    concurrency: Count = None
-    requests_per_minute: PerMinute = None
-    tokens_per_minute: PerMinute = None
-    on: str | None = None
-    api_base: list[str] | None = None
-    key_variable: str | None = None
 
-    def settings(self, run: LaidOut) -> ClientSettings:
-        """The settings for language models, with room for all candidates, or scores, of every conversation."""
-        at_once = len(SCORING) if run.is_evaluation else run.options.candidates or 1
-        return client_settings(
-            self.api_base,
-            self.prices,
-            key_variable=self.key_variable,
-            requests_per_minute=self.requests_per_minute,
-            tokens_per_minute=self.tokens_per_minute,
-            concurrency=(self.concurrency or DEFAULT_IN_FLIGHT) * max(1, len(run.options.assistants)) * at_once,
-        )
-
-    def in_flight(self, run: LaidOut) -> int:
-        """Processes for the miniature, parallel conversations for language models."""
-        return self.concurrency or (DEFAULT_IN_FLIGHT if run.models else 1)
+def in_flight(run: LaidOut, how: HowFlags) -> int:
+    """Processes for the miniature, parallel conversations for language models."""
+    return how.concurrency or (DEFAULT_IN_FLIGHT if run.models else 1)
 
 
 def asks(kind: Kind, *, of_all: bool = False) -> list[inspect.Parameter]:
@@ -165,8 +145,8 @@ def laid_out(
 # -- the commands -----------------------------------------------------------------------------------------------------
 
 
-@with_flags(How, ModelFlags, more=asks("simulate"))
-def simulate(how: How, models: ModelFlags, run: Path, **asked: Any) -> None:
+@with_flags(HowFlags, ModelFlags, more=asks("simulate"))
+def simulate(how: HowFlags, models: ModelFlags, run: Path, **asked: Any) -> None:
     """Run every assistant with the same simulated users and save the conversations.
 
     Users come from generated artifacts (--domain) or from your trees (--trees).
@@ -174,8 +154,8 @@ def simulate(how: How, models: ModelFlags, run: Path, **asked: Any) -> None:
     _run(laid_out("simulate", models, **asked), run, how)
 
 
-@with_flags(How, ModelFlags, more=asks("synthesize"))
-def synthesize(how: How, models: ModelFlags, run: Path, **asked: Any) -> None:
+@with_flags(HowFlags, ModelFlags, more=asks("synthesize"))
+def synthesize(how: HowFlags, models: ModelFlags, run: Path, **asked: Any) -> None:
     """Let all assistants answer each turn of one conversation, and continue with the reply of the highest reward.
 
     Training rows are made of these conversations with `discover export` or `discover train`.
@@ -183,9 +163,9 @@ def synthesize(how: How, models: ModelFlags, run: Path, **asked: Any) -> None:
     _run(laid_out("synthesize", models, **asked), run, how)
 
 
-@with_flags(How, ModelFlags, more=asks("evaluate"))
+@with_flags(HowFlags, ModelFlags, more=asks("evaluate"))
 def evaluate(
-    how: How,
+    how: HowFlags,
     models: ModelFlags,
     run: Path,
     leave_out: Annotated[
@@ -209,7 +189,7 @@ def evaluate(
     raise typer.Exit(code)
 
 
-def _run(run: LaidOut, folder: Path, how: How) -> NoReturn:
+def _run(run: LaidOut, folder: Path, how: HowFlags) -> NoReturn:
     """Do a run, print its summary, and leave with the exit code."""
     report = _done(run, folder, how)
     if summaries := write_results(folder):
@@ -221,14 +201,14 @@ def _run(run: LaidOut, folder: Path, how: How) -> NoReturn:
     raise typer.Exit(code)
 
 
-def _done(run: LaidOut, folder: Path, how: How) -> Report:
+def _done(run: LaidOut, folder: Path, how: HowFlags) -> Report:
     """Do the missing conversations of a run, and show its progress.
 
     A new folder is made only if every model can be asked.  A run that was begun may be finished without that check.
     """
     gc.set_threshold(100_000, 50, 1000)  # conversations have no cycles; searching for some takes 4% of the time
     # Importing what calls models takes as long as thirty turns of the miniature.
-    settings = how.settings(run) if run.models or how.api_base or how.prices else None
+    settings = settings_of(run, how) if run.models or how.api_base or how.prices else None
     if how.on is not None:
         check_spreads(run)
     with cluster(how.on) if how.on is not None else nullcontext() as nodes:
@@ -241,7 +221,7 @@ def _done(run: LaidOut, folder: Path, how: How) -> Report:
             report = execute(
                 run,
                 folder,
-                concurrency=how.in_flight(run),
+                concurrency=in_flight(run, how),
                 settings=settings,
                 budget_dollars=how.budget,
                 spread=nodes,
@@ -252,9 +232,9 @@ def _done(run: LaidOut, folder: Path, how: How) -> Report:
         return report
 
 
-@with_flags(How, ModelFlags, more=asks("simulate", of_all=True), without={"budget", "on"})
+@with_flags(HowFlags, ModelFlags, more=asks("simulate", of_all=True), without={"budget", "on"})
 def plan(
-    how: How,
+    how: HowFlags,
     models: ModelFlags,
     planned_for: Annotated[
         Literal["simulate", "synthesize", "evaluate", "train"],
@@ -285,7 +265,7 @@ def plan(
         raise DiscoverError("a plan uses one measurement: give --like or --probe, not both")
     if planned_for == "train":
         roles = {role: asked[role] or asked["engine"] for role in ("judge", "voice")}
-        access = client_settings(how.api_base, how.prices, key_variable=how.key_variable)
+        access = how.client_settings()
         show.print_plan(
             _plan_of_training(data, recipe, changes, access, options=dict(models.role_options.given), **roles)
         )
@@ -293,10 +273,10 @@ def plan(
         typer.echo(f"  discover train grpo --data {data} --base MODEL --run NEW --rehearse --card CARD")
         return
     run = laid_out(planned_for, models, assistant=assistant, **asked)
-    settings = how.settings(run)
+    settings = settings_of(run, how)
     measured = measured_lengths(like) if like else None
     if probing:
-        measured = _probe(run, probing, settings, how.in_flight(run))
+        measured = _probe(run, probing, settings, in_flight(run, how))
     _print_caveats(run)
     show.print_plan(plan_run(run, settings=settings, builder=builder, measured=measured))
 
