@@ -59,15 +59,10 @@ def ending_line(talk: Conversation) -> str:
 
 def progress_line(now: Snapshot) -> str:
     """The speed of a run, its cost, and its failures."""
-    parts = []
-    if now.turns_per_second:
-        parts.append(f"{now.turns_per_second:.3g} turns/s")
-    if now.seconds_left:
-        parts.append(f"{duration(now.seconds_left)} left")
-    if now.spent.calls:
-        parts.append(price_line(now.spent.cost, now.spent.unpriced, now.spent.calls))
-    parts += [counted(count, f"{role} failure") for role, count in now.failures.items()]
-    return ", ".join(parts)
+    parts = [f"{now.turns_per_second:.3g} turns/s"] if now.turns_per_second else []
+    parts += [f"{duration(now.seconds_left)} left"] if now.seconds_left else []
+    parts += [price_line(now.spent.cost, now.spent.unpriced, now.spent.calls)] if now.spent.calls else []
+    return ", ".join([*parts, *(counted(count, f"{role} failure") for role, count in now.failures.items())])
 
 
 def print_table_3(folder: Path) -> None:
@@ -79,28 +74,30 @@ def print_table_3(folder: Path) -> None:
 
 
 def print_report(report: Report, folder: Path) -> int:
-    """Say how a run ended; returns the exit code."""
-    counts = report.last.counts
+    """Print how a run ended; returns the exit code."""
+    counts, unreachable = report.last.counts, False
     typer.echo(f"{counts.finished} of {counts.units} conversations finished → {folder}")
     if counts.failed:
         roles = ", ".join(f"{count} by the {role}" for role, count in report.last.failures.items())
-        them = "it" if counts.failed == 1 else "them"
-        typer.echo(f"{counts.failed} failed ({roles}); repeat the command to retry {them}", err=True)
+        typer.echo(f"{counts.failed} failed ({roles}); {_again('retry', counts.failed)}", err=True)
         with RunStore.read(folder) as store:
             failures = store.failures()
             place, last = failures[-1]
             artifact = store.listing()[place].artifact
         typer.echo(f"for example {artifact}: {one_line(last.line)}", err=True)
-    unreachable = bool(counts.failed) and {failure.kind for _, failure in failures if failure.ended} == {"connection"}
+        unreachable = {failure.kind for _, failure in failures if failure.ended} == {"connection"}
     if report.halted is not None:
         typer.echo(halt_line(report.halted, report.message), err=True)
         return NO_ACCESS if report.halted == "failing" and unreachable else code_of_halt(report.halted)
     if report.unscored:
-        them = "it" if report.unscored == 1 else "them"
         what = counted(report.unscored, "conversation")
-        typer.echo(f"{what} could not be scored in full; repeat the command to retry {them}", err=True)
+        typer.echo(f"{what} could not be scored in full; {_again('retry', report.unscored)}", err=True)
         return UNFINISHED
     return NO_ACCESS if unreachable else UNFINISHED if counts.failed else DONE
+
+
+def _again(verb: str, count: int) -> str:
+    return f"repeat the command to {verb} {'it' if count == 1 else 'them'}"
 
 
 def print_closing(folder: Path) -> None:
@@ -133,7 +130,7 @@ def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
 
 
 def print_plan(plan: Plan) -> None:
-    """A plan as a table by stage, low to high, with what it rests on."""
+    """A plan as a table by stage, low to high, with its assumptions."""
     rows = [
         (
             *(stage.name, stage.model, _span(stage.calls)),
@@ -146,9 +143,8 @@ def print_plan(plan: Plan) -> None:
         head = ("stage", "model", "calls", "tokens in", "tokens out", "dollars")
         Table(head, tuple(rows), "expected (low–high)").print(console())
     cost = f"${_span(plan.cost, _dollars)}" + (f" and what {', '.join(plan.unpriced)} costs" if plan.unpriced else "")
-    typer.echo(
-        f"{counted(plan.conversations, 'conversation')}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost}"
-    )
+    talks = counted(plan.conversations, "conversation")
+    typer.echo(f"{talks}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost}")
     for assumption in plan.assumptions:
         typer.echo(f"  {assumption}")
 
@@ -156,19 +152,16 @@ def print_plan(plan: Plan) -> None:
 def print_paper_accounting() -> None:
     from discover_lib.tasks.paper_numbers import PAPER_PRINTED, paper_accounting
 
-    tree, talk = paper_accounting()
-    for what, accounted in (("tree", tree), ("five turns", talk)):
-        for stage in accounted.stages:
-            assert stage.cost is not None
+    plans = paper_accounting()
+    for what, plan in zip(("tree", "five turns"), plans, strict=True):
+        for stage in plan.stages:
             tokens = f"{stage.length.prompt.expected:,.0f} + {stage.length.completion.expected:,.0f} tokens"
-            call = f"{stage.calls.expected:.0f} × {tokens}"
-            typer.echo(f"  {stage.name:26} {stage.model:24} {call:28} ${stage.cost.expected:.4f}")
-        typer.echo(f"{what}: ${accounted.cost.expected:.3f} (the paper: ${PAPER_PRINTED[what]})")
-    total = tree.cost.expected + talk.cost.expected
-    typer.echo(
-        f"together: ${total:.3f} (the paper prints ${PAPER_PRINTED['sum']}, which does not follow from its parts)"
-    )
-    typer.echo(tree.assumptions[0])
+            cost = stage.cost.expected if stage.cost else 0.0
+            typer.echo(f"  {stage.name:26} {stage.model:24} {f'{stage.calls.expected:.0f} × {tokens}':28} ${cost:.4f}")
+        typer.echo(f"{what}: ${plan.cost.expected:.3f} (the paper: ${PAPER_PRINTED[what]})")
+    total, printed = sum(plan.cost.expected for plan in plans), PAPER_PRINTED["sum"]
+    typer.echo(f"together: ${total:.3f} (the paper prints ${printed}, which does not follow from its parts)")
+    typer.echo(plans[0].assumptions[0])
 
 
 def _span(span: Span, shown: Callable[[float], str] = lambda value: number(round(value))) -> str:
