@@ -82,7 +82,12 @@ def lay_out(options: RunOptions) -> LaidOut:
     if options.interactivity == "paper" and spec.judge == MINIATURE:
         raise RunOptionsError("the paper's scale of interactivity is for a language model that judges; give --judge")
     spec.options.check_names(asked_assistants(options.everyone))
-    trees = _generated(options) if options.domain is not None and options.trees is None else _from_folder(options)
+    if (options.domain is None) == (options.trees is None):
+        raise RunOptionsError("give either --domain or --trees")
+    if options.trees is None:
+        trees = _generated(options)
+    else:
+        trees = _from_folder(options.trees, options.artifacts, spec)
     for domain in sorted({domain for domain, _ in trees.values()}):
         _check_assistants(options, domain)
     return LaidOut(options, trees, tuple(units_of(options, trees)), _configuration(options, spec, trees))
@@ -323,14 +328,12 @@ def _generated(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
     }
 
 
-def _from_folder(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
-    folder = options.trees
-    if folder is None or options.domain is not None:
-        raise RunOptionsError("give either --domain or --trees")
+def _from_folder(folder: Path, count: int, spec: EngineSpec) -> dict[str, tuple[str, IntentTree]]:
+    """The first tree files of a folder: artifact → (domain, tree)."""
     if not folder.is_dir():
-        what = "a file; give the folder that it lies in" if folder.is_file() else "no such folder"
+        what = "a file; give its folder" if folder.is_file() else "no such folder"
         raise RunOptionsError(f"{folder}: {what}")
-    paths = tree_files(folder)[: options.artifacts]
+    paths = tree_files(folder)[:count]
     if not paths:
         raise RunOptionsError(f"{folder}: no tree files (*.json); make some with 'discover build'")
     trees = {}
@@ -340,12 +343,12 @@ def _from_folder(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
             raise RunOptionsError(f"{path}: has no 'initial_request'; give the message that the user opens with")
         try:
             domain = domain_of_type(tree.artifact_type)
-        except ArtifactFileError as error:  # another kind of artifact, which only language models can play
-            if MINIATURE in (options.spec.judge, options.spec.voice):
+        except ArtifactFileError as error:  # another type of artifact, which only language models can play
+            if MINIATURE in (spec.judge, spec.voice):
                 raise RunOptionsError(f"{path}: {error}") from None
             domain = ""
         trees[path.stem] = (domain, tree)
-        for key, unknown in _undecidable(domain, tree) if options.spec.judge == MINIATURE else ():
+        for key, unknown in _undecidable(domain, tree) if spec.judge == MINIATURE else ():
             raise RunOptionsError(f"{path}: intent {key!r}: {unknown}") from None
     return trees
 
@@ -410,6 +413,13 @@ def _configuration(
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 
     known = sorted({domain for domain, _ in trees.values()}.intersection(ALL_DOMAINS))
+    chosen = {
+        "leak_check": bool(options.leak_check),
+        "interactivity_paper": options.interactivity == "paper",
+        "user_manner": options.manner is not None,
+    }
+    with_options = {name for name, is_sent in chosen.items() if is_sent}
+    asks_models = bool(spec.models(options.everyone))
     where_not_the_default = {
         "look_ahead": options.look_ahead,
         "reward_assistant": options.reward_assistant if options.look_ahead else "",
@@ -433,7 +443,7 @@ def _configuration(
         "turns": options.turns,
         "seed": options.seed,
         "rules": options.rules.to_dict(),
-        "prompts": _prompt_hashes(options) if spec.models(options.everyone) else {},
+        "prompts": _prompt_hashes(options.prompts, options.everyone, with_options) if asks_models else {},
         "artifacts": {
             artifact: hashlib.sha256(to_json(tree.to_dict()).encode()).hexdigest()[:16]
             for artifact, (_, tree) in trees.items()
@@ -451,17 +461,14 @@ def _weights(local: Sequence[str]) -> dict[str, Any]:
     return {name: fingerprint(name) for name in local}
 
 
-def _prompt_hashes(options: RunOptions) -> dict[str, str]:
-    """The hash of every prompt that the run sends; some are sent only with an option."""
+def _prompt_hashes(folder: Path | None, assistants: Sequence[str], with_options: set[str]) -> dict[str, str]:
+    """The hash of every prompt that a run sends.
+
+    Args:
+        with_options: the prompts that are sent because of an option.
+    """
     from discover_lib.engines.llm.assistants import STYLES, model_and_style
     from discover_lib.engines.llm.prompting import PromptSet, default_prompts
 
-    styles = {model_and_style(name)[1] for name in options.everyone}
-    chosen = {
-        "leak_check": bool(options.leak_check),
-        "interactivity_paper": options.interactivity == "paper",
-        "user_manner": options.manner is not None,
-        **{STYLES[style]: True for style in styles if style},
-    }
-    prompts = PromptSet(options.prompts) if options.prompts else default_prompts()
-    return prompts.hashes({name for name, is_sent in chosen.items() if is_sent})
+    styles = {STYLES[style] for name in assistants if (style := model_and_style(name)[1])}
+    return (PromptSet(folder) if folder else default_prompts()).hashes(with_options | styles)

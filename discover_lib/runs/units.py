@@ -35,6 +35,8 @@ from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringF
 from discover_lib.runs.store import RunStore, failure_of
 from discover_lib.runs.work import ParallelMap
 
+Split = Literal["train", "eval"]
+
 
 class RunOptionsError(DiscoverError):
     """What was asked for cannot be run; the message is one line that says what to do."""
@@ -75,7 +77,7 @@ class RunOptions:
     rules: Rules = field(default_factory=Rules.paper)
     seed: int = 0
     prompts: Path | None = None
-    split: Literal["train", "eval"] = "eval"
+    split: Split = "eval"
     look_ahead: int = 0
     reward_assistant: str = ""
     leak_check: str | None = None
