@@ -1,4 +1,4 @@
-"""`discover build`: what it prints while trees are built, and how it ends."""
+"""`discover build`: build trees, and print each tree and the sum."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def build_and_tell(
     concurrency: int,
     shared: Sequence[str] = (),
 ) -> int:
-    """Build, print every tree as it is finished and the sum at the end; returns the exit code."""
+    """Build, print every finished tree and the sum at the end; returns the exit code."""
     done = 0
     try:
         with progress("trees") as draw:
@@ -119,7 +119,7 @@ def build_and_tell(
 
 
 def built_lines(built: BuiltFile) -> Iterator[str]:
-    """A tree in words: size, outline with what shows each requirement, the first message, what it cost."""
+    """A tree in words: size, outline with the evidence for each intent, first message, cost."""
     tree = built.tree
     shape = f"{counted(len(tree), 'intent')} in {counted(len(tree.roots), 'tree')}"
     size = f"{shape}, {percent(built.ceiling)} within reach of five perfect turns"
@@ -136,7 +136,7 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
 
 
 def report_build(report: BuildReport, folder: Path, asked: int, then: str) -> int:
-    """Say how building of so many artifacts ended, and the command that comes `then`; returns the exit code."""
+    """Print the end of a build of so many artifacts, and the command for `then`; returns the exit code."""
     if report.totals is not None:
         reach = sum(each.ceiling for each in report.built) / len(report.built)
         typer.echo(f"{counted(len(report.built), 'artifact')}: {report.totals.line}")

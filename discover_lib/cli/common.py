@@ -62,13 +62,13 @@ T = TypeVar("T")
 
 # Exit codes, as docs/commands.md lists them.
 DONE = 0
-UNFINISHED = 1  # it ended by itself, and something failed or is missing
+UNFINISHED = 1  # the command ended, and a part failed or is missing
 USAGE_ERROR = 2
 OVER_BUDGET = 3
 NO_ACCESS = 4  # a key is missing or refused, or a server cannot be reached
 ALARM = 5  # of an audit
 STOPPED = 130
-PIPE_COLUMNS = 160  # a pipe has no width of its own; tables then need more room than the 80 columns of rich
+PIPE_COLUMNS = 160  # for a pipe, which has no width; rich assumes 80 columns, which is too narrow for tables
 
 
 SplitName = Literal["train", "eval"]
@@ -266,7 +266,7 @@ def _fields(record: type) -> list[inspect.Parameter]:
 
 
 def flag_of(field: Field) -> inspect.Parameter:
-    """The option, or without a default the argument, of one field of what can be asked."""
+    """The option of a desk's field, or its argument if it has no default."""
     kind: Any = typer.Argument if field.default is REQUIRED else typer.Option
     bounds = {"min": field.ask.least, "max": field.ask.most} if field.kind in (int, float) else {}
     named = [f"--{field.name.replace('_', '-')}"] if field.kind is bool else []  # without its opposite
@@ -283,11 +283,11 @@ def flags_of(*records: type[Asked]) -> list[inspect.Parameter]:
 
 
 def command_of(task: Task) -> Callable[..., None]:
-    """The command of a desk: what is asked and how as flags, then what to write."""
+    """The command of a desk: its fields as flags, and the file for its report."""
 
     def run(*, out: Path | None, **given: Any) -> None:
         if out is not None:
-            writable_file(out)  # before anything is paid
+            writable_file(out)  # before any paid call
         asked = read(task.asked, {name: given[name] for name in task.asked.__struct_fields__})
         how = read(task.how, {name: given[name] for name in task.how.__struct_fields__})
         report = at_terminal(task, asked, how)
@@ -302,7 +302,7 @@ def command_of(task: Task) -> Callable[..., None]:
 
 
 def at_terminal(task: Task, asked: Asked, how: How | None = None) -> Report:
-    """The report of a desk, told, after a bar that says how far it is."""
+    """Do the work of a desk with a progress bar, and print its report."""
     with progress(task.name) as draw:
 
         def shown(now: Status) -> None:
@@ -311,7 +311,7 @@ def at_terminal(task: Task, asked: Asked, how: How | None = None) -> Report:
         try:
             report = do(task, asked, how, shown)
         except Stopped:
-            raise KeyboardInterrupt from None  # told, and given its code, as Ctrl-C is
+            raise KeyboardInterrupt from None  # same message and exit code as Ctrl-C
     report.print(console())
     return report
 
@@ -348,7 +348,7 @@ class PlainHelp:
 
 
 class OneValueCommand(PlainHelp, TyperCommand):
-    """A command that refuses a second value for an option that takes one, where Typer would keep the last."""
+    """A command that refuses a second value for an option of one value; Typer would keep the last."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         parser = self.make_parser(ctx)
@@ -383,7 +383,7 @@ def command_from(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def one_line_errors(command: Callable[P, T]) -> Callable[P, T]:
-    """Turn the errors that a person can mend into one line and an exit code: 4 if a model cannot be asked, else 2."""
+    """Turn the user's errors into one line and an exit code: 4 if a model cannot be asked, else 2."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -392,7 +392,7 @@ def one_line_errors(command: Callable[P, T]) -> Callable[P, T]:
         except DiscoverError as error:
             fail(str(error), code_of(error))
         except BrokenPipeError:
-            raise  # the reader has gone, as `| head` does: nobody is left to tell
+            raise  # the reader has closed the pipe, as `| head` does
         except ModuleNotFoundError as error:
             if (error.name or "discover_lib").startswith("discover_lib"):
                 raise  # a defect of this package
@@ -416,7 +416,7 @@ def what_to_install(module: str | None) -> str:
         name = re.split(r"[^\w.-]", requirement.strip())[0]
         if extra := re.search(r"extra == [\"'](\w+)", marker):
             if name.replace("-", "_") == package:
-                how = "install what training needs with 'make train', or " if extra[1] == "train" else ""
+                how = "install the training packages with 'make train', or " if extra[1] == "train" else ""
                 return f"this needs {name}, which is not installed: {how}pip install 'discover-lib[{extra[1]}]'"
     return f"this needs {package}, which is not installed: pip install {package}"
 
@@ -457,7 +457,7 @@ def writable(folder: Path) -> Path:
     """The folder, made if it is missing.
 
     Raises:
-        DiscoverError: nothing can be written there.
+        DiscoverError: the folder cannot be written to.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -474,17 +474,16 @@ def writable_file(path: Path) -> Path:
     """The path, whose folder is made if it is missing.
 
     Raises:
-        DiscoverError: no file can be written there.
+        DiscoverError: the file cannot be written.
     """
     writable(path.resolve().parent)
     if path.is_dir():
-        raise DiscoverError(f"{path}: a folder stands there; name a file")
+        raise DiscoverError(f"{path}: is a folder; name a file")
     return path
 
 
 def console(stderr: bool = False) -> Console:
-    """Where texts, also those of models and of runs of others, are shown as they are; a line of ours that has markup
-    says so, and escapes what is not ours in it."""
+    """A console that shows all texts without markup.  A line with markup asks for it, and escapes the texts in it."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout

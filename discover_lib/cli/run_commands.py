@@ -77,7 +77,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {  # command → its own defaults
     "synthesize": {"split": "train", "candidates": 1},
     "evaluate": {"artifacts": 100, "trials": 3},
 }
-UNUSED: dict[str, set[str]] = {  # command → options that it has no use for
+UNUSED: dict[str, set[str]] = {  # command → options that it does not have
     "simulate": {"interactivity", "final_request", "look_ahead", "reward_assistant"},
     "synthesize": {"interactivity", "final_request"},
     "evaluate": {"candidates", "look_ahead", "reward_assistant"},
@@ -171,8 +171,8 @@ def evaluate(
     leave_out: Annotated[
         LeaveOut,
         typer.Option(
-            help="Leaves that do not count for satisfaction: those that no assistant satisfied (none; the paper, "
-            "section 4.2), or those that every assistant satisfied (all; its appendix B.3)."
+            help="Leaves that do not count for satisfaction. none: no assistant satisfied them (paper, section 4.2). "
+            "all: every assistant satisfied them (paper, appendix B.3)."
         ),
     ] = "none",
     sensitivity: Annotated[
@@ -207,7 +207,7 @@ def _done(run: LaidOut, folder: Path, how: HowFlags) -> Report:
     A new folder is made only if every model can be asked.  A run that was begun may be finished without that check.
     """
     gc.set_threshold(100_000, 50, 1000)  # conversations have no cycles; searching for some takes 4% of the time
-    # Importing what calls models takes as long as thirty turns of the miniature.
+    # Importing the client of models takes as long as thirty turns of the miniature.
     settings = settings_of(run, how) if run.models or how.api_base or how.prices else None
     if how.on is not None:
         check_spreads(run)
@@ -238,14 +238,14 @@ def plan(
     models: ModelFlags,
     planned_for: Annotated[
         Literal["simulate", "synthesize", "evaluate", "train"],
-        typer.Option("--for", help="Command to plan. Its defaults hold for what is not given."),
+        typer.Option("--for", help="Command to plan. Missing options have its defaults."),
     ] = "simulate",
     assistant: list[str] = [],  # noqa: B006
     data: Path | None = None,
     recipe: Annotated[str, typer.Option(help="Of --for train: the recipe.")] = "paper",
     changes: Annotated[list[str], typer.Option("--set")] = [],  # noqa: B006
     builder: str | None = None,
-    paper: Annotated[bool, typer.Option("--paper", help="Print the paper's own accounting and nothing else.")] = False,
+    paper: Annotated[bool, typer.Option("--paper", help="Print only the paper's own accounting.")] = False,
     like: Annotated[Path | None, typer.Option(help="Plan with the lengths measured in this run.")] = None,
     probing: Annotated[
         int,

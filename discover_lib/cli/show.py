@@ -1,4 +1,4 @@
-"""What commands print: how a conversation ended, how a run ended, a plan, the results of an evaluation."""
+"""Print the end of a conversation and of a run, a plan, and the results of an evaluation."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ ENDS = {  # why a conversation ended → in words
     "max_turns": "with the last turn",
     "error": "in an error",
 }
-LONGEST_NAME = 40  # letters of an assistant that stand on one line of a table
+LONGEST_NAME = 40  # letters of an assistant's name on one line of a table
 
 
 def tree_lines(tree: IntentTree, reasons: Mapping[str, str] | None = None) -> Iterator[str]:
-    """The outline of a tree: ● is known from the start, ○ is not; an intent's text → what shows it."""
+    """The outline of a tree: ● is known from the start, ○ is hidden.  `reasons`: an intent's text → its evidence."""
     for intent in tree.intents.values():
         mark = "●" if intent.id in tree.initially_discovered else "○"
         why = f"  ({reasons[intent.text]})" if reasons and reasons.get(intent.text) else ""
@@ -74,7 +74,7 @@ def print_table_3(folder: Path) -> None:
 
 
 def print_report(report: Report, folder: Path) -> int:
-    """Print how a run ended; returns the exit code."""
+    """Print the end of a run; returns the exit code."""
     counts, unreachable = report.last.counts, False
     typer.echo(f"{counts.finished} of {counts.units} conversations finished → {folder}")
     if counts.failed:
@@ -101,14 +101,14 @@ def _again(verb: str, count: int) -> str:
 
 
 def print_closing(folder: Path) -> None:
-    """What the whole run took and how its answers came about; nothing where no model was asked."""
+    """Print the cost of the whole run and the outcomes of its answers, if a model was asked."""
     with RunStore.read(folder) as store:
         for line in closing_lines(store):
             typer.echo(line)
 
 
 def halt_line(halt: str, message: str) -> str:
-    """Why work ended early, and how to resume it."""
+    """The reason for an early end, and how to resume."""
     if halt == "budget":
         return f"{one_line(message)}; repeat the command with a larger --budget to resume"
     reason = {"auth": "no access", "failing": "given up"}.get(halt, halt)
@@ -117,7 +117,7 @@ def halt_line(halt: str, message: str) -> str:
 
 def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
     artifacts, trials, rules = len(run.trees), run.options.trials, run.options.rules.name
-    interval = "95 % bootstrap over artifacts, trials nested" if artifacts > 1 else TOO_FEW
+    interval = "95% bootstrap over artifacts, trials nested" if artifacts > 1 else TOO_FEW
     title = f"{counted(artifacts, 'artifact')} × {counted(trials, 'trial')}, rules: {rules}; {interval}"
     print_numbers(console(), title, Summary.COLUMNS, [summary.row() for summary in summaries])
     typer.echo("share of hidden: those discovered, emerging ones left out")
@@ -165,7 +165,7 @@ def print_paper_accounting() -> None:
 
 
 def _span(span: Span, shown: Callable[[float], str] = lambda value: number(round(value))) -> str:
-    """ "12k (10k–15k)", or one number where there is nothing between."""
+    """ "12k (10k–15k)", or one number if all are equal."""
     low, expected, high = map(shown, (span.low, span.expected, span.high))
     return expected if low == high else f"{expected} ({low}–{high})"
 
@@ -184,7 +184,7 @@ def print_results(
     ceilings: Mapping[str, Estimate] | None = None,
     unchanged: Mapping[str, str] | None = None,
 ) -> None:
-    """The table, the comparisons in words and what was left out, of every scope; and its ceiling, where it is known.
+    """Print every scope: its table, its ceiling if known, the comparisons in words, and omissions.
 
     Args:
         unchanged: assistant → another that is the same model.
@@ -217,9 +217,9 @@ def _print_table(scope: ScopeResults, rules: str, unchanged: Mapping[str, str]) 
 
 
 def print_numbers(screen: Console, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table with a row an assistant; where that is too wide, with a column each, as many side by side as fit.
+    """Print a table with a row per assistant.  If it is too wide: a column each, as many side by side as fit.
 
-    A number and its interval stand on one line; the first cell of a row, a name, is broken where it is too long.
+    A number and its interval are on one line.  A long name in the first cell is broken.
     """
     needed = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     needed[0] = min(needed[0], LONGEST_NAME)
@@ -235,9 +235,9 @@ def print_numbers(screen: Console, title: str, head: Sequence[str], rows: Sequen
 
 
 def ceiling_line(ceiling: Estimate) -> str:
-    """What a share of hidden intents is read beside."""
-    n = f" (n = {ceiling.n_artifacts})" if ceiling.low is not None else ""  # of one artifact it says so itself
-    return f"ceiling of found: {ceiling}, what a perfect reply in every turn would find{n}"
+    """The ceiling of a share of hidden intents, in words."""
+    n = f" (n = {ceiling.n_artifacts})" if ceiling.low is not None else ""  # one artifact is said in the estimate
+    return f"ceiling of found: {ceiling}, by perfect replies in all turns{n}"
 
 
 def _best_first(scope: ScopeResults) -> list[str]:
@@ -248,14 +248,14 @@ def _best_first(scope: ScopeResults) -> list[str]:
 
 
 def training_line(compared: Comparison, what: str) -> str:
-    """What training has changed in a measure: the model after it minus the model before it."""
+    """The change of a measure by training: the model after it minus the model before it."""
     why = compared.too_few_says if compared.too_few else compared.certainty
     return f"{compared.ours}, after − before its training, {what}: {compared.difference}, {compared.verdict} ({why})"
 
 
 def _comparison_lines(scope: ScopeResults) -> Iterator[str]:
-    """Every assistant against the next best in discovery, what training has changed, and how many pairs of each
-    measure can be told apart.
+    """Comparisons of every assistant with the next best in discovery, changes by training, and the number of
+    distinguishable pairs per measure.
     """
     from discover_lib.engines.local.names import BEFORE
     from discover_lib.metrics.results import MEASURE, MEASURES
@@ -279,7 +279,7 @@ def _comparison_lines(scope: ScopeResults) -> Iterator[str]:
 
 
 def _print_pools(scope: ScopeResults) -> None:
-    """Eq. 4 under every smaller pool, beside the share that needs no pool."""
+    """Print eq. 4 under every smaller pool, beside the share that needs no pool."""
     if not scope.pools:
         return
     head = ("assistant", "found", "whole pool", *(f"−{each.without}" for each in scope.pools))
@@ -294,7 +294,7 @@ def _print_pools(scope: ScopeResults) -> None:
 
 
 def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
-    """What does not count, and why."""
+    """Omissions and their reasons."""
     from discover_lib.metrics.results import MEASURE
     from discover_lib.metrics.satisfaction import leaves_line
 
@@ -328,7 +328,7 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
 
 
 def print_sensitivity(changes: SensitivityMap) -> None:
-    """Which conclusions change under which setting, and what a replay could not know."""
+    """Print the conclusions that change under each setting, and verdicts that a replay cannot know."""
     from discover_lib.metrics.rescore import change_lines
 
     typer.echo(f"\n{changes.recheck.sentence}")

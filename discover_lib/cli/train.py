@@ -159,7 +159,7 @@ def _resolved(base: str) -> str:
 
 
 def _rehearse(settings: StageSettings, access: Access, run: Path, card_name: str | None) -> None:
-    """Refuse what cannot work, print the GPU memory of each stage, and run every stage at toy size."""
+    """Refuse settings that cannot work, print the GPU memory of each stage, and run every stage at toy size."""
     from discover_lib.train.rehearsal import rehearse
 
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a GPU of this machine may be in use
@@ -176,11 +176,11 @@ def _rehearse(settings: StageSettings, access: Access, run: Path, card_name: str
     if meant == "unsloth":
         typer.echo("on Unsloth's own trainers" if here else "Unsloth is not installed here: on TRL's own trainers")
     seconds = rehearse(settings, unsloth=here and meant == "unsloth", on_progress=typer.echo)
-    typer.echo(f"rehearsed in {duration(seconds)}; nothing was kept")
+    typer.echo(f"rehearsed in {duration(seconds)}; its files were deleted")
 
 
 def _say_what_fits(settings: StageSettings, card: Card, meant: str) -> None:
-    """What every stage needs on a card, by the base's own `config.json`; refuses what does not fit."""
+    """Print the memory of every stage on a card, by the base's `config.json`; refuse a stage that does not fit."""
     try:
         base = architecture_of(settings.base)
     except DiscoverError as error:
@@ -189,7 +189,7 @@ def _say_what_fits(settings: StageSettings, card: Card, meant: str) -> None:
     typer.echo(f"{base.weights / 1e9:.2f} billion weights: {base.source}")
     for each in STAGES:
         typer.echo(estimate(each, base, settings.recipe, card, meant).line)
-    typer.echo(f"{FORMULA}\nnothing of this was measured on a GPU: what grows with the batch ± {percent(ERROR)}")
+    typer.echo(f"{FORMULA}\nnot measured on a GPU; memory that grows with the batch: ± {percent(ERROR)}")
     _refuse([line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))])
 
 
@@ -209,7 +209,7 @@ def merge(
         for what, line in serving(folder).items():
             typer.echo(f"  {what}: {line}")
     except LocalModelError as error:
-        # The tiny model is merged, and can be used from here, though no server can speak for it.
+        # The tiny model is merged and usable here, but no server supports it.
         if (out / "config.json").is_file():
             typer.echo(str(error))
         else:
@@ -263,8 +263,8 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
 
 @contextmanager
 def _watched(job: TrainingJob) -> Iterator[None]:
-    """Draws a run's progress, as its metrics tell it, while it is made in this process."""
-    done, position = threading.Event(), job.metrics().position  # what an earlier attempt logged is no progress of this
+    """Draw the progress of a run in this process from its metrics."""
+    done, position = threading.Event(), job.metrics().position  # after the lines of an earlier attempt
 
     def watch() -> None:
         at, going = position, True
@@ -287,7 +287,7 @@ def _watched(job: TrainingJob) -> Iterator[None]:
 
 
 def progress_line(last: Mapping[str, Any]) -> str:
-    """The figures of a logged line that tell how a run goes, in a few words."""
+    """The main figures of a logged line."""
     parts = [f"{name} {number(last[name])}" for name in ("loss", "reward", "kl") if last.get(name) is not None]
     if last.get("spent/total"):
         parts.append(f"${last['spent/total']:.2f} spent")
@@ -301,7 +301,7 @@ def progress_line(last: Mapping[str, Any]) -> str:
 
 
 def _closing(job: TrainingJob, status: JobStatus) -> int:
-    """Say how a run ended; returns the exit code."""
+    """Print the end of a run; returns the exit code."""
     if status.state == "failed":
         log = job.folder / jobs.LOG
         typer.echo(f"discover: {status.message}" + (f" (full log: {log})" if log.exists() else ""), err=True)
@@ -326,10 +326,10 @@ def _closing(job: TrainingJob, status: JobStatus) -> int:
 
 
 def _figures(job: TrainingJob, kept: int | None) -> str:
-    """What was last logged of the model that came out."""
+    """The last logged figures of the trained model."""
     recipe, lines = Recipe.from_dict(job.settings()["recipe"]), jobs.standing_lines(job.metrics().lines)
     if kept == 0:
-        return "what the steps logged is not said here: it is of models that were not kept"
+        return "the logged figures are omitted: they belong to models that were not kept"
     when = "at the last step"
     if kept is not None and kept < recipe.grpo.rounds:
         when, end = f"after round {kept}", kept * (job.result()["total_steps"] // recipe.grpo.rounds)

@@ -1,8 +1,8 @@
-"""Trees from artifact files: several at a time, nothing paid for twice, nothing finished lost.
+"""Build trees from artifact files, several at a time.  A finished call is never paid for twice.
 
-A tree file holds the tree, the stages that led to it, what was mended, and what it was built from, so that the same
-command passes it over.  Finished calls of a language model are kept in a store beside the trees (`CALLS`): killed
-anywhere, the same command goes on from the call under way.
+A tree file holds the tree, the stages that led to it, notes on repairs, and its source, so the same command skips it.
+The finished calls of a language model are in a store beside the trees (`CALLS`).  After a kill, the same command
+resumes from the call that was under way.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ IN_FLIGHT = 8  # artifacts at a time
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What decides the trees of an artifact.
+    """The options that decide the tree of an artifact.
 
     Attributes:
-        artifact_type: in people's words, e.g. "svg drawing".
+        artifact_type: in plain words, e.g. "svg drawing".
         engine: "miniature", or a LiteLLM model.
         prompts: folder of prompts in place of ours.
         role_options: how the model is asked, where that differs from the builder's defaults.
@@ -65,9 +65,9 @@ class BuiltFile:
     """The tree of one artifact file.
 
     Attributes:
-        totals: what a language model was asked for it, and at what cost, None if none was asked.
-        existing: it was built before, from the same input.
-        replaced: a tree of another text stood in its place, of the same file name in a folder of the same name.
+        totals: the calls to a language model and their cost, or None without a model.
+        existing: an earlier command built it from the same input.
+        replaced: the file held a tree of another text, of the same file name in a folder of the same name.
     """
 
     source: Path
@@ -86,14 +86,14 @@ class BuiltFile:
 
 @dataclass(frozen=True)
 class BuildReport:
-    """How building ended.
+    """The end of a build.
 
     Attributes:
         failures: one line for each artifact without a tree.
-        spent: of the store of calls, over all commands; None without a model.
-        outcomes: how the answers in that store came about.
+        spent: cost of all calls in the store, over all commands; None without a model.
+        outcomes: the answers in that store.
         halted: "budget", "stopped" or "auth" if it ended early, with the reason in `message`.
-        kinds: why artifacts have no tree: "file" for one that cannot be read, else as of `Failure`.
+        kinds: reasons for missing trees: "file" for an unreadable file, else a kind of `Failure`.
     """
 
     built: tuple[BuiltFile, ...]
@@ -122,13 +122,13 @@ def build_files(
     on_ask: Callable[[Path, str], None] = lambda *_: None,
     stop: threading.Event | None = None,
 ) -> BuildReport:
-    """Build the trees of artifact files into a folder, and say how each came about.
+    """Build the trees of artifact files into a folder.
 
     Args:
         settings: how language models are reached.
-        budget_dollars: of all calls kept beside the trees, earlier commands included; refuses unknown prices.
+        budget_dollars: limit for all calls in the store, earlier commands included; refuses unknown prices.
         concurrency: artifacts at a time, where a language model builds.
-        on_built: called in this thread with every tree as it is finished, or found to be there.
+        on_built: called in this thread with every tree that is finished or exists.
         on_ask: called in any thread with the artifact file and the stage that a language model is asked for.
 
     Raises:
@@ -295,8 +295,8 @@ def distinct(files: Sequence[Path]) -> list[Path]:
 def target_files(files: Sequence[Path], folder: Path) -> dict[Path, Path]:
     """Artifact file → tree file, a file given twice once.
 
-    A tree is named by its artifact's stem where that is free; else by the whole name, then with the folder's in front.
-    A tree that is there already keeps its name, whatever else is given.
+    A tree is named by its artifact's stem if that is free, else by the whole name, then with the folder's in front.
+    An existing tree keeps its name.
     """
     sources = distinct(files)
     claims = Counter(name for source in sources for name in set(_names(source)))
@@ -316,23 +316,23 @@ def _names(source: Path) -> tuple[str, ...]:
 
 
 def _label(source: Path) -> str:
-    """A file as a tree's record names it: its name and its folder's, not where on this machine it lies."""
+    """The name of a file in a tree's record: its name and its folder's, without the path on this machine."""
     return "/".join(_resolved(source).parts[-2:])
 
 
 def _resolved(source: Path) -> Path:
-    """Where a file lies; also of a link that leads nowhere or in a circle, on which `Path.resolve` may raise."""
+    """The real path of a file.  `Path.resolve` may raise on a broken or circular link."""
     return Path(os.path.realpath(source))
 
 
 def _made_of(target: Path) -> str | None:
-    """The artifact file that a tree file says it is of; None if there is none, or it does not say."""
+    """The artifact file in a tree file's record, or None."""
     made_from = _read(target).get("built_from")
     return made_from.get("file") if isinstance(made_from, dict) else None
 
 
 def _existing(source: Path, target: Path, made_from: Mapping[str, Any]) -> BuiltFile | None:
-    """The tree that is there already, if it is of this very input."""
+    """The existing tree, if it was built from this input."""
     from discover_lib.engines.llm.calls.exchange import CallTotals
 
     data = _read(target)
@@ -344,11 +344,11 @@ def _existing(source: Path, target: Path, made_from: Mapping[str, Any]) -> Built
         totals = CallTotals(**data["calls"]) if data["calls"] else None
         return BuiltFile(source, target, tree, recognised, tuple(data["notes"]), totals, existing=True)
     except (TreeError, KeyError, TypeError):
-        return None  # somebody changed it by hand: built anew
+        return None  # changed by hand, so build it again
 
 
 def _edited(there: Mapping[str, Any], built: Mapping[str, Any]) -> bool:
-    """Whether a tree file was changed by hand: all that led to its tree is as it is built now, the tree is not."""
+    """Whether a tree file was changed by hand: the same input and stages, but another tree."""
     led_to_it = ("recognised", "levels", "built_from")
     return all(there.get(name) == built[name] for name in led_to_it) and there.get("tree") != built["tree"]
 

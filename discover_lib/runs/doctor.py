@@ -1,8 +1,6 @@
-"""What this machine has, whether what is chosen can work on it, and which role talks to what.
+"""Check this machine, its packages, and the players of all roles.
 
-Asking whether models answer costs one cheap call each, and one more where a server of one's own is to show whether it
-takes JSON schemas.  Results never hold a key: only the name of the variable that it
-is read from.
+A check of a model costs one cheap call.  Results never contain a key, only the name of its variable.
 """
 
 from __future__ import annotations
@@ -70,7 +68,7 @@ def examine(
     settings: ClientSettings | None = None,
     options: RoleOptions = NO_OPTIONS,
 ) -> list[Finding]:
-    """Versions, device, backend and why, which role talks to what.
+    """Versions, device, backend and its reason, and the player of each role.
 
     Args:
         engine: who builds, judges and speaks: "miniature", or a LiteLLM model, which is then asked one word.
@@ -127,7 +125,7 @@ def _backend(backend: str, gpu: str | None) -> Finding:
 def _roles(
     engine: str, roles: Mapping[str, str], settings: ClientSettings | None, options: RoleOptions
 ) -> list[Finding]:
-    """Which role talks to what: every model chosen is asked once."""
+    """The player of each role; every model is asked once."""
     from discover_lib.runs.options import is_model
 
     chosen = {"tree builder": engine, "judge": engine, "voice": engine, "assistant": ASSISTANT, **roles}
@@ -148,7 +146,7 @@ def _roles(
 
 @dataclass(frozen=True)
 class Line:
-    """One role: who plays it, and whether that works.  `text` is one line for people."""
+    """The player of a role, and whether it works.  `text` is one line."""
 
     role: str
     player: str

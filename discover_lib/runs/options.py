@@ -1,4 +1,4 @@
-"""A run from what was asked for: checked, laid out in units with their configuration, and executed into a folder.
+"""From options to a run: check them, plan the conversations, and execute them into a folder.
 
 Commands and notebooks go through `lay_out` and `execute`, so both give the same results and resume each other's runs.
 """
@@ -51,7 +51,7 @@ class LaidOut:
 
     @property
     def models(self) -> list[str]:
-        """The language models that take part; none if everything is the miniature."""
+        """The language models that take part; [] if the miniature plays all roles."""
         return self.options.spec.models(self.options.everyone)
 
     @property
@@ -66,10 +66,10 @@ class LaidOut:
 
 
 def lay_out(options: RunOptions) -> LaidOut:
-    """Check what was asked for and plan its conversations.  Spends nothing.
+    """Check the options and plan the conversations.  Makes no calls.
 
     Raises:
-        RunOptionsError, DiscoverError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
+        RunOptionsError, DiscoverError, ArtifactFileError, TreeError, LexiconError: with the option and the reason.
     """
     spec = options.spec
     for role, engine in (("engine", options.engine), ("judge", spec.judge), ("voice", spec.voice)):
@@ -109,7 +109,7 @@ def lay_out_evaluation(options: RunOptions, domains: Sequence[str] = ()) -> Laid
 
 
 def check_models(models: Sequence[str], settings: ClientSettings | None) -> None:
-    """Check that models can be asked: providers are known, keys are there.  Sends nothing.
+    """Check that models can be asked: providers are known and keys are set.  Makes no calls.
 
     Raises:
         RunOptionsError: naming the model and the variable that is missing.
@@ -129,13 +129,13 @@ def check_models(models: Sequence[str], settings: ClientSettings | None) -> None
 def check_prices(
     models: Sequence[str], settings: ClientSettings | None, budget_dollars: float | None, *, needed: bool = False
 ) -> None:
-    """Check that a budget can hold: that the price of every model is known.
+    """Check that the price of every model is known, without which a budget cannot hold.
 
     Args:
-        needed: nothing is asked without a budget.
+        needed: the work requires a budget.
 
     Raises:
-        RunOptionsError: naming those whose price is not.
+        RunOptionsError: with the models of unknown price.
     """
     if budget_dollars is not None and (unknown := unpriced(models, settings)):
         raise RunOptionsError(
@@ -145,7 +145,7 @@ def check_prices(
 
 
 def unpriced(models: Sequence[str], settings: ClientSettings | None) -> list[str]:
-    """The models whose price is not known."""
+    """The models of unknown price."""
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.engines.llm.calls.exchange import price_of
 
@@ -154,18 +154,18 @@ def unpriced(models: Sequence[str], settings: ClientSettings | None) -> list[str
 
 
 def check_spreads(run: LaidOut) -> None:
-    """Check that a run can be spread over a cluster.
+    """Check that a run can use a cluster.
 
     Raises:
-        RunOptionsError: language models take part, which are waited for, or models of this machine.
+        RunOptionsError: language models take part, which make a run wait, or models on this machine.
     """
     if run.models:
         raise RunOptionsError(
             f"a cluster computes, and {run.models[0]} is waited for: one machine holds thousands of calls in flight; "
-            "leave --on out, raise --concurrency, and share the load with several --api-base"
+            "remove --on, raise --concurrency, and share the load with several --api-base"
         )
     if run.local:
-        raise RunOptionsError(f"{run.local[0]} lies on this machine, not on a cluster's nodes; leave --on out")
+        raise RunOptionsError(f"{run.local[0]} is on this machine, not on a cluster's nodes; remove --on")
 
 
 def execute(
@@ -180,21 +180,21 @@ def execute(
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
-    """Have what is left of a run in its folder, a new one or one that this very run was begun in.
+    """Do the missing conversations of a run in its folder, which is new or holds the same run.
 
-    The conversations of a simulation in an evaluation's folder are the evaluation's: none is paid for twice.
+    An evaluation takes over the conversations of the same simulation, so no conversation is paid for twice.
 
     Args:
-        score: ask for the finished piece of every conversation and score it, as in an evaluation, the default there.
+        score: ask for the final artifact of every conversation and score it; the default in an evaluation.
         concurrency: processes for the miniature, conversations in flight for language models.
-        settings: how language models are reached; may differ when a run is resumed.
-        budget_dollars: of the whole run, what it has already cost included; refuses models of unknown price.
+        settings: endpoints of language models; may differ when a run resumes.
+        budget_dollars: limit of the whole run, its earlier cost included; refuses models of unknown price.
         spread: run on its nodes, in place of processes on this machine; see `check_spreads`.
 
     Raises:
         RunOptionsError: a budget for a model of unknown price.
-        StoreError: the folder holds something else, or cannot be written to.
-        DiscoverError: the run broke; what is finished is kept.
+        StoreError: the folder holds other files, or cannot be written to.
+        DiscoverError: the run broke; finished work is saved.
     """
     check_prices(run.models, settings, budget_dollars)
     if run.is_evaluation:
@@ -219,7 +219,7 @@ def execute(
 
 
 def _local(run: LaidOut, concurrency: int) -> dict[str, Any]:
-    """Where models of this machine play, many conversations at once; a GPU's memory is given back by its process."""
+    """The workers for models on this machine.  A process frees a GPU's memory at its end."""
     from discover_lib.engines.local.names import on_gpu
 
     processes = 1 if on_gpu() else concurrency
@@ -244,10 +244,10 @@ def _take_over(run: LaidOut, folder: Path) -> None:
 
 
 def write_results(folder: Path) -> list[Summary]:
-    """Write what a run has so far beside its store, for readers of files; returns the summary per assistant.
+    """Write the results of a run so far as files beside its store; returns the summary per assistant.
 
-    `run.json` is the configuration, `conversations.jsonl` the finished conversations in the order of the plan,
-    `summary.json` the table.  All can be made again from the store at any time.
+    `run.json` is the configuration, `conversations.jsonl` the finished conversations in the order of the plan, and
+    `summary.json` the table.  The store suffices to write them again.
     """
     with RunStore.read(folder) as store:
         write_json(folder / "run.json", store.configuration)
@@ -258,14 +258,14 @@ def write_results(folder: Path) -> list[Summary]:
 
 
 def within_reach(run: LaidOut) -> str:
-    """What of these users could be found at all, in words: the ceiling of every "share of hidden"."""
+    """The ceiling of every "share of hidden", in words."""
     options = run.options
     share = percent(mean_ceiling((tree for _, tree in run.trees.values()), options.rules, options.turns))
     return f"within reach of {options.turns} perfect turns: {share} of the hidden intents (mean over artifacts)"
 
 
 def caveats(run: LaidOut) -> list[str]:
-    """What a run cannot find out, worth knowing before it costs anything."""
+    """Limits of the results of a run, to print before it begins."""
     from discover_lib.engines.miniature.assistants import SCRIPTED
 
     notes = []
@@ -278,8 +278,8 @@ def caveats(run: LaidOut) -> list[str]:
     different = len({tree.roots for _, tree in run.trees.values()})
     if different < len(run.trees):
         notes.append(
-            f"only {different} of the {counted(len(run.trees), 'artifact')} differ, and intervals count each as one of "
-            "its own; take fewer, or a larger lexicon"
+            f"only {different} of the {counted(len(run.trees), 'artifact')} differ, and intervals count each as "
+            "independent; take fewer, or a larger lexicon"
         )
     scripted = [name for name in run.options.assistants if name in SCRIPTED]
     if scripted and run.options.trees is not None:
@@ -354,7 +354,7 @@ def _from_folder(folder: Path, count: int, spec: EngineSpec) -> dict[str, tuple[
 
 
 def _undecidable(domain: str, tree: IntentTree) -> Iterator[tuple[str, JudgeError]]:
-    """The intents in whose words the miniature knows nothing, and what its judge says of each."""
+    """The intents whose words the miniature does not know, with the judge's error."""
     from discover_lib.engines.miniature.judge import requirement
 
     for intent in tree.intents.values():

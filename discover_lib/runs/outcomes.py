@@ -1,4 +1,4 @@
-"""The answers of language models over a whole run: how each came about, what failed, and what was asked for again.
+"""The answers of language models over a whole run: outcomes, failures and refused messages.
 
 The store keeps a note on every answer beside the calls (`CallStore.answers`), and every failure with the raw answers.
 So an interruption changes no count.
@@ -32,11 +32,11 @@ AS_IT_CAME = "the answer as it came"
 class Outcomes(Record, derived=("line",), omit=("leaks", "unread")):
     """What became of the structured answers of a run.  `line` leaves out zero counts.
 
-    The parts of `line` before its semicolon add up to the answers.  The other parts are counts of what they contain.
+    The parts of `line` before its semicolon add up to the answers.  The other parts count their contents.
 
     Attributes:
         answers: purpose → outcome → number of answers; "failed" answers were no better when asked again.
-        remarks: what answers contained, with a count: "cut" by their limit, "stray ids", "contradicted" ...
+        remarks: remark → number of answers: "cut" by their limit, "stray ids", "contradicted" ...
         unscored: candidates whose judgement failed, and missing parts of assessments.
         leaks: messages of users that reveal an undiscovered intent, and were kept.
         unread: artifacts whose intents the word rule for leaks cannot read.
@@ -128,7 +128,7 @@ class RunFailures(Record, derived=("line",)):
 
     Attributes:
         standing: role → turns that failed, stopped their conversation, and were not repeated since.
-        mended: turns that failed and succeeded when the run resumed.
+        mended: turns that failed first and succeeded when the run resumed.
         unscored: "judge" → candidates without a judgement; part of an assessment → conversations that lack it.
         examples: the worst first, a few of each kind.
     """

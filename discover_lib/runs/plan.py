@@ -1,8 +1,8 @@
 """Estimates of a run before anything is spent: calls × mean lengths, in tokens and dollars; low, expected and high.
 
-The number of calls follows from the configuration.  The length of a call is the mean of a run like it
-(`measured_lengths`) or of a few conversations of this one (`probe`, which spends money).  Without either, a table of
-typical lengths is used, which is right to within half and double.  The plan lists its assumptions.
+The number of calls follows from the configuration.  The length of a call is a mean: of a similar run
+(`measured_lengths`), or of a few conversations of this one (`probe`, which costs money).  Otherwise a table of typical
+lengths is used, which is right to within half and double.  The plan lists its assumptions.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def probe(run: LaidOut, conversations: int, *, settings: ClientSettings, concurr
         RunOptionsError: no model takes part, or a conversation failed.
     """
     if not run.models:
-        raise RunOptionsError("nothing to probe: no language model takes part in this run")
+        raise RunOptionsError("no calls to measure: no language model takes part in this run")
     groups: dict[tuple[str, ...], list[Unit]] = {}
     for unit in run.units:
         groups.setdefault(unit.assistants, []).append(unit)

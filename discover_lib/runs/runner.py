@@ -1,9 +1,9 @@
-"""Runs that lose nothing: many conversations into a store, some at once, resumed by asking for the same again.
+"""Run many conversations into a store, some at once.  The same call resumes an interrupted run.
 
-What is to be done is what is not in the store: conversations from the start or from their last finished turn, and, in
-an evaluation, the scores of each as its last step.  The miniature computes, so its conversations run in worker
-processes and are committed when they end.  Language models are waited for, so theirs run in threads, one per
-conversation in flight, and every finished turn is committed.  A role that fails ends its conversation, not the run.
+The store decides the remaining work: conversations from the start or from their last finished turn, and in an
+evaluation their scores.  The miniature computes, so its conversations run in worker processes and are committed at
+their end.  Language models make a run wait, so their conversations run in threads, and every finished turn is
+committed.  A role that fails ends its conversation, not the run.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from discover_lib.runs.units import SCORING, Unit, digest_of, run_unit, scored, 
 from discover_lib.runs.work import ParallelMap, Workers, beside, work
 
 Halt = Literal["stopped", "budget", "auth", "failing"]
-FAILING_STREAK = 20  # conversations that fail one after the other, with no turn finished between, end the run
+FAILING_STREAK = 20  # consecutive failed conversations, without a finished turn between them, that end the run
 TICK_SECONDS = 0.5
-TICK_SHARE = 0.05  # of the time, at most: to count a hundred thousand conversations takes 0.2 s
+TICK_SHARE = 0.05  # of the time, at most: counting a hundred thousand conversations takes 0.2 s
 COMMIT_SECONDS = 0.2
 
 
@@ -45,12 +45,12 @@ class JudgeUnreachable(RoleError):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """How a run stands, for a progress display.
+    """The progress of a run.
 
     Attributes:
-        done: conversations that nothing is left to do of: finished, and in an evaluation scored.
+        done: complete conversations: finished, and in an evaluation scored.
         turns_now: turns finished since this start or resumption, `seconds` ago.
-        turns_left: turns still to come, at most.
+        turns_left: maximum number of remaining turns.
         running: conversations in flight.
     """
 
@@ -74,14 +74,14 @@ class Snapshot:
 
 
 class Progress(Protocol):
-    """Shows how a run goes; called by the thread that started it, twice a second at most."""
+    """Shows the progress of a run.  The thread that started the run calls it, at most twice a second."""
 
     def __call__(self, snapshot: Snapshot, /) -> None: ...
 
 
 @dataclass(frozen=True)
 class Report:
-    """How a run ended.  `halted` is None if every unit was run, though some may have failed."""
+    """The end of a run.  `halted` is None if every unit was run, even if some failed."""
 
     last: Snapshot
     halted: Halt | None = None
@@ -89,12 +89,12 @@ class Report:
 
     @property
     def unscored(self) -> int:
-        """Conversations of an evaluation that ended with a score missing; the same again tries them again."""
+        """Finished conversations of an evaluation that lack a score; a repeated run retries them."""
         return self.last.counts.finished - self.last.done
 
 
 def register(store: RunStore, units: Sequence[Unit]) -> None:
-    """Write the plan of a run into its store; on resumption it is there already."""
+    """Write the plan of a run into its store, if it is not there."""
     first = {unit.artifact_id: unit for unit in reversed(units)}
     trees = {artifact: (unit.domain, unit.tree.to_dict()) for artifact, unit in first.items()}
     rows = [
@@ -115,22 +115,22 @@ def run_into(
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
-    """Have what is left of units, and keep it.
+    """Do the remaining work of units and save it.
 
-    Interrupted conversations go on from their last finished turn, failed ones and failed scores are tried again.
-    Ctrl-C or `stop` begins nothing new and keeps what is finished; give the client of `engines` the same `stop`.
+    Interrupted conversations resume after their last finished turn; failed conversations and scores are retried.
+    After Ctrl-C or `stop`, no unit begins and finished work is saved.  Give the client of `engines` the same `stop`.
 
     Args:
-        engines: who plays, in threads of this process; without them workers elsewhere make their own.
-        together: conversations of one assistant that a worker elsewhere holds side by side.
-        final_request: what asks for the finished piece, where conversations are scored.
-        apart: seconds between the beginnings of the first conversations.  Begun at once they would send their calls
-            at once, turn after turn, and each would wait for the processor until all are sent.
+        engines: players in threads of this process; without them, workers make theirs.
+        together: parallel conversations of one assistant in a worker process.
+        final_request: the message that asks for the final artifact, if conversations are scored.
+        apart: seconds between the starts of the first conversations.  Started together, they would send all calls of a
+            turn together, and every call would wait for the processor.
 
     Raises:
         StoreError: the store cannot be written to.
-        DiscoverError: a worker process died, or no node of a cluster is left; what is finished is kept.
-        Exception: a defect of ours in one conversation, after the others have stopped.
+        DiscoverError: a worker process died, or no node of a cluster is left; finished work is saved.
+        Exception: a defect of this code in one conversation, after the others have stopped.
     """
     register(store, units)
     run = _Run(store, units, engines, final_request, apart, on.at_once, on_progress, stop or threading.Event())
@@ -146,7 +146,7 @@ def run_into(
         return run.report(halted.why, str(halted))
     except BrokenExecutor:
         raise DiscoverError(
-            "a worker process died (out of memory?); what is finished is kept, resume the run"
+            "a worker process died (out of memory?); finished work is saved, so resume the run"
         ) from None
     finally:
         run.commit()
@@ -158,14 +158,14 @@ def run_into(
 
 @dataclass(frozen=True)
 class Step:
-    """What is left of a unit: its conversation from the start, or from where it stands; if that is over, its scores."""
+    """The remaining work of a unit: its conversation so far, or None at the start; if that is finished, its scores."""
 
     unit: Unit
     so_far: Conversation | None
 
 
 class _Left(Sequence[Step]):
-    """What is left of a run, each conversation read when its turn comes; what ended in an error is made to go on."""
+    """The remaining work of a run.  A conversation is read when it is needed; failed conversations resume."""
 
     def __init__(self, store: RunStore, units: Sequence[Unit], scored: bool) -> None:
         store.reopen()
@@ -184,7 +184,7 @@ class _Left(Sequence[Step]):
 
 
 class _Groups(Sequence[list[Step]]):
-    """Steps with the same assistants, some side by side."""
+    """Steps with the same assistants, several in a group."""
 
     def __init__(self, left: _Left, together: int) -> None:
         self._left = left
@@ -217,14 +217,14 @@ def have(
     on_turn: Callable[[], None] = lambda: None,
     given_up: Callable[[], bool] = lambda: False,
 ) -> Failure | None:
-    """Have the rest of a conversation and tell the store: every turn, why it ended, what failed, the scores.
+    """Do the rest of a conversation and write it to the store: turns, the reason for its end, failures, scores.
 
     Args:
-        on_turn: called when a turn is told.
-        given_up: whether the run is ending; what breaks then is no failure.
+        on_turn: called after a turn is written.
+        given_up: whether the run is ending; an error is then no failure.
 
     Returns:
-        What ended the conversation, if a role failed.
+        The failure that ended the conversation, if a role failed.
     """
     unit, conversation, left_out = step.unit, step.so_far, list[AssistantError]()
     if conversation is None or conversation.stop is None:
@@ -256,7 +256,7 @@ def have(
 
 
 class Notes:
-    """Takes in another process what the store is told, as one set of rows for a conversation."""
+    """Replaces the store in another process: collects the rows of a conversation."""
 
     def __init__(self) -> None:
         self.place: int | None = None  # None: the conversation was finished before
@@ -281,7 +281,7 @@ class Notes:
         self.assessment = what
 
     def tell(self, store: RunStore) -> None:
-        """Tell the store itself."""
+        """Write the rows to the store."""
         if self.place is not None:
             stop, digest = self.ended
             store.put_turns(self.place, self.turns, stop, self.failures, digest)
@@ -302,7 +302,7 @@ def have_apart(final_request: str | None, step: Step) -> Notes:
 
 
 def have_together(final_request: str | None, steps: Sequence[Step]) -> list[Notes]:
-    """`have_apart` of some conversations side by side: a model on this machine answers them at once."""
+    """`have_apart` of several conversations in parallel: a model on this machine answers them in one batch."""
     with ThreadPoolExecutor(len(steps)) as pool:
         return list(pool.map(partial(have_apart, final_request), steps))
 
@@ -311,7 +311,7 @@ def have_together(final_request: str | None, steps: Sequence[Step]) -> list[Note
 
 
 class _Halted(Exception):
-    """What ends a run before its end."""
+    """Ends a run early."""
 
     def __init__(self, why: Halt, message: str) -> None:
         super().__init__(message)
@@ -319,11 +319,11 @@ class _Halted(Exception):
 
 
 class _Ending(Exception):
-    """The run is ending: leave this conversation where it stands."""
+    """The run is ending: leave this conversation after its last turn."""
 
 
 class _Run:
-    """The state of one `run_into`: what is left, what ends it, how it stands."""
+    """The state of one `run_into`: its remaining work, its end, its progress."""
 
     def __init__(
         self,
@@ -353,7 +353,7 @@ class _Run:
     # -- in threads of this process
 
     def have(self, step: Step) -> None:
-        """Have what is left of a conversation, every finished turn committed."""
+        """Do the remaining work of a conversation, and commit every finished turn."""
         with self._lock:
             due = time.monotonic() + next(self._delays)
         while not self._ending() and (wait := due - time.monotonic()) > 0:
@@ -370,7 +370,7 @@ class _Run:
                 self._count(failure)
         except _Ending:
             pass
-        except Exception as error:  # a budget or a key; or ours, or the store's: the run cannot be trusted to go on
+        except Exception as error:  # a budget or a key, or a defect of this code or the store: the run must end
             self._over = True
             if failed_call(error) not in ENDS_THE_RUN:
                 raise
@@ -408,7 +408,7 @@ class _Run:
     # -- in the thread that keeps
 
     def keep(self, notes: Notes) -> None:
-        """Commit what other processes have, that of a fifth of a second together: it costs that, and no more."""
+        """Commit the work of other processes; that of a fifth of a second is one commit."""
         self._told.append(notes)
         self._turns += len(notes.turns)
         if time.monotonic() >= self._commit_due:
@@ -420,13 +420,13 @@ class _Run:
             self.keep(one)
 
     def commit(self) -> None:
-        told, self._told = self._told, []  # what Ctrl-C cuts off here is had again
+        told, self._told = self._told, []  # conversations that Ctrl-C cuts off here are repeated
         with self._store.together():
             for notes in told:
                 notes.tell(self._store)
 
     def tick(self) -> None:
-        """Tell how it stands, if the last time was long enough ago."""
+        """Report the progress, if the last report was long enough ago."""
         began = time.monotonic()
         if self._on_progress is not None and began >= self._tick_due:
             self._on_progress(self._snapshot())
@@ -455,7 +455,7 @@ class _Run:
 
 
 class _WatchedJudge:
-    """A judge whose failures are kept with what came back, for the record of one conversation."""
+    """A judge whose failures are recorded with the raw answers, for one conversation."""
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge

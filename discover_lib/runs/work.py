@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 class Workers(Protocol):
-    """Where units are worked on, some in a task.
+    """A place of work, where a task has several units.
 
     Attributes:
         at_once: tasks begun and not finished, at most.
@@ -42,7 +42,7 @@ class Workers(Protocol):
     def at_once(self) -> int: ...
 
     def pieces(self, left: int) -> int:
-        """How many units the next task has, of so many that are left."""
+        """The size of the next task, if so many units are left."""
         ...
 
     def begin(self, do: Callable[[Any], Any], units: Sequence[Any]) -> Any:
@@ -50,15 +50,15 @@ class Workers(Protocol):
         ...
 
     def finished(self, tasks: Sequence[Any]) -> Sequence[Any]:
-        """Those of the tasks that are finished; waits half a second for one, at most."""
+        """The finished tasks; waits at most half a second for one."""
         ...
 
     def results(self, task: Any) -> Sequence[Any]:
-        """What came of the units of a finished task, or the error that ended it is raised."""
+        """The results of a finished task; raises the error that ended it."""
         ...
 
     def close(self, tasks: Sequence[Any]) -> None:
-        """Give up tasks that nobody waits for any more."""
+        """Cancel these tasks."""
         ...
 
 
@@ -71,15 +71,15 @@ def work(
     stop: threading.Event | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> None:
-    """Have `do` done to every unit, and `keep` take what comes of it, in the order in which it comes.
+    """Call `do` with every unit, and `keep` with every result, in the order of completion.
 
-    Ctrl-C sets `stop`; a second one goes through.
+    Ctrl-C sets `stop`; a second Ctrl-C is raised.
 
     Args:
-        units: cut into chunks as these are begun, so that a lazy sequence need not be held whole.
-        do: importable by name where `on` is no threads.
-        stop: begins nothing new.
-        tick: called now and then by this thread.
+        units: may be a lazy sequence, which is read task by task.
+        do: importable by name, unless `on` is threads.
+        stop: prevents new tasks.
+        tick: called repeatedly by this thread.
 
     Raises:
         Exception: the first of `do`, `keep` or the workers.
@@ -94,7 +94,7 @@ def work(
                     tasks.append(on.begin(do, units[begun : begun + size]))
                     begun += size
                 for task in on.finished(tasks) if tasks else ():
-                    tasks.remove(task)  # before what came of it is kept: nothing is kept twice
+                    tasks.remove(task)  # before its results are kept, so no result is kept twice
                     try:
                         for result in on.results(task):
                             keep(result)
@@ -136,7 +136,7 @@ class _Here:
 
 
 class Alone(_Here):
-    """One unit after the other, in the thread that asks for them."""
+    """One unit after the other, in the calling thread."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -149,7 +149,7 @@ class Alone(_Here):
 
 
 class Threads(_Here):
-    """Units that wait, each in a new thread: the allocator keeps memory for a thread as long as it lives."""
+    """Units that wait, each in a new thread, because the allocator keeps memory for the life of a thread."""
 
     def begin(self, do: Callable[[Item], Result], units: Sequence[Item]) -> Future[list[Result]]:
         task: Future[list[Result]] = Future()
@@ -162,9 +162,9 @@ class Processes(_Here):
     """Units that compute, in worker processes.
 
     Args:
-        fresh: begin workers anew instead of forking them, for work with libraries that do not survive a fork (torch).
-            A process with several threads does so anyhow: a forked worker could inherit a lock that nobody frees.
-        chunk: units of a task, at most.
+        fresh: start new workers instead of forks, for libraries that do not survive a fork (torch).  A process with
+            several threads always does so, because a fork could inherit a locked lock.
+        chunk: maximum number of units in a task.
     """
 
     def __init__(self, number: int, *, fresh: bool = False, chunk: int = CHUNK) -> None:
@@ -200,7 +200,7 @@ def _fulfil(task: Future[list[Result]], do: Callable[[Item], Result], units: Seq
 
 
 def _init_worker() -> None:
-    """Set a worker up: Ctrl-C is the parent's to answer, and a parent that is killed leaves no workers behind."""
+    """Set a worker up: it ignores Ctrl-C, which the parent handles, and exits when the parent is killed."""
     import multiprocessing
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -218,21 +218,21 @@ def _init_worker() -> None:
 
 
 class ParallelMap(Protocol):
-    """The builtin `map`, or one that does its work in parallel and keeps the order."""
+    """The builtin `map`, or a parallel one that keeps the order."""
 
     def __call__(self, function: Callable[[Item], Result], items: Iterable[Item], /) -> Iterable[Result]: ...
 
 
 @contextmanager
 def beside(helpers: int) -> Iterator[ParallelMap]:
-    """`map` with this many threads to help.  At its end what was begun is waited for: its calls are paid for."""
+    """`map` with this many more threads.  Its end waits for begun calls, because they are paid for."""
     if not helpers:
         yield map
         return
     with ThreadPoolExecutor(helpers) as pool:
 
         def parallel_map(function: Callable[[Item], Result], items: Iterable[Item], /) -> Generator[Result, None, None]:
-            # The first is worked on here: a thread for every item would be one more, waiting and keeping its memory.
+            # This thread does the first item; another thread for it would only wait and use memory.
             first, *others = items
             futures = [pool.submit(function, item) for item in others]
             try:

@@ -1,4 +1,4 @@
-"""`discover doctor`: what this machine can do."""
+"""`discover doctor` and `discover serve`: check this machine, and serve simulated users from it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from discover_lib.cli.common import ModelFlags, console, with_flags
+from discover_lib.cli.common import ModelFlags, RulesName, SplitName, Turns, console, with_flags
+from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.core.rules import Rules
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.tasks.playing import client_settings
 from discover_lib.tasks.waist import Mark, Table
@@ -44,3 +46,31 @@ def doctor(
     Table(("", "checked", "found"), tuple(rows)).print(console())
     if any(finding.problem for finding in findings):
         raise typer.Exit(1)
+
+
+def serve(
+    domain: Annotated[str, typer.Option(help="Domain of the generated artifacts.")] = "svg_drawing",
+    split: SplitName = "train",
+    artifacts: Annotated[int, typer.Option(min=1)] = 100,
+    turns: Turns = MAX_TURNS,
+    engine: str = MINIATURE,
+    rules: RulesName = "paper",
+    sessions: Annotated[int, typer.Option(min=1, help="Maximum number of conversations at a time.")] = 64,
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
+) -> None:
+    """Serve simulated users to other trainers on localhost, over the OpenEnv protocol."""
+    from discover_lib.base.localhost import HOST, OwnPages, choose_port
+    from discover_lib.doors import openenv
+
+    openenv.serve(
+        HOST,
+        choose_port(port),
+        sessions,
+        OwnPages,
+        domain=domain,
+        split=split,
+        artifacts=artifacts,
+        turns=turns,
+        engine=engine,
+        rules=Rules.named(rules),
+    )
