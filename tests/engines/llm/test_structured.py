@@ -12,8 +12,8 @@ from llm_script import Script
 from discover_lib.base.tokens import COUNTING, count_tokens
 from discover_lib.core.conversation import Message
 from discover_lib.core.roles import AssistantError
-from discover_lib.engines.llm.answers import Form, InitialRequest, JudgedIntent, LeakCheck
-from discover_lib.engines.llm.asking import UnusableError, ask_structured, without_thinking
+from discover_lib.engines.llm.answers import InitialRequest, JudgedIntent, LeakCheck
+from discover_lib.engines.llm.asking import ask_structured
 from discover_lib.engines.llm.assistants import REPORTED, REPORTED_TEXT, LLMAssistant
 from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.calls.exchange import Answered, Completion, LLMError, Request
@@ -95,15 +95,8 @@ def test_a_schema_requires_every_field_and_allows_no_other() -> None:
     sent = response_format(InitialRequest.model_json_schema())["json_schema"]
     assert sent["strict"] and sent["schema"]["additionalProperties"] is False
     judged = JudgedIntent.model_json_schema()
-    assert judged["required"] == ["id", "reason", "engaged", "near_misses"]
-
-    class Titled(Form):
-        title: str
-        default: str | None = None
-
-    schema = Titled.model_json_schema()
-    assert schema["required"] == ["title", "default"] == list(schema["properties"])
-    assert "default" not in schema["properties"]["default"]
+    assert judged["required"] == ["id", "reason", "engaged", "near_misses"] == list(judged["properties"])
+    assert "default" not in judged["properties"]["near_misses"]
 
 
 # -- replies of assistants -------------------------------------------------------------------------------------------
@@ -164,8 +157,6 @@ def test_thinking_is_no_length(completion: Completion, n_tokens: int, counting: 
 )
 def test_what_a_reply_is_without_its_thinking(text: str, reply: str | None) -> None:
     if reply is None:
-        with pytest.raises(UnusableError, match=r"thinking"):
-            without_thinking(text)
         with pytest.raises(AssistantError, match=r"thinking"):
             assistant(Script(text)).reply(ASKED, 1)
     else:
