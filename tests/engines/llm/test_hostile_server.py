@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from discover_lib.engines.llm.calls import direct, wire
+from discover_lib.engines.llm.calls import wires
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError, Price, Request
 
 Answer = Callable[[str], Iterator[bytes]]  # the head of a request → the bytes of an answer
@@ -90,7 +90,7 @@ def test_what_is_no_count_of_tokens_is_unknown_and_costs_no_budget(count: object
     with served(said(usage)) as address, client_of(address, prices=prices) as client:
         got = client.complete(ASKED)
         assert (got.text, got.prompt_tokens, got.completion_tokens, got.cost) == ("a boat", None, None, None)
-        assert client.usage.total.cost == 0.0 and client.usage.total.calls_of_unknown_price == 1
+        assert client.usage.total.cost == 0.0 and client.usage.total.unpriced == 1
 
 
 # -- what does not end -------------------------------------------------------------------------------------------------
@@ -118,8 +118,7 @@ def endless(part: bytes) -> Answer:
     ids=["body", "packed", "comments", "events", "packed comments"],
 )
 def test_a_reply_that_does_not_end_is_given_up(answer: Answer, streamed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (wire, direct):
-        monkeypatch.setattr(module, "BIGGEST_REPLY", 2**20)  # what 16 MiB would take sixteen times as long to show
+    monkeypatch.setattr(wires, "BIGGEST_REPLY", 2**20)  # 16 MiB take sixteen times as long
     with served(answer) as address, client_of(address) as client:
         with pytest.raises(LLMError, match="the reply is longer than 1 MiB") as caught:
             client.stream(ASKED, lambda _: None) if streamed else client.complete(ASKED)
