@@ -162,4 +162,4 @@ def test_artifacts_that_stand_twice_are_told_before_anything_runs() -> None:
     assert caveats(run) == []
     first = next(iter(run.trees.values()))
     (told,) = caveats(dataclasses.replace(run, trees=dict.fromkeys(run.trees, first)))
-    assert told.startswith("only 1 of the 3 artifacts differ, and intervals count each as one of its own")
+    assert told.startswith("only 1 of the 3 artifacts differ, and intervals count each as independent")
