@@ -11,10 +11,9 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Literal, Protocol, cast
 
@@ -51,7 +50,6 @@ class Snapshot:
         done: complete conversations: finished, and in an evaluation scored.
         turns_now: turns finished since this start or resumption, `seconds` ago.
         turns_left: maximum number of remaining turns.
-        running: conversations in flight.
     """
 
     counts: Counts
@@ -60,7 +58,6 @@ class Snapshot:
     failures: Mapping[str, int]
     turns_now: int
     turns_left: int
-    running: int
     seconds: float
 
     @property
@@ -255,15 +252,21 @@ def have(
     return None
 
 
+@dataclass
 class Notes:
-    """Replaces the store in another process: collects the rows of a conversation."""
+    """Replaces the store in another process: collects the rows of a conversation.
 
-    def __init__(self) -> None:
-        self.place: int | None = None  # None: the conversation was finished before
-        self.turns: list[TurnRow] = []
-        self.failures: list[Failure] = []
-        self.ended: tuple[Stop | None, str | None] = (None, None)
-        self.assessment: tuple[Any, ...] = ()
+    Attributes:
+        place: of the conversation; None if it was finished before.
+        assessment: the arguments of `RunStore.put_assessment`, if it was scored.
+    """
+
+    place: int | None = None
+    turns: list[TurnRow] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    stop: Stop | None = None
+    digest: str | None = None
+    assessment: tuple[Any, ...] = ()
 
     def put_turns(
         self,
@@ -273,7 +276,7 @@ class Notes:
         failures: Sequence[Failure] = (),
         digest: str | None = None,
     ) -> None:
-        self.place, self.ended = place, (stop, digest)
+        self.place, self.stop, self.digest = place, stop, digest
         self.turns += turns
         self.failures += failures
 
@@ -283,8 +286,7 @@ class Notes:
     def tell(self, store: RunStore) -> None:
         """Write the rows to the store."""
         if self.place is not None:
-            stop, digest = self.ended
-            store.put_turns(self.place, self.turns, stop, self.failures, digest)
+            store.put_turns(self.place, self.turns, self.stop, self.failures, self.digest)
         if self.assessment:
             store.put_assessment(*self.assessment)
 
@@ -344,7 +346,7 @@ class _Run:
         self._delays = itertools.chain((apart * place for place in range(at_once)), itertools.repeat(0.0))
         self._over = False
         self._lock = threading.Lock()
-        self._turns = self._running = self._streak = 0
+        self._turns = self._streak = 0
         self._told: list[Notes] = []
         self._commit_due = 0.0
         self._began = time.monotonic()
@@ -362,7 +364,7 @@ class _Run:
             return
         helpers = max(len(step.unit.assistants), len(SCORING) if self._final_request is not None else 0) - 1
         try:
-            with self._one_running(), beside(helpers) as parallel_map:
+            with beside(helpers) as parallel_map:
                 engines = cast("RoleEngines", self._engines).for_conversation(step.unit.setting, step.unit.seed)
                 how: dict[str, Any] = {"on_turn": self._taken, "given_up": self._ending}
                 failure = have(step, engines, self._store, self._final_request, parallel_map=parallel_map, **how)
@@ -394,16 +396,6 @@ class _Run:
             raise _Halted(
                 "failing", f"{self._streak} conversations failed one after the other; the last: {failure.line}"
             )
-
-    @contextmanager
-    def _one_running(self) -> Iterator[None]:
-        with self._lock:
-            self._running += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._running -= 1
 
     # -- in the thread that keeps
 
@@ -442,7 +434,6 @@ class _Run:
             failures=self._store.failures_by_role(),
             turns_now=self._turns,
             turns_left=counts.open * self._turns_of_a_unit - counts.turns_open,
-            running=self._running,
             seconds=time.monotonic() - self._began,
         )
 

@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -195,14 +195,7 @@ class RunStore:
             raise StoreError(f"{folder}: cannot be written to ({error.strerror or error})") from None
         if not path.exists() and any(each.name != LOCK for each in folder.iterdir()):
             raise StoreError(f"{folder} holds other files and no run; choose another --run folder")
-        with errors_in_one_line(path):
-            store = cls(Database(path, read_only=False))
-            try:
-                store._settle(configuration, notes or {})
-            except BaseException:
-                store.close()
-                raise
-        return store
+        return cls._opened(path, lambda store: store._settle(configuration, notes or {}), read_only=False)
 
     @classmethod
     def read(cls, folder: Path) -> RunStore:
@@ -214,10 +207,14 @@ class RunStore:
         path = folder / FILE if folder.is_dir() else folder
         if not path.is_file():
             raise StoreError(f"{folder}: no run here (no {FILE})")
+        return cls._opened(path, cls._check_kind, read_only=True)
+
+    @classmethod
+    def _opened(cls, path: Path, settle: Callable[[RunStore], None], *, read_only: bool) -> RunStore:
         with errors_in_one_line(path):
-            store = cls(Database(path, read_only=True))
+            store = cls(Database(path, read_only=read_only))
             try:
-                store._check_kind()
+                settle(store)
             except BaseException:
                 store.close()
                 raise
