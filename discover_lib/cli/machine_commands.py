@@ -38,13 +38,13 @@ def doctor(
     roles = {role: who for role, who in (("judge", judge), ("voice", voice), ("assistant", assistant)) if who}
     findings = examine(engine, backend, roles=roles, settings=settings, options=options)
     rows: list[tuple[Mark, str, str]] = []
-    for (text, problem, present), alike in groupby(findings, lambda each: (each.text, each.problem, each.present)):
-        topics = [each.topic for each in alike]
-        mark = Mark("✗", "bad") if problem else Mark("✓", "good") if present else Mark("·")
-        for topic in [", ".join(topics)] if topics[0] in NO_MODEL else topics:  # of roles the same is said once
-            rows.append((mark, topic, text))
+    for (text, works, present), alike in groupby(findings, lambda each: (each.text, each.works, each.present)):
+        parts = [each.role for each in alike]
+        mark = Mark("✗", "bad") if not works else Mark("✓", "good") if present else Mark("·")
+        for part in [", ".join(parts)] if parts[0] in NO_MODEL else parts:  # equal roles are one row
+            rows.append((mark, part, text))
     Table(("", "checked", "found"), tuple(rows)).print(console())
-    if any(finding.problem for finding in findings):
+    if not all(finding.works for finding in findings):
         raise typer.Exit(1)
 
 
