@@ -262,7 +262,7 @@ def builder_stages(choice: Choice) -> list[Stage]:
     """What building one tree will take, stage by stage."""
     from discover_lib.runs.plan import building_stages
 
-    return list(building_stages(choice.builder, choice.options, choice.client_settings))
+    return list(building_stages(choice.builder, choice.client_settings))
 
 
 def run_plan(note: str, options: RunOptions, domains: Sequence[str], choice: Choice) -> Markup:

@@ -261,7 +261,8 @@ def with_flags(
 
 def _fields(record: type) -> list[inspect.Parameter]:
     """The options of a dataclass."""
-    empty = {each.name: [] for each in dataclasses.fields(record) if each.default_factory is list}  # type: ignore[arg-type]
+    fields: Iterable[dataclasses.Field[Any]] = dataclasses.fields(record)
+    empty: dict[str, list[str]] = {each.name: [] for each in fields if each.default_factory is list}
     return [each.replace(default=empty.get(each.name, each.default)) for each in parameters_of(record)]
 
 

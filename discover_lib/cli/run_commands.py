@@ -181,11 +181,13 @@ def evaluate(
     **asked: Any,
 ) -> None:
     """Score assistants on the same users, with intervals and paired comparisons."""
-    report = _done(laid_out("evaluate", models, **asked), run, how)
+    evaluation = laid_out("evaluate", models, **asked)
+    report = _done(evaluation, run, how)
     code = show.print_report(report, run)
     if report.last.counts.finished:
         show.write_and_print_results(run, leave_out, sensitivity=sensitivity)
-    show.print_closing(run)
+    if evaluation.models:
+        show.print_closing(run)
     raise typer.Exit(code)
 
 
@@ -197,7 +199,8 @@ def _run(run: LaidOut, folder: Path, how: HowFlags) -> NoReturn:
     if run.options.candidates is not None:
         show.print_table_3(folder)
     code = show.print_report(report, folder)
-    show.print_closing(folder)
+    if run.models:
+        show.print_closing(folder)
     raise typer.Exit(code)
 
 
@@ -274,7 +277,7 @@ def plan(
         return
     run = laid_out(planned_for, models, assistant=assistant, **asked)
     settings = settings_of(run, how)
-    measured = measured_lengths(like) if like else None
+    measured: Mapping[str, Length] | None = measured_lengths(like) if like else None
     if probing:
         measured = _probe(run, probing, settings, in_flight(run, how))
     _print_caveats(run)

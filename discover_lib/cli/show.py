@@ -21,7 +21,6 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.summary import Summary, newly_discovered
 from discover_lib.runs.options import LaidOut, within_reach
-from discover_lib.runs.outcomes import closing_lines
 from discover_lib.runs.runner import Report, Snapshot
 from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.tasks.waist import Table
@@ -102,6 +101,8 @@ def _again(verb: str, count: int) -> str:
 
 def print_closing(folder: Path) -> None:
     """Print the cost of the whole run and the outcomes of its answers, if a model was asked."""
+    from discover_lib.runs.outcomes import closing_lines
+
     with RunStore.read(folder) as store:
         for line in closing_lines(store):
             typer.echo(line)
