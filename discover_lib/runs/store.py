@@ -662,19 +662,17 @@ def _kind_last(configuration: dict[str, Any]) -> dict[str, Any]:
 
 
 def first_difference(ours: Any, theirs: Any, name: str = "") -> str | None:
-    """Where two configurations first differ, in words ("turns is 5 in the run and 6 now"), or None."""
-    if isinstance(ours, dict) and isinstance(theirs, dict):
-        for key in dict.fromkeys([*ours, *theirs]):
-            where = f"{name}.{key}" if name else key
-            if key not in ours or key not in theirs:
-                return f"{where} is {'not set' if key not in ours else _short(ours[key])} in the run and " + (
-                    "not set now" if key not in theirs else f"{_short(theirs[key])} now"
-                )
-            difference = first_difference(ours[key], theirs[key], where)
-            if difference:
-                return difference
-        return None
-    return None if ours == theirs else f"{name} is {_short(ours)} in the run and {_short(theirs)} now"
+    """The first difference of two configurations, in words ("turns is 5 in the run and 6 now"), or None."""
+    if not (isinstance(ours, dict) and isinstance(theirs, dict)):
+        return None if ours == theirs else f"{name} is {_short(ours)} in the run and {_short(theirs)} now"
+    for key in dict.fromkeys([*ours, *theirs]):
+        where = f"{name}.{key}" if name else key
+        there, now = (_short(each[key]) if key in each else "not set" for each in (ours, theirs))
+        if key not in ours or key not in theirs:
+            return f"{where} is {there} in the run and {now} now"
+        if difference := first_difference(ours[key], theirs[key], where):
+            return difference
+    return None
 
 
 def _short(value: Any) -> str:
