@@ -38,6 +38,7 @@ from discover_lib.runs.store import FILE, RunStore, id_of_run
 
 
 Foreign = Literal["authors", "authors-rows", "inspect"]
+OWN_NAMES = {"inspect": "conversations.eval", "authors-rows": "rows.jsonl"}  # format → name of its file
 
 
 def import_files(
@@ -150,26 +151,22 @@ def _print_rows(rows: RowSet, out: Path) -> None:
 
 def _export_conversations(run: Path, form: str, folder: Path) -> None:
     with RunStore.read(run) as store, _made(folder):
+        talks, written, note = store.conversations(), f"{store.counts().finished} conversations", ""
+        path = folder / OWN_NAMES.get(form, f"conversations.{form}")
         if form == "authors":
-            count = export_runs(folder, store.conversations())
-            typer.echo(f"{count} run files → {folder}; their format cannot hold {'; '.join(NOT_HELD)}")
-            return
-        if form == "hub":
-            typer.echo(f"{write_folder(folder, store)} conversations → {folder}")
-            return
-        path = folder / f"conversations.{form}"
-        if form == "inspect":
-            path = folder / "conversations.eval"
-            typer.echo(f"{write_log(path, store)} conversations → {path}")
-            return
-        if form == "authors-rows":
-            path = folder / "rows.jsonl"
-            write_lines(path, (row for talk in store.conversations() for row in rows_of_conversation(talk)))
+            path, written = folder, f"{export_runs(folder, talks)} run files"
+            note = f"; their format cannot hold {'; '.join(NOT_HELD)}"
+        elif form == "hub":
+            path, _ = folder, write_folder(folder, store)
+        elif form == "inspect":
+            write_log(path, store)
+        elif form == "authors-rows":
+            write_lines(path, (row for talk in talks for row in rows_of_conversation(talk)))
         elif form == "parquet":
-            write_table(path, store.conversations())
+            write_table(path, talks)
         else:
-            write_jsonl(path, store.conversations())
-        typer.echo(f"{store.counts().finished} conversations → {path}")
+            write_jsonl(path, talks)
+        typer.echo(f"{written} → {path}{note}")
 
 
 # -- show -------------------------------------------------------------------------------------------------------------
