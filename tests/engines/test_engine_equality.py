@@ -47,14 +47,9 @@ def settings(server: FakeServer | ServerProcess) -> ClientSettings:
 
 
 @pytest.fixture(autouse=True)
-def whole_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The miniature behind the wire draws from the seed that it is sent, so it is sent the whole of it."""
+def all_that_decides_goes_over_the_wire(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The miniature behind the wire draws from whole seeds and does not know the conversation's temperament."""
     monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
-
-
-@pytest.fixture(autouse=True)
-def one_temperament(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user's temperament comes from the seed of the conversation, which does not go over the wire."""
     monkeypatch.setattr(MiniatureVoice, "of", lambda voice, user: voice)
 
 

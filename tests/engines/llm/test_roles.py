@@ -399,13 +399,22 @@ def test_a_defect_that_stays_is_a_build_error_that_names_the_stage() -> None:
     assert len(script.asked) == 2 and "the item 'Ends quietly' stands twice" in script.prompt(1)
 
 
-def synthesis(topic: str, *texts: str) -> answers.Synthesis:
+def synthesis(topic: str, *texts: str) -> str | None:
     items = [{"text": text, "aspect": "a", "evidence": "e"} for text in texts]
-    return answers.Synthesis.model_validate({"topic": topic, "description": "d", "items": items})
+    answer = answers.Synthesis.model_validate({"topic": topic, "description": "d", "items": items})
+    return builder.synthesis_defect(answer)
+
+
+def abstraction(*levels: list[str]) -> str | None:
+    return builder.abstraction_defect(levels, frozenset({"short", "story", "harbour"}))
+
+
+def request(chosen: list[str], text: str) -> str | None:
+    return builder.request_defect(answers.InitialRequest(chosen=chosen, request=text), TREE.roots)
 
 
 @pytest.mark.parametrize(
-    ("answer", "complaint"),
+    ("found", "complaint"),
     [
         (synthesis("harbour", "Has a pilot", "Set in the north", "Ends quietly"), None),
         (synthesis("a harbour at night", "Has a pilot", "Set north", "Ends quietly"), "one to 3 words"),
@@ -413,49 +422,29 @@ def synthesis(topic: str, *texts: str) -> answers.Synthesis:
         (synthesis("harbour", "Has a pilot", "has a  PILOT.", "Ends quietly"), "'has a  PILOT.' stands twice"),
         (synthesis("harbour", "Has a pilot", "!", "Ends quietly"), "has no words"),
         (synthesis("harbour", "Has a pilot", "long " * 500, "Ends quietly"), "2500 characters"),
+        (abstraction(["a tabby cat", "red boots"], ["a cat", "boots"], ["an animal"]), None),
+        (abstraction(["a tabby cat"]), "no broader level"),
+        (abstraction(["a tabby cat"], []), "level 1 is empty"),
+        (abstraction(["a tabby cat"], ["a cat", "stripes"]), "cannot be broader"),
+        (abstraction(["a tabby cat", "boots"], ["A tabby cat!"]), "nothing broader than level 0"),
+        (abstraction(["a tabby cat", "red boots"], ["a cat", "red boots"], ["an animal", "boots"]), None),
+        (abstraction(["a tabby cat", "red boots"], ["a cat", "A cat."]), "stands twice"),
+        (abstraction(["a tabby cat"], ["a cat"], ["A short story"]), "says nothing beyond type and topic"),
+        (request(["2"], "a short story about a harbour, please"), None),
+        (request(["2.1"], "a story"), "'2.1' cannot be chosen; choose among 1, 2, 3"),
+        (request([], "a story"), "at least one"),
+        (request(["1", "2", "3"], "a story"), "every requirement was chosen"),
+        (request(["2"], "well " * 41), "41 words"),
+        (request(["2"], "a story\nat a harbour"), "plain text on one line"),
+        (builder.leak_defect(TREE), None),
+        (
+            builder.leak_defect(replace(TREE, initial_request="a story about a harbour with a retired pilot")),
+            "leave out 'pilot', 'retired'",
+        ),
     ],
 )
-def test_defects_of_a_synthesis(answer: answers.Synthesis, complaint: str | None) -> None:
-    agree(builder.synthesis_defect(answer), complaint)
-
-
-@pytest.mark.parametrize(
-    ("levels", "complaint"),
-    [
-        ([["a tabby cat", "red boots"], ["a cat", "boots"], ["an animal"]], None),
-        ([["a tabby cat"]], "no broader level"),
-        ([["a tabby cat"], []], "level 1 is empty"),
-        ([["a tabby cat"], ["a cat", "stripes"]], "cannot be broader"),
-        ([["a tabby cat", "boots"], ["A tabby cat!"]], "nothing broader than level 0"),
-        ([["a tabby cat", "red boots"], ["a cat", "red boots"], ["an animal", "boots"]], None),  # boots wait a level
-        ([["a tabby cat", "red boots"], ["a cat", "A cat."]], "stands twice"),
-        ([["a tabby cat"], ["a cat"], ["A short story"]], "says nothing beyond type and topic"),
-    ],
-)
-def test_defects_of_an_abstraction(levels: list[list[str]], complaint: str | None) -> None:
-    agree(builder.abstraction_defect(levels, frozenset({"short", "story", "harbour"})), complaint)
-
-
-@pytest.mark.parametrize(
-    ("chosen", "text", "complaint"),
-    [
-        (["2"], "a short story about a harbour, please", None),
-        (["2.1"], "a story", "'2.1' cannot be chosen; choose among 1, 2, 3"),
-        ([], "a story", "at least one"),
-        (["1", "2", "3"], "a story", "every requirement was chosen"),
-        (["2"], "well " * 41, "41 words"),
-        (["2"], "a story\nat a harbour", "plain text on one line"),
-    ],
-)
-def test_defects_of_a_first_request(chosen: list[str], text: str, complaint: str | None) -> None:
-    answer = answers.InitialRequest(chosen=chosen, request=text)
-    agree(builder.request_defect(answer, TREE.roots), complaint)
-
-
-def test_a_first_request_gives_nothing_away() -> None:
-    assert builder.leak_defect(TREE) is None
-    told = replace(TREE, initial_request="a story about a harbour with a retired pilot")
-    agree(builder.leak_defect(told), "leave out 'pilot', 'retired'")
+def test_defects_of_a_builders_answers(found: str | None, complaint: str | None) -> None:
+    assert (found is None) if complaint is None else complaint in str(found)
 
 
 WISHES = [f"{place} is shown" for place in ("Paris", "Loire", "Rome", "June")]
@@ -500,7 +489,3 @@ def test_a_denied_edge_is_named_once_and_cut_if_it_stays(obeys: bool) -> None:
     else:
         assert len(script.asked) == 7 and built.notes == (f"organisation, cut: {line}",)
         assert roots == ["about a city", "Loire is shown", "in some season"]
-
-
-def agree(found: str | None, complaint: str | None) -> None:
-    assert (found is None) if complaint is None else complaint in str(found)
