@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_json
+from discover_lib.base.files import read_json, read_json_lines, write_json
 from discover_lib.base.tokens import COUNTING, TokenCount, count_tokens
 from discover_lib.core.advance import focus
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Stop, Turn
@@ -30,7 +30,7 @@ from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshol
 from discover_lib.core.view import leaked_words, user_view
 from discover_lib.dataset.export import RowSet, Source, row_set
 from discover_lib.dataset.filters import Filters
-from discover_lib.dataset.formats import Foreign, Number, json_lines, keep_run, parse, read_json
+from discover_lib.dataset.formats import Foreign, Number, keep_run, parse
 from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, pair_example, similarity_of
 
 RULES = Rules.authors()
@@ -563,7 +563,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         DiscoverError: naming the row and the field that is wrong.
     """
     if path.suffix == ".jsonl":
-        listed = list(json_lines(path))
+        listed = list(read_json_lines(path))
     else:
         rows = read_json(path)
         if not isinstance(rows, list):
