@@ -211,7 +211,7 @@ class Paper:
         )
         self._execute("synthesis", lay_out_together(options, self.options.domains), score=True)
 
-    def _execute(self, name: str, run: LaidOut, score: bool = False) -> None:
+    def _execute(self, name: str, run: LaidOut, score: bool | None = None) -> None:
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         ended = execute(run, folder, score=score, concurrency=self.processes, stop=self.stop)

@@ -2,7 +2,7 @@
 
 Input and output lie beside the package in a checkout: `data_folder()` is read and never written, `outputs_folder()`
 holds runs and sessions and can be deleted; the variables DISCOVER_DATA and DISCOVER_OUTPUTS name other places.  Where
-only the package is installed, what is written lies in the current folder, not among the installed packages.
+only the package is installed, output goes to the current folder, and not among the installed packages.
 Writes are atomic.
 """
 
@@ -147,12 +147,12 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def write_lines(path: Path, items: Iterable[Any]) -> None:
-    """Write JSON lines, all of them or none."""
+    """Write JSON lines: all of them, or no file."""
     write_text_lines(path, (json.dumps(item, ensure_ascii=False) for item in items))
 
 
 def write_text_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines, all of them or none."""
+    """Write lines: all of them, or no file."""
     with whole_file(path) as file:
         for line in lines:
             file.write(line)
@@ -160,7 +160,7 @@ def write_text_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def write_encoded_lines(path: Path, lines: Iterable[bytes]) -> None:
-    """`write_text_lines` of what is UTF-8 already."""
+    """`write_text_lines` of lines that are UTF-8 bytes."""
     with whole_file(path) as file:
         for line in lines:
             file.buffer.write(line)
@@ -169,7 +169,7 @@ def write_encoded_lines(path: Path, lines: Iterable[bytes]) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
-    """A file that takes its name only when it is complete; what is not valid Unicode is written escaped."""
+    """A file that takes its name only when it is complete; invalid Unicode is written escaped."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial_path = path.with_name(path.name + ".partial")
     with partial_path.open("w", encoding="utf-8", errors="backslashreplace") as file:

@@ -26,12 +26,12 @@ _ID = re.compile(r"[1-9][0-9]*(\.[1-9][0-9]*)*")
 
 
 class TreeError(DiscoverError):
-    """An intent tree that breaks a rule; the message names the intent and says what to do."""
+    """An intent tree that breaks a rule; the message names the intent and the repair."""
 
 
 @dataclass(frozen=True)
 class Intent(Record, omit=("aspect",)):
-    """One requirement and the more specific ones below it; `aspect` is a name for what it is about, "" if unknown."""
+    """One intent and the more specific ones below it; `aspect` names its subject ("" if unknown)."""
 
     id: str
     text: str
@@ -52,9 +52,9 @@ class IntentTree(Record):
     """The intent trees of one artifact, and the request that a user with them opens with.
 
     Attributes:
-        artifact_type: what kind of thing is made, e.g. "SVG drawing".
+        artifact_type: the kind of artifact, e.g. "SVG drawing".
         topic: one to three words.
-        initial_request: the user's first message; it names `initially_discovered` and nothing else.
+        initial_request: the user's first message; it names exactly `initially_discovered`.
         initially_discovered: ids that start discovered.
         roots: the independent dimensions, in the order in which the judge's focus visits them.
     """
@@ -223,7 +223,7 @@ def _read_intent(data: Any, above: tuple[int, ...], budget: list[int]) -> Intent
         raise TreeError(f"an intent is an object with 'id' and 'text', got {data!r:.60}")
     label = f"{data.get('id', '?')!r:.60}"
     if id(data) in above:
-        raise TreeError(f"intent {label} stands below itself: the tree has a cycle")
+        raise TreeError(f"intent {label} is below itself: the tree has a cycle")
     if len(above) >= MAX_DEPTH:
         raise TreeError(f"intent {label} is deeper than {MAX_DEPTH} levels; flatten the tree")
     budget[0] -= 1
@@ -257,7 +257,7 @@ def _check_intent(intent: Intent, seen: Mapping[str, Intent]) -> None:
 
 def _check_child(intent: Intent, child: Intent) -> None:
     if child.id == intent.id or intent.id.startswith(child.id + "."):
-        raise TreeError(f"intent {child.id!r} stands below itself (under {intent.id!r}): the tree has a cycle")
+        raise TreeError(f"intent {child.id!r} is below itself (under {intent.id!r}): the tree has a cycle")
     if child.id.rpartition(".")[0] != intent.id:
         wanted = child.id.rpartition(".")[0]
-        raise TreeError(f"child {child.id!r} stands under {intent.id!r}, but its id says its parent is {wanted!r}")
+        raise TreeError(f"child {child.id!r} is under {intent.id!r}, but its id says its parent is {wanted!r}")

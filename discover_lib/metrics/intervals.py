@@ -57,7 +57,7 @@ def bootstrap_mean(values: Values, seed: int = 0, resamples: int = RESAMPLES) ->
 
     if not values or any(not len(trials) for trials in values.values()):
         raise ValueError("an interval needs at least one artifact and one trial of each")
-    # In the order of their names, so that the order in which artifacts were finished changes nothing.
+    # In the order of their names, so that the order in which artifacts finished has no effect.
     means = np.array([sum(values[artifact]) / len(values[artifact]) for artifact in sorted(values)], dtype=float)
     n_trials = sum(map(len, values.values()))
     n = len(means)
@@ -150,7 +150,7 @@ def _mass_within(t: float, freedom: int) -> float:
 
 @dataclass(frozen=True)
 class Share:
-    """`hits` of `n`, with the 95 % Wilson score interval; all None where there is nothing to count."""
+    """`hits` of `n`, with the 95% Wilson score interval; all None if `n` is 0."""
 
     hits: int
     n: int
@@ -199,7 +199,7 @@ def share_difference(ours: Share, theirs: Share) -> Estimate:
     its level in small groups and near 0 and 1.
 
     Raises:
-        ValueError: a group with nothing to count.
+        ValueError: an empty group.
     """
     if ours.value is None or theirs.value is None:
         raise ValueError("a difference of shares needs two groups in which something was counted")

@@ -1,7 +1,7 @@
-"""How much of what was discovered came by near misses, which an assistant can collect: several alternatives in a reply.
+"""Discoveries from near misses, which an assistant can collect with several alternatives in a reply.
 
 With p = 0.25 and θ below 1, four distinct near misses in one reply always move an intent (paper, section 3.2), wanted
-or not.  A score that rests on them says less than one that rests on replies that met what the user wants.
+or not.  A score from near misses says less than a score from replies that match the user's intents.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class NearMisses(Record):
         steps, by_near_misses: how often an intent was moved up one state or two, and how often a near miss did it.
         discovered, alone: intents discovered, and those of them that near misses alone moved.
         share: of the steps, over conversations that have one; None where no intent was moved.
-        share_alone: of the discovered intents, over conversations with one; None where nothing was discovered.
+        share_alone: of the discovered intents, over conversations with one; None where no intent was discovered.
     """
 
     assistant: str

@@ -142,7 +142,7 @@ class Difference(Record):
 
 
 def welch(ours: Sequence[float], theirs: Sequence[float]) -> Difference | None:
-    """The mean of `ours` minus that of `theirs`; None where a group has fewer than two, or nothing varies."""
+    """The mean of `ours` minus that of `theirs`; None where a group has fewer than two, or no rating varies."""
     from scipy import stats
 
     sizes = (len(ours), len(theirs))

@@ -37,10 +37,10 @@ class Measure:
     Attributes:
         term: its word in the glossary.
         phrase: as a sentence names it.
-        of: what a conversation has of it by itself, None where it is unscored; None for a measure that `Pool` takes.
+        of: the measure of one conversation, None where it is unscored; None for a measure that needs a `Pool`.
         worth_seeing: a difference that would matter, where one can be named for all uses.
         fewer_is_better: the lowest is the best; of the other measures the highest.
-        is_share: it lies between 0 and 1.
+        is_share: it is between 0 and 1.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Pool:
 
     Args:
         leave_out: which leaves do not count for satisfaction; see `satisfaction_scores`.
-        emerging: what an emerging intent counts.
+        emerging: the value of an emerging intent.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Pool:
 
     @property
     def why_no_eq_4(self) -> str:
-        """Why eq. 4 is defined on no user, in words; "" where it is."""
+        """Why eq. 4 is undefined for every user, in words; "" if it is defined."""
         return why_undefined(len(self.assistants), len(self.shared()), len(self.discovery.left_out))
 
     @cached_property
@@ -352,16 +352,16 @@ class ScopeResults(Record, omit=("unchecked",)):
 
     Attributes:
         users: how many there are; `users_of` how many of them each measure is taken over.
-        table: assistant → measure → estimate; a measure that nobody could be scored in is absent.
+        table: assistant → measure → estimate; a measure without a score is absent.
         comparisons: measure → every two assistants, Holm over the pairs of that measure.
         same_for_all: users left out of eq. 4 because all assistants found the same.
         pools: eq. 4 in every pool that lacks one assistant.
         leaves, leaves_counted: over the users that satisfaction is taken over; see `satisfaction_scores`.
         curves: assistant → share of the hidden intents found after each turn.
         stops: assistant → why its conversations ended.
-        unscored: assistant → part of the assessment → conversations in which it could not be had.
-        leaks: assistant → user messages that said what the user could not know; one whose user said nothing of that
-            kind, in messages of which some were not checked, is absent.
+        unscored: assistant → part of the assessment → conversations in which it failed.
+        leaks: assistant → user messages that leaked; an assistant without a leak is absent if some of its messages were
+            not checked.
         unchecked: assistant → user messages that no check could read for leaks; None where all were read.
     """
 
@@ -455,7 +455,7 @@ def table_of(values: Mapping[str, Mapping[str, Values]], assistants: Sequence[st
 
 
 def pools_without(pool: Pool) -> list[PoolWithout]:
-    """Eq. 4 in every pool that lacks one assistant; none where fewer than three were compared."""
+    """Eq. 4 in every pool that lacks one assistant; [] if fewer than three were compared."""
     if len(pool.assistants) < 3:
         return []
     found = []
@@ -474,7 +474,7 @@ def mean_of(values: Values) -> float:
 def curve(pool: Pool, assistant: str) -> list[Estimate]:
     """Share of the hidden intents found after 1, 2 ... turns (Fig 7).
 
-    A conversation that ended early keeps what it had found.
+    A conversation that ended early keeps its last share.
     """
     rows = {user: at for user, at in pool.places(assistant).items() if pool.scores[at].moves}
     last = max((pool.scores[at].turns for at in rows.values()), default=0)

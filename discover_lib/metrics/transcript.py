@@ -1,4 +1,4 @@
-"""A conversation as plain text of 100 columns, for a terminal or a mail: what was said, what it found and earned.
+"""A conversation as plain text of 100 columns, for a terminal or a mail: messages, discoveries and rewards.
 
 What a reply did to an intent has the same words in chips, tooltips, receipts and the terminal.
 """
@@ -47,7 +47,7 @@ def _outcome(tree: IntentTree, turn: Turn) -> Iterator[str]:
 
 
 def reward_line(turn: Turn) -> str:
-    """ "reward +1.000 (+1 discovered, +0.000 for 80 tokens)", or why there is none."""
+    """ "reward +1.000 (+1 discovered, +0.000 for 80 tokens)", or why the reply has no reward."""
     reward = turn.candidate.reward
     if reward is None:
         return f"unscored: {turn.candidate.error or 'no judgement'}"

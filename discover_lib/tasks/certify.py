@@ -1,8 +1,8 @@
 """Does this simulated user tell good assistants from bad ones?  The scripted panel, run with a run's own user.
 
 A certificate belongs to the simulated user (judge, voice, prompts, rules and the domain they know), so every run of the
-same user inherits it: the miniature's come with the library, one made for a run lies in its folder.  What must hold is
-in `discover_lib.metrics.certificate`.  Raising means failed, returning finished; a stop raises `Stopped`.
+same user inherits it.  The miniature's come with the library; a certificate made for a run is in the run's folder.  The
+relations are in `discover_lib.metrics.certificate`.  Raising means failed, returning finished; a stop raises `Stopped`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def certify(asked: Certify, how: Models, folder: Path, tell: Tell) -> Report:
         if missing := counts.units - counts.finished:
             raise DiscoverError(
                 f"{missing} of {counts.units} conversations of the panel are missing{f' ({why})' if why else ''}; "
-                "the same command goes on with them"
+                "repeat the command to resume"
             )
         subject, domains = subject_of(panel.configuration), {domain for domain, _ in panel.trees.values()}
         certificate = certified(store.conversations(), subject, seed=asked.seed, domains=domains)
@@ -85,7 +85,7 @@ def certify(asked: Certify, how: Models, folder: Path, tell: Tell) -> Report:
 
 
 def told(trust: Trust) -> Report:
-    """What vouches for a simulated user, whoever made it."""
+    """The validation of a simulated user, from any source."""
     if trust.missing:
         return Report((Lines((trust.missing,), "open"),), exit_code=1)
     parts: list[Lines | Chart | Table] = [Lines((trust.verdict,), TONES[trust.result])]
@@ -165,7 +165,7 @@ def panel_folder(folder: Path) -> Path | None:
 
 
 def _panel_name(panel: LaidOut) -> str:
-    """Another panel is another run, in a folder of its own."""
+    """Another panel is another run, in a separate folder."""
     return "run-" + hashlib.blake2b(to_json(panel.configuration).encode(), digest_size=4).hexdigest()
 
 
@@ -226,7 +226,7 @@ def read_certificate(folder: Path) -> Certificate | None:
         return Certificate.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise DiscoverError(
-            f"{path}: not a certificate ({error}); make it anew with 'discover audit --certify'"
+            f"{path}: not a certificate ({error}); make a new one with 'discover audit --certify'"
         ) from None
 
 
@@ -236,7 +236,7 @@ class Trust:
 
     Attributes:
         certificates: of this very user: one, or one for each domain of the run.
-        missing: why there is none, in one sentence, or "".
+        missing: why there is no certificate, in one sentence, or "".
     """
 
     certificates: tuple[Certificate, ...] = ()
@@ -258,7 +258,7 @@ class Trust:
 
     @property
     def verdict(self) -> str:
-        """The result and what it means for numbers of this user."""
+        """The result and its meaning for numbers of this user."""
         if self.result == "passed":
             return f"certified: {self.line}"
         word = {"failed": "failed its certificate", "undecided": "is not certified"}[self.result]

@@ -1,6 +1,6 @@
 """How far do a run's users talk from people, feature by feature?  The features are in `discover_lib.metrics.manners`.
 
-The desk keeps nothing; raising means failed, returning finished.
+The desk keeps no files; raising means failed, returning finished.
 """
 
 from __future__ import annotations
