@@ -35,7 +35,7 @@ EVERYDAY = frozenset(
     """someone somebody anyone anybody everyone everybody nobody person people conversation story picture drawing tone
     mood style colour colours color start beginning opening end ending title subject setting line lines""".split()
 )
-ENOUGH_WORDS = 2  # content words of one intent, in whatever form, that give it away
+ENOUGH_WORDS = 2  # content words of one intent, in any form, that give it away
 
 
 class Spoken(NamedTuple):
@@ -108,7 +108,7 @@ def find_leaks(message: str, hidden: Mapping[str, str], known: Iterable[str]) ->
 def giving_away(leaks: Iterable[Leak], pursued: Collection[str] | None = None) -> frozenset[str]:
     """Ids of the hidden intents that leaks give away; all other leaks are slight.
 
-    Two content words of one intent give it away in whatever form, one does if it is the intent's own word and the user
+    Two content words of one intent give it away in any form, one does if it is the intent's own word and the user
     is after that intent.  An inflected word ("softer" of an animal, where lines look soft) or one that belongs to
     another tree than the one talked of is more often innocent than not.
 

@@ -58,7 +58,7 @@ def counting(
 ) -> Iterator[Verdict]:
     """The verdicts that count: on intents whose parent passed in this same reply, or is done.
 
-    The second of the trees `shown` counts only if the first is complete by then: `satisfied` is what the reply has
+    The second of the trees `shown` counts only if the first is complete by then: `satisfied` holds what the reply has
     satisfied so far, and grows as the verdicts before are applied.
     """
     for position, root_id in enumerate(shown):

@@ -36,7 +36,7 @@ from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, d
 RULES = Rules.authors()
 ENGINE = "authors' code"
 BY_PENALTY = "the authors' tokenizer, worked out from the length penalty"
-NO_VERDICTS = "the authors' files keep no verdicts, only what they led to"
+NO_VERDICTS = "the authors' files keep no verdicts, only their effects"
 LEVELS = {0: Discovery.UNDISCOVERED, 0.5: Discovery.EMERGING, 1: Discovery.DISCOVERED}
 STOPS: dict[str, Stop | None] = {
     "max_turns_reached": "max_turns",

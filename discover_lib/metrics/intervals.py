@@ -1,6 +1,6 @@
 """Intervals of reported numbers: means over artifacts, and shares of counts (paper, section 4).
 
-Artifacts are what a conclusion should carry over to: they are what is resampled, and the trials of an
+A conclusion should carry over to other artifacts, so artifacts are resampled, and the trials of an
 artifact are averaged first and go with it.
 """
 
@@ -160,7 +160,7 @@ class Share:
 
     def __str__(self) -> str:
         if self.value is None or self.low is None or self.high is None:
-            return "nothing to count (n = 0)"
+            return "no cases (n = 0)"
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}] ({self.hits} of {self.n:,})"
 
 

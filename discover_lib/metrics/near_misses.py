@@ -62,9 +62,9 @@ class NearMisses(Record):
         return (
             self.assistant,
             f"{self.by_near_misses} of {self.steps}",
-            "nothing moved" if self.share is None else _with_n(self.share),
+            "no moves" if self.share is None else _with_n(self.share),
             f"{self.alone} of {self.discovered}",
-            "nothing discovered" if self.share_alone is None else _with_n(self.share_alone),
+            "no discoveries" if self.share_alone is None else _with_n(self.share_alone),
         )
 
 

@@ -87,7 +87,7 @@ class SatisfactionScores:
 def leaves_line(assistants: int, counted: int, leaves: int, leave_out: str) -> str:
     """Which leaves satisfaction is the share of, in words."""
     if assistants == 1:
-        return f"satisfaction: one assistant alone: the plain share of all {leaves} leaves, none left out"
+        return f"satisfaction: one assistant alone: the plain share of all {leaves} leaves"
     return (
         f"satisfaction: {counted} of {leaves} leaves count; left out are what {leave_out} of the assistants satisfied"
     )

@@ -43,7 +43,7 @@ def _outcome(tree: IntentTree, turn: Turn) -> Iterator[str]:
     changes = [each for each in turn.candidate.transitions if each.moved or each.satisfied]
     for each in changes:
         yield from _said("", f"* {each.intent_id} ({tree.text(each.intent_id)}): {in_words(each)}")
-    yield from _said("", f"= {'' if changes else 'nothing changed; '}{reward_line(turn)}")
+    yield from _said("", f"= {'' if changes else 'no change; '}{reward_line(turn)}")
 
 
 def reward_line(turn: Turn) -> str:

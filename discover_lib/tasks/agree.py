@@ -1,6 +1,6 @@
 """Do judges agree, and with people?  A run's turns judged again; the measures are in `discover_lib.metrics.agreement`.
 
-Judges get recorded turns one by one: the conversation, the frozen state, the reply.  The desk keeps nothing; raising
+Judges get recorded turns one by one: the conversation, the frozen state, the reply.  The desk keeps no files; raising
 means failed, returning finished.
 """
 

@@ -284,15 +284,12 @@ def trust_in(folder: Path) -> Trust:
         fitting = [_largest(known, subject, group) for group in groups]
         if domains and all(fitting):
             return Trust(tuple(each for each in fitting if each is not None))
-    how = f"none can be made: {OUTSIDE}"
+    how = f"a certificate cannot be made: {OUTSIDE}"
     if domains:
         how = "make one with 'discover audit RUN --certify' or on page 65"
     if own is not None:
         return Trust(missing=f"The certificate is of another simulator (its {', '.join(changed)} differ); {how}.")
-    return Trust(
-        missing=f"No certificate: nothing shows yet that this simulated user tells good assistants from bad "
-        f"ones; {how}."
-    )
+    return Trust(missing=f"No certificate: this simulated user has not been tested with assistants of known order; {how}.")
 
 
 def _differing(certificate: Certificate, subject: Mapping[str, Any]) -> list[str]:
@@ -313,7 +310,7 @@ def _domains_of(store: RunStore) -> tuple[str, ...]:
 
 
 def _known_certificates() -> Iterator[Certificate]:
-    """Those that come with the library, then those of all runs; of before certificates knew their domains, none."""
+    """Certificates of the library, then those of all runs; older ones without domains are left out."""
     shipped = data_folder() / SHIPPED
     files = [shipped] if shipped.is_file() else []
     for file in [*files, *outputs_folder().glob(f"*/{FILE}"), *outputs_folder().glob(f"*/*/{FILE}")]:

@@ -66,7 +66,7 @@ def allowed(run: LaidOut, how: Models, smaller: str) -> None:
         return
     if how.budget is None:
         price = price_of(plan_run(run, settings=how.settings, concurrency=how.concurrency or IN_FLIGHT))
-        raise DiscoverError(f"{price}; nothing was spent; {how_to_pay(run.models, how.settings)}, {smaller}")
+        raise DiscoverError(f"{price}; no call was made; {how_to_pay(run.models, how.settings)}, {smaller}")
     check_prices(run.models, how.settings, how.budget, needed=True)
 
 
