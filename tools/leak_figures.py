@@ -4,8 +4,8 @@
 
 `labelled.jsonl` set the rule's bounds, and `fresh.jsonl` led to its present word forms: figures on both are
 a calibration.  `after.jsonl` was written on other topics when the rule had been finished, and its figures are the
-estimate.  The lines "with the check" use the labels as the check's answers.  They show how much a careful reader would add, and do
-not measure any given model.
+estimate.  The lines "with the check" use the labels as the check's answers.  They show how much a careful reader
+would add, and do not measure any given model.
 """
 
 from __future__ import annotations

@@ -186,15 +186,20 @@ class IntentTree(Record):
         """
         import networkx
 
-        if len(graph) and not (networkx.is_forest(graph) and all(degree < 2 for _, degree in graph.in_degree)):
-            raise TreeError("this graph is no forest: give every intent at most one parent, and remove cycles")
+        if not graph.is_directed() or any(degree > 1 for _, degree in graph.in_degree):
+            raise TreeError("this graph is no forest: give every intent at most one parent")
+        if not networkx.is_directed_acyclic_graph(graph):
+            raise TreeError("this graph is no forest: it has a cycle")
+        if networkx.dag_longest_path_length(graph, weight=None) >= MAX_DEPTH:
+            raise TreeError(f"this graph is deeper than {MAX_DEPTH} levels; flatten it")
         given: list[str] = []
 
         def intent(key: Any, own: str) -> Intent:
             if graph.nodes[key].get("given"):
                 given.append(own)
             below = [intent(child, f"{own}.{place}") for place, child in enumerate(graph.successors(key), 1)]
-            return Intent(own, graph.nodes[key]["text"], tuple(below), graph.nodes[key].get("aspect", ""))
+            text, aspect = (str(graph.nodes[key].get(name) or "") for name in ("text", "aspect"))
+            return Intent(own, text, tuple(below), aspect)
 
         tops = [key for key, degree in graph.in_degree if degree == 0]
         roots = tuple(intent(key, str(place)) for place, key in enumerate(tops, 1))

@@ -289,7 +289,7 @@ def trust_in(folder: Path) -> Trust:
         how = "make one with 'discover audit RUN --certify' or on page 65"
     if own is not None:
         return Trust(missing=f"The certificate is of another simulator (its {', '.join(changed)} differ); {how}.")
-    return Trust(missing=f"No certificate: this simulated user has not been tested with assistants of known order; {how}.")
+    return Trust(missing=f"No certificate: this simulated user has not been tested yet; {how}.")
 
 
 def _differing(certificate: Certificate, subject: Mapping[str, Any]) -> list[str]:
