@@ -29,7 +29,7 @@ COLUMNS = {
     "messages": "role and content, the user's opening first",
     "rewards": "of every turn; null where it is unscored",
     "discovered": "hidden intents that were discovered; null: unscored",
-    "share": "found: of the hidden intents those discovered, one still emerging counts half; null: unscored",
+    "share": "share of the hidden intents that the user discovered; null: unscored",
     "tokens, leaks": "of all replies, and user messages that leaked a hidden intent",
 }
 
@@ -70,7 +70,7 @@ def conversation_row(talk: Conversation, run: DiscoverId) -> dict[str, Any]:
         "messages": [{"role": each.role, "content": each.content} for each in talk.messages()],
         "rewards": list(scores.rewards),
         "discovered": scores.discovered if judged else None,
-        "share": scores.proportion() if judged else None,
+        "share": scores.share_discovered if judged else None,
         "tokens": sum(scores.tokens),
         "leaks": scores.known_leaks,
     }

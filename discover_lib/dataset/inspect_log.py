@@ -42,7 +42,7 @@ def measures(talk: Mapping[str, Any]) -> Score:
     from inspect_ai.scorer import Score
 
     scores = scores_of(Conversation.from_dict(talk), 0)
-    share, reward = scores.proportion(), scores.reward
+    share, reward = scores.share_discovered, scores.reward
     values = (scores.discovered, share, reward, sum(scores.tokens), scores.known_leaks)
     return Score(
         value={name: math.nan if value is None else value for name, value in zip(MEASURES, values, strict=True)}
