@@ -32,6 +32,7 @@ from discover_lib.dataset.export import RowSet, Source, row_set
 from discover_lib.dataset.filters import Filters
 from discover_lib.dataset.formats import Foreign, Number, keep_run, parse
 from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, pair_example, similarity_of
+from discover_lib.metrics.intervals import grouped
 
 RULES = Rules.authors()
 ENGINE = "authors' code"
@@ -581,9 +582,7 @@ def examples_of(
 
     A tie at the top is the first, at the bottom the last.  A score that is missing or null was not judged.
     """
-    turns: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        turns.setdefault(digest([row.get(name) for name in SAME_TURN] + [row["prompt"]]), []).append(row)
+    turns = grouped((digest([row.get(name) for name in SAME_TURN] + [row["prompt"]]), row) for row in rows)
     for candidates in turns.values():
         yield _example(candidates, origin, tokens or TokenCount())
 

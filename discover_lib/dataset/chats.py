@@ -15,6 +15,7 @@ from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_json, read_json_lines, read_text
+from discover_lib.metrics.intervals import grouped
 
 FORMS = "ShareGPT exports, lines with conversation or messages, and a study's messages.csv are read"
 _GUARD = re.compile(r"^'(?=[=+@-])")  # a study's export puts it before text that a spreadsheet would run
@@ -56,8 +57,5 @@ def _said(item: Mapping[str, Any]) -> list[str]:
 
 
 def _study(rows: Iterable[Mapping[str, str]]) -> Iterable[list[str]]:
-    chats: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        if row["role"] == "user":
-            chats.setdefault((row["participant"], row["place"]), []).append(_GUARD.sub("", row["text"]))
-    return chats.values()
+    said = (row for row in rows if row["role"] == "user")
+    return grouped(((row["participant"], row["place"]), _GUARD.sub("", row["text"])) for row in said).values()

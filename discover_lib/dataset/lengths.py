@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.pairs import LabelledTurn, labelled_turns, total_of
-from discover_lib.metrics.intervals import CONFIDENCE, Estimate, bootstrap_mean, percent
+from discover_lib.metrics.intervals import CONFIDENCE, Estimate, bootstrap_mean, grouped, percent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -224,9 +224,7 @@ def length_report(pairs: Iterable[PairLength], seed: int = 0, resamples: int = R
     kept = list(pairs)
     if not kept:
         raise ValueError("no pairs, so there are no lengths to compare")
-    by_artifact: dict[str, list[int]] = {}
-    for pair in kept:
-        by_artifact.setdefault(pair.artifact, []).append(pair.difference)
+    by_artifact = grouped((pair.artifact, pair.difference) for pair in kept)
     groups = [np.array(by_artifact[name], dtype=float) for name in sorted(by_artifact)]
     low = high = None
     if len(groups) > 1:

@@ -21,7 +21,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import Judge
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
-from discover_lib.metrics.intervals import Share, share_of
+from discover_lib.metrics.intervals import Share, grouped, share_of
 
 KIND = ""  # in place of an intent's id: the kind of the reply
 NEAR_MISSES = "near misses"
@@ -373,11 +373,8 @@ class Disagreement:
 
 
 def disagreements(labels: Iterable[Label]) -> list[Disagreement]:
-    """What the judges' first answers differ on, in the order of the conversations."""
-    by_item: dict[tuple[str, int, str], list[Label]] = {}
-    for each in labels:
-        if each.repeat == 0 and each.value is not None:
-            by_item.setdefault(each.item, []).append(each)
+    """Things on which the judges' first answers differ, in the order of the conversations."""
+    by_item = grouped((each.item, each) for each in labels if each.repeat == 0 and each.value is not None)
     return [
         Disagreement(*item, tuple(labels_of_item))
         for item, labels_of_item in by_item.items()

@@ -7,10 +7,10 @@ artifact are averaged first and go with it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from discover_lib.base.records import Record
 
@@ -24,6 +24,7 @@ INTERVAL = "95 % bootstrap over artifacts (percentile, widened to Student's t), 
 
 Values = Mapping[str, Sequence[float]]  # artifact → one number per trial
 Shown = Callable[[float], str]
+K, V = TypeVar("K"), TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,14 @@ class Estimate(Record):
         if self.low is None or self.high is None:
             return f"{two_decimals(self.mean)} (n = {self.n_artifacts})"
         return f"{two_decimals(self.mean)} [{two_decimals(self.low)}, {two_decimals(self.high)}]"
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Key → its values, both in order of appearance, e.g. artifact → one number per trial."""
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def bootstrap_mean(values: Values, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:

@@ -14,7 +14,7 @@ from discover_lib.base.records import Record
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
-from discover_lib.metrics.intervals import Estimate, bootstrap_mean
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean, grouped
 
 if TYPE_CHECKING:
     from discover_lib.metrics.scores import ConversationScores
@@ -73,10 +73,7 @@ NEAR_MISS_COLUMNS = ("assistant", "steps by near misses", "share", "discovered b
 
 def near_misses_of(scores: Iterable[ConversationScores]) -> list[NearMisses]:
     """By assistant, in the order in which they come."""
-    groups: dict[str, list[ConversationScores]] = {}
-    for each in scores:
-        groups.setdefault(each.assistant, []).append(each)
-    return [_of_group(name, group) for name, group in groups.items()]
+    return [_of_group(name, group) for name, group in grouped((each.assistant, each) for each in scores).items()]
 
 
 def _of_group(name: str, group: Sequence[ConversationScores]) -> NearMisses:
@@ -94,11 +91,8 @@ def _of_group(name: str, group: Sequence[ConversationScores]) -> NearMisses:
 
 
 def _share(known: Iterable[tuple[str, Steps]], part: Callable[[Steps], tuple[int, int]]) -> Estimate | None:
-    by_artifact: dict[str, list[float]] = {}
-    for artifact, steps in known:
-        some, all_ = part(steps)
-        if all_:
-            by_artifact.setdefault(artifact, []).append(some / all_)
+    parts = ((artifact, *part(steps)) for artifact, steps in known)
+    by_artifact = grouped((artifact, some / whole) for artifact, some, whole in parts if whole)
     return bootstrap_mean(by_artifact) if by_artifact else None
 
 

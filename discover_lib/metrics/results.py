@@ -17,7 +17,7 @@ from discover_lib.base.glossary import meaning
 from discover_lib.base.leak_words import leaks_told
 from discover_lib.base.records import Record
 from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores, why_undefined
-from discover_lib.metrics.intervals import Estimate, Values, bootstrap_mean
+from discover_lib.metrics.intervals import Estimate, Values, bootstrap_mean, grouped
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.satisfaction import SATISFIED, LeaveOut, SatisfactionScores, satisfaction_scores
 from discover_lib.metrics.scorer import FAMILIES, Family, letters, trigrams
@@ -112,6 +112,7 @@ class Pool:
         self.leave_out = leave_out
         self.emerging = emerging
         self.assistants = tuple(dict.fromkeys(each.assistant for each in self.scores))
+        self._measured: dict[str, PerUser] = {}
 
     @cached_property
     def _units(self) -> list[str]:
@@ -195,32 +196,21 @@ class Pool:
 
     def per_user(self, measure: str) -> PerUser:
         """Assistant → user → the measure, over the users for which every assistant has it."""
-        if measure not in self._per_user:
-            self._per_user[measure] = self._measured(measure)
-        return self._per_user[measure]
+        if measure not in self._measured:
+            self._measured[measure] = self._measure(measure)
+        return self._measured[measure]
 
-    @cached_property
-    def _per_user(self) -> dict[str, PerUser]:
-        return {}
-
-    def _measured(self, measure: str) -> PerUser:
+    def _measure(self, measure: str) -> PerUser:
         if measure == "discovery":
             return self.discovery.per_user
         if measure == "satisfaction":
             return self.satisfaction.per_user
-        numbers = self._numbers(measure)
-        rows = self._at.values()
+        of, rows = MEASURE[measure].of, self._at.values()
+        if of is None and measure != "proportion":
+            raise LookupError(f"no conversation has the measure {measure!r} alone; it needs a whole pool")
+        numbers = self.proportions() if of is None else [of(each) for each in self.scores]
         users = [user for user in self.shared() if all(numbers[row[user]] is not None for row in rows)]
         return {name: {user: numbers[row[user]] or 0.0 for user in users} for name, row in self._at.items()}
-
-    def _numbers(self, measure: str) -> list[float | None]:
-        """A measure that a conversation has by itself, of all `scores`."""
-        if measure == "proportion":
-            return self.proportions()
-        of = MEASURE[measure].of
-        if of is None:
-            raise LookupError(f"no conversation has the measure {measure!r} by itself; it needs a whole pool")
-        return [of(each) for each in self.scores]
 
     def proportions(self, turn: int | None = None, emerging: float | None = None) -> list[float | None]:
         """`ConversationScores.proportion` of all `scores`."""
@@ -240,10 +230,7 @@ class Pool:
         return {each.name: len(next(iter(self.per_user(each.name).values()), {})) for each in MEASURES}
 
     def by_artifact(self, row: Mapping[str, float]) -> Values:
-        found: dict[str, list[float]] = {}
-        for user, value in row.items():
-            found.setdefault(self.artifact_of[user], []).append(value)
-        return found
+        return grouped((self.artifact_of[user], value) for user, value in row.items())
 
 
 class Courses:

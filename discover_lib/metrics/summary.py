@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from discover_lib.base.leak_words import leaks_told
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.discovery import discovery_scores, why_undefined
-from discover_lib.metrics.intervals import Estimate, bootstrap_mean
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean, grouped
 from discover_lib.metrics.scores import ConversationScores
 
 T = TypeVar("T", bound="_OfArtifact")
@@ -96,9 +96,7 @@ class Summary:
 
 def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
     """Per assistant: discovery, reward, tokens, with intervals over artifacts."""
-    groups: dict[str, list[ConversationScores]] = {}
-    for each in scores:
-        groups.setdefault(each.assistant, []).append(each)
+    groups = grouped((each.assistant, each) for each in scores)
     users = [{each.unit for each in group} for group in groups.values()]
     shared = set.intersection(*users) if users else set()  # eq. 4 compares the same users only
     levels = {
@@ -142,10 +140,8 @@ def summarise_listing(rows: Iterable[ListedRow]) -> list[ListedSummary]:
 
     Conversations in which the best of several assistants went on are counted for all of them together.
     """
-    groups: dict[str, list[ListedRow]] = {}
-    for row in rows:
-        if row.turns and row.stop not in (None, "error"):
-            groups.setdefault(" + ".join(dict.fromkeys(row.assistants)), []).append(row)
+    finished = (row for row in rows if row.turns and row.stop not in (None, "error"))
+    groups = grouped((" + ".join(dict.fromkeys(row.assistants)), row) for row in finished)
     return [
         ListedSummary(
             name,
@@ -189,7 +185,4 @@ def _estimate_of_known(group: Sequence[T], number: Callable[[T], float | None]) 
 
 
 def _over_artifacts(numbers: Iterable[tuple[str, float]]) -> Estimate:
-    by_artifact: dict[str, list[float]] = {}
-    for artifact, number in numbers:
-        by_artifact.setdefault(artifact, []).append(number)
-    return bootstrap_mean(by_artifact)
+    return bootstrap_mean(grouped(numbers))
