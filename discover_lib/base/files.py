@@ -127,16 +127,17 @@ def _why_refused(text: str) -> str:
     """Why a YAML text could fill the memory or the stack, or ""; read event by event, before anything is built."""
     import yaml
 
-    event: Any
     depth = 0
     if len(text) > MOST_CHARACTERS:
         return f"longer than {MOST_CHARACTERS:,} characters"
-    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    events: Iterator[Any] = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    for event in events:
+        place = f"(line {event.start_mark.line + 1})"
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MOST_LEVELS:
-            return f"nested too deep (line {event.start_mark.line + 1})"
+            return f"nested too deep {place}"
         if isinstance(event, yaml.AliasEvent):
-            return f"*{event.anchor} is not read; write the value (line {event.start_mark.line + 1})"
+            return f"*{event.anchor} is not read; write the value {place}"
     return ""
 
 

@@ -24,7 +24,8 @@ INTERVAL = "95 % bootstrap over artifacts (percentile, widened to Student's t), 
 
 Values = Mapping[str, Sequence[float]]  # artifact → one number per trial
 Shown = Callable[[float], str]
-K, V = TypeVar("K"), TypeVar("V")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
