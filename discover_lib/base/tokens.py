@@ -1,8 +1,8 @@
 """Counting tokens, of a text and of whole conversations, by a way that the data can name.
 
 Where no tokenizer is at hand, `count_tokens` follows one documented rule that tracks subword tokenizers: words would
-count an SVG as a third of its tokens.  Against cl100k_base, over the texts of `data/recorded`, it counts 1 % more on
-stories, 5 % more on articles and 12 % more on SVG (eight of ten single texts lie between −5 % and +24 %).
+count an SVG as a third of its tokens.  Against cl100k_base, over the texts of `data/recorded`, it counts 1% more on
+stories, 5% more on articles and 12% more on SVG (eight of ten single texts lie between −5% and +24%).
 """
 
 from __future__ import annotations

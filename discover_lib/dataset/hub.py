@@ -142,7 +142,7 @@ def card(about: Mapping[str, Any]) -> str:
         _choices(about),
     ]
     if about["table_3"]:
-        head = ("", "mean ± sd over turns [95 % interval over artifacts], or turns")
+        head = ("", "mean ± sd over turns [95% interval over artifacts], or turns")
         parts += ["## Rewards of the conversations behind it\n", table(head, about["table_3"])]
     if about["length"]:
         parts += ["## Does length alone predict the label?\n", _length(about["length"])]

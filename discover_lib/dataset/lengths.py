@@ -170,7 +170,7 @@ class LengthReport:
     Attributes:
         auc: for two pairs drawn at random and shown in either order, the chance that the greater length difference
             points at the chosen reply: 0.5 is chance, 1 means that longer is chosen, 0 that shorter is.
-        low, high: its 95 % interval over artifacts; None with fewer than two.
+        low, high: its 95% interval over artifacts; None with fewer than two.
         chosen_longer, chosen_shorter: pairs; the rest are of equal length.
         by_penalty: pairs of equal discovery, whose label the length penalty alone made.
         mean_difference: tokens of the chosen less those of the rejected reply.
@@ -195,7 +195,7 @@ class LengthReport:
     def sentence(self) -> str:
         """The verdict in words."""
         way = "longer" if self.auc > 0.5 else "shorter"
-        interval = "" if self.low is None or self.high is None else f", 95 % interval {self.low:.2f} to {self.high:.2f}"
+        interval = "" if self.low is None or self.high is None else f", 95% interval {self.low:.2f} to {self.high:.2f}"
         words = {
             "predicts": f"Length alone predicts the label: the {way} reply is preferred",
             "some": f"Length says a little about the label: the {way} reply is preferred somewhat more often",

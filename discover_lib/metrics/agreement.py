@@ -199,7 +199,7 @@ def krippendorff_alpha(units: Units) -> float | None:
 
 @dataclass(frozen=True)
 class Interval:
-    """A measure with its 95 % percentile bootstrap interval over conversations; None where it is not defined."""
+    """A measure with its 95% percentile bootstrap interval over conversations; None where it is not defined."""
 
     value: float | None
     low: float | None

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 RESAMPLES = 5_000
 CONFIDENCE = 0.95
-_Z = 1.959963984540054  # the normal distribution's 97.5 % point
-INTERVAL = "95 % bootstrap over artifacts (percentile, widened to Student's t), trials nested"
+_Z = 1.959963984540054  # the normal distribution's 97.5% point
+INTERVAL = "95% bootstrap over artifacts (percentile, widened to Student's t), trials nested"
 
 Values = Mapping[str, Sequence[float]]  # artifact → one number per trial
 Shown = Callable[[float], str]
@@ -53,11 +53,11 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
 
 
 def bootstrap_mean(values: Values, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
-    """Mean over artifacts of the mean over their trials, with a 95 % bootstrap interval over artifacts.
+    """Mean over artifacts of the mean over their trials, with a 95% bootstrap interval over artifacts.
 
     The plain percentile bootstrap is too narrow for few artifacts, so its tails are widened until it is as wide as
-    Student's interval on symmetric data.  From 30 artifacts on it covers 93 to 97 % of the time on the miniature's own
-    scores and on simulated shares, and about 93 % on 30 artifacts with a long tail
+    Student's interval on symmetric data.  From 30 artifacts on it covers 93 to 97% of the time on the miniature's own
+    scores and on simulated shares, and about 93% on 30 artifacts with a long tail
     (`benchmarks/intervals_and_tests.py` measures it).  It never leaves the range of the data.
 
     Raises:

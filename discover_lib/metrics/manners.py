@@ -130,7 +130,7 @@ class Distance:
 
     Attributes:
         size: of the difference, in standard deviations of people's conversations; None where people do not vary.
-        ceiling: the size that 95 % of random halves of the people's own conversations stay below.
+        ceiling: the size that 95% of random halves of the people's own conversations stay below.
     """
 
     feature: str

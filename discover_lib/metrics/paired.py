@@ -106,7 +106,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def detectable_difference(sd: float, n: int, power: float = POWER) -> float:
-    """The least true difference that `n` artifacts would find with this power, at 5 % two-sided.
+    """The least true difference that `n` artifacts would find with this power, at 5% two-sided.
 
     Args:
         sd: of the paired differences between artifacts.

@@ -105,7 +105,7 @@ def told(labels: Sequence[Label], paid: Sequence[str] = ()) -> Report:
     """Agreement of first answers, contradictions, answers that changed on repeat, and the disagreements."""
     measured, changed, disputed = agreements(labels), flips(labels), disagreements(labels)
     contradicted = [label for label in labels if label.said is not None]
-    title = "agreement of first answers; 95 % intervals bootstrapped over conversations"
+    title = "agreement of first answers; 95% intervals bootstrapped over conversations"
     lines = []
     if few := ", ".join(dict.fromkeys(f"{each.group} (n = {each.n})" for each in measured if each.too_few)):
         lines.append(f"too few to tell how far judges agree (under {ENOUGH} things, or one conversation alone): {few}")

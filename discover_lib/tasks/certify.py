@@ -93,7 +93,7 @@ def told(trust: Trust) -> Report:
         where = f" ({', '.join(each.domains)})" if len(trust.certificates) > 1 else ""
         size = f"n = {each.artifacts} artifacts × {each.trials} trial{'s' * (each.trials != 1)}"
         best_first = dict(sorted(each.found.items(), key=lambda item: -item[1].mean))
-        title = f"share of the hidden intents discovered{where}, {size}, 95 % intervals"
+        title = f"share of the hidden intents discovered{where}, {size}, 95% intervals"
         rows, reason = [], ""
         for one in (*each.required, *each.reported):
             kind = "reported" if one.relation.reported else "required"

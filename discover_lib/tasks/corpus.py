@@ -142,7 +142,7 @@ def score(corpus: Corpus) -> Scored:
 def told(scored: Scored) -> Report:
     """Precision and recall, and the share with an alarm for every kind of message."""
     kinds = (*PLANTED, *BEYOND, *DECOYS, TWIN)
-    line = f"planted leaks: precision {scored.precision}, recall {scored.recall}; 95 % Wilson intervals"
+    line = f"planted leaks: precision {scored.precision}, recall {scored.recall}; 95% Wilson intervals"
     rows = tuple(
         (
             kind,

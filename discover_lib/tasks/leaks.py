@@ -96,7 +96,7 @@ def told_leaks(audited: Audit, talks: Mapping[str, Conversation]) -> tuple[Lines
     lines, slight = [], len(audited.findings) - len(audited.alarms)
     if audited.turns or not audited.unchecked:
         rate = f"leaks: {audited.alarm_rate} user turns raise an alarm"
-        lines.append(f"{rate}, {slight} slight findings; 95 % Wilson interval")
+        lines.append(f"{rate}, {slight} slight findings; 95% Wilson interval")
     if audited.unchecked:
         lines.append(f"leaks: {UNREAD.format(counted(audited.unchecked, 'user turn'))}")
     beyond = [
@@ -202,7 +202,7 @@ class Audit:
 
     @property
     def alarm_rate(self) -> Share:
-        """Share of user turns with an alarm, with its 95 % Wilson interval (turns taken as independent)."""
+        """Share of user turns with an alarm, with its 95% Wilson interval (turns taken as independent)."""
         return share_of(len(self.alarms), self.turns)
 
     def to_dict(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ NOT_AT_HAND = "cell not at hand"
 METRICS = ("discover", "satisfy", "interact", "kilotokens")
 THE_PAPER = "the paper"
 SIZES = (100, 200, 500, 1000, 2000)  # prompts: assumed, since the paper gives no number
-_Z, _POWER_Z = 1.959963984540054, 0.8416212335729143  # the normal distribution's 97.5 % and 80 % points
+_Z, _POWER_Z = 1.959963984540054, 0.8416212335729143  # the normal distribution's 97.5% and 80% points
 
 Verdict = Literal["follows", "does not follow", "left open"]
 
@@ -272,7 +272,7 @@ def _counts(table: Mapping[str, Any]) -> Iterator[Check]:
         total = sum(wins)
         formula = " + ".join(map(str, wins))
         fits = abs(100 - total) <= slack + 1e-9
-        note = "" if fits else f"{100 - total:.1f} % of the turns have no winner, perhaps ties; the table does not say"
+        note = "" if fits else f"{100 - total:.1f}% of the turns have no winner, perhaps ties; the table does not say"
         ends = total - slack, total + slack
         verdict = "follows" if fits else "left open"
         yield Check("3", f"all wins together, {kind}", 100.0, total, *ends, "%", formula, verdict, note)
@@ -481,7 +481,7 @@ def table_six(sizes: Sequence[int] = SIZES) -> list[SafetyRow]:
 
 
 def detectable_change(share: float, n: int) -> float:
-    """The smallest change of a share between two sets of `n` answers that is seen with 80 % probability at 5 %.
+    """The smallest change of a share between two sets of `n` answers that is seen with 80% probability at 5%.
 
     Both sets count as independent and as varying like `share`, or like one more in `n` where all answers are equal.
     """

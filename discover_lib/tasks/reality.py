@@ -19,7 +19,7 @@ from discover_lib.runs.store import RunStore
 from discover_lib.tasks.waist import Asked, How, Lines, Report, Table, Tell, ask, task
 
 COLUMNS = ("feature", "people", "here", "difference", "size", "people among themselves", "")
-MEANING = "size: in standard deviations of people's conversations; people among themselves: 95 % of random halves"
+MEANING = "size: in standard deviations of people's conversations; people among themselves: 95% of random halves"
 
 
 class Reality(Asked, frozen=True):
