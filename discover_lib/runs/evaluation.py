@@ -59,7 +59,7 @@ def load_scores(folder: Path) -> list[ConversationScores]:
 
 
 def ceilings_of(store: RunStore) -> dict[str, float]:
-    """Artifact → what of its user a perfect reply in every turn of this run would find (`metrics.ceiling`).
+    """Artifact → what of its user a perfect reply in every turn of this run would find (`metrics.discovery`).
 
     Those from whom nothing is hidden are left out, as they are of a mean share of what is.
     """

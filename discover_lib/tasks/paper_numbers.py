@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import yaml
 
 from discover_lib.base.files import data_folder
-from discover_lib.engines.llm.calls.prices import Price
+from discover_lib.engines.llm.calls.exchange import Price
 from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.runs.plan import ASSUMED_BASIS, NOTHING, Length, Plan, Span, Stage
 from discover_lib.tasks.waist import Asked, Cell, How, Lines, Mark, Report, Table, Tell, Tone, ask, task
