@@ -1,4 +1,4 @@
-"""A conversation as plain text of 100 columns, for a terminal or a mail: what was said, what it found and earned.
+"""A conversation as plain text of 100 columns, for a terminal or a mail: messages, discoveries and rewards.
 
 What a reply did to an intent has the same words in chips, tooltips, receipts and the terminal.
 """
@@ -43,11 +43,11 @@ def _outcome(tree: IntentTree, turn: Turn) -> Iterator[str]:
     changes = [each for each in turn.candidate.transitions if each.moved or each.satisfied]
     for each in changes:
         yield from _said("", f"* {each.intent_id} ({tree.text(each.intent_id)}): {in_words(each)}")
-    yield from _said("", f"= {'' if changes else 'nothing changed; '}{reward_line(turn)}")
+    yield from _said("", f"= {'' if changes else 'no change; '}{reward_line(turn)}")
 
 
 def reward_line(turn: Turn) -> str:
-    """ "reward +1.000 (+1 discovered, +0.000 for 80 tokens)", or why there is none."""
+    """ "reward +1.000 (+1 discovered, +0.000 for 80 tokens)", or why the reply has no reward."""
     reward = turn.candidate.reward
     if reward is None:
         return f"unscored: {turn.candidate.error or 'no judgement'}"
