@@ -176,7 +176,7 @@ def test_the_backend_says_who_trains_and_why(
 @pytest.mark.parametrize(
     ("asked", "here", "unsloth", "error"),
     [
-        ("unsloth", False, True, "Unsloth needs a CUDA device, and none was found"),
+        ("unsloth", False, True, "Unsloth needs a CUDA device, and this machine has no"),
         ("unsloth", True, False, "Unsloth is not installed"),
         ("vllm", True, True, "unknown backend 'vllm'"),
     ],
