@@ -274,6 +274,21 @@ def test_a_base_that_changed_or_went_away_is_noticed(tmp_path: Path) -> None:
         adapter_chain(tmp_path)
 
 
+# -- the default data --------------------------------------------------------------------------------------------------
+
+
+def test_the_default_data_pass_the_check_of_lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from discover_lib.dataset.export import Source as Conversations
+    from discover_lib.dataset.export import make_rows
+    from discover_lib.train.data import default_data, load_rows
+
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    folder = default_data()
+    assert default_data() == folder and len(load_rows(folder, "sft", "notation").train) == 90
+    length = make_rows("preference", [Conversations.of_run(folder)]).length
+    assert length is not None and length.verdict == "not_distinguishable"
+
+
 # -- dialects ----------------------------------------------------------------------------------------------------------
 
 
