@@ -29,7 +29,6 @@ Asked = Literal["auto", "unsloth", "transformers"]
 ASKED: tuple[Asked, ...] = ("auto", "unsloth", "transformers")
 NEEDED = ("torch", "transformers", "trl", "peft", "datasets", "accelerate")
 INSTALL = "pip install 'discover-lib[train]'"
-BROKEN_TRL = "1.15.0"  # cannot train DPO or GRPO without a GPU
 
 
 @dataclass(frozen=True)
@@ -159,15 +158,12 @@ def prepare(backend: Backend) -> None:
             raise DiscoverError(f"Unsloth does not work here ({message:.200}); use --backend transformers") from None
     import datasets
     import transformers
-    import trl
 
     transformers.logging.set_verbosity_error()  # this library checks and reports the important parts
     transformers.logging.disable_progress_bar()
     datasets.disable_progress_bars()
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"transformers\.")
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # rollouts of several turns are experimental in TRL
-    if trl.__version__ == BROKEN_TRL and backend.device == "cpu":
-        raise DiscoverError(f"TRL {BROKEN_TRL} cannot train without a GPU; install another: pip install 'trl!=1.15.0'")
 
 
 def precision(requested: Precision, backend: Backend) -> Literal["bf16", "fp16", "fp32"]:

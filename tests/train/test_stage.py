@@ -511,4 +511,5 @@ def test_a_user_is_followed_through_the_checkpoints_of_a_run_that_has_not_ended(
     monkeypatch.setattr(comparison, "conversations", None)  # all of it is stored
     assert dict(comparison.follow(run, DOMAIN, tree, turns=5)) == followed
     assert comparison.found(run, 6, DOMAIN, users=2) == found
+    assert followed in comparison.followed(run)
     assert comparison.checkpoints(run.with_name("nothing")) == {}
