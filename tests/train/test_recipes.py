@@ -289,6 +289,16 @@ def test_the_default_data_pass_the_check_of_lengths(tmp_path: Path, monkeypatch:
     assert length is not None and length.verdict == "not_distinguishable"
 
 
+def test_the_example_run_shows_a_user_at_every_checkpoint() -> None:
+    from discover_lib.base.files import data_folder
+    from discover_lib.train.comparison import followed
+
+    (user,) = followed(data_folder() / "training" / "sft")
+    assert list(user) == [0, 20, 40, 60, 80, 100, 102]
+    before, *_, after = (talk.turns[0].candidate.reward for talk in user.values())
+    assert before is not None and after is not None and before.total < 0 < after.total
+
+
 # -- dialects ----------------------------------------------------------------------------------------------------------
 
 
