@@ -1,6 +1,6 @@
 """Changes through training: the model before, at every checkpoint and after, with the same user.
 
-One model at a time; on a GPU in a process of its own, so that its memory is free for the next stage.
+One model is in memory at a time.  On a GPU it has a separate process, which frees the memory at its end.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def test_it_runs_to_the_end_without_a_gpu(tmp_path: Path, monkeypatch: pytest.Mo
         if cell.cell_type == "code"
         for output in cell.outputs
     )
-    assert "the tiny model shows the way" in shown and "6 of 6 conversations finished" in shown
+    assert "the default is the tiny model" in shown and "6 of 6 conversations finished" in shown
     for stage in ("sft", "dpo", "grpo"):  # said before each stage begins
         assert re.search(rf"{stage}: \d+ rows, 2 updates; the time on this machine is unknown", shown)
     assert 'data-job="finished"' in shown and "<polyline" in shown and "dl-chat" in shown

@@ -318,9 +318,7 @@ def probe_text(measured: Mapping[str, Any]) -> str:
 
 def difference_text(after: Mapping[str, Any], before: Mapping[str, Any]) -> str:
     """A comparison of validation rollouts with earlier ones of the same users, in words; "" if they have no pairs."""
-    ours, theirs = after.get("by_artifact"), before.get("by_artifact")
-    if not ours or not theirs:
-        return ""
+    ours, theirs = after.get("by_artifact") or {}, before.get("by_artifact") or {}
     differences = {
         name: [one - other for one, other in zip(ours[name], theirs[name], strict=True)]
         for name in ours
