@@ -42,11 +42,8 @@ def keep_run(job: TrainingJob) -> None:
     kept = trained_earlier() / "sft"
     shutil.rmtree(kept, ignore_errors=True)
     tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
-    shutil.rmtree(job.folder / FOLLOWED, ignore_errors=True)
-    steps = [step for step, _ in follow(job.folder, DOMAIN, tree)]
-    files = [*(job.folder / name for name in KEPT), *(job.folder / FOLLOWED).rglob("*.json")]
-    print(f"one user at the checkpoints {steps}")
-    for file in files:
+    list(follow(job.folder, DOMAIN, tree))  # writes its conversations into the run's folder
+    for file in [*(job.folder / name for name in KEPT), *(job.folder / FOLLOWED).rglob("*.json")]:
         target = kept / file.relative_to(job.folder)
         target.parent.mkdir(parents=True, exist_ok=True)
         text = file.read_text(encoding="utf-8").replace(f"{outputs_folder().resolve()}/", "")
