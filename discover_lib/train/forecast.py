@@ -9,7 +9,7 @@ from pathlib import Path
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import duration
-from discover_lib.engines.llm.calls.prices import price_of
+from discover_lib.engines.llm.calls.exchange import price_of
 from discover_lib.engines.local.dialect import is_tiny
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.plan import REASKED, TURNS_TAKEN, TYPICAL_BASIS, Plan, Span, sum_of, typical

@@ -87,7 +87,7 @@ class StageSettings:
         adapter: folder of the previous stage's training run; "" for none.
         backend: "auto", "unsloth" or "transformers".
         judge, voice: GRPO's judge and voice of the user: "miniature", or a LiteLLM model.
-        options: options of these models, in the form of `RoleOptions.to_dict`.
+        options: options of these models, in the form of `RoleOptions.given`.
         system: the system policy of rows made from a run.  Exported rows have a fixed system message.  The trained
             model gets the message of its rows.
         thinking: whether the model may think before it replies, in training and in use.
@@ -124,7 +124,7 @@ class StageSettings:
 
     @property
     def spec(self) -> EngineSpec:
-        return EngineSpec(judge=self.judge, voice=self.voice, options=RoleOptions.from_dict(self.options))
+        return EngineSpec(judge=self.judge, voice=self.voice, options=RoleOptions(self.options))
 
     def models(self) -> list[str]:
         """GRPO's language models as judge and voice; [] in other stages."""

@@ -147,7 +147,7 @@ def is_local(assistant: str) -> bool:
 
 def heard(text: str) -> str:
     """An assistant's words without its thoughts, by the rule for API models; "" if a thought has no end."""
-    from discover_lib.engines.llm.calls.answer_text import UnusableError, without_thinking  # heavy, and not on the site
+    from discover_lib.engines.llm.asking import UnusableError, without_thinking  # heavy, and not on the site
 
     try:
         return without_thinking(text).strip()
