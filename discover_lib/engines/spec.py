@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from discover_lib.engines.miniature import Engine
 
 MINIATURE = "miniature"
-EDITION = 3  # of what the miniature says: kept with runs and sessions, which are read if theirs is this one
+EDITION = 4  # of what the miniature says: kept with runs and sessions, which are read if theirs is this one
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import combinations, product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -50,6 +50,8 @@ class Value(msgspec.Struct, forbid_unknown_fields=True, eq=False):
     cues: tuple[str, ...]  # words and phrases that name this value in running text
     talk: tuple[str, ...] = ()  # further ones that name it only where people talk about a piece: "funnier", "at night"
     line: str = ""  # prose domains, leaves only: the sentence that realises it
+    count: Literal["", "one", "many", "mass"] = ""  # of `say`, where its form does not tell
+    title: str = ""  # of an artifact that shows it, where `say` does not serve; seeds depend on it
     opening: str = ""  # the request that a user who wants nothing else yet begins with; "" where a frame serves
     beside: bool = False  # had together with its siblings, where these replace each other
     never_with: tuple[str, ...] = ()  # values that it rules out

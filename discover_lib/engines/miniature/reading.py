@@ -113,6 +113,7 @@ _DOUBT = re.compile(
     r"|else|another|different)\b",
     re.IGNORECASE,
 )
+_ANOTHER = re.compile(r"\b(?:something different|different ones?)\b", re.IGNORECASE)  # of the kind just liked
 _LIKING = re.compile(r"\b(?:like|love|keep|works?|good|great|perfect|nice|happy with)\b", re.IGNORECASE)
 _WISHING = re.compile(r"\b(?:would like|i'd like|want|need|should|please|can you|could you)\b", re.IGNORECASE)
 
@@ -133,7 +134,9 @@ def read_user(text: str, domain: str) -> UserReading:
             wanted += values
         elif _DOUBT.search(clause):
             hinted += values
-            doubted += lexicon.aspects_in(clause) + [lexicon.values[value].dimension for value in values]
+            aspects = lexicon.aspects_in(clause)
+            about = values or (liked[-1:] if not aspects and _ANOTHER.search(clause) else [])
+            doubted += aspects + [lexicon.values[value].dimension for value in about]
         elif _LIKING.search(clause):
             liked += values
         else:

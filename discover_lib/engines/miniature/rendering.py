@@ -5,16 +5,18 @@ The rendering of a value shows that value and no other; `reading` gets it back o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from textwrap import indent
 
 from discover_lib.core.conversation import Reply
 from discover_lib.engines.miniature import notation
-from discover_lib.engines.miniature.lexicon import DRAWN, Form, Lexicon, Value, load_lexicon
+from discover_lib.engines.miniature.lexicon import DRAWN, Form, Lexicon, load_lexicon
 from discover_lib.engines.miniature.notation import COUNTING, Move, NotationError, in_order
 
 LINES_PER_PARAGRAPH = 3
+_ARTICLE = re.compile("^(?:an?|the|some|something on) ")
 PLAIN = {  # what is said around a move, by its verb
     "draft": "Here is a {piece}.",
     "show": "Here are a few small samples.",
@@ -70,13 +72,8 @@ def _framed(values: Sequence[str], form: Form, lexicon: Lexicon) -> str:
 def _title_of(values: Sequence[str], lexicon: Lexicon) -> str:
     """The piece's title: what is said of the first value that a request would name."""
     asked = [value for value in values if lexicon.dimensions[lexicon.values[value].dimension].asked]
-    return the(lexicon.values[[*asked, *values][0]]).removeprefix("the ").capitalize()
-
-
-def the(value: Value) -> str:
-    """`say` as a thing already there: "a heron" → "the heron"."""
-    head, _, rest = value.say.partition(" ")
-    return f"the {rest}" if head in ("a", "an", "the", "some") else value.say
+    first = lexicon.values[[*asked, *values][0]]
+    return first.title or _ARTICLE.sub("", first.say).capitalize()
 
 
 def render_moves(

@@ -29,9 +29,8 @@ from discover_lib.engines.manner import Form, Manner
 from discover_lib.engines.miniature.beliefs import whole_pieces
 from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import load_lexicon
-from discover_lib.engines.miniature.phrases import in_drawn_order, in_hand, phrase_book, spoken
+from discover_lib.engines.miniature.phrases import another, in_drawn_order, in_hand, other_than, phrase_book, spoken, the
 from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_reply, read_user
-from discover_lib.engines.miniature.rendering import the
 from discover_lib.metrics.manners import SHORT
 
 MAX_NAMED = 2  # things a user says at once
@@ -141,8 +140,7 @@ class MiniatureVoice:
         if value.parent is None or value.parent not in self._known(view):
             return Content("vague", {"aspect": aspect})
         parent = self.lexicon.values[value.parent]
-        names = {"aspect": aspect, "broader": the(parent).removeprefix("the "), "a_broader": parent.say}
-        return Content("narrower", names)
+        return Content("narrower", {"other": other_than(parent)})
 
     def _known(self, view: UserView) -> set[str]:
         """What has been achieved, and all that is broader."""
@@ -153,7 +151,8 @@ class MiniatureVoice:
         if shared := self._values_of(view.shared, view):
             latest = self.lexicon.values[shared[-1]]
             aspect = self.lexicon.dimensions[latest.dimension].aspect
-            return Content("category", {"liked": the(latest), "aspect": aspect})
+            names = {"liked": the(latest), "known": latest.say, "another": another(latest), "aspect": aspect}
+            return Content("category", names)
         if fresh := self._fresh(view)[-MAX_NAMED:]:
             return Content("liking", {"liked": " and ".join(the(self.lexicon.values[value]) for value in fresh)})
         return Content("nothing")
