@@ -68,7 +68,7 @@ class StoryTeller:
             self._met = person, user
         own = self._met[1]
         if own.conversation.stop is None:
-            own.step(typed_reply(text, load_lexicon(domain)))
+            own.step(typed_reply(text, load_lexicon(domain), own.conversation.tree.initial_request))
         told = column(YOU, own.conversation, self._imagine(domain))
         return told | {"over": own.conversation.stop is not None}
 

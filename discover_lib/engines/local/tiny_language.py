@@ -248,7 +248,7 @@ def decode(text: str, domain: str, messages: Sequence[Message] = (), assistant: 
     except NotationError:
         return Reply(BROKEN, count_tokens(written or "pass"), COUNTING, assistant, written)
     known = believe(messages, lexicon).sampled_with() if any(move.verb == "show" for move in moves) else ()
-    reply = make_reply(moves, lexicon, assistant, known)
+    reply = make_reply(moves, lexicon, assistant, known, request=messages[0].content if messages else "")
     return dataclasses.replace(reply, n_tokens=count_tokens(written))  # what is said twice costs twice
 
 

@@ -43,7 +43,7 @@ class ScriptedAssistant:
         else:
             moves = self._policy(beliefs, rng)
         frames = openings(self.name, moves, self.lexicon.domain, messages, seed)
-        return make_reply(moves, self.lexicon, self.name, beliefs.sampled_with(), frames)
+        return make_reply(moves, self.lexicon, self.name, beliefs.sampled_with(), frames, messages[0].content)
 
 
 class OracleAssistant:
@@ -70,7 +70,7 @@ class OracleAssistant:
                     wanted += [leaf for leaf in below if leaf in asked] or below[:1]
         moves = [Move("draft", self.lexicon.that_fit(wanted))]
         frames = openings(self.name, moves, self.lexicon.domain, messages, seed)
-        return make_reply(moves, self.lexicon, self.name, frames=frames)
+        return make_reply(moves, self.lexicon, self.name, frames=frames, request=messages[0].content)
 
 
 def draft(beliefs: Beliefs, rng: random.Random) -> list[Move]:

@@ -8,7 +8,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import Lexicon
-from discover_lib.engines.miniature.rendering import is_drawn, render_artifact
+from discover_lib.engines.miniature.rendering import hero_of, is_drawn, line_told, render_artifact
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ def imagined(tree: IntentTree, state: IntentState, lexicon: Lexicon) -> Imagined
     Only the most specific intents show, and only once they are discovered: of "an animal" no picture can be drawn.
     """
     lines: list[str | None] = []
+    hero = hero_of(tree.initial_request, lexicon)
     shown: list[str] = []
     leaves = tree.leaves()
     for leaf in leaves:
@@ -40,7 +41,7 @@ def imagined(tree: IntentTree, state: IntentState, lexicon: Lexicon) -> Imagined
         for value in known_values(tree.text(leaf), lexicon.domain):
             entry = lexicon.values[value]
             shown += [value] if known and entry.is_leaf else []
-            lines += [entry.line if known else None] if entry.line else []
+            lines += [line_told(entry, hero) if known else None] if entry.line else []
     drawing = render_artifact(shown, lexicon) if is_drawn(lexicon.domain) else ""
     discovered = sum(state[leaf] is Discovery.DISCOVERED for leaf in leaves)
     return Imagined(drawing, () if drawing else tuple(lines), discovered, len(leaves))

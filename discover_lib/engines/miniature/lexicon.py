@@ -31,6 +31,7 @@ ALL_DOMAINS = SHIPPED_DOMAINS + ADDED_DOMAINS
 DRAWN = "svg_drawing"  # its values are drawn, those of all others are written: a leaf has a line
 MAX_CUE_WORDS = 4
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")  # within a line
+PRONOUN = re.compile(r"\$(theirs|their|them|they)\b")  # of a story's hero, in a line
 _TOKEN = re.compile(r"^[a-z][a-z0-9-]*$")
 
 
@@ -39,6 +40,17 @@ class LexiconError(DiscoverError):
 
 
 _Number = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arrangement of an article's lines in a reply: a list is a list, and questions have answers."""
+
+    item: str  # one line: $line, its number $n, the next $label, the value's $term, its dimension's $question
+    joint: str = "\n"  # between two items
+    head: str = ""  # before the first item
+    row: int = 1  # items in a row, which ends with a bar where there are several
+    labels: tuple[str, ...] = ()
+    sorted: bool = False  # by term
 
 
 class Value(msgspec.Struct, forbid_unknown_fields=True, eq=False):
@@ -52,6 +64,8 @@ class Value(msgspec.Struct, forbid_unknown_fields=True, eq=False):
     line: str = ""  # prose domains, leaves only: the sentence that realises it
     count: Literal["", "one", "many", "mass"] = ""  # of `say`, where its form does not tell
     title: str = ""  # of an artifact that shows it, where `say` does not serve; seeds depend on it
+    told: str = ""  # the line as replies tell it, where that differs; worked out where the line has pronouns of a hero
+    layout: Layout | None = None  # of all lines of an article that has this value
     opening: str = ""  # the request that a user who wants nothing else yet begins with; "" where a frame serves
     beside: bool = False  # had together with its siblings, where these replace each other
     never_with: tuple[str, ...] = ()  # values that it rules out
@@ -79,7 +93,8 @@ class Dimension(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tr
     asked: bool = False  # an initial request may name it
     optional: bool = False  # a piece may do without
     holds: _Number = 1  # how many values an artifact can have at once
-    part: str = ""  # the part of the domain's form that its lines go to
+    part: str = ""  # the part of the domain's form that its lines go to; of an article: lead, end or the middle
+    question: str = ""  # that its lines answer, where an article is questions and answers
 
     @cached_property
     def tops(self) -> tuple[str, ...]:
@@ -118,6 +133,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     request: str | tuple[str, ...]
     dimensions: Annotated[tuple[Dimension, ...], msgspec.Meta(min_length=1)]
     form: Form | None = None
+    heroes: tuple[str, ...] = ()
     world: _Number = 1
 
 
@@ -132,6 +148,7 @@ class Lexicon:
     dimensions: dict[str, Dimension]
     values: dict[str, Value]
     form: Form | None  # None: titled paragraphs, or a drawing
+    heroes: tuple[str, ...]  # of stories: name and pronoun of the main character, one of which a user gets
     lineages: dict[str, tuple[str, ...]] = field(repr=False)  # value → itself and its ancestors, specific first
     below: dict[str, tuple[str, ...]] = field(repr=False)  # value → the leaves at or below it
     by_text: dict[str, str] = field(repr=False)  # requirement text (normalised) → value id
@@ -323,6 +340,7 @@ def parse_lexicon(data: Any, file: str = "lexicon") -> Lexicon:
         dimensions={each.name: each for each in read.dimensions},
         values=values,
         form=read.form,
+        heroes=read.heroes,
         lineages=lineages,
         below=below,
         by_text={normalised(value.text): value.id for value in values.values()},
@@ -340,6 +358,8 @@ def _placed(rows: Iterable[Value], dimension: str, parent: str | None = None, de
     """Values and what lies below them, told where they stand; a broader one comes before those below it."""
     for value in rows:
         value.dimension, value.parent, value.depth = dimension, parent, depth
+        if PRONOUN.search(value.line):
+            value.told, value.line = value.line, PRONOUN.sub(r"\1", value.line)
         yield value
         yield from _placed(value.values, dimension, value.id, depth + 1)
 
