@@ -17,7 +17,7 @@ from discover_lib.core.state import Evaluation, IntentState, Transition, Verdict
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
-from discover_lib.engines.miniature.imagined import Imagined, imagined
+from discover_lib.engines.miniature.builder import Imagined, imagined
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.notation import TOKENS_PER_WORD

@@ -133,7 +133,7 @@ class RoleEngines:
     def scorer(self, domain: str) -> Scorer:
         """Who judges the turns scores the whole, too."""
         if self.spec.judge == MINIATURE:
-            from discover_lib.engines.miniature.scoring import MiniatureScorer
+            from discover_lib.engines.miniature.judge import MiniatureScorer
 
             return MiniatureScorer(domain)
         from discover_lib.engines.llm.scoring import LLMScorer

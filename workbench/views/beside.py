@@ -234,7 +234,9 @@ def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, s
     text = turn.reply.text.translate({ord(OPEN): "(", ord(SHUT): ")"})
     spans = _merged(each for each in evidence if each.span is not None)
     marked = [span for span, _ in spans]
-    fresh = [each for each in revised(text, before) if not any(each[0] < high and low < each[1] for low, high in marked)]
+    fresh = [
+        each for each in revised(text, before) if not any(each[0] < high and low < each[1] for low, high in marked)
+    ]
     spans = sorted([*spans, *((span, []) for span in fresh)], key=lambda each: each[0])
     for (start, end), _ in reversed(spans):
         text = f"{text[:start]}{OPEN}{text[start:end]}{SHUT}{text[end:]}"
@@ -254,6 +256,10 @@ def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, s
         if each.drawing is not None:
             drawings.setdefault(each.drawing, []).append(each)
     return Markup(_marked_drawings(shown, drawings, len(drawing_spans(turn.reply.text))))
+
+
+def _overlap(one: tuple[int, int], two: tuple[int, int]) -> bool:
+    return one[0] < two[1] and two[0] < one[1]
 
 
 def _box(evidence: Evidence) -> str:

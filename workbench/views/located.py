@@ -80,7 +80,7 @@ def evidence(conversation: Conversation, turn: Turn, transition: Transition) -> 
 
 
 def _on_drawing(found: Evidence, text: str, drawings: Sequence[tuple[int, int]], place: int, how: How) -> Evidence:
-    from discover_lib.engines.miniature.svg.part import part_of
+    from discover_lib.engines.miniature.svg.read import part_of
 
     start, end = drawings[place]
     return replace(found, drawing=place, part=part_of(text[start:end], found.reason), how=how)

@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.core.conversation import Message, Reply
-from discover_lib.engines.miniature.beliefs import believe, whole_pieces
 from discover_lib.engines.miniature.lexicon import SHIPPED_DOMAINS, Lexicon, LexiconError, load_lexicon
 from discover_lib.engines.miniature.notation import (
     COUNTING,
@@ -39,7 +38,14 @@ from discover_lib.engines.miniature.notation import (
     parse,
     write,
 )
-from discover_lib.engines.miniature.reading import ReplyReading, UserReading, read_reply, read_user
+from discover_lib.engines.miniature.reading import (
+    ReplyReading,
+    UserReading,
+    believe,
+    read_reply,
+    read_user,
+    whole_pieces,
+)
 from discover_lib.engines.miniature.rendering import make_reply
 
 PAD, UNKNOWN, END, USER, ASSISTANT = "<pad>", "<unk>", "<e>", "<u>", "<a>"

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 from discover_lib.engines.local.tiny_language import transcript
 from discover_lib.engines.miniature.assistants import ask, draft, final_draft, mixed, options, show
-from discover_lib.engines.miniature.beliefs import Beliefs
 from discover_lib.engines.miniature.lexicon import Lexicon
 from discover_lib.engines.miniature.notation import Move, write
-from discover_lib.engines.miniature.reading import UserReading
+from discover_lib.engines.miniature.reading import Beliefs, UserReading
 
 Policy = Callable[[Beliefs, random.Random], list[Move]]
 

@@ -14,11 +14,11 @@ from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState
-from discover_lib.engines.miniature.beliefs import Beliefs, believe
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.notation import Move
 from discover_lib.engines.miniature.phrases import in_drawn_order, phrase_book, spoken
+from discover_lib.engines.miniature.reading import Beliefs, believe
 from discover_lib.engines.miniature.rendering import make_reply
 from discover_lib.metrics.satisfaction import asks_for_final
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from discover_lib.base.seeds import unit_uniform
 from discover_lib.base.svg import SvgError
@@ -16,9 +17,11 @@ from discover_lib.base.words import STOP_WORDS, content_words, stem, words
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import BuildError, BuiltTree, Recognised
+from discover_lib.core.state import Discovery, IntentState
+from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
-from discover_lib.engines.miniature.rendering import is_drawn
+from discover_lib.engines.miniature.rendering import hero_of, is_drawn, line_told, render_artifact
 
 MIN_DIMENSIONS = 3
 WITNESSES = 2  # words of a requirement that carry it where not all of it is said
@@ -141,3 +144,42 @@ def abstraction_levels(chains: Sequence[tuple[str, ...]], lexicon: Lexicon) -> t
         values = dict.fromkeys(chain[-1 - step] for chain in chains if step < len(chain))
         levels.append(tuple(lexicon.values[value].text for value in values))
     return tuple(levels)
+
+
+# -- back from a tree to the artifact ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Imagined:
+    """What can be shown of a piece that is half known.
+
+    Attributes:
+        drawing: an SVG with what is known, the rest left neutral; "" in a domain of texts.
+        lines: the lines of a text in their order, None for one that has yet to form; empty in a domain of drawings.
+        known: how many of the most specific intents have formed, of `of`.
+    """
+
+    drawing: str
+    lines: tuple[str | None, ...]
+    known: int
+    of: int
+
+
+def imagined(tree: IntentTree, state: IntentState, lexicon: Lexicon) -> Imagined:
+    """What the user of a miniature's tree knows of the piece, as the piece itself.
+
+    Only the most specific intents show, and only once they are discovered: of "an animal" no picture can be drawn.
+    """
+    lines: list[str | None] = []
+    hero = hero_of(tree.initial_request, lexicon)
+    shown: list[str] = []
+    leaves = tree.leaves()
+    for leaf in leaves:
+        known = state[leaf] is Discovery.DISCOVERED
+        for value in known_values(tree.text(leaf), lexicon.domain):
+            entry = lexicon.values[value]
+            shown += [value] if known and entry.is_leaf else []
+            lines += [line_told(entry, hero) if known else None] if entry.line else []
+    drawing = render_artifact(shown, lexicon) if is_drawn(lexicon.domain) else ""
+    discovered = sum(state[leaf] is Discovery.DISCOVERED for leaf in leaves)
+    return Imagined(drawing, () if drawing else tuple(lines), discovered, len(leaves))

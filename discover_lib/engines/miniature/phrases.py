@@ -144,7 +144,9 @@ def _frames(
         row, _, when = row.partition(" @ ")
         text, _, suits = row.partition(" | ")
         for artifact in kind["artifact"]:
-            filled = text.replace("{artifact}", artifact).replace("{make}", kind["make"]).replace("{look}", kind["look"])
+            filled = (
+                text.replace("{artifact}", artifact).replace("{make}", kind["make"]).replace("{look}", kind["look"])
+            )
             frame = Frame(filled, frozenset(suits.split()), when)
             if all(
                 held.isdisjoint(roots(said)) and not lexicon.cue_hits(said, talk=True) and not lexicon.aspects_in(said)

@@ -26,11 +26,18 @@ from discover_lib.base.words import STOP_WORDS, words
 from discover_lib.core.conversation import Message
 from discover_lib.core.view import UserView
 from discover_lib.engines.manner import Form, Manner
-from discover_lib.engines.miniature.beliefs import whole_pieces
 from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import load_lexicon
-from discover_lib.engines.miniature.phrases import another, in_drawn_order, in_hand, other_than, phrase_book, spoken, the
-from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_reply, read_user
+from discover_lib.engines.miniature.phrases import (
+    another,
+    in_drawn_order,
+    in_hand,
+    other_than,
+    phrase_book,
+    spoken,
+    the,
+)
+from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_reply, read_user, whole_pieces
 from discover_lib.metrics.manners import SHORT
 
 MAX_NAMED = 2  # things a user says at once

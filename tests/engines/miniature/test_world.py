@@ -12,9 +12,9 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.lexicon import load_lexicon
-from discover_lib.engines.miniature.svg.figures import SUBJECTS
+from discover_lib.engines.miniature.svg.paints import Tints, palette_of, spot_of
 from discover_lib.engines.miniature.svg.read import CLOSE_UP, FAR_OFF, LEFT, RIGHT, read_svg
-from discover_lib.engines.miniature.svg.tints import Tints, palette_of, spot_of
+from discover_lib.engines.miniature.svg.stock import SUBJECTS
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,7 @@
 import pytest
 
 from discover_lib.core.state import Discovery
-from discover_lib.engines.miniature.imagined import imagined
+from discover_lib.engines.miniature.builder import imagined
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
 from discover_lib.engines.miniature.rendering import hero_of, line_told

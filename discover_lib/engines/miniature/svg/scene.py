@@ -16,7 +16,6 @@ from xml.etree.ElementTree import Element
 
 from discover_lib.base.svg import SvgError
 from discover_lib.engines.miniature.lexicon import load_lexicon
-from discover_lib.engines.miniature.svg.colour import opacity
 from discover_lib.engines.miniature.svg.geometry import (
     Box,
     Matrix,
@@ -27,6 +26,7 @@ from discover_lib.engines.miniature.svg.geometry import (
     multiply,
     numbers,
 )
+from discover_lib.engines.miniature.svg.paints import opacity
 
 MAX_STEPS = 600_000  # of one reading: a character of an outline, a name or a text is a step, an element is ten
 MAX_LEVELS = 200  # elements inside each other, those that `use` brings in included; also ends circles
