@@ -243,7 +243,7 @@ def other_than(value: Value) -> str:
 
 # -- how a message is typed -------------------------------------------------------------------------------------------
 
-_ARTICLE = re.compile(r"\ba (?=[aeiou])")
+_ARTICLE = re.compile(r"\ba (?=[aeiou])(?!us|uni|eu|one)")
 _SENTENCE_START = re.compile(r"(^|[.!?]\s+)([a-z])")
 _I = re.compile(r"\bi\b")
 
