@@ -62,6 +62,7 @@ class Value(msgspec.Struct, forbid_unknown_fields=True, eq=False):
     cues: tuple[str, ...]  # words and phrases that name this value in running text
     talk: tuple[str, ...] = ()  # further ones that name it only where people talk about a piece: "funnier", "at night"
     line: str = ""  # prose domains, leaves only: the sentence that realises it
+    formerly: str = ""  # an earlier `text`, by which stored conversations are read
     count: Literal["", "one", "many", "mass"] = ""  # of `say`, where its form does not tell
     title: str = ""  # of an artifact that shows it, where `say` does not serve; seeds depend on it
     told: str = ""  # the line as replies tell it, where that differs; worked out where the line has pronouns of a hero
@@ -343,7 +344,10 @@ def parse_lexicon(data: Any, file: str = "lexicon") -> Lexicon:
         heroes=read.heroes,
         lineages=lineages,
         below=below,
-        by_text={normalised(value.text): value.id for value in values.values()},
+        by_text={
+            **{normalised(value.formerly): value.id for value in values.values() if value.formerly},
+            **{normalised(value.text): value.id for value in values.values()},
+        },
         cue_index=_cue_index(read.domain, {value.id: value.cues for value in values.values()}),
         talk_index=_cue_index(read.domain, {value.id: value.cues + value.talk for value in values.values()}),
         aspects={each.name: _stems(re.sub(r"\bthe\b", "", each.aspect)) for each in read.dimensions},
@@ -439,7 +443,7 @@ def _problems(lexicon: Lexicon, n_dimensions: int) -> Iterator[str]:
         yield "the form's frame must have a row $NAME for the lines of every part, and no other"
     if form and not {dimension.part for dimension in dimensions.values()} <= form.parts.keys():
         yield "a dimension goes to a part that the form lacks"
-    if len(lexicon.by_text) != len(lexicon.values):
+    if len({normalised(value.text) for value in lexicon.values.values()}) != len(lexicon.values):
         yield "two values share a requirement text"
     for name in (*lexicon.values, *dimensions):
         if not _TOKEN.match(name) or (name in lexicon.values and name in dimensions):

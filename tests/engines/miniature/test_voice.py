@@ -9,7 +9,7 @@ from discover_lib.base.leak_words import find_leaks
 from discover_lib.core.conversation import Message
 from discover_lib.core.rollout import run_conversation
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.core.view import UserView, hidden_texts, known_texts, leaked_words
+from discover_lib.core.view import UserView, hidden_texts, known_texts
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import POLICIES, scripted_assistant
@@ -79,16 +79,6 @@ def leaks_of(talk, domain: str) -> list[str]:
 )
 def test_no_user_message_leaks(domain, assistant, index, seed, rules):
     assert leaks_of(conversation(domain, assistant, index, seed, rules), domain) == []
-
-
-def test_a_leak_is_noticed():
-    domain = "technical_writing"
-    talk = conversation(domain, "silent", 0, 0)
-    hidden = next(key for key in talk.tree.intents if key not in talk.tree.initially_discovered)
-    told = f"i want {talk.tree.text(hidden)}"
-    assert leaked_words(told, talk.tree, talk.start, [each.content for each in talk.messages(0)]) != ()
-    said_before = (*talk.messages(0), Message("assistant", talk.tree.text(hidden)))
-    assert leaked_words(told, talk.tree, talk.start, [each.content for each in said_before]) == ()
 
 
 # -- what they may say -------------------------------------------------------------------------------------------------

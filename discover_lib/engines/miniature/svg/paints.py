@@ -9,6 +9,7 @@ from __future__ import annotations
 import colorsys
 import math
 import re
+from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -73,29 +74,16 @@ def lightness(colour: Rgb) -> float:
 Hour = Literal["", "day", "low", "night"]
 
 
-@dataclass(frozen=True)
-class Palette:
-    """Paints by the part that they play."""
-
-    sky: str  # by day
-    glow: str  # low over the horizon while the sun is low
-    dusk: str  # high above it
-    night: str
-    far: str
-    mid: str
-    near: str
-    water: str
-    main: str  # of what the picture is about
-    accent: str
-    pale: str
-    ink: str
+# Paints by their part: the sky by day, the glow over the horizon and the dusk above it while the sun is low, the night,
+# far, middle and near ground, water, the subject, an accent, the palest paint and ink.
+Palette = namedtuple("Palette", "sky glow dusk night far mid near water main accent pale ink")
 
 
 def _palette(paints: str) -> Palette:
     return Palette(*(f"#{paint}" for paint in paints.split()))
 
 
-# In the order of `Palette`: sky, glow, dusk, night, far, mid, near, water, main, accent, pale, ink.
+# In the order of `Palette`.
 PALETTES: dict[str, Palette] = {
     "autumn": _palette("fbe4cd f5ac62 c05c38 3c2318 e8b78a cf8440 a05a2c c9946a c4481c e99a3a fff5e8 38211a"),
     "coral": _palette("fde2da fba895 b9536f 4a1832 f3b5a9 e38a84 b0506a dd9a97 dd3f46 ffb59a fff3ee 45182b"),
