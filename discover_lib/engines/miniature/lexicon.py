@@ -8,6 +8,7 @@ realises it.  `load_lexicon` checks the file and refuses one that would let the 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -124,6 +125,9 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parts: dict[str, Part]
     suffixes: tuple[str, ...]  # what files of such pieces end in
     language: str = ""  # fenced as code of this language; "" for prose, which is quoted
+
+
+_CONVERTING = threading.Lock()  # threads must not share the first use of a recursive type
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -317,7 +321,8 @@ def parse_lexicon(data: Any, file: str = "lexicon") -> Lexicon:
         LexiconError: a key is missing, unknown or of another kind, or a rule is broken (see `check_lexicon`).
     """
     try:
-        read = msgspec.convert(data, _File)
+        with _CONVERTING:
+            read = msgspec.convert(data, _File)
     except msgspec.ValidationError as error:
         raise LexiconError(f"{file}: {error}") from None
     values: dict[str, Value] = {}
