@@ -142,6 +142,9 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     world: _Number = 1
 
 
+CueIndex = dict[str, dict[tuple[str, ...], str]]  # first stem → stemmed cue → value id, the longest cue first
+
+
 @dataclass(frozen=True)
 class Lexicon:
     """A checked lexicon.  `values` maps value ids to values in the file's order."""
@@ -157,8 +160,8 @@ class Lexicon:
     lineages: dict[str, tuple[str, ...]] = field(repr=False)  # value → itself and its ancestors, specific first
     below: dict[str, tuple[str, ...]] = field(repr=False)  # value → the leaves at or below it
     by_text: dict[str, str] = field(repr=False)  # requirement text (normalised) → value id
-    cue_index: dict[tuple[str, ...], str] = field(repr=False)  # stemmed cue → value id
-    talk_index: dict[tuple[str, ...], str] = field(repr=False)  # the same, what is only said in talk included
+    cue_index: CueIndex = field(repr=False)
+    talk_index: CueIndex = field(repr=False)  # the same, with the phrases that name a value only in talk
     aspects: dict[str, str] = field(repr=False)  # dimension → the stems of its everyday name, see `_stems`
     rank: dict[str, int] = field(repr=False)  # value id → its place in the file
     clashes: dict[str, frozenset[str]] = field(repr=False)  # leaf → the leaves that it cannot be had together with
@@ -401,15 +404,18 @@ def _stand_beside(one: Sequence[str], two: Sequence[str], values: Mapping[str, V
     return values[first].beside or values[second].beside
 
 
-def _cue_index(domain: str, cues: dict[str, tuple[str, ...]]) -> dict[tuple[str, ...], str]:
-    index: dict[tuple[str, ...], str] = {}
+def _cue_index(domain: str, cues: dict[str, tuple[str, ...]]) -> CueIndex:
+    owners: dict[tuple[str, ...], str] = {}
     for value_id, phrases in cues.items():
         for cue in phrases:
             key = tuple(_stems(cue).split())
             if not 1 <= len(key) <= MAX_CUE_WORDS:
                 raise LexiconError(f"{domain}: cue {cue!r} of {value_id!r} must have 1 to {MAX_CUE_WORDS} words")
-            if index.setdefault(key, value_id) != value_id:
-                raise LexiconError(f"{domain}: cue {cue!r} belongs to both {index[key]!r} and {value_id!r}")
+            if owners.setdefault(key, value_id) != value_id:
+                raise LexiconError(f"{domain}: cue {cue!r} belongs to both {owners[key]!r} and {value_id!r}")
+    index: CueIndex = {}
+    for key in sorted(owners, key=len, reverse=True):
+        index.setdefault(key[0], {})[key] = owners[key]
     return index
 
 
@@ -504,27 +510,27 @@ def _problems_of_aspect(dimension: Dimension, lexicon: Lexicon) -> Iterator[str]
                 f"the text {value.text!r} of {value.id!r} uses the aspect {dimension.aspect!r}; "
                 "a user who names the category would leak it"
             )
-    if (cue := tuple(lexicon.aspects[dimension.name].split())) in lexicon.talk_index:
-        yield f"the aspect {dimension.aspect!r} is also a cue of {lexicon.talk_index[cue]!r}"
+    cue = tuple(lexicon.aspects[dimension.name].split())
+    if owner := lexicon.talk_index.get(cue[0], {}).get(cue):
+        yield f"the aspect {dimension.aspect!r} is also a cue of {owner!r}"
 
 
-def _cue_hits(index: Mapping[tuple[str, ...], str], text: str, *, skip_negated: bool = False) -> dict[str, str]:
+def _cue_hits(index: CueIndex, text: str, *, skip_negated: bool = False) -> dict[str, str]:
     """Value id → the phrase that named it; the longest cue wins at each place.
 
     Who says "no waves" or "without a frame" offers neither: in talk such phrases are passed over.
     """
     spoken = words(text)
-    stems = [stem(word) for word in spoken]
+    stems = tuple([stem(word) for word in spoken])
     found: dict[str, str] = {}
-    position = 0
-    while position < len(stems):
-        for length in range(min(MAX_CUE_WORDS, len(stems) - position), 0, -1):
-            value_id = index.get(tuple(stems[position : position + length]))
-            if value_id is not None:
+    end = 0  # of the cue before
+    for position, first in enumerate(stems):
+        if position < end or first not in index:
+            continue
+        for cue, value_id in index[first].items():
+            if stems[position : position + len(cue)] == cue:
+                end = position + len(cue)
                 if not (skip_negated and denies(spoken[max(0, position - 4) : position])):
-                    found.setdefault(value_id, " ".join(spoken[position : position + length]))
-                position += length
+                    found.setdefault(value_id, " ".join(spoken[position:end]))
                 break
-        else:
-            position += 1
     return found
