@@ -1,6 +1,6 @@
-"""The miniature's tree builder: recognise values in a finished piece, climb their taxonomies, join them to a forest.
+"""The miniature's tree builder: recognize values in an artifact, climb their taxonomies, and join them to a forest.
 
-The four stages are the paper's (appendix A.1).  Synthesis: the most specific values that the piece shows.
+The four stages are the paper's (appendix A.1).  Synthesis: the most specific values that the artifact shows.
 Abstraction: one step up the taxonomy at a time.  Organisation: chains that share a broader value become one tree.
 Initial request: one asked-for root, said broadly; nothing below it is given away.
 """
@@ -62,7 +62,7 @@ class MiniatureBuilder:
         return BuiltTree(tree, recognised, abstraction_levels(chains, self.lexicon), self._notes(artifact, found))
 
     def _synthesise(self, artifact: Artifact) -> dict[str, str]:
-        """The most specific values that the artifact shows, at most as many a dimension as a piece can hold."""
+        """The most specific values that the artifact shows, at most as many a dimension as an artifact can hold."""
         if not artifact.text.strip():
             raise BuildError(f"{artifact.id}: the artifact is empty")
         try:
@@ -87,7 +87,7 @@ class MiniatureBuilder:
         """What the evidence in a text carries: a value whose requirement says more than the text is read more broadly.
 
         "A letter" alone shows no unopened one.  A requirement is carried if the text holds all that it says beyond its
-        broader form, or at least two words of it, of its cues or of the line that realises it.
+        broader form, or at least two words of it, of its cues or of the line that shows it.
         """
         said = {stem(word) for word in words(text)}
         weighed: dict[str, str] = {}
@@ -103,7 +103,7 @@ class MiniatureBuilder:
         return self.lexicon.most_specific(weighed)
 
     def _notes(self, artifact: Artifact, found: Mapping[str, str]) -> tuple[str, ...]:
-        """What the piece was looked through for in vain, and which of its sentences told nothing."""
+        """Notes on aspects that the artifact lacks and on sentences without a known value."""
         seen = {self.lexicon.values[value].dimension for value in found}
         missing = [dimension.aspect for name, dimension in self.lexicon.dimensions.items() if name not in seen]
         looked = f"looked for {len(self.lexicon.values)} things about {len(self.lexicon.dimensions)} aspects"
@@ -151,7 +151,7 @@ def abstraction_levels(chains: Sequence[tuple[str, ...]], lexicon: Lexicon) -> t
 
 @dataclass(frozen=True)
 class Imagined:
-    """What can be shown of a piece that is half known.
+    """What can be shown of an artifact that is half known.
 
     Attributes:
         drawing: an SVG with what is known, the rest left neutral; "" in a domain of texts.
@@ -166,7 +166,7 @@ class Imagined:
 
 
 def imagined(tree: IntentTree, state: IntentState, lexicon: Lexicon) -> Imagined:
-    """What the user of a miniature's tree knows of the piece, as the piece itself.
+    """The artifact as its user pictures it.
 
     Only the most specific intents show, and only once they are discovered: of "an animal" no picture can be drawn.
     """

@@ -110,12 +110,12 @@ class MiniatureScorer:
         self.name = "miniature counterpart"
 
     def satisfaction(self, tree: IntentTree, reply: Reply) -> tuple[LeafScore, ...]:
-        """Every leaf by the distance, in the taxonomy, of what the piece shows from what is asked.
+        """Every leaf by the distance, in the taxonomy, of what the artifact shows from what is asked.
 
         5: shown, or something more specific. 3: a sibling is shown, so only the broader requirement is met.
         2: the dimension shows another value. 1: it shows none.  4 does not occur: a reading knows no small blemish.
         Of a requirement for several values the mean of its parts counts, rounded down, and at most 3 unless all are
-        shown.  Of several pieces in the reply the one that shows most is graded.
+        shown.  Of several artifacts in the reply the one that shows most is graded.
         """
         reading = read_reply(reply.text, self.domain)
         made = reading.options if reading.kind == "artifact" else ()
@@ -134,10 +134,9 @@ class MiniatureScorer:
     def interactivity(self, conversation: Conversation) -> InteractivityRating:
         """The mean over turns of 1, 2 or 3: one point, and one each for opening up and for taking up.
 
-        A turn opens up if it asks, or offers at least two alternatives.  It takes up what the user has just said if
-        it shows, names or (of a broad wish) asks after what was asked for, or deals with the aspect that was doubted.
-        A message that says neither leaves nothing to take up; then what is offered must concern something not agreed
-        yet.
+        A turn opens up if it asks, or offers at least two alternatives.  It takes up the user's last message if it
+        shows or names the value that the user asked for, asks about its dimension (for a broad value), or deals with
+        the aspect that the user doubted.  After any other message, it must offer something that is not agreed yet.
         """
         ratings = []
         agreed: set[str] = set()  # dimensions that the user has settled
@@ -162,7 +161,7 @@ class MiniatureScorer:
         return bool(({values[value].dimension for value in shown} | asked) - agreed)
 
     def behaviour(self, conversation: Conversation) -> tuple[TurnBehaviour, ...]:
-        """Divergent where alternatives or questions make up most of a turn, convergent where one piece does."""
+        """Divergent where alternatives or questions make up most of a turn, convergent where one artifact does."""
         return tuple(
             behaviour_of(turn.index, read_reply(turn.reply.text, self.domain), self.lexicon)
             for turn in conversation.turns
@@ -170,7 +169,7 @@ class MiniatureScorer:
 
 
 def graded_value(need: str, piece: Mapping[str, str], lexicon: Lexicon) -> tuple[int, str]:
-    """(1 to 5, why) for one value asked of one piece; see `MiniatureScorer.satisfaction`."""
+    """(1 to 5, why) for one value asked of one artifact; see `MiniatureScorer.satisfaction`."""
     dimension = lexicon.values[need].dimension
     there = [value for value in piece if lexicon.values[value].dimension == dimension]
     for wanted, score, said in ((need, MET, ""), *((sibling, NEAR, "close: ") for sibling in lexicon.siblings(need))):
@@ -188,14 +187,14 @@ def opens_up(reading: ReplyReading) -> bool:
 
 
 def varied(reading: ReplyReading, lexicon: Lexicon) -> set[str]:
-    """The dimensions in which the options of a reply differ; of a single piece, all that it shows."""
+    """The dimensions in which the options of a reply differ; of a single artifact, all that it shows."""
     options: Sequence[Mapping[str, str]] = reading.options
     shared = set.intersection(*map(set, options)) if len(options) > 1 else set()
     return {lexicon.values[value].dimension for option in options for value in option if value not in shared}
 
 
 def behaviour_of(turn: int, reading: ReplyReading, lexicon: Lexicon) -> TurnBehaviour:
-    """What a reply mainly does; between a whole piece and samples beside it, whichever shows more values decides."""
+    """What a reply mainly does; between a whole artifact and samples beside it, whichever shows more values decides."""
     wholes = whole_pieces(reading.options, lexicon)
     samples = [option for option in reading.options if option not in wholes]
     if reading.kind == "dialogue_act":

@@ -1,8 +1,7 @@
 """The lexicon of a domain: dimensions, each a taxonomy of values from broad to specific.
 
-A lexicon is a readable YAML file in `lexicons/`.  Everything the miniature knows about a domain stands there: what a
-requirement is called, how a user says it, which words or drawn properties show it, and (for prose) the sentence that
-realises it.  `load_lexicon` checks the file and refuses one that would let the simulated user leak.
+A lexicon is a YAML file in `lexicons/`.  It contains the texts of intents, the words of users, the cues that show a
+value, and (for prose) the sentence of each leaf.  `load_lexicon` refuses a file that would let the simulated user leak.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ class Value(msgspec.Struct, forbid_unknown_fields=True, eq=False):
     text: str  # the requirement that an intent tree shows
     say: str  # noun phrase in the user's mouth: "I want <say>"
     cues: tuple[str, ...]  # words and phrases that name this value in running text
-    talk: tuple[str, ...] = ()  # further ones that name it only where people talk about a piece: "funnier", "at night"
-    line: str = ""  # prose domains, leaves only: the sentence that realises it
+    talk: tuple[str, ...] = ()  # further ones that name it only in talk about an artifact: "funnier", "at night"
+    line: str = ""  # prose domains, leaves only: the sentence that shows it
     formerly: str = ""  # an earlier `text`, by which stored conversations are read
     count: Literal["", "one", "many", "mass"] = ""  # of `say`, where its form does not tell
     title: str = ""  # of an artifact that shows it, where `say` does not serve; seeds depend on it
@@ -90,10 +89,10 @@ class Dimension(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tr
     """One independent aspect of an artifact and its taxonomy."""
 
     name: str  # one token, the notation's word
-    aspect: str  # everyday words, with article: "the colours"
+    aspect: str  # everyday words, with article: "the colors"
     values: Annotated[tuple[Value, ...], msgspec.Meta(min_length=1)]  # the broadest ones
     asked: bool = False  # an initial request may name it
-    optional: bool = False  # a piece may do without
+    optional: bool = False  # an artifact may do without
     holds: _Number = 1  # how many values an artifact can have at once
     part: str = ""  # the part of the domain's form that its lines go to; of an article: lead, end or the middle
     question: str = ""  # that its lines answer, where an article is questions and answers
@@ -108,14 +107,14 @@ class Dimension(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tr
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the lines of one part of a piece are strung together."""
+    """How the lines of one part of an artifact are strung together."""
 
     joint: str  # what stands between two lines
     item: str = "$line"  # one line, with $line for it and $n for its number, from 1
 
 
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The make-up of a piece that is more than titled paragraphs: a program, a page, a plan by days.
+    """The make-up of an artifact that is more than titled paragraphs: a program, a page, a plan by days.
 
     A row of `frame` that holds nothing but `$name` takes the lines of that part, indented as the row is; without
     lines the row goes.  `$title` may stand anywhere.
@@ -123,7 +122,7 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     frame: str
     parts: dict[str, Part]
-    suffixes: tuple[str, ...]  # what files of such pieces end in
+    suffixes: tuple[str, ...]  # what files of such artifacts end in
     language: str = ""  # fenced as code of this language; "" for prose, which is quoted
 
 
@@ -212,7 +211,7 @@ class Lexicon:
 
     @cached_property
     def is_composed(self) -> bool:
-        """Whether a piece is more than a value or so of every dimension: some are optional, some go with others."""
+        """Whether artifacts are composed: some dimensions are optional, and some values exclude others."""
         return any(dimension.optional for dimension in self.dimensions.values())
 
     @cached_property
@@ -235,8 +234,8 @@ class Lexicon:
         found here is left out: "a navy blue boat" names `navy`, not also `blue`.
 
         Args:
-            talk: the text talks about a piece rather than being one: "make it funnier" names humour there, while in a
-                finished story "a funny smell" does not.
+            talk: the text talks about an artifact.  "Make it funnier" names humor in talk; "a funny smell" in a story
+                does not.
         """
         found: dict[str, str] = {}
         for line in text.split("\n"):

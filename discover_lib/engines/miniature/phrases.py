@@ -1,4 +1,4 @@
-"""The phrase book: frames of what is said, by act and domain, out of `phrases.yaml`."""
+"""The phrase book: the frames of `phrases.yaml` by act and domain, and the noun phrases that fill them."""
 
 from __future__ import annotations
 

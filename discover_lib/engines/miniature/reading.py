@@ -1,6 +1,6 @@
-"""Reading replies and messages: what is really in them, by parsing drawings and recognising cues in prose.
+"""Reading replies and messages: parse drawings, find cues in prose, and gather an assistant's beliefs.
 
-`read_reply` serves the judge, `read_user` the assistants.  Both see text alone, from whomever it comes.
+`read_reply` serves the judge and `read_user` the assistants.  Both read text only.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def read_artifact(text: str, domain: str, name: str = "") -> dict[str, str]:
     """Value id → evidence, for one finished piece of the domain.
 
     Args:
-        name: what the piece is filed under; a drawing that does not say what it shows may be named for it.
+        name: what the artifact is filed under; a drawing that does not say what it shows may be named for it.
 
     Raises:
         SvgError: a drawing that cannot be parsed.
@@ -105,7 +105,7 @@ class UserReading:
     liked: tuple[str, ...] = ()  # values found good
     hinted: tuple[str, ...] = ()  # values near which something other is wanted
     doubted: tuple[str, ...] = ()  # dimensions in which something is not right yet
-    final: bool = False  # the finished piece is asked for
+    final: bool = False  # the final artifact is asked for
 
 
 _CLAUSE = re.compile(r"[.;!?\n]+|,?\s+\b(?:but|though|although|however)\b\s*,?", re.IGNORECASE)
@@ -121,9 +121,9 @@ _WISHING = re.compile(r"\b(?:would like|i'd like|want|need|should|please|can you
 
 @lru_cache(maxsize=16384)
 def read_user(text: str, domain: str) -> UserReading:
-    """Read one user message clause by clause: wishes, likings and doubts, by the words people use for them.
+    """Read one user message clause by clause: values that the user wants, likes or doubts.
 
-    The request for the finished piece wishes for nothing: its "explanation" is no wish for one.
+    The request for the final artifact asks for no value, although it has the word "explanation".
     """
     if text in FINAL_REQUESTS.values():
         return UserReading(final=True)
@@ -178,11 +178,11 @@ class Beliefs:
         return known
 
     def known_leaves(self) -> list[str]:
-        """Leaf values that are agreed, at most as many a dimension as a piece can hold."""
+        """Leaf values that are agreed, at most as many a dimension as an artifact can hold."""
         return [value for leaves in self.agreed.values() for value in leaves]
 
     def sampled_with(self) -> list[str]:
-        """What samples carry: what is agreed and, while it is open what the piece is of, what was drafted last."""
+        """What samples carry: what is agreed and, while it is open what the artifact is of, what was drafted last."""
         values, asked = self.lexicon.values, self.lexicon.dimensions
         first = next(name for name, dimension in asked.items() if dimension.asked)
         drafted = [value for value in self.draft if values[value].dimension == first and first not in self.agreed]
@@ -222,7 +222,7 @@ class Beliefs:
         return broad | {values[value].dimension: value for value in self.latest.hinted}
 
     def settled(self, dimension: str) -> bool:
-        """Whether a leaf (as many as a piece holds) is agreed, and not doubted just now."""
+        """Whether a leaf (as many as an artifact holds) is agreed, and not doubted just now."""
         leaves = [value for value in self._known.get(dimension, ()) if self.lexicon.values[value].is_leaf]
         return len(leaves) >= self.lexicon.dimensions[dimension].holds and self.doubted() != dimension
 
@@ -261,10 +261,10 @@ def _recollection(text: str, domain: str) -> tuple[tuple[str, ...], ...]:
 
 
 def whole_pieces(options: Sequence[Mapping[str, str]], lexicon: Lexicon) -> list[Mapping[str, str]]:
-    """The options that are complete pieces rather than samples.
+    """The options that are complete artifacts rather than samples.
 
-    A piece settles most of the dimensions that none does without, and is no alternative to another option, from which
-    it would differ in one dimension only.
+    An artifact has values in most of the required dimensions.  It differs from every other option in more than one
+    dimension.
     """
     expected = {name for name, dimension in lexicon.dimensions.items() if not dimension.optional}
     dimension_of = {value: lexicon.values[value].dimension for option in options for value in option}

@@ -2,7 +2,7 @@
 
 What no value asks for is drawn in a way that `read_svg` reads as nothing: faint tints, a patch of ground, flat shapes,
 a canvas of 1.1 : 1.  So `set(read_svg(draw(values))) == set(values)` for any values that can be had together (a spot of
-colour also shows what it stands out from).
+color also shows what it stands out from).
 """
 
 from __future__ import annotations

@@ -19,15 +19,15 @@ from tinycss2.color4 import parse_color
 
 Rgb = tuple[float, float, float]  # each 0 to 1
 
-_LONGEST = 100  # characters of a colour
+_LONGEST = 100  # characters of a color
 _HEX = re.compile(r"#[0-9a-f]{6}", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
 def rgb(paint: str) -> Rgb | None:
-    """The colour of a paint, its opacity left out; None for what is no colour, a reference or wholly transparent.
+    """The color of a paint, its opacity left out; None for what is no color, a reference or wholly transparent.
 
-    All colours of CSS level 4 in sRGB are known.  What another screen or theme decides has no colour to speak of: those
+    All colors of CSS level 4 in sRGB are known.  What another screen or theme decides has no color to speak of: those
     named for the system ("Canvas"), `currentColor`, and those of device-independent spaces ("oklch").
     """
     colour = _parsed(paint)
@@ -36,7 +36,7 @@ def rgb(paint: str) -> Rgb | None:
 
 @lru_cache(maxsize=4096)
 def opacity(paint: str) -> float:
-    """How opaque the colour of a paint says to be, 0 to 1; 1 for what is no colour."""
+    """How opaque the color of a paint says to be, 0 to 1; 1 for what is no color."""
     colour = _parsed(paint)
     return colour[3] if colour else 1.0
 
@@ -67,7 +67,7 @@ def mix(first: str, second: str, share: float) -> str:
 
 
 def lightness(colour: Rgb) -> float:
-    """How light a colour looks, 0 to 1 (luma)."""
+    """How light a color looks, 0 to 1 (luma)."""
     return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2]
 
 
@@ -97,7 +97,7 @@ PALETTES: dict[str, Palette] = {
     "primary": _palette("ffd94f ffb52e ee5142 7a1533 7fb4ec 3f86d6 2358b0 3a83d8 e02f3a ffffff fffdf4 14254f"),
     "candy": _palette("ffc9dd ffd9a8 f78fb8 7d2458 c4ecdf 96dfc6 5fc4a8 a0e3dc f4568f ffe273 fffafc 24505a"),
 }
-# What nobody has chosen colours for: tints too faint to count as colours.
+# What nobody has chosen colors for: tints too faint to count as colors.
 UNCOLOURED = _palette("e8ece8 e6e0d6 b0aebb 404348 cdd3cb b1b8ac 92998b b9c4c9 776a63 b9a996 f8f6f1 3a3d44")
 
 SPOTS = {
@@ -169,7 +169,7 @@ PAPER = 0.955  # lightness from which a paint counts as paper, and for nothing
 GREY, TINTED, HUSHED = 0.014, 0.062, 0.152  # mean chroma: below, no tint; a tint that claims nothing; a hushed one
 MIXED = 0.02  # share of the hues on the other side from which tones are set against each other
 PINK, MINT = (45, 105), (150, 195)  # mean hues of the two sides of candy; those of pink a quarter turn further
-SKY_BLUE = (203, 245)  # mean hue of the cool side of the primary colours
+SKY_BLUE = (203, 245)  # mean hue of the cool side of the primary colors
 STRONG = 0.36  # chroma of a paint that stands out
 FEWEST = 3  # paints that make a palette
 SIDES = {

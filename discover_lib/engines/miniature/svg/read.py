@@ -104,7 +104,7 @@ def _short(label: str) -> str:
 
 
 def _background(scene: Scene) -> list[Rgb]:
-    """The paint of the whole canvas: one colour, the stops of a gradient, or nothing."""
+    """The paint of the whole canvas: one color, the stops of a gradient, or nothing."""
     return list(_colours_of(scene.background.fill, scene)) if scene.background else []
 
 
@@ -147,7 +147,7 @@ def _reference(paint: str, scene: Scene) -> Element | None:
 
 
 def _colours_of(paint: str, scene: Scene) -> Sequence[Rgb]:
-    """The colours that a paint brings: its own, those of a gradient, the ground of a pattern."""
+    """The colors that a paint brings: its own, those of a gradient, the ground of a pattern."""
     if colour := rgb(paint):
         return (colour,)
     if (source := _reference(paint, scene)) is None:

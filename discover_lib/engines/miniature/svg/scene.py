@@ -80,7 +80,7 @@ class Style(dict[str, str]):
         self.is_hidden = self.get("display") == "none" or self.get("visibility") == "hidden"
 
     def _paint(self, name: str, default: str) -> str:
-        """The paint of a fill or stroke; `none` also for colours that are wholly transparent."""
+        """The paint of a fill or stroke; `none` also for colors that are wholly transparent."""
         paint = _plain_paint(self.get(name, default))
         return _plain_paint(self.get("color", "black")) if paint == "currentcolor" else paint
 
@@ -101,7 +101,7 @@ class Shape:
 
     @property
     def alpha(self) -> float:
-        """Opacity of the fill, 0 to 1, that of its colour and its groups included."""
+        """Opacity of the fill, 0 to 1, that of its color and its groups included."""
         return self.style.alpha * _share(self.style.get("fill-opacity")) * opacity(self.fill)
 
 
