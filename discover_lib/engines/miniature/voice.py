@@ -2,9 +2,9 @@
 
 The view alone decides what may be said.  The user names a discovered intent plainly and hints at an emerging one
 through the broader value.  Of undiscovered intents the user names only the category, and only if a broader value of it
-is right.  Otherwise the user says what they like and asks for more.  The voice then draws a frame of `phrases.yaml` by the
-user's temperament, and maybe a second one that answers what the assistant did.  Assistants hear the same message in
-every temperament and every typing style.
+is right.  Otherwise the user says what they like and asks for more.  The voice then draws a frame of `phrases.yaml` by
+the user's temperament, and maybe a second one that answers what the assistant did.  Assistants hear the same message
+in every temperament and every typing style.
 """
 
 from __future__ import annotations
