@@ -7,7 +7,6 @@ value, and (for prose) the sentence of each leaf.  `load_lexicon` refuses a file
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -126,9 +125,6 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     language: str = ""  # fenced as code of this language; "" for prose, which is quoted
 
 
-_CONVERTING = threading.Lock()  # threads must not share the first use of a recursive type
-
-
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     """The file of a lexicon."""
 
@@ -140,6 +136,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     heroes: tuple[str, ...] = ()
     world: _Number = 1
 
+
+msgspec.json.Decoder(_File)  # msgspec crashes if several threads are the first to look at a record
 
 CueIndex = dict[str, dict[tuple[str, ...], str]]  # first stem → stemmed cue → value id, the longest cue first
 
@@ -323,8 +321,7 @@ def parse_lexicon(data: Any, file: str = "lexicon") -> Lexicon:
         LexiconError: a key is missing, unknown or of another kind, or a rule is broken (see `check_lexicon`).
     """
     try:
-        with _CONVERTING:
-            read = msgspec.convert(data, _File)
+        read = msgspec.convert(data, _File)
     except msgspec.ValidationError as error:
         raise LexiconError(f"{file}: {error}") from None
     values: dict[str, Value] = {}
