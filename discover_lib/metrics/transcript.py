@@ -19,6 +19,7 @@ COLUMNS = 100
 MARGIN = 11  # of who speaks
 BAR = "│ "  # before every line of an artifact
 WIDTH = COLUMNS - MARGIN - len(BAR)
+HALF = WIDTH // 2 - 2  # of a table's column
 _MARKS = re.compile(r"^#{1,6} |\*{1,2}")  # of headings and emphasis
 _DRAWING = re.compile(r"\n\s*```svg\s*\n(.*?)\n?```|\n?(<svg\b.*?</svg>)", re.DOTALL)
 _TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
@@ -85,12 +86,11 @@ def _lines(text: str) -> Iterator[str]:
 
 def _columns(row: str) -> Iterator[str]:
     """A row of a table, its cells side by side."""
-    cells = [cell.strip() for cell in row.strip("|").split("|")]
-    if all(set(cell) == {"-"} for cell in cells):
+    if set(row) <= set("|- "):
         return
-    width = WIDTH // 2 - 2 if len(cells) < 3 else WIDTH // len(cells) - 2
-    for parts in zip_longest(*(wrap(cell, width) for cell in cells), fillvalue=""):
-        yield "  ".join(part.ljust(width) for part in parts).rstrip()
+    cells = [wrap(cell, HALF) for cell in row.strip("|").split("|")]
+    for parts in zip_longest(*cells, fillvalue=""):
+        yield "  ".join(part.ljust(HALF) for part in parts).rstrip()
     yield ""
 
 
