@@ -88,7 +88,7 @@ def _columns(row: str) -> Iterator[str]:
     """A row of a table, its cells side by side."""
     if set(row) <= set("|- "):
         return
-    cells = [wrap(cell, HALF) for cell in row.strip("|").split("|")]
+    cells = [wrap(cell.strip(), HALF) for cell in row.strip("|").split("|")]
     for parts in zip_longest(*cells, fillvalue=""):
         yield "  ".join(part.ljust(HALF) for part in parts).rstrip()
     yield ""
