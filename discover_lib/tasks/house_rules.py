@@ -8,9 +8,8 @@ is more specific, is restricted for the assistant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from discover_lib.base.records import Record
 from discover_lib.base.seeds import derive_rng
@@ -123,10 +122,8 @@ def _above(tree: IntentTree, intent_id: str) -> list[str]:
 # -- refusers ----------------------------------------------------------------------------------------------------------
 
 
-class Refuses(Protocol):
-    """When a refuser refuses: given the rule, the messages and the reply that it would give."""
-
-    def __call__(self, rule: HouseRule, messages: Sequence[Message], reply: str) -> bool: ...
+# Whether a refuser refuses, given the rule, the messages and the reply that it would give.
+Refuses = Callable[[HouseRule, Sequence[Message], str], bool]
 
 
 def at_depth(depth: int) -> Refuses:

@@ -49,7 +49,6 @@ from discover_lib.engines.local.tiny_language import (
     USER,
     Vocabulary,
     is_broken,
-    known_domains,
     save_tokenizer,
     transcript,
     vocabulary,
@@ -57,7 +56,7 @@ from discover_lib.engines.local.tiny_language import (
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
 from discover_lib.engines.miniature.assistants import ask, draft, final_draft, mixed, options, show
-from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
+from discover_lib.engines.miniature.lexicon import SHIPPED_DOMAINS, Lexicon, load_lexicon
 from discover_lib.engines.miniature.notation import Move, write
 from discover_lib.engines.miniature.reading import Beliefs, UserReading, read_reply, read_user
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
@@ -114,10 +113,10 @@ class TinyRecipe:
         Raises:
             TinyModelError: an unknown domain, or a number out of range.
         """
-        domains = self.domains or known_domains()
-        unknown = [name for name in domains if name not in known_domains()]
+        domains = self.domains or SHIPPED_DOMAINS
+        unknown = [name for name in domains if name not in SHIPPED_DOMAINS]
         if unknown:
-            raise TinyModelError(f"unknown domain {unknown[0]!r}; choose from {', '.join(known_domains())}")
+            raise TinyModelError(f"unknown domain {unknown[0]!r}; choose from {', '.join(SHIPPED_DOMAINS)}")
         if self.steps < 1 or self.batch < 1 or self.width % self.heads:
             raise TinyModelError("a tiny model needs at least one step and one conversation; heads must divide width")
         return dataclasses.replace(self, domains=tuple(domains))
