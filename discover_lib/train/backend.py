@@ -70,14 +70,13 @@ def choose_backend(requested: str = "auto", base: str = "") -> Backend:
     installed, cuda = importlib.util.find_spec("unsloth") is not None, on_gpu()
     tiny, bf16 = is_tiny(base), cuda and native_bf16()
     if requested == "unsloth":
-        if tiny:
-            raise DiscoverError("the tiny model is not for Unsloth; use --backend transformers")
-        if not cuda:
-            raise DiscoverError(
-                "Unsloth needs a CUDA device, and this machine has no such device; use --backend transformers"
-            )
-        if not installed:
-            raise DiscoverError("Unsloth is not installed: pip install 'discover-lib[gpu]', or --backend transformers")
+        obstacles = {
+            "the tiny model is not for Unsloth; use --backend transformers": tiny,
+            "Unsloth needs a CUDA device, and this machine has no such device; use --backend transformers": not cuda,
+            "Unsloth is not installed: pip install 'discover-lib[gpu]', or --backend transformers": not installed,
+        }
+        if lines := holding(obstacles):
+            raise DiscoverError(lines[0])
         return Backend("unsloth", "cuda", "asked for", bf16)
     if requested == "auto" and cuda and installed and not tiny:
         return Backend("unsloth", "cuda", "a CUDA device and Unsloth are here", bf16)
