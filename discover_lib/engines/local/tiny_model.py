@@ -24,7 +24,7 @@ import random
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -294,21 +294,14 @@ def schedule(step: int, recipe: TinyRecipe) -> float:
     return rise * (0.03 + 0.97 * (1 + math.cos(math.pi * step / recipe.steps)) / 2)
 
 
-def practice_conversations(recipe: TinyRecipe, step: int) -> Iterator[tuple[str, list[Exchange]]]:
-    """The conversations of a step of pretraining, each with its domain."""
-    rng = derive_rng(recipe.seed, "practice", step)
+def practice_rows(recipe: TinyRecipe, words: Vocabulary, step: int) -> list[tuple[list[int], list[int]]]:
+    """(token ids, labels) of the conversations of a step of pretraining; labels are `IGNORED` outside replies."""
+    rng, rows = derive_rng(recipe.seed, "practice", step), []
     manners = DRILLS if step < recipe.drills * recipe.steps else HABITS
     sizes = [len(load_lexicon(domain).values) for domain in recipe.domains]  # more words need more practice
     for domain in rng.choices(recipe.domains, sizes, k=recipe.batch):
-        yield domain, practice_conversation(load_lexicon(domain), rng, manners=manners)
-
-
-def practice_rows(recipe: TinyRecipe, words: Vocabulary, step: int) -> list[tuple[list[int], list[int]]]:
-    """(token ids, labels) of the conversations of a step; labels are `IGNORED` outside replies."""
-    rows = []
-    for domain, exchanges in practice_conversations(recipe, step):
         tokens, labels = words.encode(domain), [IGNORED]
-        for exchange in exchanges:
+        for exchange in practice_conversation(load_lexicon(domain), rng, manners=manners):
             asked = words.encode(f"{USER} {exchange.heard} {END} {ASSISTANT}")
             reply = words.encode(f"{exchange.reply} {END}")
             tokens += asked + reply

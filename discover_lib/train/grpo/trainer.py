@@ -28,6 +28,7 @@ from discover_lib.base.files import write_json, write_lines
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.base.words import counted
 from discover_lib.engines.local.dialect import Chat, Dialect
+from discover_lib.engines.local.model import within
 from discover_lib.train import Progress, arguments
 from discover_lib.train.backend import Backend
 from discover_lib.train.data import TrainingRows, domain_of, row_name, starting_users
@@ -41,7 +42,6 @@ from discover_lib.train.grpo.rollouts import (
     probe,
     probe_text,
     seeded,
-    within,
 )
 from discover_lib.train.grpo.simulated_reward import (
     Scored,
