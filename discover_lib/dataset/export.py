@@ -6,17 +6,15 @@ reasons), `dataset.json` (options, counts and statistics, for programs) and `REA
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_json, write_lines
+from discover_lib.base.files import whole_folder, write_json, write_lines
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.filters import Filters, Sieved, sieve, split_by_artifact
 from discover_lib.dataset.formats import library, to_frame
@@ -137,7 +135,8 @@ def write_rows(rows: RowSet, folder: Path, files: Files = "jsonl") -> None:
     Raises:
         DiscoverError: the folder holds something else, or a library for this kind of files is missing.
     """
-    with _whole_folder(folder) as target:
+    _check_free(folder)
+    with whole_folder(folder) as target:
         write = {"jsonl": _write_jsonl, "parquet": _write_parquet, "datasets": _write_datasets}[files]
         write(target, {split: [each.row for each in kept] for split, kept in rows.splits.items()})
         write_lines(
@@ -185,21 +184,11 @@ def description(rows: RowSet, files: Files) -> dict[str, Any]:
     }
 
 
-@contextlib.contextmanager
-def _whole_folder(folder: Path) -> Iterator[Path]:
-    """A folder that takes its name only when it is complete; the earlier content stays until then."""
+def _check_free(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise DiscoverError(f"{folder}: this is a file; choose another folder")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
         raise DiscoverError(f"{folder} holds other files; choose a new or empty folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as made:
-        target = Path(made) / "new"
-        target.mkdir()
-        yield target
-        if folder.exists():
-            folder.rename(Path(made) / "old")
-        target.rename(folder)
 
 
 Splits = Mapping[str, Sequence[Mapping[str, Any]]]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder, read_json, write_json
+from discover_lib.base.files import outputs_folder, read_json, whole_folder, write_json
 from discover_lib.dataset.formats import parse
 from discover_lib.dataset.rows import system_text
 from discover_lib.engines.local.dialect import Chat, Dialect, LocalModelError, dialect_of, said, tiny_domains
@@ -435,15 +435,13 @@ class _Run:
 
     def _save(self, trainer: Any, run: GrpoRun | None, kept: int | None) -> None:
         """Save the adapter alone, whole or not at all.  A trainer would also save its reference copy."""
-        partial = self.folder / f"{ADAPTER}.partial"
-        shutil.rmtree(partial, ignore_errors=True)
-        if run is not None and kept is not None:
-            shutil.copytree(run.rounds.adapter(kept), partial)
-            self.on_progress(run.rounds.told(kept))
-        else:
-            trainer.accelerator.unwrap_model(trainer.model).save_pretrained(str(partial), selected_adapters=["default"])
-        shutil.rmtree(self.folder / ADAPTER, ignore_errors=True)
-        partial.rename(self.folder / ADAPTER)
+        with whole_folder(self.folder / ADAPTER) as target:
+            if run is not None and kept is not None:
+                shutil.copytree(run.rounds.adapter(kept), target, dirs_exist_ok=True)
+                self.on_progress(run.rounds.told(kept))
+            else:
+                model = trainer.accelerator.unwrap_model(trainer.model)
+                model.save_pretrained(str(target), selected_adapters=["default"])
 
     def _lineage(self) -> Lineage:
         settings, adapters = self.settings, self.chain.adapters

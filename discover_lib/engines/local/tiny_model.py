@@ -21,7 +21,6 @@ import hashlib
 import json
 import math
 import random
-import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -33,7 +32,7 @@ from typing import Any
 import torch
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_json
+from discover_lib.base.files import whole_folder, write_json
 from discover_lib.base.records import Record
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.core.conversation import Conversation
@@ -161,12 +160,11 @@ def make_base(recipe: TinyRecipe, folder: Path, on_progress: Callable[[str], Non
         TinyModelError: the model's measurements are below the limits; the folder stays as it was.
     """
     recipe, began = recipe.resolved(), time.monotonic()
-    partial = folder.with_name(f"{folder.name}.partial")
-    try:
-        model = pretrain(recipe, on_progress)
-        seconds = round(time.monotonic() - began, 1)
-        save_model(model, vocabulary(recipe.domains), partial)
-        gate = measure(partial, recipe.domains, GATE_USERS)
+    model = pretrain(recipe, on_progress)
+    seconds = round(time.monotonic() - began, 1)
+    with whole_folder(folder) as made:
+        save_model(model, vocabulary(recipe.domains), made)
+        gate = measure(made, recipe.domains, GATE_USERS)
         if not gate.passed:
             raise TinyModelError(
                 f"the base model honors {gate.honoured} of clear requests and breaks {gate.broken} of its replies "
@@ -175,11 +173,7 @@ def make_base(recipe: TinyRecipe, folder: Path, on_progress: Callable[[str], Non
             )
         card: dict[str, Any] = {"format": FORMAT, "domains": list(recipe.domains), "recipe": dataclasses.asdict(recipe)}
         card |= {"seconds": seconds, "measured": gate.to_dict(), "practice_loss": practice_loss(model, recipe)}
-        write_json(partial / CARD, card | {"key": recipe.key, "made_by": MADE_BY, "versions": versions()})
-        shutil.rmtree(folder, ignore_errors=True)
-        partial.rename(folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        write_json(made / CARD, card | {"key": recipe.key, "made_by": MADE_BY, "versions": versions()})
     return folder
 
 
