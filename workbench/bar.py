@@ -28,9 +28,7 @@ class Page(NamedTuple):
 
 PAGES = (
     Page("1_start.py", "Start", "Start", "What does it look like when a user discovers their intents?"),
-    Page(
-        "2_intents.py", "Intents", "Intents", "How does an artifact become a tree of intents? Try your own."
-    ),
+    Page("2_intents.py", "Intents", "Intents", "How does an artifact become a tree of intents? Try your own."),
     Page("3_conversation.py", "Conversation", "Conversation", "Which reply discovers an intent, and what is it worth?"),
     Page("4_data.py", "Data", "Training data", "Which reply is better, and which rows does a trainer see?"),
     Page("5_train.py", "Train", "Train", "Does an assistant learn? Train one and watch."),

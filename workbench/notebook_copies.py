@@ -7,6 +7,7 @@ notebook server.
 from __future__ import annotations
 
 import ast
+import asyncio
 import os
 import re
 import secrets
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -27,8 +28,9 @@ from workbench.bar import page_of
 from workbench.serve import is_up, notebooks_folder
 from workbench.views.html import Markup, tag
 
-PATH = "/notebook"  # takes a form with the field `file`
+PATH = "/notebook"  # with the argument `file`
 HOME_VARIABLE = "DISCOVER_WORKBENCH"  # tells an edit server the address of the workbench
+REFUSED = "A copy opens only from a page of this workbench, for the user who started it."
 CELL = '''@app.cell
 def change_this_notebook(mo):
     mo.md("""
@@ -97,22 +99,23 @@ class NotebookCopies:
         self._port, self._token = 0, secrets.token_urlsafe(24)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST":
+        if scope["type"] == "http" and scope["path"] == PATH:
             response = await self.answer(Request(scope, receive))
             await response(scope, receive, send)
         else:
             await self.app(scope, receive, send)
 
     async def answer(self, request: Request) -> Response:
-        """A redirect to the copy, with the arguments of the page that asked."""
-        import asyncio
+        """A redirect to the copy, with the arguments of the page that asked.
 
+        Browsers say in `Sec-Fetch-Site` whose page asks. No page can change it.
+        """
         host, client = request.url.hostname or "", request.client
-        if not is_this_machine(host) or client is None or not same_user(client.port):
-            return PlainTextResponse("Copies open only for the user who started this workbench.", 403)
-        form = dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
+        own = is_this_machine(host) and request.headers.get("sec-fetch-site") == "same-origin"
+        if not own or client is None or not same_user(client.port):
+            return PlainTextResponse(REFUSED, 403)
         try:
-            copy = copied(form.get("file", ""))
+            copy = copied(request.query_params.get("file", ""))
             await asyncio.to_thread(self.ensure_server, f"http://{request.url.netloc}")
         except DiscoverError as error:
             return PlainTextResponse(str(error), 404)
@@ -154,6 +157,5 @@ def same_user(port: int) -> bool:
 
 
 def copy_button(file: str) -> Markup:
-    """The button of the bar."""
-    button = tag("button", "Open this page as a notebook", type="submit", name="file", value=file)
-    return tag("form", button, method="post", action=PATH, target="_blank")
+    """The button of the bar; the copy opens in a tab of its own."""
+    return tag("a", "Open this page as a notebook", href=f"{PATH}?file={quote(file)}", target="_blank", class_="open")

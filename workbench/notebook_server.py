@@ -117,6 +117,7 @@ def main() -> None:
     end_with_parent()
     # Light or dark follows the system. A theme in marimo.toml wins.
     DEFAULT_CONFIG["display"]["theme"] = "system"
+    DEFAULT_CONFIG["runtime"]["auto_instantiate"] = True  # a copy opens with its figures
     local = not os.environ.get(f"{OF_A_CLASS}WORD")
     MIDDLEWARE_REGISTRY.register("own pages", Middleware(OwnPages, local=local))
     MIDDLEWARE_REGISTRY.register("discover", door())

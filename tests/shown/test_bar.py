@@ -2,6 +2,7 @@
 
 import ast
 import re
+import socket
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -76,7 +77,7 @@ def test_an_earlier_copy_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_the_button_opens_an_editable_copy_with_the_arguments_of_the_page(server: Server, page: Tab) -> None:
     page.goto(f"{server.url}/?file={COMPARE}&run=drawings")
     with page.expect_popup() as opened:
-        page.get_by_role("button", name="Open this page as a notebook").click()
+        page.get_by_role("link", name="Open this page as a notebook").click()
     copy = opened.value
     expect(copy.get_by_text("This is your copy of")).to_be_visible(timeout=60_000)
     address = urllib.parse.urlsplit(copy.url)
@@ -91,8 +92,16 @@ def test_the_button_opens_an_editable_copy_with_the_arguments_of_the_page(server
         assert "/auth/login" in answer.url  # without the token
 
 
-def test_pages_of_other_sites_cannot_open_a_copy(server: Server) -> None:
-    request = urllib.request.Request(f"{server.url}/notebook", data=b"file=6_compare.py", method="POST")
-    request.add_header("Origin", "http://evil.example")
+@pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "cross-site"}], ids=["a program", "another site"])
+def test_only_a_page_of_the_workbench_opens_a_copy(server: Server, headers: dict[str, str]) -> None:
+    request = urllib.request.Request(f"{server.url}/notebook?file={COMPARE}", headers=headers)
     with pytest.raises(urllib.error.HTTPError, match="403"):
         urllib.request.urlopen(request, timeout=30)
+
+
+def test_another_account_s_connection_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        assert notebook_copies.same_user(port)
+        monkeypatch.setattr(notebook_copies.os, "getuid", lambda: 99_999)
+        assert not notebook_copies.same_user(port)
