@@ -22,7 +22,7 @@ from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.notation import TOKENS_PER_WORD
 from discover_lib.engines.miniature.rendering import typed_reply
-from discover_lib.metrics.ceiling import ceiling
+from discover_lib.metrics.discovery import ceiling
 from discover_lib.metrics.intervals import bootstrap_difference, bootstrap_mean
 from workbench.views.columns import PARTS, Averages, Part, column, story
 from workbench.views.html import static_text

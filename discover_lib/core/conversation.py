@@ -74,7 +74,7 @@ class Candidate(Record, omit=("ahead",)):
     Attributes:
         after: the state that the reply alone led to.
         reward: of the reply; with a look-ahead, of it and the turns in `ahead` together.
-        ahead: what would come next if a reward assistant went on (see `discover_lib.metrics.look_ahead`).
+        ahead: what would come next if a reward assistant went on (see `discover_lib.metrics.replay`).
     """
 
     reply: Reply

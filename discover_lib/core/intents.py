@@ -149,9 +149,12 @@ class IntentTree(Record):
     def graph(self, state: IntentState | None = None) -> networkx.DiGraph[str]:
         """The forest as a directed graph, parent → child, in the order of the tree.
 
-        A node has `text`, `aspect`, `depth` (1 for a root), `root`, `given` (it starts discovered), and of `state` its
-        `discovery` ("undiscovered", "emerging" or "discovered") and whether it is `satisfied`; without a state, those
-        of the first request.
+        A node has `text`, `aspect`, `depth` (1 for a root), `root` and `given` (it starts discovered). Its `discovery`
+        ("undiscovered", "emerging" or "discovered") and `satisfied` come from `state`, or from the opening request.
+
+        >>> graph = IntentTree.from_dict({"roots": [{"id": "1", "text": "an animal"}]}).graph()
+        >>> graph.nodes["1"]["text"], graph.nodes["1"]["discovery"]
+        ('an animal', 'undiscovered')
         """
         import networkx
 
@@ -170,15 +173,21 @@ class IntentTree(Record):
 
     @classmethod
     def from_graph(cls, graph: networkx.DiGraph[Any]) -> IntentTree:
-        """The tree of a graph as `graph` makes it, edited or not; ids are given anew by place, from 1.
+        """The tree of a graph that `graph` made, edited or not.  Ids follow from the places, counted from 1.
 
         Raises:
-            TreeError: the graph is no forest, or breaks a rule of trees.
+            TreeError: the graph is not a forest, or breaks a rule of trees.
+
+        >>> graph = IntentTree.from_dict({"roots": [{"id": "1", "text": "an animal"}]}).graph()
+        >>> graph.add_node("new", text="a dog")
+        >>> graph.add_edge("1", "new")
+        >>> IntentTree.from_graph(graph).text("1.1")
+        'a dog'
         """
         import networkx
 
         if len(graph) and not (networkx.is_forest(graph) and all(degree < 2 for _, degree in graph.in_degree)):
-            raise TreeError("this graph is no forest: every intent needs one parent at most, and none is its own")
+            raise TreeError("this graph is no forest: give every intent at most one parent, and remove cycles")
         given: list[str] = []
 
         def intent(key: Any, own: str) -> Intent:
@@ -193,11 +202,15 @@ class IntentTree(Record):
         return cls(**about, initially_discovered=tuple(given), roots=roots)
 
     def figure(self, state: IntentState | None = None, *, width: int = 1080, live: bool = False) -> Any:
-        """An interactive plotly figure of `graph(state)`: a cell an intent, its color and sign the state.
+        """An interactive plotly figure of `graph(state)`: one cell an intent, its color and sign show the state.
 
         Args:
             width: of the figure, in px.
             live: a `FigureWidget`, which a notebook can change after it is shown, instead of a `Figure`.
+
+        >>> tree = IntentTree.from_dict({"roots": [{"id": "1", "text": "an animal"}, {"id": "2", "text": "a mood"}]})
+        >>> tree.figure().data[0].labels
+        ('all intents', '○ an animal', '○ a mood')
         """
         from discover_lib.base.forest import figure
 

@@ -55,7 +55,7 @@ def continue_conversation(
         turns: assistant turns in all, those already taken included.
         on_turn: called after every turn, when `user.conversation` holds it and says whether it was the last.
         parallel_map: how the candidates of a turn are asked and judged; it must keep their order.
-        ahead: reward candidates by what comes after them, too (`discover_lib.metrics.look_ahead`).
+        ahead: reward candidates by what comes after them, too (`discover_lib.metrics.replay`).
     """
     if turns < 1:
         raise ValueError(f"a conversation has at least one turn, got {turns}")

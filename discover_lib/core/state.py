@@ -114,12 +114,9 @@ class IntentState(Record):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "satisfied", frozenset(self.satisfied))
-        if list in map(type, self.thresholds.values()):
-            known = self.thresholds.items()
-            thresholds = {key: tuple(value) if isinstance(value, list) else value for key, value in known}
-            object.__setattr__(self, "thresholds", thresholds)
-        if self.initial_thresholds is None:
-            object.__setattr__(self, "initial_thresholds", dict(self.thresholds))
+        object.__setattr__(self, "thresholds", _with_tuples(self.thresholds))
+        initial = self.thresholds if self.initial_thresholds is None else _with_tuples(self.initial_thresholds)
+        object.__setattr__(self, "initial_thresholds", initial)
 
     def __getitem__(self, intent_id: str) -> Discovery:
         return self.discovery.get(intent_id, Discovery.UNDISCOVERED)
@@ -127,3 +124,10 @@ class IntentState(Record):
     @cached_property
     def discovered(self) -> frozenset[str]:
         return frozenset([key for key, value in self.discovery.items() if value is Discovery.DISCOVERED])
+
+
+def _with_tuples(thresholds: Mapping[str, Threshold]) -> Mapping[str, Threshold]:
+    """Thresholds as JSON gives them, with tuples in place of lists."""
+    if list not in map(type, thresholds.values()):
+        return thresholds
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in thresholds.items()}

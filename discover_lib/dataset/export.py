@@ -18,8 +18,8 @@ from typing import Any, Literal
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json, write_lines
 from discover_lib.core.conversation import Conversation
-from discover_lib.dataset.card import card
 from discover_lib.dataset.filters import Filters, Sieved, sieve, split_by_artifact
+from discover_lib.dataset.hub import card
 from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report, table_3
 from discover_lib.dataset.rows import Example, Kind, Origin, RowOptions, examples
 from discover_lib.runs.store import RunStore

@@ -6,7 +6,6 @@ formats of the authors' code are in `discover_lib.dataset.authors_format`.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,17 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
-from discover_lib.base import files
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_lines
+from discover_lib.base.files import read_json_lines, write_lines
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.state import Discovery
 from discover_lib.metrics.scores import Assessment, scores_of
 
 if TYPE_CHECKING:
     import pandas
-
-MAX_BYTES = 1_000_000_000  # of one file to be read whole
 
 
 class Foreign(msgspec.Struct):
@@ -47,17 +43,6 @@ def parse(model: type[Model], data: Any, file: str) -> Model:
         raise DiscoverError(f"{file}: {error}") from None
 
 
-def read_json(path: Path) -> Any:
-    """What a JSON file holds.
-
-    Raises:
-        DiscoverError: it is missing, too large, or no JSON.
-    """
-    if path.is_file() and (size := path.stat().st_size) > MAX_BYTES:
-        raise DiscoverError(f"{path}: {size / 1e9:.1f} GB is too large to read whole; at most 1 GB")
-    return files.read_json(path, DiscoverError)
-
-
 # -- JSON lines ----------------------------------------------------------------------------------------------------
 
 
@@ -72,30 +57,11 @@ def read_jsonl(path: Path) -> Iterator[Conversation]:
     Raises:
         DiscoverError: naming the line that is no conversation.
     """
-    for where, data in json_lines(path):
+    for where, data in read_json_lines(path):
         try:
             yield Conversation.from_dict(data)
         except ValueError as error:
             raise DiscoverError(f"{where} is not a conversation: {error}") from None
-
-
-def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
-    """Where each line stands (file and number), and what it holds; empty lines are left out.
-
-    Raises:
-        DiscoverError: naming the line that is not JSON.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="\n") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    yield f"{path}: line {number}", json.loads(line)
-    except OSError as error:
-        raise DiscoverError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except UnicodeDecodeError:
-        raise DiscoverError(f"{path}: not UTF-8 text") from None
-    except (ValueError, RecursionError) as error:  # numbers of too many digits, lists in too many lists
-        raise DiscoverError(f"{path}: line {number} is not JSON ({error})") from None
 
 
 # -- a run of what was had elsewhere -------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation
-from discover_lib.core.state import Discovery
+from discover_lib.metrics.discovery import share_discovered
 from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean
 
 FORMAT = "discover-certificate/1"
@@ -175,7 +175,7 @@ def certified(
     turns = trials = 0
     for each in conversations:
         [name] = dict.fromkeys(each.setting["assistants"])
-        shares.setdefault(name, {}).setdefault(each.setting["artifact"], []).append(share_found(each))
+        shares.setdefault(name, {}).setdefault(each.setting["artifact"], []).append(share_discovered(each) or 0.0)
         turns, trials = max(turns, len(each.turns)), max(trials, each.setting["trial"] + 1)
     wanted = dict.fromkeys(name for each in relations for name in (each.better, each.worse) if name)
     if missing := [name for name in wanted if name not in shares]:
@@ -187,14 +187,6 @@ def certified(
         raise DiscoverError(f"the panel was not run on the same artifacts: {error}") from None
     artifacts = len(next(iter(shares.values())))
     return Certificate(dict(subject), estimates, tested, artifacts, trials, turns, seed, tuple(sorted(domains)))
-
-
-def share_found(conversation: Conversation) -> float:
-    """Share of the intents hidden at the start that are discovered at the end; 0 where there was nothing hidden."""
-    start = conversation.start
-    hidden = [key for key in conversation.tree.intents if start[key] is not Discovery.DISCOVERED]
-    n_discovered = sum(conversation.state[key] is Discovery.DISCOVERED for key in hidden)
-    return n_discovered / len(hidden) if hidden else 0.0
 
 
 def _panel_place(name: str) -> tuple[int, str]:

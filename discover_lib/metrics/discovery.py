@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from statistics import fmean
+
+from discover_lib.core.advance import advance, initial_state, walk
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Evaluation, Verdict
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 
 Levels = Mapping[str, float]  # intent id → 0, 0.5 or 1
+
+
+def share_discovered(conversation: Conversation, turns: int | None = None) -> float | None:
+    """The headline number: the share of the hidden intents that the user discovered in a conversation.
+
+    Hidden are all intents but those that the opening request names.  An emerging intent is not discovered yet.  Pages,
+    commands and reports count it here, in `ConversationScores.share_discovered`, or as the measure "share" of a `Pool`.
+
+    Args:
+        turns: after this many turns; by default after all.
+
+    Returns:
+        A share in [0, 1]; None if the opening request names every intent.
+    """
+    start, now = conversation.start, conversation.state if turns is None else conversation.state_after(turns)
+    hidden = len(conversation.tree) - len(start.discovered)
+    return (len(now.discovered) - len(start.discovered)) / hidden if hidden else None
 
 
 @dataclass(frozen=True)
@@ -100,3 +126,44 @@ def _pooled(rows: Mapping[str, Levels], artifact: str) -> dict[str, float] | Non
         return None
     least = sum(floors)
     return {assistant: float((sum(row.values()) - least) / span) for assistant, row in rows.items()}
+
+
+# -- the ceiling -------------------------------------------------------------------------------------------------------
+
+
+def ceiling(tree: IntentTree, rules: Rules | None = None, turns: int = MAX_TURNS) -> float:
+    """The share of the hidden intents that is discovered if every reply is a piece that meets all it is judged by.
+
+    Thresholds play no part: nothing is merely nearly met.
+
+    Returns:
+        A share in [0, 1]; 1 where nothing is hidden at the start.
+    """
+    rules = rules or Rules.paper()
+    state = initial_state(tree, rules)
+    hidden = len(tree) - len(state.discovered)
+    for _ in range(turns):
+        verdicts = walk(tree, state, rules, lambda intent: Verdict(intent.id, engaged=True))
+        if not verdicts:
+            break
+        state, _ = advance(tree, state, Evaluation("artifact", verdicts), rules)
+    return 1 - (len(tree) - len(state.discovered)) / hidden if hidden else 1.0
+
+
+def mean_ceiling(trees: Iterable[IntentTree], rules: Rules | None = None, turns: int = MAX_TURNS) -> float:
+    """The mean of several artifacts' ceilings, each counted once, as a mean share of hidden intents counts them.
+
+    Where nothing is hidden there is no such share, and the artifact is left out; 1 if that goes for all of them.
+    """
+    return fmean([ceiling(tree, rules, turns) for tree in trees if hides(tree)] or [1.0])
+
+
+def hides(tree: IntentTree) -> bool:
+    """Whether anything is left to discover at the start."""
+    return len(tree.initially_discovered) < len(tree)
+
+
+def ceiling_over(ceilings: Mapping[str, float], artifacts: Iterable[str]) -> Estimate | None:
+    """The mean ceiling of these artifacts with its interval, to stand beside a mean share; None where none is known."""
+    known = {artifact: [ceilings[artifact]] for artifact in artifacts if artifact in ceilings}
+    return bootstrap_mean(known) if known else None

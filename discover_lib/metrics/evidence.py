@@ -11,7 +11,6 @@ from discover_lib.metrics.results import ALL, MEASURE, ScopeResults
 # Measures that are no column.
 CEILING = "ceiling"  # per artifact
 BROKEN = "broken"  # replies that broke a model's notation, and all of them
-SHARE = "share of hidden"  # intents that were discovered, those still emerging left out
 
 
 def ids_of_results(scopes: Iterable[ScopeResults], run: DiscoverId) -> dict[str, str]:

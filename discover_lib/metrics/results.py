@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from discover_lib.base.glossary import meaning
 from discover_lib.base.leak_words import leaks_told
 from discover_lib.base.records import Record
-from discover_lib.metrics.behaviour import FAMILIES, Family, letters, trigrams
 from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores, why_undefined
 from discover_lib.metrics.intervals import Estimate, Values, bootstrap_mean
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.satisfaction import SATISFIED, LeaveOut, SatisfactionScores, satisfaction_scores
+from discover_lib.metrics.scorer import FAMILIES, Family, letters, trigrams
 from discover_lib.metrics.scores import EMERGING, ConversationScores
 
 if TYPE_CHECKING:
@@ -64,6 +64,14 @@ class Measure:
 
 
 MEASURES = (
+    Measure(
+        "share",
+        "share of hidden",
+        "share of hidden",
+        "the share of hidden intents discovered",
+        of=lambda scores: scores.share_discovered,
+        worth_seeing=0.03,
+    ),
     Measure("discovery", "discovery", "discovery score", "discovery (eq. 4)", worth_seeing=0.03),
     Measure("proportion", "found", "found", "the share found", worth_seeing=0.03),
     Measure("satisfaction", "satisfaction", "satisfaction", "satisfaction", worth_seeing=0.03),

@@ -18,10 +18,9 @@ from discover_lib.core.conversation import Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import hidden_texts
-from discover_lib.metrics.behaviour import Behaviour, TurnBehaviour, letters
 from discover_lib.metrics.near_misses import Steps, steps_of
 from discover_lib.metrics.satisfaction import LeafScore
-from discover_lib.metrics.scorer import InteractivityRating
+from discover_lib.metrics.scorer import Behaviour, InteractivityRating, TurnBehaviour, letters
 
 VERSION = 1  # of the plain form of `ConversationScores`; one of another version is made anew from the conversation
 EMERGING = 0.5  # what an emerging intent counts (paper, eq. 4)
@@ -106,8 +105,8 @@ class ConversationScores(Record):
         return sum(found > 0 for _, found in self.moves.values())
 
     @property
-    def share_of_hidden(self) -> float | None:
-        """`discovered` as a share of all that was hidden; None where nothing was."""
+    def share_discovered(self) -> float | None:
+        """The headline number, as `discovery.share_discovered` counts it; None if no intent was hidden."""
         return self.discovered / len(self.moves) if self.moves else None
 
     def levels(self, turn: int | None = None, emerging: float = EMERGING) -> dict[str, float]:
@@ -119,7 +118,7 @@ class ConversationScores(Record):
         }
 
     def proportion(self, turn: int | None = None, emerging: float = EMERGING) -> float | None:
-        """Share of the hidden intents that was found, those emerging as `emerging`; None if none was hidden."""
+        """`share_discovered` with every emerging intent counted as `emerging`; None if no intent was hidden."""
         levels = self.levels(turn, emerging)
         return sum(levels.values()) / len(levels) if levels else None
 

@@ -168,7 +168,7 @@ def _summary(name: str, group: Sequence[ConversationScores]) -> Summary:
     return Summary(
         assistant=name,
         discovered=_estimate(group, lambda each: each.discovered),
-        share=_estimate_of_known(group, lambda each: each.share_of_hidden),
+        share=_estimate_of_known(group, lambda each: each.share_discovered),
         discovery=None,
         reward=_estimate_of_known(group, lambda each: each.reward),
         tokens=_estimate(group, lambda each: sum(each.tokens)),

@@ -26,7 +26,7 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.manner import Manner
 from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, Engines, EngineSpec, RoleEngines
-from discover_lib.metrics.look_ahead import LookAhead
+from discover_lib.metrics.replay import LookAhead
 from discover_lib.metrics.satisfaction import request_named
 
 

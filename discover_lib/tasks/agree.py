@@ -16,6 +16,7 @@ from typing import Annotated, TextIO
 
 from discover_lib.base.cells import harmless
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import read_text
 from discover_lib.base.words import counted
 from discover_lib.core.advance import focus
 from discover_lib.core.conversation import Conversation
@@ -239,11 +240,7 @@ def write_label_sheet(moments: Sequence[Moment], file: TextIO, judge: str = "") 
 
 def read_labels(path: Path, moments: Sequence[Moment]) -> list[Label]:
     """The labels in a file; see `parse_labels`."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise LabelError(f"{path}: cannot be read as CSV ({error})") from None
-    return parse_labels(text, str(path), moments)
+    return parse_labels(read_text(path, LabelError), str(path), moments)
 
 
 def parse_labels(text: str, source: str, moments: Sequence[Moment]) -> list[Label]:

@@ -18,7 +18,6 @@ import yaml
 
 from discover_lib.base.files import data_folder
 from discover_lib.engines.llm.calls.prices import Price
-from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.runs.plan import ASSUMED_BASIS, NOTHING, Length, Plan, Span, Stage
 from discover_lib.tasks.waist import Asked, Cell, How, Lines, Mark, Report, Table, Tell, Tone, ask, task
@@ -371,23 +370,6 @@ def derived() -> list[Derived]:
 
 
 @dataclass(frozen=True)
-class OurResult:
-    """One assistant of ours on one task.  Percent for the first three, thousands of tokens per conversation.
-
-    Attributes:
-        setting: engine, rules, pool and whatever else decides the numbers, in words.
-    """
-
-    task: str
-    assistant: str
-    setting: str
-    discover: Estimate | None = None
-    satisfy: Estimate | None = None
-    interact: Estimate | None = None
-    kilotokens: Estimate | None = None
-
-
-@dataclass(frozen=True)
 class BesideRow:
     """One row of the common table: whose it is comes first, and no row mixes."""
 
@@ -408,35 +390,40 @@ BESIDE_NOTE = (
 )
 
 
-_MEASURED = {"discover": "discovery", "satisfy": "satisfaction", "interact": "interactivity", "kilotokens": "tokens"}
+_MEASURES = dict(zip(METRICS, ("discovery", "satisfaction", "interactivity", "tokens"), strict=True))
 
 
-def our_results(results: Mapping[str, Any]) -> list[OurResult]:
+def our_results(results: Mapping[str, Any]) -> list[BesideRow]:
     """The rows of an evaluation, from its `results.json` (see `discover_lib.runs.evaluation`)."""
     run = results["run"]
     engine = " and ".join(dict.fromkeys((run.get("engine") or {}).values())) or "engine not recorded"
-    rows_of_ours = []
+    rows = []
     for scope in results["scopes"]:
         task = scope["scope"] if scope["scope"] != "all" else run.get("domain") or "all tasks"
-        setting = f"{engine}, {results['rules']['name']} rules, {run.get('turns')} turns, "
+        setting = f"ours: {engine}, {results['rules']['name']} rules, {run.get('turns')} turns, "
         setting += f"pool of {len(scope['assistants'])}"
         setting += "".join(f", {name.lower()} {whose}" for name, whose in choices_of(run))
         for name, cells in scope["table"].items():
-            measured = {ours: _scaled(cells.get(theirs), ours) for ours, theirs in _MEASURED.items()}
-            rows_of_ours.append(OurResult(str(task).replace("_", " "), name, setting, **measured))
-    return rows_of_ours
+            row = {metric: cells.get(measure) for metric, measure in _MEASURES.items()}
+            sizes = sorted({cell["n_artifacts"] for cell in row.values() if cell})
+            n = f"{' / '.join(map(str, sizes)) or 0} artifacts, 95% interval"
+            shown = tuple(_in_percent(metric, cell) for metric, cell in row.items())
+            rows.append(BesideRow(setting, str(task).replace("_", " "), name, shown, n))
+    return rows
 
 
-def _scaled(cell: Mapping[str, Any] | None, metric: str) -> Estimate | None:
-    """A mean with its interval, in percent; tokens are in thousands already."""
+def _in_percent(metric: str, cell: Mapping[str, Any] | None) -> str:
+    """A mean with its interval, in percent and to as many decimals as the paper prints; tokens are in thousands."""
     if cell is None or cell.get("mean") is None:
-        return None
-    factor = 1 if metric == "kilotokens" else 100
-    low, high = (None if cell[name] is None else factor * cell[name] for name in ("low", "high"))
-    return Estimate(factor * cell["mean"], low, high, cell["n_artifacts"], cell["n_trials"])
+        return "not measured"
+    factor, digits = (1, 2) if metric == "kilotokens" else (100, 1)
+    mean, low, high = (
+        None if cell[name] is None else f"{factor * cell[name]:.{digits}f}" for name in ("mean", "low", "high")
+    )
+    return f"{mean} (no interval)" if low is None or high is None else f"{mean} [{low}, {high}]"
 
 
-def beside(ours: Iterable[OurResult] = ()) -> list[BesideRow]:
+def beside(ours: Iterable[BesideRow] = ()) -> list[BesideRow]:
     """The rows of table 1, then ours in the same shape; each says whose it is."""
     rows = []
     for row in main_rows():
@@ -445,23 +432,7 @@ def beside(ours: Iterable[OurResult] = ()) -> list[BesideRow]:
                 f"{cell:.{2 if metric == 'kilotokens' else 1}f}" for metric, cell in zip(METRICS, printed, strict=True)
             )
             rows.append(BesideRow(THE_PAPER, row.task, f"{row.base}: {model}", shown, "100 artifacts, no interval"))
-    for each in ours:
-        estimates: Sequence[Estimate | None] = (each.discover, each.satisfy, each.interact, each.kilotokens)
-        sizes = sorted({estimate.n_artifacts for estimate in estimates if estimate is not None})
-        cells = tuple(map(_measured, METRICS, estimates))
-        n = f"{' / '.join(map(str, sizes)) or 0} artifacts, 95 % interval"
-        rows.append(BesideRow(f"ours: {each.setting}", each.task, each.assistant, cells, n))
-    return rows
-
-
-def _measured(metric: str, estimate: Estimate | None) -> str:
-    """A mean with its interval, to as many decimals as the paper prints."""
-    if estimate is None:
-        return "not measured"
-    digits = 2 if metric == "kilotokens" else 1
-    if estimate.low is None or estimate.high is None:
-        return f"{estimate.mean:.{digits}f} (no interval)"
-    return f"{estimate.mean:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+    return [*rows, *ours]
 
 
 def _short(value: float) -> str:
@@ -516,3 +487,16 @@ def detectable_change(share: float, n: int) -> float:
     """
     share = min(max(share, 1 / (n + 1)), n / (n + 1))
     return (_Z + _POWER_Z) * math.sqrt(2 * share * (1 - share) / n)
+
+
+SIX_HEAD = ("base", "benchmark", "before", "after", "change", *(f"smallest at {n:,}" for n in SIZES))
+SIX_MEANING = (
+    "Percent. Smallest: the change that this many prompts would show with 80% probability at the 5% level. The numbers "
+    "of prompts are assumed: the paper gives no number, no interval, and no share of refused harmless prompts."
+)
+
+
+def six_row(row: SafetyRow) -> list[str]:
+    """A cell of the table as a row under `SIX_HEAD`."""
+    change = f"{row.change:+.1f}".replace("-", "−")
+    return [row.base, row.benchmark, f"{row.before:g}", f"{row.after:g}", change, *(f"±{n:.1f}" for n in row.smallest)]

@@ -20,7 +20,7 @@ from discover_lib.cli.show import print_results, write_and_print_results
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.dataset.hub import write_folder
-from discover_lib.metrics.ceiling import ceiling_over
+from discover_lib.metrics.discovery import ceiling_over
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.near_misses import near_misses_of
 from discover_lib.metrics.paired import compare

@@ -17,7 +17,6 @@ from discover_lib.engines.miniature.notation import parse
 from discover_lib.engines.miniature.reading import read_reply, read_user
 from discover_lib.engines.miniature.rendering import make_reply
 from discover_lib.engines.miniature.scoring import MiniatureScorer, behaviour_of, graded_value
-from discover_lib.metrics.behaviour import FAMILIES, family_of, letters, trigrams
 from discover_lib.metrics.satisfaction import (
     FINAL_REQUEST,
     FINAL_REQUESTS,
@@ -26,6 +25,7 @@ from discover_lib.metrics.satisfaction import (
     leaves_line,
     satisfaction_scores,
 )
+from discover_lib.metrics.scorer import FAMILIES, family_of, letters, trigrams
 
 LETTERS = {"C": "convergent", "D": "divergent", "-": None}
 

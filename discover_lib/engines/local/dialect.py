@@ -14,7 +14,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_json
 from discover_lib.base.tokens import WireMessage
 from discover_lib.core.conversation import Candidate, Message, Reply, Text
-from discover_lib.metrics.behaviour import Behaviour
+from discover_lib.metrics.scorer import Behaviour
 
 TINY, PREFIX = "tiny", "hf:"  # names of models on this machine: see `engines.local.names`
 CARD = "tiny.json"  # marks a folder as a tiny model's, which speaks the notation, and says what was measured of it

@@ -15,9 +15,8 @@ from discover_lib.engines.miniature.beliefs import whole_pieces
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import ReplyReading, UserReading, read_reply, read_user
-from discover_lib.metrics.behaviour import TurnBehaviour
 from discover_lib.metrics.satisfaction import LeafScore
-from discover_lib.metrics.scorer import InteractivityRating, ScoreError
+from discover_lib.metrics.scorer import InteractivityRating, ScoreError, TurnBehaviour
 
 MET, NEAR, TOUCHED, ABSENT = 5, 3, 2, 1
 

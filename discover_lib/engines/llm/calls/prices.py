@@ -17,10 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import yaml_of_people
+from discover_lib.base.files import load_yaml
 
 TABLE_FILE = "model_prices_and_context_window_backup.json"
 # Where a price of zero is true.  Elsewhere a zero in the table means that nobody entered the price.
@@ -78,16 +76,14 @@ def read_prices(path: Path) -> dict[str, Price]:
     Raises:
         DiscoverError: the file is missing, or not of this form.
     """
+    data = load_yaml(path)
     try:
-        data = yaml_of_people(path.read_text(encoding="utf-8"))
         as_of = str(data["as_of"])
         return {
             str(model): Price(_dollars(entry["input"]), _dollars(entry["output"]), path.name, as_of)
             for model, entry in data["dollars_per_million_tokens"].items()
         }
-    except OSError as error:
-        raise DiscoverError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         form = "'as_of' (a date) and 'dollars_per_million_tokens' (model: {input: .., output: ..})"
         raise DiscoverError(f"{path}: no price table ({type(error).__name__}: {error}); it holds {form}") from None
 
