@@ -30,7 +30,7 @@ from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Conversation, Message, Reply
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.local.tiny_language import is_broken
-from discover_lib.engines.local.tiny_model import TinyRecipe, base_folder, pretrain, save_model, vocabulary
+from discover_lib.engines.local.tiny_model import TinyRecipe, pretrain, save_model, vocabulary
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts, taste_weights
 from discover_lib.engines.miniature.assistants import ScriptedAssistant, adaptive
@@ -185,14 +185,9 @@ class Work:
     def base(self, gift: bool) -> Path:
         """The pretrained base, one for all seeds; without the gift it need not pass the gate, and is measured."""
         recipe = TinyRecipe(taxonomy=gift).resolved()
-        folder = base_folder(recipe)
+        folder = outputs_folder() / "cache" / "tiny" / recipe.key
         if not (folder / "tiny.json").is_file():
-            checkpoint = folder.with_name(f"{folder.name}.checkpoint")
-            save_model(
-                pretrain(recipe, lambda line: print(f"    {line}", flush=True), checkpoint),
-                vocabulary(recipe.domains),
-                folder,
-            )
+            save_model(pretrain(recipe), vocabulary(recipe.domains), folder)
             card = {"format": "discover-tiny/1", "domains": list(recipe.domains), "recipe": asdict(recipe)}
             write_json(folder / "tiny.json", card)
         return folder

@@ -6,10 +6,9 @@ marimo is imported where it is used: the library itself does without it.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import os
 import types
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -22,7 +21,7 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.doctor import Line
 from discover_lib.runs.units import units_of
 from workbench.carried import address, kept
-from workbench.views.html import Markup, error_line, leave_out_sheet, panel, quiet, static_text, table
+from workbench.views.html import Markup, error_line, leave_out_sheet, panel, quiet, static_text, styled, table
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -540,22 +539,36 @@ def picking(name: str, html: str, picks: Sequence[str], forgets: Sequence[str] =
     return mo.ui.anywidget(widget)
 
 
-def copied(text: str) -> Any:
-    """A line of code with a button that copies it."""
-    import anywidget
-    import marimo as mo
-    import traitlets
-
-    class Copied(anywidget.AnyWidget):
-        _esm = static_text("copied.js")
-        text = traitlets.Unicode("").tag(sync=True)
-
-    return mo.ui.anywidget(Copied(text=text))
-
-
-def listing(*functions: Callable[..., Any]) -> Any:
-    """The code of functions as a part of the page; in edit mode their cells show it."""
+def picking_table(name: str, rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A table of which one row can be opened; the row's "#" is in the page's address as `name`."""
     import marimo as mo
 
-    code = "\n\n\n".join(inspect.getsource(each).strip() for each in functions)
-    return mo.ui.code_editor(code, disabled=True, min_height=1) if mo.app_meta().mode != "edit" else mo.md("")
+    def remember(chosen: Any) -> None:
+        address().set(name, str(chosen[0]["#"]) if chosen else "")
+
+    asked = address().get(name) if mo.running_in_notebook() else None
+    opened = [place for place, row in enumerate(rows) if str(row["#"]) == asked]
+    return mo.ui.table(
+        list(rows),
+        selection="single",
+        initial_selection=opened,
+        page_size=8,
+        show_column_summaries=False,
+        show_data_types=False,
+        on_change=remember,
+    )
+
+
+def displayed(*fragments: Markup) -> Any:
+    """Finished fragments as one output of a notebook's cell."""
+    import marimo as mo
+
+    return mo.Html(styled(*fragments))
+
+
+def in_a_row(controls: Any, *names: str) -> Any:
+    """Controls of a dictionary beside each other, all or those named."""
+    import marimo as mo
+
+    elements = controls.elements
+    return mo.hstack([elements[name] for name in names or elements], justify="start", align="end", gap=1.5, wrap=True)

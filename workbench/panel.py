@@ -32,6 +32,7 @@ from markupsafe import Markup
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder, outputs_folder, read_json
 from discover_lib.core.conversation import Conversation
+from discover_lib.core.rules import Rules
 from discover_lib.dataset.rows import Origin
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.scores import ConversationScores
@@ -484,6 +485,11 @@ class SynthesisedRun:
     origin: Origin | None
     conversations: tuple[Conversation, ...]
     note: Markup
+
+    @property
+    def rules(self) -> Rules:
+        """Those that its conversations were held under."""
+        return self.conversations[0].rules
 
     @classmethod
     def of_run(cls, folder: Path, most: int | None = None) -> SynthesisedRun:

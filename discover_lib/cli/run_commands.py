@@ -245,9 +245,9 @@ def plan(
 def _plan_of_training(flags: RunFlags, data: Path | None, recipe_name: str, changes: list[str]) -> Plan:
     """What judge and voice of a GRPO stage will take."""
     from discover_lib.train.access import Access
+    from discover_lib.train.forecast import plan_stage
     from discover_lib.train.recipes import Recipe, assignments
     from discover_lib.train.run_stage import StageSettings
-    from discover_lib.train.stage_plan import plan_stage
 
     if data is None:
         raise DiscoverError("--for train needs --data FOLDER: the rows or the run to train on")

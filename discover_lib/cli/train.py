@@ -30,14 +30,13 @@ from discover_lib.cli.common import (
     with_flags,
 )
 from discover_lib.engines.local.dialect import PREFIX, LocalModelError, is_local
+from discover_lib.engines.local.names import base_folder, serving
 from discover_lib.engines.local.names import merge as merge_local
-from discover_lib.engines.local.names import serving
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
 from discover_lib.tasks.playing import client_settings
 from discover_lib.train import training_job as jobs
 from discover_lib.train.access import Access
-from discover_lib.train.alarms import alarms
 from discover_lib.train.estimate import (
     CARD_OF_RECIPE,
     CARDS,
@@ -50,7 +49,7 @@ from discover_lib.train.estimate import (
     without_bf16,
 )
 from discover_lib.train.recipes import STAGES, Recipe, assignments, beside_the_paper
-from discover_lib.train.run_files import latest
+from discover_lib.train.run_files import alarms, latest
 from discover_lib.train.run_stage import StageError, StageSettings, checked, problems
 from discover_lib.train.training_job import JobStatus, TrainingJob
 
@@ -69,7 +68,7 @@ class TrainFlags(ModelFlags):
     data: Path
     base: Annotated[
         str,
-        typer.Option(metavar="MODEL", help="Base model: a Hugging Face name, a folder, or tiny (made when missing)."),
+        typer.Option(metavar="MODEL", help="Base model: a Hugging Face name, a folder, or tiny."),
     ]
     run: Annotated[Path, typer.Option(help="Training run folder. Repeat the command to resume.")]
     adapter: Path | None = None
@@ -254,8 +253,6 @@ def _settings(flags: TrainFlags) -> StageSettings:
         changes["max_steps"] = flags.max_steps
     recipe = Recipe.named(name).changed(flags.stage, changes)
     if base == TINY:
-        from discover_lib.engines.local.tiny_model import base_folder  # imports torch
-
         base = str(base_folder().resolve())
     elif Path(base).exists():
         base = str(Path(base).resolve())
@@ -276,19 +273,16 @@ def _settings(flags: TrainFlags) -> StageSettings:
 
 
 def _check(settings: StageSettings, run: Path, access: Access) -> str:
-    """Refuse what cannot work before a folder is made; of a tiny base that has yet to be made, all but the base itself.
-
-    Returns what trains, and why.
+    """Refuse settings that cannot work before a folder is made; the line that names the backend.
 
     Raises:
         DiscoverError: the reasons.
     """
     base = Path(settings.base)
-    missing = base.is_absolute() and not base.exists()
-    if missing and base.parent.name != TINY:
+    if base.is_absolute() and not base.exists():
         _refuse([f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"])
     try:
-        backend = checked(settings, run, access, to_be_made=missing)
+        backend = checked(settings, run, access)
     except StageError as refused:
         try:
             access.check(settings.models())

@@ -33,7 +33,7 @@ LOOK_SECONDS = 2.0  # between looks at which nodes are alive
 CHECK_SECONDS = 60.0  # for a node to say which version it has
 AHEAD = 2  # tasks in flight per processor
 TASK_SECONDS = 0.5  # of a task: to hand one out and take its results back costs some 15 ms
-SOURCES = (".py", ".yaml", ".json", ".txt")  # files that decide results; prompts have hashes of their own
+SOURCES = (".py", ".yaml", ".json", ".txt", ".jinja", ".safetensors")  # files that decide results, but for prompts
 MOST = 64  # units of a task, whose results of 33 kB each travel together
 
 

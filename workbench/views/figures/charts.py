@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -658,37 +657,6 @@ def _rewards(rewards: Mapping[str, tuple[float | None, float | None, str]], mark
 # -- training data -----------------------------------------------------------------------------------------------------
 
 
-def histogram(values: Sequence[float], title: str, unit: str, below: str = "", above: str = "") -> Markup:
-    """How numbers lie around zero.  `below` and `above` say what the two sides mean; zeros are counted in words."""
-    if not values:
-        return quiet("No pairs.")
-    low, high = min(0.0, *values), max(0.0, *values)
-    width = (high - low) / BINS or 1.0
-    places = range(math.floor(low / width), max(1, math.ceil(high / width)))  # cut at zero: no bar holds both sides
-    counts = Counter(min(math.floor(value / width), places.stop - 1) for value in values if value)
-    up = Span(0, max(counts.values(), default=1))
-    left, y = 12 + CHARACTER * len(str(int(up.high))), scale(up, PLOT.height, 18)
-    x = scale(Span(places.start, places.stop), left, PLOT.width)
-    drawn = [_grid_across(up, y, left, PLOT.width, whole=True), _text("pairs", 0, 8, "rf-axis")]
-    drawn += [
-        _line("dp-base", left, PLOT.height, PLOT.width, PLOT.height),
-        _line("dp-zero", x(0), 14, x(0), PLOT.height),
-    ]
-    for place, count in sorted(counts.items()):
-        label = f"{_plain(place * width)} to {_plain((place + 1) * width)} {unit}: {count}"
-        box = {"x": f"{x(place) + 0.5:.1f}", "width": f"{x(1) - x(0) - 1:.1f}"}
-        box |= {"y": f"{y(count):.1f}", "height": f"{PLOT.height - y(count):.1f}"}
-        drawn.append(tag("rect", tag("title", label), class_="dp-below" if place < 0 else "dp-above", **box))
-    for place, anchor in {places.start: None, places.stop: "end", 0: "middle"}.items():
-        drawn.append(_text(_plain(place * width), x(place), PLOT.height + 16, anchor=anchor))
-    drawn.append(_text(unit, (left + PLOT.width) / 2, PLOT.height + 32, "rf-axis", "middle"))
-    sides = {"below": (below, sum(value < 0 for value in values)), "above": (above, sum(value > 0 for value in values))}
-    key = [(tag("i", class_=f"dp-{side}"), f"{name}: {count}") for side, (name, count) in sides.items() if name]
-    if zeros := sum(value == 0 for value in values):
-        key.append((EMPTY, f"exactly 0: {zeros}"))
-    return _figure(title, _svg(Box(PLOT.width, PLOT.height + 40), title, drawn), legend(key), class_="dp-plot")
-
-
 def lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look]) -> Markup:
     """How long messages are, a row for each sort of user, on an axis that doubles: nine tenths, half and the median.
 
@@ -729,6 +697,7 @@ def small_curve(
     from_zero: bool = False,
     marks: Sequence[int] = (),
     intervals: Sequence[tuple[int, float, float]] = (),
+    behind: Points = (),
 ) -> Markup:
     """Quantities over steps in a small chart, the last value of each in its legend.
 
@@ -740,8 +709,9 @@ def small_curve(
         from_zero: the axis begins at 0.
         marks: steps with an upright line.
         intervals: (step, low, high) behind the first series.
+        behind: the same quantity of an earlier run, in grey.
     """
-    values = [value for points in series.values() for _, value in points] + [0.0] * from_zero
+    values = [value for points in (*series.values(), behind) for _, value in points] + [0.0] * from_zero
     span = Span(0.0, 1.0) if whole else _round_span([*values, *(end for _, *ends in intervals for end in ends)])
     end = max(points[-1][0] for points in series.values())
     bold = any(len(points) >= SMOOTHED_FROM for points in series.values())
@@ -755,6 +725,8 @@ def small_curve(
     drawn += [_line("dt-interval", x(step), y(high), x(step), y(low), data_series=0) for step, low, high in intervals]
     if span.low < 0 < span.high:
         drawn.append(_line("dt-zero", 0, y(0), CURVE.width, y(0)))
+    if behind:
+        drawn.append(tag("polyline", class_="dt-behind", points=_path((x(step), y(value)) for step, value in behind)))
     drawn += [_small_line(place, points, x, y, bold) for place, points in enumerate(series.values())]
     latest = {name: shown(points[-1][1]) for name, points in series.items()}
     spoken = f"{title} up to step {end}: {'; '.join(f'{name} {value}' for name, value in latest.items())}"
