@@ -48,6 +48,16 @@ POLICY = (
 )
 
 
+STORY = (
+    "# People find out what they want by seeing it\n\nThe user can name one intent; the others have no words yet. Three "
+    "assistants try to discover them."
+)
+STAGE = (
+    "# What does each reply discover?\n\nPress *Next*: the assistant replies, the user answers, and the map shows the "
+    "intents that the reply discovered."
+)
+
+
 @dataclass(frozen=True)
 class SitePage:
     """A page of the site.
@@ -203,21 +213,21 @@ def _story_page() -> SitePage:
     values = {"story": stories[0], "mine": {}, "person": 0, "sent": {}, "stories": stories}
     line = averages_line(averages("svg_drawing", people=30))
     after = joined([line, _prose(six_rules()), _prose(WHAT_IT_IS)])
-    return SitePage(
-        "index.html", "Start here", "story", ("story.css",), Markup(static_text("introduction.html")), after, values
-    )
+    return SitePage("index.html", "Start", "story", ("story.css",), own_markdown(STORY), after, values)
 
 
 def _simulator_page(folder: Path) -> SitePage:
     model = PageModel(growing="")
     StagePlayer(conversation_page.opening(folder), widget=model)
     values = {name: getattr(model, name) for name in ("record", "now", "setup", "growing")}
-    before = own_markdown(
-        "# What does each reply discover?\n\nPress *Next*: the assistant replies, the user answers, and "
-        "the map shows which intents the reply discovered."
-    )
     return SitePage(
-        "simulator.html", "Conversation", "stage", ("map.css", "stage.css", "simulator.css"), before, EMPTY, values
+        "simulator.html",
+        "Conversation",
+        "stage",
+        ("map.css", "stage.css", "simulator.css"),
+        own_markdown(STAGE),
+        EMPTY,
+        values,
     )
 
 
