@@ -100,6 +100,7 @@ class IntentMap:
         fog: the texts of undiscovered intents are not shown.
         edit: a reader can rename, add, remove and drag intents; `tree` then is the edited one.
         form: map, outline or dots; auto is an outline where there is little room.
+        numbers: intent id → a number that the artifact beside the map carries, too.
 
     Attributes:
         widget: an anywidget; its trait `value` lists the ids that are selected.
@@ -116,8 +117,9 @@ class IntentMap:
         fog: bool = False,
         edit: bool = False,
         form: Form = "auto",
+        numbers: Mapping[str, int] | None = None,
     ) -> None:
-        self.rules = rules or Rules.paper()
+        self.rules, self._numbers = rules or Rules.paper(), numbers or {}
         self.on_edit: Callable[[IntentTree], Any] = lambda tree: None
         self.widget: Any = _widget_class()(fog=fog, edit=edit, form=form)
         self.widget.on_msg(lambda widget, message, buffers: self._edited(message))
@@ -156,7 +158,7 @@ class IntentMap:
         self.tree = tree
         shown = moments or (MapMoment(initial_state(tree, self.rules)),)
         with self.widget.hold_sync():  # one message: a frame and moments that do not fit are never drawn
-            self.widget.frame = frame_of(tree)
+            self.widget.frame = frame_of(tree) | {"numbers": [self._numbers.get(key) for key in tree.intents]}
             self.widget.moments = [moment_of(tree, each, self.rules) for each in shown]
             self.widget.at = len(shown) - 1
 

@@ -126,7 +126,7 @@ class Game:
         ]
 
 
-# -- why each sentence counted or did not --------------------------------------------------------------------------------
+# -- why each sentence counted or did not ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

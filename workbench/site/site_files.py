@@ -49,8 +49,8 @@ POLICY = (
 
 
 STORY = (
-    "# People find out what they want by seeing it\n\nThe user can name one intent; the others have no words yet. Three "
-    "assistants try to discover them."
+    "# People find out what they want by seeing it\n\nThe user can name one intent; the others have no words yet. "
+    "Three assistants try to discover them."
 )
 STAGE = (
     "# What does each reply discover?\n\nPress *Next*: the assistant replies, the user answers, and the map shows the "

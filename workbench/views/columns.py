@@ -160,10 +160,11 @@ def averages_line(averages: Averages) -> Markup:
     finds = "; ".join(f"{name} {_percent(each)}" for name, each in averages.shares.items())
     gain = averages.gain
     bounds = "" if gain.low is None or gain.high is None else f" [{100 * gain.low:.0f}, {100 * gain.high:.0f}]"
+    more = f"{100 * gain.mean:.0f} points{bounds}"
     return quiet(
-        "One user is an anecdote. Mean share of hidden intents discovered in five turns, over "
-        f"{gain.n_artifacts} other users: {finds}. Perfect replies: {percent(averages.ceiling)}. The assistant that {first} discovers "
-        f"{100 * gain.mean:.0f} points{bounds} more than the one that {second} (95% intervals over users)."
+        f"One user is an anecdote. Mean share of hidden intents discovered in five turns by {gain.n_artifacts} other "
+        f"users: {finds}. Perfect replies: {percent(averages.ceiling)}. The assistant that {first} discovers {more} "
+        f"more than the one that {second} (95% intervals over users)."
     )
 
 

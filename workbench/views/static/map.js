@@ -160,6 +160,7 @@ function intentMap(root, model) {
       const parts = [element("span", { class: "im-sign", "aria-hidden": "true" }, on.satisfied ? "✓" : SIGNS[state])];
       if (below[i].length) parts.unshift(element("span", { class: "im-fold", "aria-hidden": "true" }, folded.has(i) ? `⊞ ${inside(i)}` : "⊟"));
       parts.push(element("span", { class: "im-text" }, fog ? veil(frame.shorts[i]) : frame.shorts[i]));
+      if (frame.numbers && frame.numbers[i] && !fog) parts.push(element("b", { class: "im-number" }, String(frame.numbers[i])));
       if (compared) parts.unshift(halves(state === "2", compared[i] === "2"));
       made.replaceChildren(...parts);
     });
