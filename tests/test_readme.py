@@ -98,7 +98,7 @@ def test_an_assistant_is_added(copy: Path) -> None:
     done = discover(copy, *command)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\nturn ") >= 1
-    told = run_in(copy, "-c", "from workbench.simulator_page import ABOUT; print(ABOUT['patient'])")
+    told = run_in(copy, "-c", "from workbench.pages.conversation_page import ABOUT; print(ABOUT['patient'])")
     assert told.stdout == "Shows samples until a wish is clear, then builds.\n"
 
 

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from workbench.views.html import Markup, joined, own_markdown, static_text, tag
 
-_STEP = r"^def introduce\(\):\n    mo\."
+_STEP = r"^def introduce\(\w*\):\n    mo\."
 _MARKDOWN = re.compile(_STEP + r'md\((?P<computed>f?)"""\n(?P<text>.*?)"""\)', re.MULTILINE | re.DOTALL)
 _FILE = re.compile(_STEP + r'Html\(static_text\("(?P<name>[\w.]+)"\)\)', re.MULTILINE)
 _PREVIEW = re.compile(r'^# title = "(?:\d+ · )?(?P<title>.*)"\n# description = "(?P<description>.*)"', re.MULTILINE)

@@ -6,10 +6,10 @@ import pytest
 from browser import Server
 from playwright.sync_api import Locator, Page, expect
 
-from workbench import simulator_page
+from workbench.pages import conversation_page
 
 SECOND = 1000
-OPENS_AT = simulator_page.OPENING_TURNS
+OPENS_AT = conversation_page.OPENING_TURNS
 
 
 class Simulator:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.runs.store import RunStore
-from workbench import simulator_page
+from workbench.pages import conversation_page
 from workbench.main import app
 from workbench.sharing import shared
 from workbench.views.html import EMPTY
@@ -64,7 +64,7 @@ def test_a_page_holds_every_conversation_of_the_run_as_it_is(run: Path) -> None:
 
 @pytest.mark.slow
 def test_a_session_is_shared_with_its_branches_at_its_place(tmp_path: Path) -> None:
-    session = simulator_page.opening(tmp_path)
+    session = conversation_page.opening(tmp_path)
     session.switch(1)
     chosen = shared(str(session.path))
     assert [strip.origin for strip in chosen.records[0]] == [None, (0, 2)] and chosen.first == (0, 1, 4)

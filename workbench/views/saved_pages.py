@@ -24,7 +24,7 @@ from discover_lib.metrics.results import CSV_COLUMNS, Pool, tidy_rows
 from discover_lib.runs.resolve import id_of
 from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, static_text
-from workbench.views.moments import Strip, stage_of
+from workbench.views.moments import Strip, stage_of, stage_script
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -100,8 +100,8 @@ def demo_page(conversation: Conversation, artifact: Artifact | None = None) -> s
     return page(
         "demo_page.html",
         f"{_heading(conversation)} ({facts(conversation)})",
-        ("workbench.css", "stage.css", "demo_page.css"),
-        script=static_text("stage.js") + static_text("theme.js") + static_text("demo_page.js"),
+        ("workbench.css", "map.css", "stage.css", "demo_page.css"),
+        script=stage_script() + static_text("theme.js") + static_text("demo_page.js"),
         heading=_heading(conversation),
         facts=facts(conversation),
         artifact=show.artifact(artifact) if artifact else EMPTY,
@@ -150,8 +150,8 @@ def shared_page(shared: Shared, on_progress: Callable[[int, int], Any] = lambda 
     return page(
         "shared_page.html",
         f"{shared.heading} ({shared.facts})",
-        ("workbench.css", "stage.css", "demo_page.css", "shared_page.css"),
-        script=static_text("stage.js") + static_text("theme.js") + static_text("shared_page.js"),
+        ("workbench.css", "map.css", "stage.css", "demo_page.css", "shared_page.css"),
+        script=stage_script() + static_text("theme.js") + static_text("shared_page.js"),
         shared=shared,
         packs=packs,
         terms=embedded(terms),

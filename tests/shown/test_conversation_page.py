@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench import simulator_page
+from workbench.pages import conversation_page
 from workbench.session import Session
 from workbench.sources import Settings, miniature_artifacts
 
@@ -17,13 +17,13 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
 
 
 def test_an_unknown_session_begins_anew(session: Session) -> None:
-    fresh, trouble = simulator_page.opened("abcdef123456")
+    fresh, trouble = conversation_page.opened("abcdef123456")
     assert fresh is not None and fresh.id != "abcdef123456" and trouble
-    again, trouble = simulator_page.opened(session.id)
+    again, trouble = conversation_page.opened(session.id)
     assert again is not None and (again.id, trouble) == (session.id, "")
 
 
 def test_only_a_step_that_asks_a_model_is_waited_for(session: Session) -> None:
-    assert not simulator_page.asks_a_model(session, session.next)
+    assert not conversation_page.asks_a_model(session, session.next)
     session.settings = dataclasses.replace(session.settings, voice="openai/some")
-    assert simulator_page.asks_a_model(session, session.next) and not simulator_page.asks_a_model(session, session.jump)
+    assert conversation_page.asks_a_model(session, session.next) and not conversation_page.asks_a_model(session, session.jump)
