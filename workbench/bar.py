@@ -27,11 +27,36 @@ class Page(NamedTuple):
 
 
 PAGES = (
-    Page("1_start.py", "Start", "Start", "What does it look like when a user discovers their intents?"),
-    Page("2_intents.py", "Intents", "Intents", "How does an artifact become a tree of intents? Try your own."),
-    Page("3_conversation.py", "Conversation", "Conversation", "Which reply discovers an intent, and what is it worth?"),
-    Page("4_data.py", "Data", "Training data", "Which reply is better, and which rows does a trainer see?"),
-    Page("5_train.py", "Train", "Train", "Does an assistant learn? Train one and watch."),
+    Page(
+        "1_start.py",
+        "Start",
+        "Start",
+        "One simulated user, three assistants: guess who discovers most, watch, then be the user.",
+    ),
+    Page(
+        "2_intents.py",
+        "Intents",
+        "Intents",
+        "From a finished artifact to its tree of intents: ours, or 1 to 20 files of your own.",
+    ),
+    Page(
+        "3_conversation.py",
+        "Conversation",
+        "Conversation",
+        "Step a simulated user turn by turn, and see which intents each reply discovers.",
+    ),
+    Page(
+        "4_data.py",
+        "Data",
+        "Data",
+        "Which reply is better, and what does a trainer read? Make conversations, check pairs, export rows.",
+    ),
+    Page(
+        "5_train.py",
+        "Train",
+        "Train",
+        "What does an assistant learn from conversations? Train one here, and watch what it answers.",
+    ),
     Page("6_compare.py", "Compare", "Compare", "Which assistant discovers more, and is the difference real?"),
     Page("7_trust.py", "Trust", "Trust", "Is the simulated user honest, similar to people, and harmless?"),
 )

@@ -11,6 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from discover_lib.metrics.ceiling import ceiling
+
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder, outputs_folder, write_json
 from discover_lib.base.svg import SvgError
@@ -28,7 +30,6 @@ from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
 from discover_lib.engines.miniature.rendering import is_drawn
-from discover_lib.metrics.ceiling import ceiling
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.scores import is_leak_checked
 from discover_lib.runs.artifact_files import domain_of_type, free_tree_file, tree_by_hand

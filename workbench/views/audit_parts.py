@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
+from discover_lib.base.files import outputs_folder
 from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
@@ -63,6 +65,21 @@ def certificate_line(folder: Path) -> Markup:
     words = f" {trust.line}. Do not rest a conclusion on these numbers."
     failed = trust.result == "failed"
     return notice(tag("b", FAILED if failed else UNDECIDED), words, tone="warn" if failed else "open")
+
+
+def certificate_chip(folder: Path) -> Markup:
+    """The result of the validation in a few words, with a link to the page Trust."""
+    trust = trust_in(folder)
+    words = {"passed": ("✓ validated user", "known"), "failed": ("✗ user failed validation", "bad")}
+    text, tone = (
+        ("user not validated", "emerging")
+        if trust.missing
+        else words.get(trust.result, ("validation undecided", "emerging"))
+    )
+    run = folder.relative_to(outputs_folder()) if folder.is_relative_to(outputs_folder()) else folder
+    return tag(
+        "a", chip(text, tone, title=trust.missing or trust.line), href=f"/?file=7_trust.py&run={quote(str(run))}"
+    )
 
 
 # -- leaks ------------------------------------------------------------------------------------------------------------
