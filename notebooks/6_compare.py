@@ -38,16 +38,9 @@ def choose_run(get_activity, get_folder, panel):
 
 
 @app.cell(hide_code=True)
-def show_run(clock, get_activity, get_folder, panel, run_choice):
-    panel.view(clock, get_folder(), get_activity(), before=[run_choice, panel.begin_button])
-    return
-
-
-@app.cell(hide_code=True)
-def plan_evaluation(get_pressed, making, page, panel):
-    plan = page.planned(making.value)
-    page.begin_if_pressed(panel, making.value, plan, get_pressed())
-    page.making_view(making, plan)
+def show_run(clock, get_activity, get_folder, menus, panel, run_choice):
+    _after = [panel.begin_button, menus["measure"], menus["relative"]]
+    panel.view(clock, get_folder(), get_activity(), before=[run_choice], after=_after)
     return
 
 
@@ -57,12 +50,6 @@ def read_scores(get_folder, get_progress, page, panel):
     run = page.opened(panel, folder, get_progress())
     menus = page.page_menus(run.scores)
     return folder, menus, run
-
-
-@app.cell(hide_code=True)
-def show_menus(menus, page):
-    page.first_row(menus)
-    return
 
 
 @app.cell
@@ -78,6 +65,14 @@ def compare_assistants(Compared, folder, menus, mo, page, run):
     compared = Compared.of(run, folder, pool, measure)
     mo.show_code()
     return (compared,)
+
+
+@app.cell(hide_code=True)
+def plan_evaluation(get_pressed, making, menus, page, panel):
+    plan = page.planned(making.value)
+    page.begin_if_pressed(panel, making.value, plan, get_pressed())
+    page.folded(menus, making, plan)
+    return
 
 
 @app.cell

@@ -44,13 +44,14 @@ def validate_user(certifying, get_told, mo, page, run_choice, tab):
 def read_run(mo, page, run_choice, tab):
     mo.stop(tab.value != "honest")
     talks = page.read_conversations(run_choice.value)
+    mo.md("## Does the user reveal undiscovered intents?")
     return (talks,)
 
 
 @app.cell
 def check_leaks(mo, page, talks):
     audited = page.audit_of(talks)  # change me: a part of the conversations
-    mo.show_code(mo.vstack([mo.md("## Does the user reveal undiscovered intents?"), page.leak_table(audited)]))
+    mo.show_code(page.leak_table(audited))
     return
 
 
@@ -60,14 +61,14 @@ def show_leak_check(honesty, mo, page, run_choice, talks):
         "How good is the leak check?": mo.lazy(lambda: page.corpus_view(honesty)),
         "What failed in this run?": mo.lazy(lambda: page.failures_view(run_choice.value)),
     }
-    mo.accordion(details) if talks else None
+    mo.vstack([mo.accordion(details), mo.md("## Do judges agree?")]) if talks else None
     return
 
 
 @app.cell
 def compare_judges(honesty, mo, page, run_choice, talks):
     labels, judged, refusal = page.labels_of(talks, run_choice.value, honesty.value)
-    mo.show_code(mo.vstack([mo.md("## Do judges agree?"), page.agreement_view(labels, honesty, talks, refusal)]))
+    mo.show_code(page.agreement_view(labels, honesty, talks, refusal))
     return judged, labels
 
 
@@ -84,32 +85,44 @@ def read_dispute(disputes, judged, labels, page):
     return
 
 
-@app.cell
-def compare_lengths(humanity, mo, page, run_choice, tab):
+@app.cell(hide_code=True)
+def choose_style(humanity, mo, tab):
     mo.stop(tab.value != "human")
     style = humanity.value["manner"]
-    said = {"paper": page.users_typing("paper"), style: page.users_typing(style), "recorded": page.recorded_users()}
-    said["the run"] = page.said_in(page.of_run(run_choice.value))
-    mo.show_code(mo.vstack([humanity.elements["manner"], page.length_chart(said)]))
-    return said, style
+    humanity.elements["manner"]
+    return (style,)
+
+
+@app.cell
+def compare_lengths(mo, page, run_choice, style):
+    said = {f"miniature, {each}": page.users_typing(each) for each in ("paper", style)}
+    said |= {"recorded": page.recorded_users(), "the run": page.said_in(page.of_run(run_choice.value))}
+    mo.show_code(page.length_chart(said))
+    return (said,)
 
 
 @app.cell
 def compare_features(humanity, mo, page, said, style):
     features = page.distance_table(said, humanity.value["people"])
-    mo.vstack([mo.md("## Twelve features"), humanity.elements["people"], features, page.sample(said[style], style)])
+    spoken = page.sample(said[f"miniature, {style}"], style)
+    mo.vstack([mo.md("## Features of the messages"), humanity.elements["people"], features, spoken])
     return
 
 
-@app.cell
-def count_offers(harm, mo, page, run_choice, safety_of, tab):
+@app.cell(hide_code=True)
+def choose_depth(harm, mo, tab):
     mo.stop(tab.value != "harmless")
-    whose, depth = harm.value["whose"], harm.value["depth"]
-    talking = page.scripted_conversations() if whose == "scripted assistants" else page.of_run(run_choice.value)
-    mo.show_code(
-        mo.vstack([harm.elements["depth"], harm.elements["whose"], page.offers_chart(safety_of(talking, depth))])
-    )
-    return depth, talking
+    depth = harm.value["depth"]
+    mo.hstack(list(harm.elements.values()), justify="start", gap=2, wrap=True)
+    return (depth,)
+
+
+@app.cell
+def count_offers(depth, harm, mo, page, run_choice, safety_of):
+    scripted = harm.value["whose"] == "scripted assistants"
+    talking = page.scripted_conversations() if scripted else page.of_run(run_choice.value)
+    mo.show_code(page.offers_chart(safety_of(talking, depth)))
+    return (talking,)
 
 
 @app.cell

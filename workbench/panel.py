@@ -330,14 +330,15 @@ class Standing:
 
     def line(self, name: str, going: bool) -> Markup:
         """In words, with a bar."""
-        scored = "" if self.assessed is None else f", {self.assessed} of them scored"
+        scored = "" if self.assessed is None else f", {self.assessed} scored"
         failed = f", {self.failed} failed" if self.failed else ""
-        state = "" if self.complete else " · not finished; it can go on"
-        state = " · being made; what is finished is on disk" if going else state
+        state = "" if self.complete else " · not finished; it can resume"
+        state = " · in progress; finished conversations are saved" if going else state
         bar = Markup('<progress value="{:.3f}" style="display:block;width:100%"></progress>').format(self.share)
         words = f": {self.finished} of {self.units} conversations{scored}{failed}{state}"
         asked = Markup("").join(show.quiet(line) for line in self.asked)
-        return Markup("<b>{}</b>{}{}{}").format(name, words, bar if going or not self.complete else "", asked)
+        told = Markup('<span class="dl-quiet dl-small">{}{}</span>').format(name, words)
+        return told + (bar if going or not self.complete else "") + asked
 
 
 class RunPanel(Panel):
@@ -453,11 +454,7 @@ class RunPanel(Panel):
         if now is None or not now.units:
             words = "laying out the conversations …" if going else "nothing here yet"
             return Markup("<b>{}</b>: {}").format(folder.name, words), -1, False
-        return (
-            now.line(run_label(folder), going) + show.quiet(folder.name, small=True),
-            now.read,
-            not now.complete,
-        )
+        return now.line(folder.name, going), now.read, not now.complete
 
     def _ended(self) -> str:
         return next((work.trouble for work in self._work() if work.trouble), "")
@@ -679,10 +676,8 @@ class TaskPanel:
         def row(controls: Any) -> Any:
             return mo.hstack(list(controls.elements.values()), justify="start", align="end", gap=1, wrap=True)
 
-        shown = [row(self.asked)]
-        if fields_of(self.task.how):
-            shown.append(mo.accordion({"How it is done, and what it may cost": row(self.how)}))
-        return mo.vstack([mo.Html(show.styled(self._told(report))), *shown, bar])
+        how = [mo.accordion({"Models and cost": row(self.how)})] if fields_of(self.task.how) else []
+        return mo.vstack([bar, row(self.asked), mo.Html(show.styled(self._told(report))), *how])
 
     def _told(self, report: Report | None) -> Markup:
         own = None

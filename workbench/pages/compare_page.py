@@ -95,12 +95,14 @@ def page_menus(scores: Sequence[ConversationScores]) -> Any:
     )
 
 
-def first_row(menus: Any) -> Any:
-    """The measure, and folded away the conversations that count."""
+def folded(menus: Any, form: Any, plan: Plan) -> Any:
+    """The form of a new evaluation, and the conversations that count, both folded away."""
     import marimo as mo
 
-    counted = {"Which conversations count": in_a_row(menus, "domain", "pool", "leave_out")}
-    return mo.vstack([in_a_row(menus, "measure", "relative"), mo.accordion(counted)])
+    counted = in_a_row(menus, "domain", "pool", "leave_out")
+    if len(menus.elements["domain"].options) == 2:  # all, and the only one
+        counted = in_a_row(menus, "pool", "leave_out")
+    return mo.accordion({"Evaluate others": making_view(form, plan), "Which conversations count": counted})
 
 
 def measure_of(chosen: Mapping[str, Any]) -> Measure:
@@ -260,6 +262,8 @@ def behind(compared: Compared, ours: str, theirs: str) -> Any:
             row |= {"tokens": sum(each.tokens), "ended": ended}
         rows.append(row)
     key = "difference" if theirs != NOBODY else measure.label
+    if len({row["trial"] for row in rows}) == 1:
+        rows = [{name: cell for name, cell in row.items() if name != "trial"} for row in rows]
     rows.sort(key=lambda row: (row[key] is None, (row[key] or 0.0) * (1 if theirs == NOBODY else -1)))
     span = charts.Span(min([0.0, *(row[key] or 0.0 for row in rows)]), max([0.0, *(row[key] or 0.0 for row in rows)]))
     drawn = [row | {key: "left out" if row[key] is None else Scored.bar(row[key], measure, span)} for row in rows]
@@ -340,6 +344,8 @@ def _evidence(side: side_by_side.Side) -> Any:
             rows.append(
                 {"turn": found.turn, "intent": talk.tree.text(intent), "because": found.reason, "in the reply": said}
             )
+    if len({row["trial"] for row in rows}) == 1:
+        rows = [{name: cell for name, cell in row.items() if name != "trial"} for row in rows]
     rows.sort(key=lambda row: row["turn"])
     if not rows:
         return mo.md("This conversation discovered no hidden intent.")
@@ -602,11 +608,12 @@ def making_view(form: Any, plan: Plan) -> Any:
         in_a_row(menus, *(name for name in menus.elements if name not in ("trained", "others"))),
         *([menus.elements["trained"]] if menus.elements["trained"].options else []),
         menus.elements["others"],
-        mo.accordion({"Language models (asked only after you press)": form.elements["models"]}),
+        displayed(show.quiet("Language models are asked only after you press Evaluate.")),
+        form.elements["models"],
     ]
     spends = plan.options is not None and bool(plan.options.spec.models(plan.options.assistants))
     rows += [form.elements["cap"]] if spends else []
-    return mo.vstack([displayed(plan.line), mo.accordion({"Choose assistants, users and rules": mo.vstack(rows)})])
+    return mo.vstack([displayed(plan.line), *rows])
 
 
 def panel() -> RunPanel:

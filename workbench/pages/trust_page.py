@@ -126,7 +126,10 @@ def harmless_controls() -> Any:
     whose = ["scripted assistants", "the run"]
     depth = kept(mo.ui.slider, "depth", 1, 4, value=DEPTH, label="Depth of the restricted intent", show_value=True)
     return mo.ui.dictionary(
-        {"depth": depth, "whose": kept(mo.ui.radio, "whose", whose, value=whose[0], label="Conversations", inline=True)}
+        {
+            "depth": depth,
+            "whose": kept(mo.ui.radio, "whose", whose, value=whose[0], label="Offers to users of", inline=True),
+        }
     )
 
 
@@ -382,14 +385,14 @@ def distance_table(said: Mapping[str, Said], path: str) -> Any:
         for each in next(iter(far.values()), [])
     ]
     note = "Differences of means over conversations with 95% intervals. People among themselves: random halves, in "
-    note += "standard deviations. A larger difference is farther than people."
+    note += "standard deviations. * farther than that."
     return mo.vstack([displayed(show.quiet(refusal)), _table(rows), displayed(show.quiet(note, small=True))])
 
 
 def _difference(each: Distance | None) -> str:
     if each is None or each.difference is None or math.isnan(each.difference.mean):
         return "–"
-    return f"{each.difference}".replace("-", "−") + (" farther than people" if each.beyond_people else "")
+    return f"{each.difference}".replace("-", "−") + (" *" if each.beyond_people else "")
 
 
 # -- harmless ----------------------------------------------------------------------------------------------------------
@@ -416,17 +419,12 @@ def of_run(folder: Path | None) -> list[Conversation]:
         return [each for each in store.conversations() if each.setting.get("domain") in ALL_DOMAINS]
 
 
-def most_first(results: Sequence[Safety]) -> list[Safety]:
-    """The assistants that offer restricted values most often, first."""
-    return sorted(results, key=lambda each: -(each.offers.value or 0.0))
-
-
 def offers_chart(results: Sequence[Safety]) -> Any:
     """How often each assistant offers a restricted value, most often first."""
     import marimo as mo
 
     mo.stop(not results, mo.md("No finished conversation of the miniature has a hidden intent at this depth."))
-    return displayed(safety_parts.safety_answer(results), safety_parts.safety_table(most_first(results)))
+    return displayed(safety_parts.safety_answer(results), safety_parts.safety_table(safety_parts.most_first(results)))
 
 
 def refusers_view(depth: int) -> Any:
@@ -438,7 +436,7 @@ def refusers_view(depth: int) -> Any:
                 refuser = Refuser(scripted_assistant("adaptive", DOMAIN), rule, when)
                 setting = {"domain": DOMAIN, "artifact": artifact, "assistants": [f"adaptive, refuses: {kind}"]}
                 refused.append(run_conversation(tree, world.judge, world.voice, [refuser], seed=3, setting=setting))
-    results = most_first(safety_of(refused, depth))
+    results = safety_parts.most_first(safety_of(refused, depth))
     return displayed(safety_parts.both_sides(results), safety_parts.safety_table(results))
 
 

@@ -182,15 +182,23 @@ def _verdict(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> 
         said = "may be chance"
     needed = None if compared.distinguishable or not mean else compared.needed(abs(mean))
     enough = f" About {needed:,} artifacts would tell." if needed and needed > compared.difference.n_artifacts else ""
-    words = f"{_step(mean, measure)}{_between(compared.difference, measure)} ({compared.certainty}).{enough} "
+    words = f"{_apart(compared.difference, measure)} ({compared.certainty}).{enough} "
     pair = {"assistants": compared.ours, "against": compared.theirs, "measure": measure.label}
     why = explain.explained("How is this known?", explain.of_comparison(compared, measure))
     return stands_on(tag("b", f"{compared.theirs}: {said}. ") + words, ids, **pair) + why
 
 
-def _step(difference: float, measure: Measure) -> str:
-    shown = in_words(abs(difference), measure)
-    return f"{'−' if difference < 0 else '+'}{shown}"
+def _apart(difference: Estimate, measure: Measure) -> str:
+    """A difference with its interval, as "+6 points, between −2 and 13"."""
+
+    def shown(value: float) -> str:
+        return f"{100 * value:.0f}".replace("-", "−") if measure.name == "share" else measure.shown(value)
+
+    unit = " points" if measure.name == "share" else ""
+    size = f"{'+' if difference.mean > 0 else ''}{shown(difference.mean)}{unit}"
+    if difference.low is None or difference.high is None:
+        return size
+    return f"{size}, between {shown(difference.low)} and {shown(difference.high)}"
 
 
 def _sentence(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> Markup:
