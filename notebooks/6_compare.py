@@ -117,11 +117,10 @@ def choose_tab(folder, mo, page, panel, tab_choice):
     return (mapping,)
 
 
-@app.cell
-def show_tab(compared, get_activity, mapping, mo, page, panel, tab_choice):
+@app.cell(hide_code=True)
+def show_tab(compared, get_activity, mapping, page, tab_choice):
     get_activity()
-    view = page.tab_content(tab_choice.value, compared, panel, mapping)
-    mo.show_code(view)
+    page.tab_content(tab_choice.value, compared, mapping)
     return
 
 

@@ -59,7 +59,7 @@ def check_leaks(mo, page, talks):
 def show_leak_check(honesty, mo, page, run_choice, talks):
     details = {
         "How good is the leak check?": mo.lazy(lambda: page.corpus_view(honesty)),
-        "What failed in this run?": mo.lazy(lambda: page.failures_view(run_choice.value)),
+        "How was this run made, and what failed?": mo.lazy(lambda: page.failures_view(run_choice.value)),
     }
     mo.vstack([mo.accordion(details), mo.md("## Do judges agree?")]) if talks else None
     return

@@ -34,13 +34,11 @@ from discover_lib.base.files import data_folder, outputs_folder, read_json
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.rows import Origin
-from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.runs.evaluation import ceilings_of, load_scores
 from discover_lib.runs.options import RunOptions, RunOptionsError
 from discover_lib.runs.outcomes import closing_lines
 from discover_lib.runs.store import RunStore, StoreError
-from discover_lib.tasks.certify import certify, trust_in
 from discover_lib.tasks.waist import (
     REQUIRED,
     Asked,
@@ -72,12 +70,10 @@ from workbench.jobs import (
     folder_of,
     labelled,
     last_of,
-    run_label,
     started,
 )
 from workbench.parts import report_html
 from workbench.views import conversation_parts as show
-from workbench.views.audit_parts import certificate_line
 from workbench.views.html import progress as bar
 from workbench.views.html import tag
 
@@ -689,31 +685,6 @@ class TaskPanel:
         )
         told = report or own
         return (report_html(told) if told else show.EMPTY) + note
-
-
-class Certifier:
-    """The line on the simulated user of a run, with a button that certifies them in place where nobody has yet.
-
-    certifier = Certifier()
-    get_certifying = certifier.get_progress             # the page names it, and is told of every step
-
-    certifier.view(folder, get_certifying())
-    """
-
-    def __init__(self) -> None:
-        self.panel = TaskPanel(certify, given=["run"], begin="Certify this user now")
-        self.get_progress = self.panel.get_told
-
-    def view(self, folder: Path, count: int) -> Any:
-        """What vouches for the user of the run in a folder, or how far their panel is."""
-        import marimo as mo
-
-        line = mo.Html(show.styled(certificate_line(folder)))
-        engine = configuration_of(folder).get("engine") or {}
-        free = [engine.get(role) for role in ("judge", "voice")] == [MINIATURE] * 2
-        if not free or not trust_in(folder).missing:
-            return line
-        return mo.hstack([line, self.panel.bar(run=folder)], justify="start", align="center", gap=1, wrap=True)
 
 
 # -- training ----------------------------------------------------------------------------------------------------------

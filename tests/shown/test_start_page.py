@@ -1,7 +1,6 @@
 """Playing the person: two assistants whose names are hidden, scored against the tree of the target."""
 
 import pytest
-
 from workbench.be_the_user import ASSISTANTS, Game, outcome, talk_so_far
 
 

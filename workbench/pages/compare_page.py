@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from discover_lib.metrics.discovery import ceiling_over
-
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId
+from discover_lib.metrics.discovery import ceiling_over
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.near_misses import near_misses_of, suspects, worst_turns
 from discover_lib.metrics.paired import Comparison, compare
@@ -33,8 +32,6 @@ from discover_lib.metrics.results import (
 )
 from discover_lib.metrics.scores import Assessment, ConversationScores
 from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run
-from discover_lib.runs.failures import failures_of_run
-from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore, StoreError, id_of_run
 from discover_lib.tasks.paper_numbers import beside, our_results
 from workbench import controls
@@ -363,7 +360,7 @@ def tab_menu() -> Any:
     return kept(mo.ui.radio, "tab", TABS, value=TABS[0], label="", inline=True)
 
 
-def tab_content(tab: str, compared: Compared, panel: RunPanel, mapping: Any) -> Any:
+def tab_content(tab: str, compared: Compared, mapping: Any) -> Any:
     """The content of one tab."""
     drawn = {
         "Turn by turn": turns_view,
@@ -374,7 +371,7 @@ def tab_content(tab: str, compared: Compared, panel: RunPanel, mapping: Any) -> 
         "Runs": runs_view,
         "Export": export_view,
     }
-    return rules_view(compared, panel, mapping) if tab == "Other rules" else drawn[tab](compared)
+    return rules_view(compared, mapping) if tab == "Other rules" else drawn[tab](compared)
 
 
 def turns_view(compared: Compared) -> Any:
@@ -435,15 +432,14 @@ def near_misses_view(compared: Compared) -> Any:
     )
 
 
-def rules_view(compared: Compared, panel: RunPanel, mapping: Any) -> Any:
+def rules_view(compared: Compared, mapping: Any) -> Any:
     """The conclusions that change where the recorded judgments are scored under other rules."""
     import marimo as mo
 
     flips = sensitivity_of(compared.folder, len(compared.run.scores))
     work = last_of(SensitivityJob, compared.folder)
     if flips is not None:
-        measure = compared.measure if compared.measure.name in RESCORED else MEASURE["share"]
-        measure = measure if measure.name in RESCORED else MEASURE["discovery"]
+        measure = compared.measure if compared.measure.name in RESCORED else MEASURE["discovery"]
         return displayed(score_parts.sensitivity_map(flips, measure))
     if work is not None and work.running:
         return mo.md(f"*Scoring {len(compared.run.scores)} conversations again …*")
@@ -506,26 +502,8 @@ def runs_view(compared: Compared) -> Any:
         cells = {"finished": counts.finished, "of": counts.units, "failed": counts.failed, "turns": counts.turns}
         rows.append({"run": link, "kind": kind, **cells, "model calls": spent.calls, "dollars": spent.cost})
     how = {"selection": None, "page_size": 8, "show_column_summaries": False, "show_data_types": False}
-    return mo.vstack([mo.ui.table(rows, **how), mo.accordion({"The open run": run_facts(compared)})])
-
-
-def run_facts(compared: Compared) -> Any:
-    """Settings, progress, cost and failures of the open run, and what its model calls took."""
-    with RunStore.read(compared.folder) as store:
-        facts = run_parts.facts(store.configuration, store.counts(), store.calls.spent(), Outcomes.of_run(store))
-        failures, lengths = store.failures(), store.calls.lengths()
-        failed = failures_of_run(store)
-    calls = [
-        (purpose, f"{count:,}", f"{into:,.0f}", f"{out:,.0f}", f"{seconds:.1f}")
-        for purpose, (count, into, out, seconds) in lengths.items()
-    ]
-    head = ("Purpose", "Calls", "Tokens in, mean", "Tokens out, mean", "Seconds, mean")
-    del failed
-    return displayed(
-        show.table(("", ""), facts),
-        show.panel("Failures, by role", run_parts.failures(failures)),
-        show.panel("Model calls", show.table(head, calls)) if calls else Markup(),
-    )
+    open_run = displayed(run_parts.run_view(compared.folder))
+    return mo.vstack([mo.ui.table(rows, **how), mo.accordion({"The open run": open_run})])
 
 
 def export_view(compared: Compared) -> Any:
@@ -542,12 +520,14 @@ def export_view(compared: Compared) -> Any:
         parts = score_parts.report_parts(lead, pool, each.table, each.pairs, near, each.marks, each.measure, **how)
         return evaluation_page(f"Evaluation {name}", parts, each.ids).encode()
 
+    def scores() -> bytes:
+        return scores_csv(pool, compared.ids).encode()
+
     def plain() -> bytes:
         return json.dumps(results_of_run(compared.folder, pool.leave_out), indent=1).encode()
 
-    csv = lambda: scores_csv(pool, compared.ids).encode()  # noqa: E731
     files = [
-        mo.download(csv, f"{name}.csv", "text/csv", label="Scores, CSV"),
+        mo.download(scores, f"{name}.csv", "text/csv", label="Scores, CSV"),
         mo.download(plain, f"{name}.json", "application/json", label="All results, JSON"),
         mo.download(report, f"{name}.html", "text/html", label="This report, HTML"),
     ]

@@ -54,7 +54,7 @@ from workbench.controls import displayed
 from workbench.jobs import find_runs, labelled
 from workbench.panel import TaskPanel
 from workbench.parts import listing, report_html
-from workbench.views import audit_parts, safety_parts
+from workbench.views import audit_parts, run_parts, safety_parts
 from workbench.views import conversation_parts as show
 from workbench.views.figures import charts
 from workbench.views.figures.theme import looks
@@ -207,7 +207,7 @@ def corpus_view(controls: Any) -> Any:
 
 
 def failures_view(folder: Path | None) -> Any:
-    """What failed while the run was made, and the discoveries from near misses."""
+    """Settings, cost and failures of the run, and the discoveries from near misses."""
     import marimo as mo
 
     if folder is None:
@@ -216,7 +216,8 @@ def failures_view(folder: Path | None) -> Any:
         failed, scores = failures_of_run(store), list(stored_scores(store))
     near = ReportTable(NEAR_MISS_COLUMNS, tuple(each.row() for each in near_misses_of(scores)))
     return displayed(
-        show.panel("Failures", report_html(Report(told_failures(failed)))),
+        run_parts.run_view(folder),
+        show.panel("Unscored and contradicted", report_html(Report(told_failures(failed)))),
         show.panel("Near misses", report_html(Report((near,)))),
     )
 
