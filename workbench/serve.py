@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY
 from discover_lib.base.localhost import HOST
+from workbench.bar import PAGES
 
 if TYPE_CHECKING:
     from workbench.lessons.classroom import Room
 
 EVERYWHERE = "0.0.0.0"
-FIRST_NOTEBOOK = "00_start_here.py"
 START_SECONDS = 60.0
 ENDINGS = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
 END_SECONDS = 5.0  # for the server and what it started to end when asked; then they are killed
@@ -98,7 +98,7 @@ def check_packages() -> None:
 
 
 def _announce(url: str, browser: bool) -> None:
-    print(f"the workbench is open at {url}  (first page: {url}/?file={FIRST_NOTEBOOK}; Ctrl-C ends it)", flush=True)
+    print(f"the workbench is open at {url}  (first page: {url}/?file={PAGES[0].file}; Ctrl-C ends it)", flush=True)
     if browser:
         webbrowser.open(url)
 

@@ -24,10 +24,9 @@ CHOICES = {
     "41_rows.py": """Drop margins below | Drop near-duplicates above | keep turns in which the user leaked | Show
         | Replies hold | System message | Chat template of | Files""",
     "50_train.py": """Backend | Row""",
-    "65_audit.py": """Show cases of the kind | only those the audit gets wrong | Share of verdicts turned around
-        | list the figures that follow, too""",
-    "70_be_the_user.py": """Target | Which one | Messages to each""",
-    "75_safety.py": """Conversations | Depth of the off-limits intent""",
+    "6_compare.py": """Measure | relative to these assistants (eq. 4) | Skip intents that""",
+    "7_trust.py": """Is the user | Share of verdicts inverted | only cases that the leak check gets wrong
+        | Typing style of the miniature | Depth of the restricted intent | Offers to users of""",
 }
 
 

@@ -109,7 +109,9 @@ def test_in_a_real_jupyterlab_it_steps_branches_and_takes_a_reply_as_in_marimo(
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     page.locator(".st-frame").first.wait_for(timeout=90 * SECOND)
-    expect(page.locator(".st-frame")).to_have_count(1 + conversation_page.OPENING_TURNS + conversation_page.OPENING_BRANCH[2])
+    expect(page.locator(".st-frame")).to_have_count(
+        1 + conversation_page.OPENING_TURNS + conversation_page.OPENING_BRANCH[2]
+    )
     # A drawn value stands below, and its style sheet comes after the stage's.
     page.locator(".jp-RenderedHTMLCommon .dl-chat").wait_for()
     label = "drawing => getComputedStyle(drawing, '::after').content"

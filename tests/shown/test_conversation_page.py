@@ -26,4 +26,6 @@ def test_an_unknown_session_begins_anew(session: Session) -> None:
 def test_only_a_step_that_asks_a_model_is_waited_for(session: Session) -> None:
     assert not conversation_page.asks_a_model(session, session.next)
     session.settings = dataclasses.replace(session.settings, voice="openai/some")
-    assert conversation_page.asks_a_model(session, session.next) and not conversation_page.asks_a_model(session, session.jump)
+    assert conversation_page.asks_a_model(session, session.next) and not conversation_page.asks_a_model(
+        session, session.jump
+    )

@@ -39,7 +39,7 @@ def test_every_page_has_the_stylesheet_in_its_head_and_leaves_it_out_of_its_outp
 def test_many_threads_make_trees_of_syntax_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ast, "parse", ast.parse)  # put back what is replaced here
     server.parse_one_at_a_time()
-    source = (notebooks_folder() / "60_evaluate.py").read_text(encoding="utf-8")
+    source = (notebooks_folder() / "6_compare.py").read_text(encoding="utf-8")
     with ThreadPoolExecutor(6) as pool:
         trees = list(pool.map(lambda _: ast.parse(source), range(24)))
     assert len({len(tree.body) for tree in trees}) == 1

@@ -1,27 +1,10 @@
-"""The pages of the workbench in their order, and the line at the foot of each that leads to its neighbours."""
+"""The lessons, and the line at the foot of each that leads to its neighbors. Other pages are in `workbench.bar`."""
 
 from __future__ import annotations
 
 from workbench.views.html import EMPTY, Markup, tag
 
-PAGES = {
-    "00_start_here.py": "Start here",
-    "10_intent_trees.py": "Intent trees",
-    "15_runs.py": "Runs",
-    "20_simulator.py": "Step a simulated user",
-    "30_reward.py": "What is a reply worth?",
-    "40_synthesis.py": "Make conversations",
-    "41_rows.py": "Pairs and rows",
-    "50_train.py": "Train",
-    "51_grpo_by_hand.py": "GRPO by hand",
-    "52_before_after.py": "Before and after",
-    "60_evaluate.py": "Evaluate",
-    "61_behind_a_number.py": "Behind a number",
-    "65_audit.py": "Audit",
-    "66_reality.py": "Reality",
-    "70_be_the_user.py": "Be the user",
-    "75_safety.py": "Safety",
-}
+PAGES = {"51_grpo_by_hand.py": "GRPO by hand"}
 LESSONS = {
     "lessons/1_asking.py": "Ask, draft or explore: who finds more?",
     "lessons/2_one_tree_at_a_time.py": "One tree at a time",

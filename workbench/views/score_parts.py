@@ -173,16 +173,15 @@ def _between(estimate: Estimate, measure: Measure) -> str:
 
 def _verdict(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> Markup:
     """Whether the lead over one rival is real, its size, and the artifacts that it would take to know."""
-    mean = compared.difference.mean
+    mean, size = compared.difference.mean, _apart(compared.difference, measure)
     if compared.too_few:
-        said = f"too few artifacts to tell (n = {compared.difference.n_artifacts})"
-    elif compared.distinguishable:
-        said = "a real difference"
+        said, words = "no verdict", f"{size}; {compared.too_few_says}. "
     else:
-        said = "may be chance"
+        said = "a real difference" if compared.distinguishable else "may be chance"
+        words = f"{size} ({compared.certainty}). "
     needed = None if compared.distinguishable or not mean else compared.needed(abs(mean))
-    enough = f" About {needed:,} artifacts would tell." if needed and needed > compared.difference.n_artifacts else ""
-    words = f"{_apart(compared.difference, measure)} ({compared.certainty}).{enough} "
+    if needed and needed > compared.difference.n_artifacts and not compared.too_few:
+        words += f"About {needed:,} artifacts would tell. "
     pair = {"assistants": compared.ours, "against": compared.theirs, "measure": measure.label}
     why = explain.explained("How is this known?", explain.of_comparison(compared, measure))
     return stands_on(tag("b", f"{compared.theirs}: {said}. ") + words, ids, **pair) + why
