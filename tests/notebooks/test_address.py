@@ -17,13 +17,6 @@ pytestmark = pytest.mark.slow
 
 # page → the controls that are set, by label
 CHOICES = {
-    "30_reward.py": """Conversation | Rules | Turn | near-miss weight p | free tokens τ
-        | price of 1,000 tokens, 1000 λ""",
-    "40_synthesis.py": """Domain | Samples of each | Users | Turns | Rules | Seed | Look ahead, turns | played by
-        | Labels under | near-miss weight p""",
-    "41_rows.py": """Drop margins below | Drop near-duplicates above | keep turns in which the user leaked | Show
-        | Replies hold | System message | Chat template of | Files""",
-    "50_train.py": """Backend | Row""",
     "6_compare.py": """Measure | relative to these assistants (eq. 4) | Skip intents that""",
     "7_trust.py": """Is the user | Share of verdicts inverted | only cases that the leak check gets wrong
         | Typing style of the miniature | Depth of the restricted intent | Offers to users of""",

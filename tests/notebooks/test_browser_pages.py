@@ -11,7 +11,7 @@ from workbench.bar import CODE, PAGES
 from workbench.views.navigation import LESSONS
 
 THERE = [each.file for each in (*PAGES, *CODE) if each.exists]
-IN_THE_DARK = (*THERE, "lessons/1_asking.py")
+IN_THE_DARK = (*THERE, "class/1_asking.py")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from functools import cache
 
-from workbench.bar import BAR, Page, bar
+from workbench.bar import BAR, CLASS, PAGES, Page, bar
 from workbench.views.html import EMPTY, Markup, static_text, tag
 from workbench.views.saved_pages import page
 
@@ -22,10 +22,11 @@ def gallery_page(*, only: frozenset[str] | None = None, note: Markup = EMPTY) ->
     """The page as one HTML file that needs no script.
 
     Args:
-        only: the files to show, where not all may be opened.
+        only: the files that a student may open; each lesson then has its own card.
         note: a line below the title, such as the name of a student.
     """
-    shown = [each for each in BAR if each.exists and (only is None or each.file in only)]
+    listed = BAR if only is None else [each for each in (*PAGES, *CLASS) if each.file in only]
+    shown = [each for each in listed if each.exists]
     return page(
         "gallery_page.html",
         "DiscoverLLM workbench",
@@ -40,7 +41,7 @@ def gallery_page(*, only: frozenset[str] | None = None, note: Markup = EMPTY) ->
 def _card(page: Page) -> Markup:
     return tag(
         "li",
-        tag("div", Markup(_pictures()[page.word]), class_="ga-picture"),
+        tag("div", Markup(_pictures().get(page.word) or _pictures()["Class"]), class_="ga-picture"),
         tag("h2", tag("a", page.word, href=f"/?file={page.file}")),
         tag("p", page.question),
     )

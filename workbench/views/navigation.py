@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from workbench.bar import CLASS
 from workbench.views.html import EMPTY, Markup, tag
 
 PAGES = {"51_grpo_by_hand.py": "GRPO by hand"}
-LESSONS = {
-    "lessons/1_asking.py": "Ask, draft or explore: who finds more?",
-    "lessons/2_one_tree_at_a_time.py": "One tree at a time",
-    "lessons/3_length.py": "What does length cost?",
-    "lessons/4_trust.py": "Can we trust it?",
-    "lessons/5_learning.py": "What is learnt?",
-}
+LESSONS = {page.file: page.title for page in CLASS}
 
 
 def footer(page: str) -> Markup:

@@ -2,8 +2,8 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "Lesson 3 · What does length cost?"
-# description = "One reward by hand; then move τ until the assistant that says everything twice wins. Eight minutes."
+# title = "What does length cost?"
+# description = "When does a longer reply earn less?"
 # ///
 
 import marimo
@@ -11,7 +11,7 @@ import marimo
 __generated_with = "0.25.2"
 app = marimo.App(
     width="medium",
-    app_title="Lesson 3 · What does length cost?",
+    app_title="What does length cost?",
     css_file="../../workbench/views/static/workbench.css",
 )
 
@@ -130,7 +130,7 @@ def go_on(guess, set_step, step, steps):
 
 @app.cell(hide_code=True)
 def lead_on():
-    mo.Html(show.styled(footer("lessons/3_length.py")))
+    mo.Html(show.styled(footer("class/3_length.py")))
     return
 
 

@@ -2,16 +2,14 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "Lesson 5 · What is learnt?"
-# description = "Four rewards from which GRPO learns nothing; then be the assistant and beat adaptive. Eight minutes."
+# title = "What is learnt?"
+# description = "Which rewards teach an assistant?"
 # ///
 
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(
-    width="medium", app_title="Lesson 5 · What is learnt?", css_file="../../workbench/views/static/workbench.css"
-)
+app = marimo.App(width="medium", app_title="What is learnt?", css_file="../../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
@@ -121,7 +119,7 @@ def go_on(guess, set_step, step, steps):
 
 @app.cell(hide_code=True)
 def lead_on():
-    mo.Html(show.styled(footer("lessons/5_learning.py")))
+    mo.Html(show.styled(footer("class/5_learning.py")))
     return
 
 

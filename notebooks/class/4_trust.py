@@ -2,16 +2,14 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "Lesson 4 · Can we trust it?"
-# description = "Find the user’s leaks, the pairs that length decides, how many users a verdict needs. Eight minutes."
+# title = "Can we trust it?"
+# description = "Where is the leak, and does length decide the pairs?"
 # ///
 
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(
-    width="medium", app_title="Lesson 4 · Can we trust it?", css_file="../../workbench/views/static/workbench.css"
-)
+app = marimo.App(width="medium", app_title="Can we trust it?", css_file="../../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
@@ -130,7 +128,7 @@ def go_on(guess, set_step, step, steps):
 
 @app.cell(hide_code=True)
 def lead_on():
-    mo.Html(show.styled(footer("lessons/4_trust.py")))
+    mo.Html(show.styled(footer("class/4_trust.py")))
     return
 
 
