@@ -14,12 +14,19 @@ from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train.training_job import SETTINGS, STATUS, JobStatus, State
 from workbench.pages import compare_page, trust_page
+from workbench.views import html
 from workbench.views.run_parts import run_view
 
 pytestmark = pytest.mark.slow
 
 OPTIONS = RunOptions(("draft", "adaptive"), artifacts=3, trials=2, turns=3)
 MODEL = "openai/miniature:svg_drawing"
+
+
+@pytest.fixture(autouse=True)
+def without_sheet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outputs as a served page has them: its style sheet, which names every class, is in the head."""
+    monkeypatch.setattr(html._thread, "page_has_sheet", True, raising=False)
 
 
 @pytest.fixture(autouse=True)
