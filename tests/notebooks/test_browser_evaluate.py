@@ -20,7 +20,7 @@ def test_from_the_answer_to_the_sentence_that_made_the_difference(
     page.locator("h1").first.click()
     for _ in range(TABS_TO_EVALUATE):
         page.keyboard.press("Tab")
-        if evaluate.evaluate("element => element === document.activeElement"):
+        if evaluate.evaluate("element => element.matches(':focus')"):
             break
     else:
         raise AssertionError("Evaluate is further than five tab stops")
