@@ -132,6 +132,12 @@ class IntentMap:
         self.widget.moments = [moment_of(self.tree, moment, self.rules)]
         self.widget.at = 0
 
+    def open(self, tree: IntentTree) -> None:
+        """Show another tree, and tell `on_edit`."""
+        self.widget.value = []
+        self._show_tree(tree)
+        self.on_edit(tree)
+
     @property
     def selected(self) -> tuple[str, ...]:
         return tuple(self.widget.value)
@@ -169,9 +175,7 @@ class IntentMap:
         except DiscoverError as error:
             self.widget.send({"trouble": str(error)})
             return
-        self.widget.value = []
-        self._show_tree(tree)
-        self.on_edit(tree)
+        self.open(tree)
         if message.get("do") == "add":
             self.widget.send({"rename": tree[str(message["id"])].children[-1].id})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -194,7 +195,7 @@ class Sitting:
                 return mo.md("This conversation is not open now.")
             self.game = self.game.say(text)
             self._played()
-            return mo.Html(show.styled(tag("div", rich_text(self.game.chats[place][-1][1].text), class_="bu-reply")))
+            return mo.Html(_in_chat(self.game.chats[place][-1][1].text))
 
         return mo.ui.chat(reply, max_height=420)
 
@@ -214,7 +215,17 @@ class Sitting:
 def _sheet() -> Any:
     import marimo as mo
 
-    return mo.Html(str(tag("style", Markup(static_text("start.css")))))
+    return mo.Html(str(tag("style", Markup(static_text("cards.css")))))
+
+
+def _in_chat(text: str) -> str:
+    """A reply as marimo's chat shows it: no style sheet, and drawings as files of the page, for it blocks data."""
+    import marimo as mo
+
+    def filed(match: re.Match[str]) -> str:
+        return str(mo.image(base64.b64decode(match[1]), alt="Drawing", width=180).text)
+
+    return re.sub(r'<img src="data:image/svg\+xml;base64,([^"]+)"[^>]*>', filed, rich_text(text))
 
 
 async def look(game: Game, seconds: int = LOOK_SECONDS) -> None:
