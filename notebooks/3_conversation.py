@@ -66,7 +66,7 @@ def draw_graph(changes, mo, player, view_choice):
 
 @app.cell(hide_code=True)
 def choose_rules(carried):
-    rules_choice = carried.rules_menu("Rules", "other_rules")
+    rules_choice = carried.rules_menu("Rules")
     return (rules_choice,)
 
 

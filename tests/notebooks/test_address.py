@@ -17,8 +17,9 @@ pytestmark = pytest.mark.slow
 
 # page → the controls that are set, by label
 CHOICES = {
-    "30_reward.py": """Conversation | Rules | Turn | near-miss weight p | free tokens τ
-        | price of 1,000 tokens, 1000 λ""",
+    "1_start.py": """Target | Which one | Messages to each""",
+    "2_intents.py": """Kind | Artifact""",
+    "3_conversation.py": """Rules | near-miss weight p | free tokens τ | price of 1,000 tokens, 1000 λ | Draw the tree as""",
     "40_synthesis.py": """Domain | Samples of each | Users | Turns | Rules | Seed | Look ahead, turns | played by
         | Labels under | near-miss weight p""",
     "41_rows.py": """Drop margins below | Drop near-duplicates above | keep turns in which the user leaked | Show
@@ -26,7 +27,6 @@ CHOICES = {
     "50_train.py": """Backend | Row""",
     "65_audit.py": """Show cases of the kind | only those the audit gets wrong | Share of verdicts turned around
         | list the figures that follow, too""",
-    "70_be_the_user.py": """Target | Which one | Messages to each""",
     "75_safety.py": """Conversations | Depth of the off-limits intent""",
 }
 

@@ -24,14 +24,3 @@ def test_choices_come_back_from_the_address(server: Server, page: Page, browser:
         expect(again.get_by_label(label, exact=True)).to_have_value(chosen, timeout=60 * SECOND)
     assert again.get_by_text("An internal error occurred").count() == 0 and outside == []
     fresh.close()
-
-
-def test_what_a_press_opens_comes_into_view(server: Server, page: Page) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{server.url}/?file=15_runs.py")
-    third = page.locator('[data-pick="2"]')
-    expect(third).to_be_visible(timeout=60 * SECOND)
-    third.click()
-    opened = page.locator('[data-opened="2"]')
-    expect(opened).to_be_in_viewport(timeout=45 * SECOND)
-    assert "conversation=2" in page.url

@@ -100,7 +100,7 @@ def test_students_see_the_lessons_and_the_first_page_alone(classroom: Classroom)
     page = kim.get("/").text
     assert "Hello <b>Kim</b>" in page and page.count("<li>") == len(FOR_STUDENTS) == 6
     assert kim.get("/?file=lessons/3_length.py").text == "Kim at /"
-    assert kim.get("/?file=20_simulator.py").status_code == 403
+    assert kim.get("/?file=3_conversation.py").status_code == 403
     assert kim.get("/?file=lessons/3_length.py&file=65_audit.py").status_code == 403
     assert kim.get("/?file=../../etc/passwd").status_code == 403
     with kim.websocket_connect("/ws?file=lessons/3_length.py") as socket:
@@ -114,7 +114,7 @@ def test_the_teacher_comes_by_the_key_and_may_open_every_page(classroom: Classro
     assert teacher.get("/class/teacher?key=wrong").headers["location"] == "/class"
     assert teacher.get("/class/teacher?key=the-key").headers["location"] == "/class/teacher"
     assert "Harbour" in teacher.get("/class/teacher").text
-    assert teacher.get("/?file=20_simulator.py").status_code == 200
+    assert teacher.get("/?file=3_conversation.py").status_code == 200
     assert joined(classroom, "Kim").get("/class/answers").headers["location"] == "/class"
 
 

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.runs.store import RunStore
-from workbench.pages import conversation_page
 from workbench.main import app
+from workbench.pages import conversation_page
 from workbench.sharing import shared
 from workbench.views.html import EMPTY
 from workbench.views.moments import Strip, stage_of
