@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -176,56 +175,51 @@ def sentences(game: Game, place: int, tree: IntentTree) -> list[Sentence]:
 
 
 class Sitting:
-    """A game that is being played: its two chats, and a counter for the cells that follow it.
+    """A game that is being played: the form for a message, and both conversations.
 
     Args:
         played: called after every message.
     """
 
     def __init__(self, game: Game, played: Callable[[], Any]) -> None:
-        self.game, self._played = game, played
-        self.chats = [self._chat(place) for place in range(2)]
-
-    def _chat(self, place: int) -> Any:
         import marimo as mo
 
-        def reply(messages: Sequence[Any], config: Any) -> Any:
-            text = str(messages[-1].content)
-            if self.game.place != place or not text.strip():
-                return mo.md("This conversation is not open now.")
+        self.game, self._played = game, played
+        message = mo.ui.text_area(label="Ask for it in your own words", max_length=600, rows=2, full_width=True)
+        self.form = message.form(
+            submit_button_label="Send",
+            clear_on_submit=True,
+            validate=lambda text: None if (text or "").strip() else "Write a message first.",
+            on_change=self._say,
+        )
+
+    def _say(self, text: str | None) -> None:
+        if text and self.game.place is not None:
             self.game = self.game.say(text)
             self._played()
-            return mo.Html(_in_chat(self.game.chats[place][-1][1].text))
-
-        return mo.ui.chat(reply, max_height=420)
 
     def view(self) -> Any:
-        """Both chats; the second opens when the first is over."""
+        """The conversations so far, whose assistants have no names, and the form below the open one."""
         import marimo as mo
 
-        game = self.game
         columns = []
-        for place, chat in enumerate(self.chats[: 1 if game.place == 0 else 2]):
-            count = len(game.chats[place])
-            now = f"message {count + 1} of {game.turns}" if place == game.place else f"{count} messages, over"
-            columns.append(mo.vstack([mo.md(f"**Assistant {place + 1}** · {now}"), chat]))
-        return mo.vstack([_sheet(), mo.hstack(columns, widths="equal", wrap=True)])
+        for place, chat in enumerate(self.game.chats[: 1 if self.game.place == 0 else 2]):
+            now = place == self.game.place
+            told = f"message {len(chat) + 1} of {self.game.turns}" if now else "over"
+            rows = [
+                bubble
+                for said, reply in chat
+                for bubble in (show.bubble("user", rich_text(said)), show.bubble("assistant", rich_text(reply.text)))
+            ]
+            talk = show.panel(f"Assistant {place + 1}: {told}", tag("div", *rows, class_="dl-chat"), latest=True)
+            columns.append(mo.vstack([mo.Html(show.styled(talk)), *([self.form] if now else [])]))
+        return mo.hstack(columns, widths="equal", wrap=True)
 
 
 def _sheet() -> Any:
     import marimo as mo
 
     return mo.Html(str(tag("style", Markup(static_text("cards.css")))))
-
-
-def _in_chat(text: str) -> str:
-    """A reply as marimo's chat shows it: no style sheet, and drawings as files of the page, for it blocks data."""
-    import marimo as mo
-
-    def filed(match: re.Match[str]) -> str:
-        return str(mo.image(base64.b64decode(match[1]), alt="Drawing", width=180).text)
-
-    return re.sub(r'<img src="data:image/svg\+xml;base64,([^"]+)"[^>]*>', filed, rich_text(text))
 
 
 async def look(game: Game, seconds: int = LOOK_SECONDS) -> None:
