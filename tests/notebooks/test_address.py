@@ -19,7 +19,8 @@ pytestmark = pytest.mark.slow
 CHOICES = {
     "1_start.py": """Target | Which one | Messages to each""",
     "2_intents.py": """Kind | Artifact""",
-    "3_conversation.py": """Rules | near-miss weight p | free tokens τ | price of 1,000 tokens, 1000 λ | Draw the tree as""",
+    "3_conversation.py": """Rules | near-miss weight p | free tokens τ | price of 1,000 tokens, 1000 λ
+        | Draw the tree as""",
     "40_synthesis.py": """Domain | Samples of each | Users | Turns | Rules | Seed | Look ahead, turns | played by
         | Labels under | near-miss weight p""",
     "41_rows.py": """Drop margins below | Drop near-duplicates above | keep turns in which the user leaked | Show

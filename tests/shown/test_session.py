@@ -58,7 +58,7 @@ class TestTimeTravel:
         assert live.next() == whole.turns[2]
         assert live.conversation == whole
         live.jump(0)
-        assert live.turn is None and live.view.pursuing is not None and live.reasons == {}
+        assert live.turn is None
         for nowhere in (-1, 6):
             with pytest.raises(SessionError, match=f"there is no turn {nowhere}; this line has 5"):
                 live.jump(nowhere)

@@ -429,19 +429,17 @@ def rewards(session: Session, now: Conversation) -> Any:
     parts = [
         parts_of_reward.assembled(turn, now.rules),
         parts_of_reward.compared(original.turns[number - 1], turn, original.tree),
-        parts_of_reward.every_turn(original, now),
+        tag(
+            "div",
+            parts_of_reward.every_turn(original, now),
+            discovery_curves(session.lines(), number),
+            class_="sim-two",
+        ),
         parts_of_reward.changes(original, now),
     ]
     if len(turn.candidates) > 1:
         parts.append(candidates(now.tree, turn, now.rules))
     return mo.Html(styled(*parts, more("Letters of the formula", parts_of_reward.symbols())))
-
-
-def curve(session: Session) -> Any:
-    """How many intents each branch has discovered after each turn."""
-    import marimo as mo
-
-    return mo.Html(styled(tag("div", discovery_curves(session.lines(), session.cursor), class_="sim-curve")))
 
 
 def stepped(user: UserSimulator) -> Any:

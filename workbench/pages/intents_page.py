@@ -53,7 +53,7 @@ ASSISTANTS = {"asks": "ask", "drafts": "draft", "explores": "adaptive"}
 TEXT_DOMAINS = ("creative_writing", "technical_writing", "travel_plan", "paper_abstract", "image_prompt")
 _SENTENCES = re.compile(r"[^.!?\n]+[.!?]*")
 _COMPARED = re.compile(r"\b(like|as)\b[^.!?,;]{0,60}$", re.IGNORECASE)  # what comes before a comparison's value
-_TITLE = re.compile(r"<title>\s*(.+?)\s*</title>|^#+ +(.+)$", re.DOTALL | re.MULTILINE)
+_TITLE = re.compile(r"<title>([^<]+)</title>|^#+ +(.+)$", re.MULTILINE)
 
 
 # -- an artifact of the project ----------------------------------------------------------------------------------------
@@ -90,13 +90,17 @@ def recorded_stages(name: str) -> BuiltTree:
     return BuiltTree(entry.tree(), recognised, tuple(tuple(level["checklist"]) for level in data["levels"]))
 
 
+def _sheet() -> Markup:
+    return tag("style", Markup(static_text("cards.css")))
+
+
 def beside(artifact: Artifact, built: BuiltTree, map_view: Any) -> Any:
     """An artifact beside its map; a number marks where the artifact shows an intent, and pointing lights up both."""
     import marimo as mo
 
     ids = {number: key for key, number in numbers_of(built.tree, built.recognised).items()}
-    shown = mo.Html(styled(read_piece(artifact, built.recognised, ids)))
-    return mo.hstack([shown, map_view], widths=[2, 3], align="start", wrap=True)
+    parts = (read_piece(artifact, built.recognised, ids), tag("div", controls.placed(map_view)))
+    return mo.Html(styled(_sheet(), tag("div", *parts, class_="in-beside")))
 
 
 def stages(built: BuiltTree) -> Any:
@@ -120,8 +124,7 @@ def stages(built: BuiltTree) -> Any:
     ]
     found = mo.ui.table(rows, selection=None, page_size=8, show_column_summaries=False, show_data_types=False)
     notes = [mo.md("; ".join(built.notes) + ".")] if built.notes else []
-    levels = mo.Html(styled(show.ladders(tree)))
-    read = mo.accordion({"What was read, and where": mo.vstack([found, *notes]), "Levels of abstraction": levels})
+    read = mo.accordion({"What was read, and where": mo.vstack([found, *notes])})
     return mo.vstack([mo.hstack(stats, justify="start", wrap=True), mo.md(request), read])
 
 
@@ -344,8 +347,7 @@ class OwnArtifacts:
             shown = mo.accordion({"Edit the intents": map_view}) if len(self.trees[name]) > 1 else map_view
             head = mo.Html(styled(_head(reading, self.trees[name])))
             cards.append(mo.vstack([head, *([doubts] if doubts is not None else []), adds, request, shown]))
-        sheet = tag("style", Markup(static_text("cards.css")))
-        return mo.Html(styled(sheet, tag("div", *map(controls.placed, cards), class_="in-cards")))
+        return mo.Html(styled(_sheet(), tag("div", *map(controls.placed, cards), class_="in-cards")))
 
 
 def _head(reading: Reading, tree: IntentTree) -> Markup:

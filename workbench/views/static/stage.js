@@ -116,7 +116,7 @@ export function stage(root, source) {
   const last = () => path().length - 1;
   const scored = () => record.strips[ui.strip].scored;
   const counts = (turn, strip = ui.strip) => turn <= record.strips[strip].scored;
-  const stateOf = (at, id) => LEVELS[Number(at.states[record.intents.findIndex((each) => each.id === id)])];
+  const stateOf = (at, id) => LEVELS[Number(at.states[record.map.ids.indexOf(id)])];
   const playing = () => (live ? Boolean(now.playing || now.asking) : timer !== null);
 
   function go(turn, strip = ui.strip) {
@@ -203,7 +203,7 @@ export function stage(root, source) {
     if (!record || !record.strips) return;
     const focused = root.getRootNode().activeElement;
     const key = focused && body.contains(focused) ? focused.dataset.key : null;
-    byId = Object.fromEntries(record.intents.map((each) => [each.id, each]));
+    byId = Object.fromEntries(record.map.ids.map((id, i) => [id, { text: record.map.texts[i] }]));
     body.dataset.turn = ui.turn;
     paintBar();
     paintStrips();
