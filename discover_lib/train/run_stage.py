@@ -90,7 +90,7 @@ class StageSettings:
         adapter: folder of the training run of the stage before; "" for none.
         backend: "auto", "unsloth" or "transformers".
         judge, voice: who judges and speaks for the user in GRPO: "miniature", or a LiteLLM model.
-        options: how these models are asked, as `RoleOptions.to_dict` has it.
+        options: how these models are asked, as in `RoleOptions.given`.
         system: the system policy of rows made from a run; exported rows have theirs.  What the rows hold is what the
             trained model is asked with.
         thinking: whether the model may think before it replies, in training and in use.
@@ -127,7 +127,7 @@ class StageSettings:
 
     @property
     def spec(self) -> EngineSpec:
-        return EngineSpec(judge=self.judge, voice=self.voice, options=RoleOptions.from_dict(self.options))
+        return EngineSpec(judge=self.judge, voice=self.voice, options=RoleOptions(self.options))
 
     def models(self) -> list[str]:
         """The language models that judge and speak; none in other stages than GRPO."""

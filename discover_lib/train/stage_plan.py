@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.engines.llm.calls.prices import price_of
+from discover_lib.engines.llm.calls.exchange import price_of
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.plan import REASKED, TURNS_TAKEN, TYPICAL_BASIS, Plan, Span, Stage, sum_of, typical
 from discover_lib.train.data import TrainingRows, load_rows, starting_users

@@ -139,7 +139,7 @@ def is_local(assistant: str) -> bool:
 
 def heard(text: str) -> str:
     """What of an assistant's words is no thought, by the rule for models behind an API; "" of a thought without end."""
-    from discover_lib.engines.llm.calls.answer_text import UnusableError, without_thinking  # heavy, and not on the site
+    from discover_lib.engines.llm.asking import UnusableError, without_thinking  # heavy, and not on the site
 
     try:
         return without_thinking(text).strip()
