@@ -134,19 +134,12 @@ def choose_world(engine, mo, page, player, restarts):
 
 
 @app.cell
-def step_in_python(UserSimulator, domain, mo, page, scripted_assistant, seed, tree, world):
+def step_in_python(IntentMap, UserSimulator, domain, mo, moments_of, page, scripted_assistant, seed, tree, world):
     user = UserSimulator(tree, world.judge, world.voice, seed=seed)
     reply = user.ask(scripted_assistant("draft", domain))  # or: reply = "a fox"
     user.step(reply)
-    mo.show_code(page.stepped(user))
-    return (user,)
-
-
-@app.cell
-def map_intents(IntentMap, mo, moments_of, user):
-    drawn = IntentMap(user.tree, moments_of(user.conversation), rules=user.rules)
-    map_view = mo.ui.anywidget(drawn.widget)  # map_view.value["value"] lists the selected intents
-    mo.show_code(map_view)
+    drawn = IntentMap(tree, moments_of(user.conversation), rules=user.rules)
+    mo.show_code(mo.vstack([page.stepped(user), mo.ui.anywidget(drawn.widget)]))
     return
 
 

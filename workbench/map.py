@@ -58,12 +58,12 @@ def moments_of(conversation: Conversation) -> list[MapMoment]:
 def reasons_of(turn: Turn) -> dict[str, str]:
     """Intent id → what a reply did to it, why, and its share of the reward."""
     evaluation, earned = turn.candidate.evaluation, turn.candidate.reward
-    why = {each.intent_id: each.reason for each in evaluation.verdicts} if evaluation else {}
+    why = {each.intent_id: each.reason.rstrip(".") for each in evaluation.verdicts} if evaluation else {}
     shares = earned.shares if earned else {}
-    told = {}
+    told = {key: f"judged, nothing changed{f': {reason}' if reason else ''}." for key, reason in why.items()}
     for each in turn.candidate.transitions:
         worth = f" ({signed(shares[each.intent_id])})" if shares.get(each.intent_id) else ""
-        reason = why.get(each.intent_id, "").rstrip(".")
+        reason = why.get(each.intent_id, "")
         told[each.intent_id] = f"{in_words(each)}{worth}{f': {reason}' if reason else ''}."
     return told
 
