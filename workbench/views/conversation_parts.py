@@ -36,6 +36,7 @@ from workbench.views.html import (
 from workbench.views.html import artifact as artifact
 from workbench.views.html import beside as beside
 from workbench.views.html import drawing as drawing
+from workbench.views.html import heading as heading
 from workbench.views.html import in_tokens as in_tokens
 from workbench.views.html import joined as joined
 from workbench.views.html import notice as notice
