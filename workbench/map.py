@@ -148,12 +148,13 @@ class IntentMap:
     def to_html(self, title: str = "Intent map") -> str:
         """One page that needs neither Python nor a network."""
         names = ("frame", "moments", "at", "beside", "fog", "edit", "form", "value")
-        data = json.dumps({name: getattr(self.widget, name) for name in names}, ensure_ascii=False)
+        values = {name: getattr(self.widget, name) for name in names}
+        data = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
         filled = {
             "TITLE": title.replace("&", "&amp;").replace("<", "&lt;"),
-            "STYLE": static_text("map.css"),
+            "STYLE": _packed(static_text("map.css")),
             "DATA": data.replace("<", "\\u003c"),
-            "SCRIPT": static_text("map.js").replace("export default", "const map ="),
+            "SCRIPT": _packed(static_text("map.js").replace("export default", "const map =")),
         }
         page = static_text("map_page.html")
         for name, text in filled.items():
@@ -185,6 +186,12 @@ def intent_map(
 ) -> IntentMap:
     """The map of a tree at one moment; `options` are those of `IntentMap`."""
     return IntentMap(tree, () if state is None else (MapMoment(state, transitions),), **options)
+
+
+def _packed(text: str) -> str:
+    """A script or a sheet of ours without indents and lines of comment."""
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if not line.startswith("//"))
 
 
 def frame_of(tree: IntentTree) -> dict[str, Any]:
