@@ -426,20 +426,20 @@ def rewards(session: Session, now: Conversation) -> Any:
     turn = now.turns[number - 1] if number else None
     if turn is None or turn.candidate.reward is None or original.turns[number - 1].candidate.reward is None:
         return mo.md("No reply with a reward is selected. Press *Next*, or choose a turn in the film strip.")
+    curves = discovery_curves(session.lines(), number)
     parts = [
         parts_of_reward.assembled(turn, now.rules),
         parts_of_reward.compared(original.turns[number - 1], turn, original.tree),
-        tag(
-            "div",
-            parts_of_reward.every_turn(original, now),
-            discovery_curves(session.lines(), number),
-            class_="sim-two",
-        ),
+        tag("div", *map(_block, (parts_of_reward.every_turn(original, now), curves)), class_="dl-two"),
         parts_of_reward.changes(original, now),
     ]
     if len(turn.candidates) > 1:
         parts.append(candidates(now.tree, turn, now.rules))
     return mo.Html(styled(*parts, more("Letters of the formula", parts_of_reward.symbols())))
+
+
+def _block(part: Markup) -> Markup:
+    return tag("div", part)
 
 
 def stepped(user: UserSimulator) -> Any:
