@@ -56,10 +56,10 @@ def choose_view(carried, mo):
 
 
 @app.cell
-def draw_graph(changes, mo, player, view_choice):
+def draw_graph(changes, mo, page, player, view_choice):
     changes()
     mo.stop(view_choice.value == "map")  # the map is on the stage; the graph loads plotly
-    figure = player.session.tree.figure(player.session.state, live=True)  # drawn from the networkx graph, tree.graph()
+    figure = page.tree_figure(player)  # tree.figure(state), drawn from the networkx graph tree.graph(state)
     mo.show_code(mo.ui.anywidget(figure))
     return
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
+from discover_lib.base.forest import figure
 from discover_lib.core.rules import NAMED_RULES, Rules
 from discover_lib.engines.miniature.assistants import POOL, SCRIPTED, about
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
@@ -436,6 +437,15 @@ def rewards(session: Session, now: Conversation) -> Any:
     if len(turn.candidates) > 1:
         parts.append(candidates(now.tree, turn, now.rules))
     return mo.Html(styled(*parts, more("Letters of the formula", parts_of_reward.symbols())))
+
+
+def tree_figure(player: StagePlayer) -> Any:
+    """The plotly figure of the tree at this turn; without the texts of hidden intents until the stage shows these."""
+    graph = player.session.tree.graph(player.session.state)
+    for node in graph.nodes.values():
+        if node["discovery"] != "discovered" and not player.shows_hidden:
+            node["text"] = "hidden intent"
+    return figure(graph, live=True)
 
 
 def _block(part: Markup) -> Markup:

@@ -287,19 +287,17 @@ def target_map(game: Game) -> IntentMap:
     A selected intent tells in which message you named it, or which reply showed it.
     """
     first, second = game.conversations()
-    told = {
-        key: f"You named it to assistant {place + 1} in message {number}."
-        for place in range(2)
-        for number, each in enumerate(sentences(game, place, first.tree), 1)
-        for key in _with_broader(first.tree, each.named)
-    }
-    shown = {
-        each.intent_id: f"The reply of turn {turn.index} showed it."
-        for conversation in (first, second)
-        for turn in conversation.turns
-        for each in turn.candidate.transitions
-        if each.moved
-    }
     tree = dataclasses.replace(first.tree, initially_discovered=())
-    reasons = dict.fromkeys(tree.intents, "You did not name it, and no reply showed it.") | shown | told
+    reasons = {key: "You did not name it, and no reply showed it." for key in tree.intents}
+    said = [(place, number, each) for place in range(2) for number, each in enumerate(sentences(game, place, tree), 1)]
+    for place, number, each in said:
+        for key, value in each.near.items():
+            reasons[key] = f"You came near in message {number} to assistant {place + 1}: you named “{value}”."
+    for conversation in (first, second):
+        for turn in conversation.turns:
+            moved = [each.intent_id for each in turn.candidate.transitions if each.moved]
+            reasons |= dict.fromkeys(moved, f"Reply {turn.index} of {turn.reply.assistant} showed it.")
+    for place, number, each in said:
+        named = _with_broader(tree, each.named)
+        reasons |= dict.fromkeys(named, f"You named it to assistant {place + 1} in message {number}.")
     return IntentMap(tree, [MapMoment(first.state, reasons=reasons)], beside=second.state)
