@@ -288,7 +288,7 @@ def target_map(game: Game) -> IntentMap:
     """
     first, second = game.conversations()
     tree = dataclasses.replace(first.tree, initially_discovered=())
-    reasons = {key: "You did not name it, and no reply showed it." for key in tree.intents}
+    reasons = dict.fromkeys(tree.intents, "You did not name it, and no reply showed it.")
     said = [(place, number, each) for place in range(2) for number, each in enumerate(sentences(game, place, tree), 1)]
     for place, number, each in said:
         for key, value in each.near.items():
