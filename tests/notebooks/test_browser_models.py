@@ -79,7 +79,7 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
     pressed(page, "Next")
     growing = page.locator(".st-growing")
     expect(growing).to_have_text(re.compile(r"\S+\s+\S+"), timeout=45 * SECOND)
-    status = page.locator(".st").get_by_role("status")
+    status = page.locator(".st-status")
     expect(status).to_contain_text("asking")
     pressed(page, "Stop")
     expect(status).not_to_contain_text("asking", timeout=45 * SECOND)

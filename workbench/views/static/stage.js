@@ -243,7 +243,7 @@ export function stage(root, source) {
       cell(now.asking ? "asking a language model …" : playing() ? "playing" : ""),
     );
     const moves = Object.entries(here.news || {}).filter(([, told]) => told.startsWith("now"));
-    const told = ui.turn === 0 ? "The request." : `Turn ${ui.turn}. ${moves.length ? moves.map(([id, text]) => `${byId[id].text}: ${text}`).join("; ") : "No intent moved"}. ${here.worth ? `Reward ${here.worth.text}.` : "Unscored."}`;
+    const told = ui.turn === 0 ? "The request." : `Turn ${ui.turn}. ${moves.length ? moves.map(([id, text]) => `${sees(here, id) ? byId[id].text : "a hidden intent"}: ${text}`).join("; ") : "No intent moved"}. ${here.worth ? `Reward ${here.worth.text}.` : "Unscored."}`;
     if (told !== spoken) at.live.textContent = spoken = told;
   }
 
