@@ -102,7 +102,7 @@ class Judging:
         """What they will take, before anything is spent."""
         if self.access is None:
             return EMPTY
-        from discover_lib.train.stage_plan import plan_stage
+        from discover_lib.train.forecast import plan_stage
 
         try:
             plan = plan_stage(settings, self.access)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discover_lib.doors.episode import Episode
-from discover_lib.engines.local.chat import Chat, end_tokens, said
+from discover_lib.engines.local.dialect import Chat, end_tokens, said
 from discover_lib.train.grpo.rollouts import Sampler
 
 USER = "user"  # key in a prompt's last message, for the user's seed, artifact and trial

@@ -39,9 +39,8 @@ from discover_lib.metrics.agreement import (
     moments_of,
     recorded_labels,
 )
-from discover_lib.runs.failures import overruled_in
 from discover_lib.runs.options import check_prices, is_model
-from discover_lib.runs.outcomes import Outcomes, cost_line
+from discover_lib.runs.outcomes import Outcomes, cost_line, overruled_in
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.leaks import finished_conversations
 from discover_lib.tasks.playing import Models, how_to_pay

@@ -324,7 +324,7 @@ def paper_accounting() -> tuple[Plan, Plan]:
             talk.append(Stage(name, "gemini-3-flash-preview", Span.exactly(PAPER_TURNS), length, FLASH))
     note = "lengths are assumptions chosen to agree with the printed totals; models, prices and totals are given"
     turns = Span.exactly(PAPER_TURNS)
-    return Plan(0, NOTHING, tuple(tree), NOTHING, (note,)), Plan(1, turns, tuple(talk), NOTHING, (note,))
+    return Plan(0, NOTHING, tuple(tree), (note,)), Plan(1, turns, tuple(talk), (note,))
 
 
 # -- what follows although it is not printed --------------------------------------------------------------------------

@@ -21,8 +21,7 @@ from discover_lib.core.roles import RoleError
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.pairs import under
 from discover_lib.dataset.rows import grpo_rules, restore
-from discover_lib.engines.local.chat import said
-from discover_lib.engines.local.dialect import Dialect, behaviour
+from discover_lib.engines.local.dialect import Dialect, behaviour, said
 from discover_lib.engines.spec import RoleEngines
 from discover_lib.metrics.look_ahead import LookAhead
 from discover_lib.train.recipes import GrpoRecipe

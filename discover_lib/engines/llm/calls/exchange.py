@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -401,8 +400,9 @@ def _price(entry: Mapping[str, Any]) -> Price | None:
         return None
     if not into and not out and entry.get("litellm_provider") not in RUNS_ON_OWN_MACHINE:
         return None
-    version = importlib.metadata.version("litellm")
-    return Price(float(into) * 1e6, float(out) * 1e6, "LiteLLM's table", f"litellm {version}")
+    from importlib.metadata import version
+
+    return Price(float(into) * 1e6, float(out) * 1e6, "LiteLLM's table", f"litellm {version('litellm')}")
 
 
 @lru_cache(maxsize=1)
