@@ -33,7 +33,7 @@ from workbench.sources import (
 from workbench.views import reward_parts as parts_of_reward
 from workbench.views.conversation_parts import candidates, chat, receipt
 from workbench.views.figures.charts import discovery_curves
-from workbench.views.html import EMPTY, Markup, beside, error_line, more, quiet, signed, static_text, styled, tag
+from workbench.views.html import EMPTY, Markup, beside, error_line, more, quiet, signed, styled, tag
 
 if TYPE_CHECKING:
     from discover_lib.core.conversation import Conversation
@@ -350,8 +350,7 @@ def framed(stage_view: Any) -> Any:
     """The stage with the style sheet that carries the page's colors into it."""
     import marimo as mo
 
-    sheet = tag("style", Markup(static_text("simulator.css")))
-    return mo.Html(styled(sheet, tag("div", controls.placed(stage_view), class_="sim")))
+    return mo.Html(styled(tag("div", controls.placed(stage_view), class_="sim")))
 
 
 def follow(

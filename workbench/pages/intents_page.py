@@ -45,7 +45,7 @@ from workbench.live import Calls, Errand, StagedBuild, connection_button
 from workbench.map import NEW_TEXT, IntentMap
 from workbench.views import conversation_parts as show
 from workbench.views.artifact_parts import numbers_of, read_piece
-from workbench.views.html import EMPTY, Markup, error_line, more, progress, quiet, static_text, styled, table, tag
+from workbench.views.html import EMPTY, Markup, error_line, more, progress, quiet, styled, table, tag
 
 SOURCES = ("hand-written", "generated", "recorded")
 MOST_FILES = 20
@@ -90,17 +90,13 @@ def recorded_stages(name: str) -> BuiltTree:
     return BuiltTree(entry.tree(), recognised, tuple(tuple(level["checklist"]) for level in data["levels"]))
 
 
-def _sheet() -> Markup:
-    return tag("style", Markup(static_text("cards.css")))
-
-
 def beside(artifact: Artifact, built: BuiltTree, map_view: Any) -> Any:
     """An artifact beside its map; a number marks where the artifact shows an intent, and pointing lights up both."""
     import marimo as mo
 
     ids = {number: key for key, number in numbers_of(built.tree, built.recognised).items()}
     parts = (read_piece(artifact, built.recognised, ids), tag("div", controls.placed(map_view)))
-    return mo.Html(styled(_sheet(), tag("div", *parts, class_="in-beside")))
+    return mo.Html(styled(tag("div", *parts, class_="in-beside")))
 
 
 def stages(built: BuiltTree) -> Any:
@@ -347,7 +343,7 @@ class OwnArtifacts:
             shown = mo.accordion({"Edit the intents": map_view}) if len(self.trees[name]) > 1 else map_view
             head = mo.Html(styled(_head(reading, self.trees[name])))
             cards.append(mo.vstack([head, *([doubts] if doubts is not None else []), adds, request, shown]))
-        return mo.Html(styled(_sheet(), tag("div", *map(controls.placed, cards), class_="in-cards")))
+        return mo.Html(styled(tag("div", *map(controls.placed, cards), class_="in-cards")))
 
 
 def _head(reading: Reading, tree: IntentTree) -> Markup:

@@ -30,7 +30,7 @@ from workbench.story import six_rules as six_rules
 from workbench.story import story_widget as story_widget
 from workbench.views import conversation_parts as show
 from workbench.views.columns import averages_line
-from workbench.views.html import Markup, plain_list, rich_text, static_text, tag
+from workbench.views.html import Markup, plain_list, rich_text, tag
 from workbench.views.moments import first_words
 
 ASSISTANTS = ("ask", "draft", "options", "adaptive")  # whom one may meet
@@ -217,12 +217,6 @@ class Sitting:
         return mo.hstack(columns, widths="equal", wrap=True)
 
 
-def _sheet() -> Any:
-    import marimo as mo
-
-    return mo.Html(str(tag("style", Markup(static_text("cards.css")))))
-
-
 async def look(game: Game, seconds: int = LOOK_SECONDS) -> None:
     """Show the target with a countdown, then take it away."""
     import marimo as mo
@@ -254,7 +248,7 @@ def reveal(game: Game) -> Any:
     ]
     table = show.table(("", "You wrote", "Did it count?"), rows)
     top = mo.Html(show.styled(tag("div", target, *films, class_="bu-top")))
-    return mo.vstack([_sheet(), words, top, mo.Html(show.styled(table))])
+    return mo.vstack([words, top, mo.Html(show.styled(table))])
 
 
 def _with_broader(tree: IntentTree, keys: Sequence[str]) -> set[str]:
