@@ -15,6 +15,7 @@ from typing import Any
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder, outputs_folder, write_json
 from discover_lib.base.svg import SvgError
+from discover_lib.base.words import counted
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Message
 from discover_lib.core.intents import IntentTree
@@ -352,7 +353,7 @@ def _head(reading: Reading, tree: IntentTree) -> Markup:
     drawn = is_drawn(artifact.domain) and not reading.trouble
     shown = show.artifact(artifact) if drawn else quiet(f"{artifact.text[:160]} …")
     seen = ", ".join(lexicon.values[each].say for each in list(reading.found)[:6])
-    count = f"{artifact.type} · {len(tree)} intents"
+    count = f"{artifact.type} · {counted(len(tree), 'intent')}"
     if reading.aspects < MIN_DIMENSIONS:
         count += f". {reading.aspects} of {MIN_DIMENSIONS} aspects recognized: complete the tree below"
     told = f"{reading.told}: {seen}." if seen else f"{reading.told}."
