@@ -466,6 +466,10 @@ class ModelBuild:
         self.note = ""
         self._errand.start(getattr(self.build, action))
 
+    def _cancel(self, _: Any) -> None:
+        if self.build is not None:
+            self.build.cancel()
+
     def view(self, tested: Markup) -> Any:
         """The form, the price before anything is spent, the stages so far, and the map of the built tree."""
         import marimo as mo
@@ -485,7 +489,7 @@ class ModelBuild:
                 mo.ui.button(label=label, on_click=lambda _, name=name: self._press(name))
                 for label, name in presses.items()
             ]
-            stop = mo.ui.button(label="Stop", on_click=lambda _: self.build and self.build.cancel())
+            stop = mo.ui.button(label="Stop", on_click=self._cancel)
             parts += [mo.hstack([*buttons, stop], justify="start"), mo.Html(styled(self._so_far()))]
             if self.build and self.build.forest:
                 parts.append(mo.ui.anywidget(IntentMap(self.build.forest).widget))
