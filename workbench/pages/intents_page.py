@@ -30,7 +30,7 @@ from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
 from discover_lib.engines.miniature.rendering import is_drawn
-from discover_lib.metrics.ceiling import ceiling
+from discover_lib.metrics.discovery import ceiling
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.scores import is_leak_checked
 from discover_lib.runs.artifact_files import domain_of_type, free_tree_file, tree_by_hand
