@@ -32,7 +32,7 @@ def test_two_assistants_are_met_in_turn_for_the_same_number_of_messages(over: Ga
 def test_each_sentence_is_told_why_it_counted_or_did_not(over: Game) -> None:
     tree = over.conversations()[0].tree
     named, near, nothing = sentences(over, 0, tree)
-    assert [tree.text(key) for key in named.named] == ["Shows a vehicle that floats on water"]
+    assert [tree.text(key) for key in named.named] == ["Shows a boat"]
     assert not near.named and "came near" in near.why(tree) and near.near
     assert nothing.why(tree) == "It names no value that the target holds."
 
