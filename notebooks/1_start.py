@@ -23,9 +23,9 @@ def introduce(mo):
 
 
 @app.cell
-def tell_story(mo, page, story_widget):
-    # Change me: story_widget([("creative_writing", 8)]) tells the story of another user
-    story = story_widget(page.PEOPLE, person=page.person_asked())
+def tell_story(mo, page):
+    # Change me: page.story_widget([("creative_writing", 8)]) tells the story of another user
+    story = page.story_widget(page.PEOPLE, person=page.person_asked())
     story_view = mo.ui.anywidget(story)
     story_view
     return (story,)
@@ -88,18 +88,10 @@ async def show_target(game, look_button, mo, page, set_seen):
 
 
 @app.cell(hide_code=True)
-def play(mo, played, seen, sitting):
+def play(mo, page, played, seen, sitting):
     played()
-    mo.stop(not seen() or sitting.game.place is None)
-    sitting.view()
-    return
-
-
-@app.cell(hide_code=True)
-def end_game(mo, page, played, sitting):
-    played()
-    mo.stop(sitting.game.place is not None)
-    page.reveal(sitting.game)
+    mo.stop(not seen())
+    sitting.view() if sitting.game.place is not None else page.reveal(sitting.game)
     return
 
 
@@ -112,28 +104,13 @@ def map_target(mo, page, played, sitting):
     return
 
 
-@app.cell(hide_code=True)
-def explain_the_code(mo):
-    mo.md("""
-    ## The same in Python
-
-    *Open this page as a notebook* gives you a copy. Change a line and run it.
-    """)
-    return
-
-
 @app.cell
-def simulate(engine, generate_artifact, run_conversation, scripted_assistant):
-    world = engine("svg_drawing")
+def simulate(IntentMap, engine, generate_artifact, mo, moments_of, run_conversation, scripted_assistant):
+    world = engine("svg_drawing")  # the same in Python: change a line and run it
     tree = world.builder.build(generate_artifact("svg_drawing", "eval", 17)).tree
     assistants = [scripted_assistant("adaptive", "svg_drawing")]
     conversation = run_conversation(tree, world.judge, world.voice, assistants, seed=17)
-    return (conversation,)
-
-
-@app.cell
-def map_conversation(IntentMap, conversation, mo, moments_of):
-    drawn_map = IntentMap(conversation.tree, moments_of(conversation))  # the slider steps through the turns
+    drawn_map = IntentMap(tree, moments_of(conversation))  # the slider steps through the turns
     mo.show_code(mo.ui.anywidget(drawn_map.widget))
     return
 
@@ -146,23 +123,12 @@ def imports():
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import generate_artifact
     from discover_lib.engines.miniature.assistants import scripted_assistant
-    from workbench import carried
+    from workbench import carried, controls
     from workbench.map import IntentMap, moments_of
     from workbench.pages import start_page as page
-    from workbench.story import story_widget
 
-    return (
-        IntentMap,
-        carried,
-        engine,
-        generate_artifact,
-        mo,
-        moments_of,
-        page,
-        run_conversation,
-        scripted_assistant,
-        story_widget,
-    )
+    controls.page_has_sheet()
+    return (IntentMap, carried, engine, generate_artifact, mo, moments_of, page, run_conversation, scripted_assistant)
 
 
 if __name__ == "__main__":

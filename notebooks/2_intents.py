@@ -37,11 +37,8 @@ def choose_kind(carried, mo, page):
 def choose_artifact(domain_choice, mo, page, source_choice):
     domain, source = domain_choice.value, source_choice.value
     piece_choice = page.artifact_menu(domain, source)
-    edit_switch = mo.ui.switch(label="Edit the intents")
-    mo.hstack(
-        [domain_choice, source_choice, piece_choice, edit_switch], justify="start", align="center", wrap=True, gap=2
-    )
-    return domain, edit_switch, piece_choice, source
+    mo.hstack([domain_choice, source_choice, piece_choice], justify="start", align="center", wrap=True, gap=2)
+    return domain, piece_choice, source
 
 
 @app.cell
@@ -55,17 +52,17 @@ def build(domain, engine, mo, page, piece_choice, source):
 
 
 @app.cell
-def draw_map(artifact, built, edit_switch, intent_map, mo, page, set_tree):
-    drawn = intent_map(built.tree, edit=edit_switch.value, numbers=page.numbers_of(built.tree, built.recognised))
+def draw_map(artifact, built, intent_map, mo, page, set_tree):
+    drawn = intent_map(built.tree, edit=True, numbers=page.numbers_of(built.tree, built.recognised))
     drawn.on_edit = set_tree
     map_view = mo.ui.anywidget(drawn.widget)  # map_view.value["value"] lists the selected intents
     mo.show_code(page.beside(artifact, built, map_view))
-    return
+    return (drawn,)
 
 
 @app.cell(hide_code=True)
-def make_files(artifact, get_tree, page, set_tree):
-    said, tree_files = page.files_of(get_tree, artifact.id, set_tree)
+def make_files(artifact, drawn, page):
+    said, tree_files = page.files_of(drawn, artifact.id)
     return said, tree_files
 
 
@@ -112,7 +109,7 @@ def show_own(changed, own):
 @app.cell(hide_code=True)
 def choose_assistants(changed, mo, own, page):
     changed()
-    mo.stop(not own.trees)
+    mo.stop(not own.readings)
     names = mo.ui.multiselect(page.ASSISTANTS, value=list(page.ASSISTANTS), label="Let them talk with")
     run_button = mo.ui.run_button(label=f"▶ Run with {len(own.trees)} artifacts", kind="success")
     mo.hstack([names, run_button], justify="start", align="end", wrap=True)

@@ -56,17 +56,17 @@ def choose_view(carried, mo):
 
 
 @app.cell
-def draw_graph(changes, mo, player, view_choice):
+def draw_graph(changes, mo, page, player, view_choice):
     changes()
     mo.stop(view_choice.value == "map")  # the map is on the stage; the graph loads plotly
-    figure = player.session.tree.figure(player.session.state, live=True)  # drawn from the networkx graph, tree.graph()
+    figure = page.tree_figure(player)  # tree.figure(state), drawn from the networkx graph tree.graph(state)
     mo.show_code(mo.ui.anywidget(figure))
     return
 
 
 @app.cell(hide_code=True)
 def choose_rules(carried):
-    rules_choice = carried.rules_menu("Rules", "other_rules")
+    rules_choice = carried.rules_menu("Rules")
     return (rules_choice,)
 
 
@@ -134,19 +134,12 @@ def choose_world(engine, mo, page, player, restarts):
 
 
 @app.cell
-def step_in_python(UserSimulator, domain, mo, page, scripted_assistant, seed, tree, world):
+def step_in_python(IntentMap, UserSimulator, domain, mo, moments_of, page, scripted_assistant, seed, tree, world):
     user = UserSimulator(tree, world.judge, world.voice, seed=seed)
     reply = user.ask(scripted_assistant("draft", domain))  # or: reply = "a fox"
     user.step(reply)
-    mo.show_code(page.stepped(user))
-    return (user,)
-
-
-@app.cell
-def map_intents(IntentMap, mo, moments_of, user):
-    drawn = IntentMap(user.tree, moments_of(user.conversation), rules=user.rules)
-    map_view = mo.ui.anywidget(drawn.widget)  # map_view.value["value"] lists the selected intents
-    mo.show_code(map_view)
+    drawn = IntentMap(tree, moments_of(user.conversation), rules=user.rules)
+    mo.show_code(mo.vstack([page.stepped(user), mo.ui.anywidget(drawn.widget)]))
     return
 
 

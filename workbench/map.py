@@ -58,12 +58,12 @@ def moments_of(conversation: Conversation) -> list[MapMoment]:
 def reasons_of(turn: Turn) -> dict[str, str]:
     """Intent id → what a reply did to it, why, and its share of the reward."""
     evaluation, earned = turn.candidate.evaluation, turn.candidate.reward
-    why = {each.intent_id: each.reason for each in evaluation.verdicts} if evaluation else {}
+    why = {each.intent_id: each.reason.rstrip(".") for each in evaluation.verdicts} if evaluation else {}
     shares = earned.shares if earned else {}
-    told = {}
+    told = {key: f"judged, nothing changed{f': {reason}' if reason else ''}." for key, reason in why.items()}
     for each in turn.candidate.transitions:
         worth = f" ({signed(shares[each.intent_id])})" if shares.get(each.intent_id) else ""
-        reason = why.get(each.intent_id, "").rstrip(".")
+        reason = why.get(each.intent_id, "")
         told[each.intent_id] = f"{in_words(each)}{worth}{f': {reason}' if reason else ''}."
     return told
 
@@ -132,6 +132,12 @@ class IntentMap:
         self.widget.moments = [moment_of(self.tree, moment, self.rules)]
         self.widget.at = 0
 
+    def open(self, tree: IntentTree) -> None:
+        """Show another tree, and tell `on_edit`."""
+        self.widget.value = []
+        self._show_tree(tree)
+        self.on_edit(tree)
+
     @property
     def selected(self) -> tuple[str, ...]:
         return tuple(self.widget.value)
@@ -142,12 +148,13 @@ class IntentMap:
     def to_html(self, title: str = "Intent map") -> str:
         """One page that needs neither Python nor a network."""
         names = ("frame", "moments", "at", "beside", "fog", "edit", "form", "value")
-        data = json.dumps({name: getattr(self.widget, name) for name in names}, ensure_ascii=False)
+        values = {name: getattr(self.widget, name) for name in names}
+        data = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
         filled = {
             "TITLE": title.replace("&", "&amp;").replace("<", "&lt;"),
-            "STYLE": static_text("map.css"),
+            "STYLE": _packed(static_text("map.css")),
             "DATA": data.replace("<", "\\u003c"),
-            "SCRIPT": static_text("map.js").replace("export default", "const map ="),
+            "SCRIPT": _packed(static_text("map.js").replace("export default", "const map =")),
         }
         page = static_text("map_page.html")
         for name, text in filled.items():
@@ -169,9 +176,7 @@ class IntentMap:
         except DiscoverError as error:
             self.widget.send({"trouble": str(error)})
             return
-        self.widget.value = []
-        self._show_tree(tree)
-        self.on_edit(tree)
+        self.open(tree)
         if message.get("do") == "add":
             self.widget.send({"rename": tree[str(message["id"])].children[-1].id})
 
@@ -181,6 +186,12 @@ def intent_map(
 ) -> IntentMap:
     """The map of a tree at one moment; `options` are those of `IntentMap`."""
     return IntentMap(tree, () if state is None else (MapMoment(state, transitions),), **options)
+
+
+def _packed(text: str) -> str:
+    """A script or a sheet of ours without indents and lines of comment."""
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if not line.startswith("//"))
 
 
 def frame_of(tree: IntentTree) -> dict[str, Any]:

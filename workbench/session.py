@@ -28,7 +28,6 @@ from discover_lib.core.roles import RoleError, ask
 from discover_lib.core.rules import NAMED_RULES
 from discover_lib.core.simulator import UserSimulator, as_reply
 from discover_lib.core.state import IntentState
-from discover_lib.core.view import UserView, user_view
 from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.replay import replay
 from discover_lib.runs.units import user_of
@@ -148,17 +147,6 @@ class Session:
         if self.settings.recorded:
             return "this conversation was recorded; choose the miniature as the source to type your own replies"
         return self.why_no_next
-
-    @property
-    def view(self) -> UserView:
-        """What the user knows and may say at the cursor."""
-        return self.turn.view if self.turn else user_view(self.tree, self.state, self.conversation.rules)
-
-    @property
-    def reasons(self) -> dict[str, str]:
-        """The judge's reasons in the turn at the cursor, by intent."""
-        evaluation = self.turn.candidate.evaluation if self.turn else None
-        return {verdict.intent_id: verdict.reason for verdict in evaluation.verdicts} if evaluation else {}
 
     def label(self, branch: int) -> str:
         """A branch in words: "main line", "branch 2, from turn 3"."""
@@ -515,7 +503,8 @@ class Session:
         from discover_lib.engines.miniature.lexicon import load_lexicon
         from discover_lib.engines.miniature.rendering import typed_reply
 
-        return as_reply(typed_reply(text, load_lexicon(self._domain)))
+        request = self.conversation.tree.initial_request
+        return as_reply(typed_reply(text, load_lexicon(self._domain), request))
 
     def _consider(
         self, roles: RoleEngines, simulator: UserSimulator, name: str, on_text: Callable[[str], None] | None = None

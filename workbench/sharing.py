@@ -11,9 +11,9 @@ from discover_lib.base.words import counted
 from discover_lib.metrics.discovery import ceiling_over
 from discover_lib.metrics.paired import compare
 from discover_lib.metrics.results import MEASURE, MEASURES, Pool, table_of, values_of
-from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.evaluation import ceilings_of
 from discover_lib.runs.store import FILE, RunStore, id_of_run
+from discover_lib.runs.units import stored_scores
 from workbench.session import Session
 from workbench.views import score_parts as show_scores
 from workbench.views.html import Markup
@@ -43,7 +43,7 @@ def _session(path: Path) -> Shared:
     with tempfile.TemporaryDirectory() as scratch:  # it is read as anybody's file is: it names no server
         session = Session.from_text(path.read_text(encoding="utf-8"), Path(scratch))
     strips = [
-        Strip(session.label(number), branch.conversation, branch.origin)
+        Strip(session.label(number), branch.conversation, branch.origin, session.scored_turns)
         for number, branch in enumerate(session.branches)
     ]
     trunk = session.branches[0].conversation

@@ -62,6 +62,7 @@ class StagePlayer:
     Attributes:
         on_change: called after every change of what is shown.
         on_session: called with each session that takes the place of the one before.
+        shows_hidden: whether the visitor has asked to see hidden intents.
     """
 
     def __init__(self, session: Session, note: str = "", widget: Any = None) -> None:
@@ -72,6 +73,7 @@ class StagePlayer:
         self._chosen: tuple[Settings, Session | None] | None = None  # what the set-up shows: listing users takes long
         self._moments = Moments()
         self._jumps = self._sent = 0
+        self.shows_hidden = False
         self.widget: Any = _widget_class()() if widget is None else widget
         self._errand = Errand(self.show, lambda text: setattr(self.widget, "growing", text), self._ended)
         self._playing: asyncio.Task[None] | None = None
@@ -133,6 +135,9 @@ class StagePlayer:
                 self._act(session.candidates, conversation_page.compared(session))
             case "take":
                 self._act(self._take, int(message["place"]))
+            case "show":
+                self.shows_hidden = bool(message["all"])
+                self.on_change()
             case "rules":
                 self._act(session.rescore, str(message["name"]))
             case "assistant":
@@ -188,7 +193,7 @@ class StagePlayer:
             assistant=players.assistant or (used.assistant if used.assistant in assistant_names() else "adaptive"),
             api_base=players.api_base,
             key_variable=players.key_variable,
-            options=players.options.to_dict(),
+            options=dict(players.options.given),
             leak_check=players.leak_check or "",
         )
         if wanted != used:

@@ -96,7 +96,7 @@ class Judging:
     @property
     def settings(self) -> dict[str, Any]:
         """What of it a stage's settings hold."""
-        return {"judge": self.choice.judge, "voice": self.choice.voice, "options": self.choice.options.to_dict()}
+        return {"judge": self.choice.judge, "voice": self.choice.voice, "options": dict(self.choice.options.given)}
 
     def plan(self, settings: StageSettings) -> Markup:
         """What they will take, before anything is spent."""

@@ -2,7 +2,7 @@
 
 Input and output lie beside the package in a checkout: `data_folder()` is read and never written, `outputs_folder()`
 holds runs and sessions and can be deleted; the variables DISCOVER_DATA and DISCOVER_OUTPUTS name other places.  Where
-only the package is installed, what is written lies in the current folder, not among the installed packages.
+only the package is installed, output goes to the current folder, and not among the installed packages.
 Writes are atomic.
 """
 
@@ -127,16 +127,17 @@ def _why_refused(text: str) -> str:
     """Why a YAML text could fill the memory or the stack, or ""; read event by event, before anything is built."""
     import yaml
 
-    event: Any
     depth = 0
     if len(text) > MOST_CHARACTERS:
         return f"longer than {MOST_CHARACTERS:,} characters"
-    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    events: Iterator[Any] = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    for event in events:
+        place = f"(line {event.start_mark.line + 1})"
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MOST_LEVELS:
-            return f"nested too deep (line {event.start_mark.line + 1})"
+            return f"nested too deep {place}"
         if isinstance(event, yaml.AliasEvent):
-            return f"*{event.anchor} is not read; write the value (line {event.start_mark.line + 1})"
+            return f"*{event.anchor} is not read; write the value {place}"
     return ""
 
 
@@ -147,12 +148,12 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def write_lines(path: Path, items: Iterable[Any]) -> None:
-    """Write JSON lines, all of them or none."""
+    """Write JSON lines: all of them, or no file."""
     write_text_lines(path, (json.dumps(item, ensure_ascii=False) for item in items))
 
 
 def write_text_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines, all of them or none."""
+    """Write lines: all of them, or no file."""
     with whole_file(path) as file:
         for line in lines:
             file.write(line)
@@ -160,7 +161,7 @@ def write_text_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def write_encoded_lines(path: Path, lines: Iterable[bytes]) -> None:
-    """`write_text_lines` of what is UTF-8 already."""
+    """`write_text_lines` of lines that are UTF-8 bytes."""
     with whole_file(path) as file:
         for line in lines:
             file.buffer.write(line)
@@ -169,7 +170,7 @@ def write_encoded_lines(path: Path, lines: Iterable[bytes]) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
-    """A file that takes its name only when it is complete; what is not valid Unicode is written escaped."""
+    """A file that takes its name only when it is complete; invalid Unicode is written escaped."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial_path = path.with_name(path.name + ".partial")
     with partial_path.open("w", encoding="utf-8", errors="backslashreplace") as file:

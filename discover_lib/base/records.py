@@ -72,7 +72,7 @@ class Record:
     def to_dict(self) -> dict[str, Any]:
         """This record as plain data, which `json.dumps` takes."""
         data = {}
-        for name, written, default in _form(type(self)).written:
+        for name, written, default in _form(type(self)).written:  # type: ignore[arg-type]
             value = getattr(self, name)
             if value != default:
                 data[name] = written(value) if written else value
@@ -85,7 +85,7 @@ class Record:
         Raises:
             RecordError: a field is missing, unknown, or of another form.
         """
-        form = _form(cls)
+        form = _form(cls)  # type: ignore[arg-type]
         if not isinstance(data, dict | Mapping):
             raise RecordError(f"{cls.__name__}: must be an object, got {data!r:.60}")
         if not form.required <= data.keys() <= form.known:
@@ -171,14 +171,20 @@ def _each_value(change: Change | None) -> Change:
 
 
 def _each_item(change: Change | None, collect: Change) -> Change:
+    if change is None:
+        return collect
+
     def changed(items: Any) -> Any:
         return collect([change(item) for item in items])
 
-    return changed if change else collect
+    return changed
 
 
 def _unless_none(change: Change | None) -> Change | None:
+    if change is None:
+        return None
+
     def changed(value: Any) -> Any:
         return None if value is None else change(value)
 
-    return changed if change else None
+    return changed

@@ -26,12 +26,12 @@ _ID = re.compile(r"[1-9][0-9]*(\.[1-9][0-9]*)*")
 
 
 class TreeError(DiscoverError):
-    """An intent tree that breaks a rule; the message names the intent and says what to do."""
+    """An intent tree that breaks a rule; the message names the intent and the repair."""
 
 
 @dataclass(frozen=True)
 class Intent(Record, omit=("aspect",)):
-    """One requirement and the more specific ones below it; `aspect` is a name for what it is about, "" if unknown."""
+    """One intent and the more specific ones below it; `aspect` names its subject ("" if unknown)."""
 
     id: str
     text: str
@@ -52,9 +52,9 @@ class IntentTree(Record):
     """The intent trees of one artifact, and the request that a user with them opens with.
 
     Attributes:
-        artifact_type: what kind of thing is made, e.g. "SVG drawing".
+        artifact_type: the kind of artifact, e.g. "SVG drawing".
         topic: one to three words.
-        initial_request: the user's first message; it names `initially_discovered` and nothing else.
+        initial_request: the user's first message; it names exactly `initially_discovered`.
         initially_discovered: ids that start discovered.
         roots: the independent dimensions, in the order in which the judge's focus visits them.
     """
@@ -186,15 +186,20 @@ class IntentTree(Record):
         """
         import networkx
 
-        if len(graph) and not (networkx.is_forest(graph) and all(degree < 2 for _, degree in graph.in_degree)):
-            raise TreeError("this graph is no forest: give every intent at most one parent, and remove cycles")
+        if not graph.is_directed() or any(degree > 1 for _, degree in graph.in_degree):
+            raise TreeError("this graph is no forest: give every intent at most one parent")
+        if not networkx.is_directed_acyclic_graph(graph):
+            raise TreeError("this graph is no forest: it has a cycle")
+        if networkx.dag_longest_path_length(graph, weight=None) >= MAX_DEPTH:
+            raise TreeError(f"this graph is deeper than {MAX_DEPTH} levels; flatten it")
         given: list[str] = []
 
         def intent(key: Any, own: str) -> Intent:
             if graph.nodes[key].get("given"):
                 given.append(own)
             below = [intent(child, f"{own}.{place}") for place, child in enumerate(graph.successors(key), 1)]
-            return Intent(own, graph.nodes[key]["text"], tuple(below), graph.nodes[key].get("aspect", ""))
+            text, aspect = (str(graph.nodes[key].get(name) or "") for name in ("text", "aspect"))
+            return Intent(own, text, tuple(below), aspect)
 
         tops = [key for key, degree in graph.in_degree if degree == 0]
         roots = tuple(intent(key, str(place)) for place, key in enumerate(tops, 1))
@@ -223,7 +228,7 @@ def _read_intent(data: Any, above: tuple[int, ...], budget: list[int]) -> Intent
         raise TreeError(f"an intent is an object with 'id' and 'text', got {data!r:.60}")
     label = f"{data.get('id', '?')!r:.60}"
     if id(data) in above:
-        raise TreeError(f"intent {label} stands below itself: the tree has a cycle")
+        raise TreeError(f"intent {label} is below itself: the tree has a cycle")
     if len(above) >= MAX_DEPTH:
         raise TreeError(f"intent {label} is deeper than {MAX_DEPTH} levels; flatten the tree")
     budget[0] -= 1
@@ -257,7 +262,7 @@ def _check_intent(intent: Intent, seen: Mapping[str, Intent]) -> None:
 
 def _check_child(intent: Intent, child: Intent) -> None:
     if child.id == intent.id or intent.id.startswith(child.id + "."):
-        raise TreeError(f"intent {child.id!r} stands below itself (under {intent.id!r}): the tree has a cycle")
+        raise TreeError(f"intent {child.id!r} is below itself (under {intent.id!r}): the tree has a cycle")
     if child.id.rpartition(".")[0] != intent.id:
         wanted = child.id.rpartition(".")[0]
-        raise TreeError(f"child {child.id!r} stands under {intent.id!r}, but its id says its parent is {wanted!r}")
+        raise TreeError(f"child {child.id!r} is under {intent.id!r}, but its id says its parent is {wanted!r}")

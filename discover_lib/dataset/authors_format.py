@@ -1,7 +1,7 @@
 """The file formats of the authors' released code (github.com/tsook/discoverllm): its run files.
 
-Reading a run file gives a `Conversation` under `Rules.authors()` with what the file knows: states, messages, replies,
-rewards.  It knows no verdicts and no near misses, so a turn read from it cannot be judged anew under other rules.
+Reading a run file gives a `Conversation` under `Rules.authors()` with the file's states, messages, replies and
+rewards.  It has no verdicts and no near misses, so a turn from it cannot be scored under other rules.
 What their files hold and our records do not (prompts of assistants, abstractions, marks on intents, times) is left out.
 """
 
@@ -32,11 +32,12 @@ from discover_lib.dataset.export import RowSet, Source, row_set
 from discover_lib.dataset.filters import Filters
 from discover_lib.dataset.formats import Foreign, Number, keep_run, parse
 from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, pair_example, similarity_of
+from discover_lib.metrics.intervals import grouped
 
 RULES = Rules.authors()
 ENGINE = "authors' code"
 BY_PENALTY = "the authors' tokenizer, worked out from the length penalty"
-NO_VERDICTS = "the authors' files keep no verdicts, only what they led to"
+NO_VERDICTS = "the authors' files keep no verdicts, only their effects"
 LEVELS = {0: Discovery.UNDISCOVERED, 0.5: Discovery.EMERGING, 1: Discovery.DISCOVERED}
 STOPS: dict[str, Stop | None] = {
     "max_turns_reached": "max_turns",
@@ -62,7 +63,7 @@ NOT_HELD = (
 )
 
 
-# -- what we read of a run file ------------------------------------------------------------------------------------
+# -- the fields that are read of a run file ------------------------------------------------------------------------
 
 
 class Node(Foreign):
@@ -170,7 +171,7 @@ def _criteria(
 ) -> list[dict[str, Any]]:
     """A state as a `criteria_objs`.
 
-    The one description and its checklist are the most specific intents, which is what the tree was grown from.
+    The one description and its checklist are the most specific intents, from which the tree was grown.
     """
     marks = {each.intent_id: each for each in moves if each.cause == "direct"}
     reasons = {each.intent_id: each.reason for each in judged.verdicts if each.engaged} if judged else {}
@@ -272,7 +273,7 @@ class _Reader:
         return Conversation(tree, RULES, 0, start, tuple(turns), stop, setting)
 
     def names(self) -> dict[int, str]:
-        """What the assistants are called here, by their number in the file."""
+        """The names of the assistants, by their number in the file."""
         configs, number = self.run.assistant_configs, self.run.assistant_id
         numbered = {
             place if each.assistant_index is None else each.assistant_index: each.model_name
@@ -340,7 +341,7 @@ def _candidate(
     delta: float,
     total: float | None,
 ) -> Candidate:
-    """A reply with the reward that the file gives it, and with our count for its length where the file gives none."""
+    """A reply with the reward that the file gives it, and our count of its length if the file has no length."""
     reply = Reply(text, count_tokens(text), COUNTING, name)
     penalty = length_penalty(reply.n_tokens, RULES)
     if total is not None:
@@ -353,7 +354,7 @@ def _candidate(
 
 
 def _moves(tree: IntentTree, before: IntentState, after: IntentState) -> Iterator[Transition]:
-    """What must have happened between two states; a step of one level that kept a threshold was a near miss."""
+    """The transitions between two states; a step of one level that kept a threshold was a near miss."""
     for intent_id in tree.intents:
         was, now = before[intent_id], after[intent_id]
         new = intent_id in after.satisfied and intent_id not in before.satisfied
@@ -373,7 +374,7 @@ def _moves(tree: IntentTree, before: IntentState, after: IntentState) -> Iterato
 
 
 def run_file(talk: Conversation) -> dict[str, Any]:
-    """A conversation as a run file of the authors' code; `NOT_HELD` says what is lost on the way."""
+    """A conversation as a run file of the authors' code; `NOT_HELD` lists the losses."""
     names = list(talk.setting.get("assistants") or dict.fromkeys(turn.reply.assistant for turn in talk.turns))
     several = any(len(turn.candidates) > 1 for turn in talk.turns)
     snapshots = [_criteria(talk.tree, talk.start)]
@@ -428,7 +429,7 @@ def _candidates(talk: Conversation, turn: Turn) -> dict[str, Any]:
         (satisfied, aware), (then_satisfied, then_aware) = (
             _levels(talk.tree, state) for state in (turn.before, each.after)
         )
-        # An unscored reply has no number here: theirs would be 0, which says that it discovered nothing.
+        # An unscored reply has no number here: theirs would be 0, which would mean a reply without a discovery.
         numbers = {
             "delta_awareness": then_aware - aware if each.reward else None,
             "delta_satisfaction": then_satisfied - satisfied if each.reward else None,
@@ -462,7 +463,7 @@ def _levels(tree: IntentTree, state: IntentState) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of run files: how many conversations, and which files ended in an error before the first message."""
+    """The imported run files: number of conversations, and files that ended in an error before the first message."""
 
     conversations: int
     empty: tuple[Path, ...] = ()
@@ -471,10 +472,10 @@ class Imported:
 def run_files(path: Path) -> list[Path]:
     """The run files at a path: the file itself, or those of an output folder of the authors' code.
 
-    Copies that their judges made beside what they judged are left out: each conversation counts once.
+    Copies that their judges made beside the originals are left out, so each conversation counts once.
 
     Raises:
-        DiscoverError: the folder holds none.
+        DiscoverError: the folder has no run file.
     """
     if path.is_file():
         return [path]
@@ -491,7 +492,7 @@ def import_run(path: Path, folder: Path) -> Imported:
     Their code writes an empty file over that of a conversation which breaks off: such files are left out and named.
 
     Raises:
-        DiscoverError: naming the file and field that is wrong, or no file holds a conversation; nothing is written.
+        DiscoverError: a file is wrong (the message names its field), or no file has a conversation; no run is written.
         StoreError: the folder holds something else.
     """
     talks, empty = [], []
@@ -502,7 +503,7 @@ def import_run(path: Path, folder: Path) -> Imported:
         else:
             talks.append(_read(file, data))
     if not talks:
-        raise DiscoverError(f"{empty[0]}: ended in an error before the first message; nothing to import")
+        raise DiscoverError(f"{empty[0]}: ended in an error before the first message")
     count = keep_run(folder, talks, {"kind": "import", "files": [str(path)], "rules": RULES.to_dict()})
     return Imported(count, tuple(empty))
 
@@ -515,7 +516,7 @@ def _broke_off(data: Any) -> bool:
 def export_runs(folder: Path, conversations: Sequence[Conversation] | Iterator[Conversation]) -> int:
     """Write conversations as the authors' code lays them out, `ARTIFACT/assistant_K_trial_N.json`; returns how many.
 
-    Of conversations whose file would be the same one, those after the first get a number of their own.
+    Conversations that would share a file name get numbers from the second on.
     """
     places: dict[str, int] = {}
     written: set[Path] = set()
@@ -546,7 +547,7 @@ SAME_TURN = ("artifact_id", "conv_id", "turn_id", "source_dir")  # and the promp
 
 
 class Row(Foreign):
-    """What every reader of a row needs."""
+    """The fields of a row that every reader needs."""
 
     artifact_id: str
     turn_id: Annotated[str, Meta(pattern=r"^[0-9]+$")]
@@ -557,7 +558,7 @@ class Row(Foreign):
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file (a JSON array, or JSON lines), checked for what every reader of them needs.
+    """The rows of a file (a JSON array, or JSON lines), checked for the fields that every reader needs.
 
     Raises:
         DiscoverError: naming the row and the field that is wrong.
@@ -581,9 +582,7 @@ def examples_of(
 
     A tie at the top is the first, at the bottom the last.  A score that is missing or null was not judged.
     """
-    turns: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        turns.setdefault(digest([row.get(name) for name in SAME_TURN] + [row["prompt"]]), []).append(row)
+    turns = grouped((digest([row.get(name) for name in SAME_TURN] + [row["prompt"]]), row) for row in rows)
     for candidates in turns.values():
         yield _example(candidates, origin, tokens or TokenCount())
 

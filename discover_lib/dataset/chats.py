@@ -1,4 +1,4 @@
-"""Chats of people from elsewhere: what they said, read from the exports that they have.
+"""Messages of people in chats from other tools, read from their exports.
 
 ShareGPT (`conversations` of `from` and `value`), WildChat and other lists or lines of `conversation` or `messages` with
 `role` and `content`, and a study's own `messages.csv`.
@@ -15,9 +15,10 @@ from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_json, read_json_lines, read_text
+from discover_lib.metrics.intervals import grouped
 
 FORMS = "ShareGPT exports, lines with conversation or messages, and a study's messages.csv are read"
-_GUARD = re.compile(r"^'(?=[=+@-])")  # what an export of a study puts before text that a spreadsheet would run
+_GUARD = re.compile(r"^'(?=[=+@-])")  # a study's export puts it before text that a spreadsheet would run
 USER_ROLES = frozenset(("user", "human"))
 
 
@@ -46,7 +47,7 @@ def _chats(path: Path) -> Iterable[list[str]]:
 
 
 def _said(item: Mapping[str, Any]) -> list[str]:
-    """The user's messages of one chat, whatever the form."""
+    """The user's messages of one chat, in any known form."""
     said = []
     for each in item.get("conversations") or item.get("conversation") or item.get("messages") or ():
         role, text = each.get("from") or each.get("role"), each.get("value") or each.get("content")
@@ -56,8 +57,5 @@ def _said(item: Mapping[str, Any]) -> list[str]:
 
 
 def _study(rows: Iterable[Mapping[str, str]]) -> Iterable[list[str]]:
-    chats: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        if row["role"] == "user":
-            chats.setdefault((row["participant"], row["place"]), []).append(_GUARD.sub("", row["text"]))
-    return chats.values()
+    said = (row for row in rows if row["role"] == "user")
+    return grouped(((row["participant"], row["place"]), _GUARD.sub("", row["text"])) for row in said).values()

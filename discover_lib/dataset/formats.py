@@ -1,6 +1,6 @@
 """Files that others can read: conversations as JSON lines and as a table, and how a foreign file is read with care.
 
-A foreign file is read into records, and what is wrong with it is said in one line naming file and field.  The
+A foreign file is read into records, and a problem is one line that names the file and the field.  The
 formats of the authors' code are in `discover_lib.dataset.authors_format`.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Foreign(msgspec.Struct):
-    """What we read of a file of others: these fields, of these types; whatever else it holds is let be."""
+    """The fields that are read of a foreign file, with their types; other fields are ignored."""
 
 
 Model = TypeVar("Model", bound=Foreign)
@@ -35,7 +35,7 @@ def parse(model: type[Model], data: Any, file: str) -> Model:
     """A part of a file, read.
 
     Raises:
-        DiscoverError: naming the file, the field, and what it must be.
+        DiscoverError: a field is wrong; the message names the file, the field and its type.
     """
     try:
         return msgspec.convert(data, model)
@@ -64,7 +64,7 @@ def read_jsonl(path: Path) -> Iterator[Conversation]:
             raise DiscoverError(f"{where} is not a conversation: {error}") from None
 
 
-# -- a run of what was had elsewhere -------------------------------------------------------------------------------
+# -- a run of imported conversations -------------------------------------------------------------------------------
 
 
 def keep_run(
@@ -76,7 +76,7 @@ def keep_run(
     """Keep conversations as a run in `folder`, in place of those that an earlier import left there; returns how many.
 
     Args:
-        configuration: what the run is, with the rules of all of them.
+        configuration: the run's configuration, with the rules of all conversations.
         assessments: of each conversation, where there are any.
 
     Raises:

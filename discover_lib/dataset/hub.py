@@ -24,13 +24,13 @@ DATA = "data/conversations.jsonl"
 HARNESS = "discover"
 COLUMNS = {
     "id": "artifact, trial and assistants",
-    "discover_id": "what the numbers of the row stand on: `discover show` opens it where the run is",
+    "discover_id": "the origin of the row's numbers: `discover show` opens it where the run is",
     "artifact, domain, trial, assistants, seed, rules, stop": "which conversation it is, and why it ended",
     "messages": "role and content, the user's opening first",
     "rewards": "of every turn; null where it is unscored",
     "discovered": "hidden intents that were discovered; null: unscored",
-    "share": "found: of the hidden intents those discovered, one still emerging counts half; null: unscored",
-    "tokens, leaks": "of all replies, and user messages that said what the user could not know",
+    "share": "share of the hidden intents that the user discovered; null: unscored",
+    "tokens, leaks": "of all replies, and user messages that leaked a hidden intent",
 }
 
 
@@ -54,7 +54,7 @@ def write_folder(folder: Path, store: RunStore) -> int:
 
 
 def conversation_row(talk: Conversation, run: DiscoverId) -> dict[str, Any]:
-    """A conversation of a run as one row: what it was, what was said, and its numbers."""
+    """A conversation of a run as one row: its origin, its messages and its numbers."""
     setting, scores = talk.setting, scores_of(talk, 0)
     judged = was_judged(talk)
     return {
@@ -70,7 +70,7 @@ def conversation_row(talk: Conversation, run: DiscoverId) -> dict[str, Any]:
         "messages": [{"role": each.role, "content": each.content} for each in talk.messages()],
         "rewards": list(scores.rewards),
         "discovered": scores.discovered if judged else None,
-        "share": scores.proportion() if judged else None,
+        "share": scores.share_discovered if judged else None,
         "tokens": sum(scores.tokens),
         "leaks": scores.known_leaks,
     }
@@ -119,7 +119,7 @@ def card(about: Mapping[str, Any]) -> str:
     """The card (Markdown with the front matter that dataset hubs read) of a row set.
 
     Args:
-        about: what `discover_lib.dataset.export.description` says.
+        about: the result of `discover_lib.dataset.export.description`.
     """
     parts = [
         _front_matter(about),
@@ -142,7 +142,7 @@ def card(about: Mapping[str, Any]) -> str:
         _choices(about),
     ]
     if about["table_3"]:
-        head = ("", "mean ± sd over turns [95 % interval over artifacts], or turns")
+        head = ("", "mean ± sd over turns [95% interval over artifacts], or turns")
         parts += ["## Rewards of the conversations behind it\n", table(head, about["table_3"])]
     if about["length"]:
         parts += ["## Does length alone predict the label?\n", _length(about["length"])]
@@ -159,7 +159,7 @@ def _front_matter(about: Mapping[str, Any]) -> str:
 
 
 def beware(judge: str, voice: str) -> str:
-    """What to know of the judge and of the user before the rows are used; "" as a name: not known."""
+    """A warning about the judge and the user of the rows; "" as a name means unknown."""
     if judge == voice == MINIATURE:
         return (
             "**A miniature.** Users, judge and artifacts are those of a small self-contained world without language "
@@ -180,8 +180,8 @@ def _left_out(about: Mapping[str, Any]) -> str:
     rows.append(("kept", about["kept"], "", ""))
     filters = ", ".join(f"{name} {value}" for name, value in about["filters"].items())
     return table(("", "examples", "holds for", "meaning"), rows) + (
-        "\nAn example is counted by its first reason; how many a reason holds for in all stands beside it. Every one "
-        f"is listed in `dropped.jsonl`. Filters: {filters}.\n"
+        "\nAn example is counted by its first reason. The next column counts every reason that holds. All examples "
+        f"are listed in `dropped.jsonl`. Filters: {filters}.\n"
     )
 
 
@@ -192,7 +192,7 @@ def _run(run: Mapping[str, Any]) -> str:
         return f"- rows of `{run['run']}`"
     return (
         f"- run `{run['run']}`: judge {run['judge']}, voice {run['voice']}, version {run['code_version']}; "
-        f"failures that stand: {failures}; prompts (SHA-256): {prompts}"
+        f"failures: {failures}; prompts (SHA-256): {prompts}"
     )
 
 

@@ -1,7 +1,7 @@
 """Inspect's logs: a run as an `.eval` file that its viewer, data frames and re-scorers read, and back into a run.
 
 A sample is a conversation, its messages are the conversation's, its scores our measures, and its store holds our whole
-record and its assessment.  After every reply an event says what the turn did, so that the viewer's transcript reads
+record and its assessment.  After every reply an event describes the turn, so that the viewer's transcript reads
 like ours.
 """
 
@@ -38,11 +38,11 @@ HOW_TO_GET = "reading and writing Inspect's logs needs inspect-ai: pip install '
 
 
 def measures(talk: Mapping[str, Any]) -> Score:
-    """The score of a stored conversation: NaN, Inspect's "unscored", where there is nothing to measure."""
+    """The score of a stored conversation; a missing measure is NaN, Inspect's "unscored"."""
     from inspect_ai.scorer import Score
 
     scores = scores_of(Conversation.from_dict(talk), 0)
-    share, reward = scores.proportion(), scores.reward
+    share, reward = scores.share_discovered, scores.reward
     values = (scores.discovered, share, reward, sum(scores.tokens), scores.known_leaks)
     return Score(
         value={name: math.nan if value is None else value for name, value in zip(MEASURES, values, strict=True)}
@@ -202,7 +202,7 @@ def opened_log(path: Path) -> EvalLog:
         raise DiscoverError(f"{HOW_TO_GET} ({error})") from None
     try:
         return read_eval_log(str(path), resolve_attachments=True)
-    except Exception as error:  # of the reader of others, which raises what its parts raise
+    except Exception as error:  # Inspect's reader raises many kinds of errors
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DiscoverError(f"{path}: not a log of Inspect ({reason:.200})") from None
 
@@ -227,9 +227,9 @@ def _conversations(path: Path, log: EvalLog) -> list[tuple[Conversation, Assessm
 
 
 def unjudged(messages: Sequence[Message], assistant: str, artifact: str, trial: int, kind: str) -> Conversation | None:
-    """A conversation that was had elsewhere; None if nobody asked and was answered.
+    """A conversation from another tool; None without a question and an answer.
 
-    Messages of one side that follow each other are one.  What the user wanted is not known, so nothing is hidden.
+    Successive messages of one side are joined.  The user's intents are unknown, so no intent is hidden.
     """
     said: list[Message] = []
     for message in messages:
@@ -262,8 +262,8 @@ class Answer:
     """One reply to a benchmark's prompt.
 
     Attributes:
-        reply: None where none came.
-        scores: scorer of the benchmark → what it gave; one that gave no number is left out.
+        reply: None without a reply.
+        scores: scorer of the benchmark → its number; a scorer without a number is left out.
     """
 
     prompt: str
@@ -275,7 +275,7 @@ def read_benchmark(path: Path) -> list[Answer]:
     """The answers in a log of Inspect.
 
     Raises:
-        DiscoverError: it is no such log, it holds no answer, or what reads it is not here.
+        DiscoverError: it is not such a log, it holds no answer, or inspect-ai is not installed.
     """
     answers = list(_answers(path))
     if not answers:

@@ -47,7 +47,7 @@ class DiscoveryScores(Mapping[str, Mapping[str, float]]):
     left_out: tuple[str, ...]
 
     def mean(self, assistant: str) -> float | None:
-        """Mean over the users that count, or None if none does."""
+        """Mean over the users that count, or None if no user counts."""
         scores = self.per_user[assistant]
         return sum(scores.values()) / len(scores) if scores else None
 
@@ -76,7 +76,7 @@ def discovery_scores(levels: Mapping[str, Mapping[str, Levels]]) -> DiscoverySco
 
     >>> scores = discovery_scores({
     ...     "adaptive": {"boat": {"1.1": 1, "1.2": 0.5, "2": 1}},
-    ...     "draft": {"boat": {"1.1": 0, "1.2": 0, "2": 1}},  # "2" was found by both, so it tells nothing
+    ...     "draft": {"boat": {"1.1": 0, "1.2": 0, "2": 1}},  # both discovered "2", so it does not count
     ... })
     >>> scores["adaptive"], scores["draft"]
     ({'boat': 1.0}, {'boat': 0.0})
@@ -100,11 +100,11 @@ def discovery_scores(levels: Mapping[str, Mapping[str, Levels]]) -> DiscoverySco
 
 
 def why_undefined(assistants: int, users: int, left_out: int) -> str:
-    """Why eq. 4 is defined on no user at all, in words; "" where it is on some.
+    """Why eq. 4 is undefined for every user, in words; "" if it is defined for some.
 
     Args:
-        users: whom all assistants met.
-        left_out: those of them on whom all assistants found the same.
+        users: number of users whom all assistants met.
+        left_out: number of them for whom all assistants discovered the same.
     """
     if assistants < 2:
         return "one assistant alone; eq. 4 compares several"
@@ -120,7 +120,7 @@ def _pooled(rows: Mapping[str, Levels], artifact: str) -> dict[str, float] | Non
             raise ValueError(f"{artifact!r}: {assistant!r} was scored on other intents than the rest")
     columns = [[row[intent] for row in rows.values()] for intent in first]
     floors = [min(column) for column in columns]
-    # Sums of halves are exact in floating point, whatever their order.
+    # Sums of halves are exact in floating point, in any order.
     span = sum(max(column) - floor for column, floor in zip(columns, floors, strict=True))
     if not span:
         return None
@@ -132,12 +132,12 @@ def _pooled(rows: Mapping[str, Levels], artifact: str) -> dict[str, float] | Non
 
 
 def ceiling(tree: IntentTree, rules: Rules | None = None, turns: int = MAX_TURNS) -> float:
-    """The share of the hidden intents that is discovered if every reply is a piece that meets all it is judged by.
+    """The share of the hidden intents that is discovered if every reply is an artifact with all intents in focus.
 
-    Thresholds play no part: nothing is merely nearly met.
+    Thresholds play no part, because such a reply has no near misses.
 
     Returns:
-        A share in [0, 1]; 1 where nothing is hidden at the start.
+        A share in [0, 1]; 1 where no intent is hidden at the start.
     """
     rules = rules or Rules.paper()
     state = initial_state(tree, rules)
@@ -153,17 +153,17 @@ def ceiling(tree: IntentTree, rules: Rules | None = None, turns: int = MAX_TURNS
 def mean_ceiling(trees: Iterable[IntentTree], rules: Rules | None = None, turns: int = MAX_TURNS) -> float:
     """The mean of several artifacts' ceilings, each counted once, as a mean share of hidden intents counts them.
 
-    Where nothing is hidden there is no such share, and the artifact is left out; 1 if that goes for all of them.
+    Artifacts without a hidden intent are left out; 1 if all are left out.
     """
     return fmean([ceiling(tree, rules, turns) for tree in trees if hides(tree)] or [1.0])
 
 
 def hides(tree: IntentTree) -> bool:
-    """Whether anything is left to discover at the start."""
+    """Whether an intent is hidden at the start."""
     return len(tree.initially_discovered) < len(tree)
 
 
 def ceiling_over(ceilings: Mapping[str, float], artifacts: Iterable[str]) -> Estimate | None:
-    """The mean ceiling of these artifacts with its interval, to stand beside a mean share; None where none is known."""
+    """The mean ceiling of these artifacts with its interval, to show beside a mean share, or None."""
     known = {artifact: [ceilings[artifact]] for artifact in artifacts if artifact in ceilings}
     return bootstrap_mean(known) if known else None

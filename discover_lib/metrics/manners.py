@@ -1,6 +1,6 @@
-"""How somebody talks: twelve features of a person's messages in one conversation, and the words' variety.
+"""How a user talks: twelve features of the messages in one conversation, and the variety of words.
 
-`distances` says how far a simulated user's talk is from that of people, with what people differ by themselves.
+`distances` says how far a simulated user's talk is from that of people, beside the distance among people.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HALVINGS = 200
 _ORDER = re.compile(
     r"^\W*(?:please )?(?:make|write|add|change|remove|give|show|keep|use|try|create|draw|rewrite)\b", re.IGNORECASE
 )
-_PLAIN = str.maketrans("’‘ʼ＇？！", "''''?!")  # what telephones and other scripts type
+_PLAIN = str.maketrans("’‘ʼ＇？！", "''''?!")  # characters that telephones and other scripts type
 Messages = Sequence[str]
 Feature = Callable[[Messages], float | None]
 
@@ -45,7 +45,7 @@ def mattr(words: Sequence[str], window: int = WINDOW) -> float | None:
 
 
 def yules_k(words: Sequence[str]) -> float | None:
-    """10⁴ × (Σ i² V(i) − N) / N², where V(i) words occur i times: 0 where none is repeated.  None without a word."""
+    """10⁴ × (Σ i² V(i) − N) / N², where V(i) words occur i times: 0 without repeated words.  None for no text."""
     n = len(words)
     return 1e4 * (sum(count * count for count in Counter(words).values()) - n) / n**2 if n else None
 
@@ -55,7 +55,7 @@ def hdd(words: Sequence[str], draws: int = DRAWS) -> float | None:
     n = len(words)
     if n < draws:
         return None
-    # Hypergeometric: one minus the probability that none of a word's occurrences is drawn.
+    # Hypergeometric: one minus the probability that no occurrence of a word is drawn.
     all_draws = math.comb(n, draws)
     return sum(1 - math.comb(n - count, draws) / all_draws for count in Counter(words).values()) / draws
 
@@ -109,13 +109,13 @@ EVERY: Mapping[str, tuple[str, Feature]] = {**FEATURES, **VARIETY}
 
 
 def manners_of(messages: Messages) -> dict[str, float]:
-    """Feature → value, of one conversation's messages; without those that so few words do not have.
+    """Feature → value, of one conversation's messages; without those that need more words.
 
     Raises:
         ValueError: no message.
     """
     if not messages:
-        raise ValueError("nobody said anything")
+        raise ValueError("a conversation without a message has no features")
     messages = [message.translate(_PLAIN) for message in messages]
     values = {name: feature(messages) for name, (_, feature) in EVERY.items()}
     return {name: value for name, value in values.items() if value is not None}
@@ -130,7 +130,7 @@ class Distance:
 
     Attributes:
         size: of the difference, in standard deviations of people's conversations; None where people do not vary.
-        ceiling: the size that 95 % of random halves of the people's own conversations stay below.
+        ceiling: the size that 95% of random halves of the people's own conversations stay below.
     """
 
     feature: str

@@ -18,13 +18,13 @@ from discover_lib.core.state import IntentState
 
 
 def replay(conversation: Conversation, rules: Rules | None = None, judge: Judge | None = None) -> Conversation:
-    """Recompute states, transitions, rewards and views, from the stored judgements alone or judged anew.
+    """Recompute states, transitions, rewards and views, from the stored judgements or from new ones.
 
     Under the conversation's own rules the result equals it.  Under other rules replies, choices and messages stay
     what they were: it answers "what would these replies have been worth?".
 
     Args:
-        judge: reads the replies again.  Other rules may ask for intents that nobody judged then; without a judge
+        judge: reads the replies again.  Other rules may ask for intents that were not judged then; without a judge
             such intents count as not met.
 
     Raises:
@@ -40,7 +40,7 @@ def replay(conversation: Conversation, rules: Rules | None = None, judge: Judge 
 
 
 def _judged_again(conversation: Conversation, state: IntentState, rules: Rules, judge: Judge) -> tuple[Turn, ...]:
-    """Turns whose replies `judge` reads once more, from `state` on; what a reply's look-ahead held is left out."""
+    """Turns whose replies `judge` reads again, from `state` on; look-ahead turns are left out."""
     tree, again = conversation.tree, []
     for turn in conversation.turns:
         messages = conversation.messages(turn.index - 1)
@@ -78,7 +78,7 @@ def _candidate_again(tree: IntentTree, state: IntentState, candidate: Candidate,
 
 
 def start_under(rules: Rules, conversation: Conversation) -> IntentState:
-    """Where the conversation began; thresholds are drawn anew only if `rules` ask for another number of them."""
+    """The first state; thresholds are drawn again only if `rules` need another number of them."""
     if rules.thresholds == conversation.rules.thresholds:
         return conversation.start
     drawn, start = initial_state(conversation.tree, rules, conversation.seed), conversation.start
@@ -90,17 +90,17 @@ def start_under(rules: Rules, conversation: Conversation) -> IntentState:
 
 @dataclass(frozen=True)
 class LookAhead:
-    """Candidates are worth what they lead to: the user answers each, and `assistant` goes on for `turns` turns.
+    """A reward for the turns after a candidate: the user answers it, and `assistant` plays `turns` more turns.
 
     So a reply that pays off a turn later can outscore one that discovers something now.  The whole window is one
-    reward: what it discovers, and the length of all its replies against one τ.
+    reward: of all its discoveries, and of the length of all its replies against one τ.
     """
 
     turns: int
     assistant: Assistant | SeesIntents
 
     def __call__(self, user: UserSimulator, candidate: Candidate) -> Candidate:
-        """The candidate with what would come after it; unscored, with the error, if that cannot be judged."""
+        """The candidate with the turns after it; unscored, with the error, if they cannot be judged."""
         if candidate.evaluation is None or self.turns == 0:
             return candidate
         taken = len(user.conversation.turns) + 1  # this candidate's turn included
@@ -129,7 +129,7 @@ def forked(user: UserSimulator, candidate: Candidate, turns: int) -> UserSimulat
 def looking_ahead(
     tree: IntentTree, state: IntentState, candidate: Candidate, ahead: tuple[Turn, ...], rules: Rules
 ) -> Candidate:
-    """The candidate, rewarded for what it and the turns `ahead` of it discover, and charged for all their replies."""
+    """The candidate, rewarded for its discoveries and those of the turns `ahead`, and charged for all their replies."""
     if not ahead:
         return candidate
     n_tokens = candidate.reply.n_tokens + sum(turn.reply.n_tokens for turn in ahead)

@@ -20,7 +20,7 @@ LOWEST, HIGHEST = 1, 3  # of an interactivity rating
 
 
 class ScoreError(RoleError):
-    """A score could not be had: the conversation is unscored in it, never 0."""
+    """A scorer gave no score: the conversation is unscored in it, which is not 0."""
 
     role = "scorer"
 
@@ -39,10 +39,10 @@ class InteractivityRating(Record):
 
 
 class Scorer(Protocol):
-    """Scores what is finished; must not depend on anything but its arguments.
+    """Scores finished conversations; must depend on its arguments only.
 
     Raises (every method):
-        ScoreError: no score could be had.
+        ScoreError: the scorer gave no score.
     """
 
     name: str  # as results say who scored
@@ -58,7 +58,7 @@ class Scorer(Protocol):
         ...
 
 
-# -- what a turn does --------------------------------------------------------------------------------------------------
+# -- behavior of a turn ------------------------------------------------------------------------------------------------
 
 Behaviour = Literal["divergent", "convergent"]
 Family = Literal["CCC", "DDD", "two in a row", "alternating"]
@@ -67,7 +67,7 @@ FAMILIES: tuple[Family, ...] = ("CCC", "DDD", "two in a row", "alternating")
 
 @dataclass(frozen=True)
 class TurnBehaviour(Record):
-    """What one turn mainly does.
+    """The main behavior of one turn.
 
     Attributes:
         behaviour: "divergent" (options, samples, questions), "convergent" (mostly one artifact), or None for a turn
@@ -120,13 +120,13 @@ class RefusalJudge(Protocol):
         """Whether `reply` refuses what was `asked`.
 
         Raises:
-            ScoreError: no verdict could be had.
+            ScoreError: the judge gave no verdict.
         """
         ...
 
 
 class Phrases:
-    """Reads a refusal off its phrases, whatever was asked.  People disagree with such lists often."""
+    """Detects a refusal by its phrases alone.  People often disagree with such lists."""
 
     name = "phrases"
 

@@ -17,8 +17,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_text_lines
 from discover_lib.dataset.inspect_log import Answer
 from discover_lib.engines.llm.assistants import model_and_style
-from discover_lib.engines.llm.calls.direct import PREFIX
-from discover_lib.engines.llm.calls.litellm import NO_KEY
+from discover_lib.engines.llm.calls.wires import NO_KEY, PREFIX
 from discover_lib.engines.spec import asked_assistants
 from discover_lib.metrics.intervals import Estimate, Share, Values, bootstrap_mean, share_of
 from discover_lib.metrics.paired import Comparison, compare, p_text
@@ -29,7 +28,7 @@ REFUSED = "refused, as read here"
 
 @dataclass(frozen=True)
 class Rate:
-    """What one scorer says of one assistant.
+    """One scorer's result for one assistant.
 
     Attributes:
         value: a share of prompts where all replies to one have one verdict; else a mean, replies to one averaged.
@@ -118,7 +117,7 @@ def _value(of: Values) -> Share | Estimate:
 
 RATE_HEAD = ("scorer", "assistant", "rate", "difference")
 RATE_MEANING = (
-    "Scores are those of the benchmark's owner, what is high means what they say it means. 95 % "
+    "Scores come from the benchmark's owner, who defines their meaning. 95% "
     "intervals over prompts; differences to the first assistant, paired by prompt, p by sign flips (Holm)."
 )
 
@@ -160,7 +159,7 @@ class Asked:
 
 
 def _arguments(asked: Asked, model: str, folder: Path) -> list[str]:
-    """What Inspect's command is given."""
+    """Arguments of Inspect's command."""
     server = ["--model-base-url", asked.api_base] if asked.api_base else []
     name = f"openai-api/discover/{model.removeprefix(PREFIX)}" if asked.api_base else model
     return ["eval", asked.task, "--model", name, *server, "--log-dir", str(folder), "--log-format", "eval"]
@@ -205,7 +204,7 @@ def log_folders(assistants: Sequence[str], out: Path) -> dict[str, Path]:
     """Assistant → the folder of its log.
 
     Raises:
-        DiscoverError: one was run there before: what was paid for is not run over.
+        DiscoverError: the folder holds an earlier run, which was paid for and is not replaced.
     """
     folders = {}
     for place, name in enumerate(assistants, 1):

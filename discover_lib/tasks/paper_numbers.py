@@ -1,7 +1,7 @@
-"""Do the paper's own figures follow from each other?  Its tables beside us: what it prints, what follows, our own.
+"""Do the paper's own figures follow from each other?  Its printed tables, their consequences, and our results.
 
-`data/paper/tables.yaml` holds the printed numbers and nothing else.  Everything derived is recomputed here from them
-and compared with what is printed, up to rounding: a printed figure follows if some numbers that round to the printed
+`data/paper/tables.yaml` holds only the printed numbers.  Every derived number is recomputed here from them
+and compared with the printed one, up to rounding: a printed figure follows if some numbers that round to the printed
 cells give a result that rounds to it.  Ours and theirs never share a row, and every row says whose it is.
 """
 
@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import yaml
 
 from discover_lib.base.files import data_folder
-from discover_lib.engines.llm.calls.prices import Price
+from discover_lib.engines.llm.calls.exchange import Price
 from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.runs.plan import ASSUMED_BASIS, NOTHING, Length, Plan, Span, Stage
 from discover_lib.tasks.waist import Asked, Cell, How, Lines, Mark, Report, Table, Tell, Tone, ask, task
@@ -26,7 +26,7 @@ NOT_AT_HAND = "cell not at hand"
 METRICS = ("discover", "satisfy", "interact", "kilotokens")
 THE_PAPER = "the paper"
 SIZES = (100, 200, 500, 1000, 2000)  # prompts: assumed, since the paper gives no number
-_Z, _POWER_Z = 1.959963984540054, 0.8416212335729143  # the normal distribution's 97.5 % and 80 % points
+_Z, _POWER_Z = 1.959963984540054, 0.8416212335729143  # the normal distribution's 97.5% and 80% points
 
 Verdict = Literal["follows", "does not follow", "left open"]
 
@@ -62,12 +62,12 @@ def paper_numbers(asked: PaperNumbers, how: How, folder: Path, tell: Tell) -> Re
     if asked.all:
         derived_rows = tuple(tuple(each.row()) for each in derived())
         parts.append(
-            Table(("table", "figure", "value", "how"), derived_rows, "what follows although it is not printed")
+            Table(("table", "figure", "value", "how"), derived_rows, "numbers that follow from the printed ones")
         )
     return Report(tuple(parts), [dict(zip(CHECK_COLUMNS, each.row(), strict=True)) for each in checks])
 
 
-# -- what follows from what -------------------------------------------------------------------------------------------
+# -- the checks -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class Check:
     """One printed figure that follows from other printed ones, or does not, or is left open by the paper.
 
     Attributes:
-        what: which figure, in words; `table` where it stands.
+        what: the figure in words; `table` names its table.
         printed: in `unit`; of a sum of shares the 100 that it should be.
         computed: in `unit`; None where the printed rule gives no number.
         low, high: the results that the printed cells allow, given their rounding.
         formula: how it was recomputed, with the numbers.
-        note: what explains the difference, if something does.
+        note: an explanation of the difference, or "".
     """
 
     table: str
@@ -127,7 +127,7 @@ def paper_checks() -> list[Check]:
 
 
 def not_at_hand() -> list[str]:
-    """What of the paper's tables is not at hand, one line for each: nothing is said of those cells."""
+    """The cells of the paper's tables that are not at hand, in lines; no check covers them."""
     tables = paper_tables()
     five = [row["task"] for row in tables["table_5"]["rows"] if row["sft"] is None]
     return [
@@ -272,7 +272,7 @@ def _counts(table: Mapping[str, Any]) -> Iterator[Check]:
         total = sum(wins)
         formula = " + ".join(map(str, wins))
         fits = abs(100 - total) <= slack + 1e-9
-        note = "" if fits else f"{100 - total:.1f} % of the turns have no winner, perhaps ties; the table does not say"
+        note = "" if fits else f"{100 - total:.1f}% of the turns have no winner, perhaps ties; the table does not say"
         ends = total - slack, total + slack
         verdict = "follows" if fits else "left open"
         yield Check("3", f"all wins together, {kind}", 100.0, total, *ends, "%", formula, verdict, note)
@@ -291,7 +291,7 @@ def _sums(tables: Mapping[str, Any]) -> Iterator[Check]:
     yield Check("study", "people", study["people"], people, people, people, "", formula, verdict)
 
 
-# -- what a conversation costs, call by call ---------------------------------------------------------------------------
+# -- the cost of a conversation, call by call --------------------------------------------------------------------------
 
 PAPER_TURNS = 5
 PAPER_PRINTED = {"tree": 0.127, "five turns": 0.056, "sum": 0.189}  # dollars
@@ -307,7 +307,7 @@ ASSUMED_LENGTHS = {  # prompt and completion tokens of a call
 
 
 def paper_accounting() -> tuple[Plan, Plan]:
-    """What one tree and one conversation of five turns cost by the paper's models, stage by stage.
+    """The cost of one tree and one conversation of five turns with the paper's models, stage by stage.
 
     Given are the models (Claude Sonnet 4.5 builds, Gemini 3 Flash judges and speaks), their list prices, and the two
     totals, 0.127 and 0.056 dollars.  The lengths of the calls are not given: those here are assumptions, chosen so that
@@ -323,10 +323,10 @@ def paper_accounting() -> tuple[Plan, Plan]:
             talk.append(Stage(name, "gemini-3-flash-preview", Span.exactly(PAPER_TURNS), length, FLASH))
     note = "lengths are assumptions chosen to agree with the printed totals; models, prices and totals are given"
     turns = Span.exactly(PAPER_TURNS)
-    return Plan(0, NOTHING, tuple(tree), NOTHING, (note,)), Plan(1, turns, tuple(talk), NOTHING, (note,))
+    return Plan(0, NOTHING, tuple(tree), (note,)), Plan(1, turns, tuple(talk), (note,))
 
 
-# -- what follows although it is not printed --------------------------------------------------------------------------
+# -- numbers that are not printed -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -460,7 +460,7 @@ class SafetyRow:
 
     @property
     def prompts_needed(self) -> int | None:
-        """The fewest of `SIZES` that could have shown a change of this size; None where none of them could."""
+        """The fewest of `SIZES` that could have shown a change of this size, or None."""
         return next((n for n, least in zip(SIZES, self.smallest, strict=True) if abs(self.change) >= least), None)
 
 
@@ -481,9 +481,9 @@ def table_six(sizes: Sequence[int] = SIZES) -> list[SafetyRow]:
 
 
 def detectable_change(share: float, n: int) -> float:
-    """The smallest change of a share between two sets of `n` answers that is seen with 80 % probability at 5 %.
+    """The smallest change of a share between two sets of `n` answers that is seen with 80% probability at 5%.
 
-    Both sets count as independent and as varying like `share`, or like one more in `n` where nothing varies.
+    Both sets count as independent and as varying like `share`, or like one more in `n` where all answers are equal.
     """
     share = min(max(share, 1 / (n + 1)), n / (n + 1))
     return (_Z + _POWER_Z) * math.sqrt(2 * share * (1 - share) / n)

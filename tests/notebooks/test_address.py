@@ -17,6 +17,10 @@ pytestmark = pytest.mark.slow
 
 # page → the controls that are set, by label
 CHOICES = {
+    "1_start.py": """Target | Which one | Messages to each""",
+    "2_intents.py": """Artifact | Kind""",
+    "3_conversation.py": """Rules | near-miss weight p | free tokens τ | price of 1,000 tokens, 1000 λ
+        | Draw the tree as""",
     "6_compare.py": """Measure | relative to these assistants (eq. 4) | Skip intents that""",
     "7_trust.py": """Is the user | Share of verdicts inverted | only cases that the leak check gets wrong
         | Typing style of the miniature | Depth of the restricted intent | Offers to users of""",

@@ -103,7 +103,7 @@ def test_a_class_hands_in_what_is_checked(page: Page, tmp_path: Path, monkeypatc
         page.get_by_label("Your number").fill("1.64")
         page.get_by_role("button", name="Check").click()
         expect(page.get_by_text("✓ Right.")).to_be_visible()
-        page.goto(f"{running.url}/?file=20_simulator.py")
+        page.goto(f"{running.url}/?file=3_conversation.py")
         expect(page.get_by_text("not part of the class")).to_be_visible()
     answers = read_answers(file)
     assert [(each.student, each.task, each.passed) for each in answers] == [

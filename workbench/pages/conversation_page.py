@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
+from discover_lib.base.forest import figure
 from discover_lib.core.rules import NAMED_RULES, Rules
 from discover_lib.engines.miniature.assistants import POOL, SCRIPTED, about
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
@@ -32,7 +33,7 @@ from workbench.sources import (
 from workbench.views import reward_parts as parts_of_reward
 from workbench.views.conversation_parts import candidates, chat, receipt
 from workbench.views.figures.charts import discovery_curves
-from workbench.views.html import EMPTY, Markup, beside, error_line, more, quiet, signed, static_text, styled, tag
+from workbench.views.html import EMPTY, Markup, beside, error_line, more, quiet, signed, styled, tag
 
 if TYPE_CHECKING:
     from discover_lib.core.conversation import Conversation
@@ -349,8 +350,7 @@ def framed(stage_view: Any) -> Any:
     """The stage with the style sheet that carries the page's colors into it."""
     import marimo as mo
 
-    sheet = tag("style", Markup(static_text("simulator.css")))
-    return mo.Html(styled(sheet, tag("div", controls.placed(stage_view), class_="sim")))
+    return mo.Html(styled(tag("div", controls.placed(stage_view), class_="sim")))
 
 
 def follow(
@@ -426,10 +426,11 @@ def rewards(session: Session, now: Conversation) -> Any:
     turn = now.turns[number - 1] if number else None
     if turn is None or turn.candidate.reward is None or original.turns[number - 1].candidate.reward is None:
         return mo.md("No reply with a reward is selected. Press *Next*, or choose a turn in the film strip.")
+    curves = discovery_curves(session.lines(), number)
     parts = [
         parts_of_reward.assembled(turn, now.rules),
         parts_of_reward.compared(original.turns[number - 1], turn, original.tree),
-        parts_of_reward.every_turn(original, now),
+        tag("div", *map(_block, (parts_of_reward.every_turn(original, now), curves)), class_="dl-two"),
         parts_of_reward.changes(original, now),
     ]
     if len(turn.candidates) > 1:
@@ -437,11 +438,17 @@ def rewards(session: Session, now: Conversation) -> Any:
     return mo.Html(styled(*parts, more("Letters of the formula", parts_of_reward.symbols())))
 
 
-def curve(session: Session) -> Any:
-    """How many intents each branch has discovered after each turn."""
-    import marimo as mo
+def tree_figure(player: StagePlayer) -> Any:
+    """The plotly figure of the tree at this turn; without the texts of hidden intents until the stage shows these."""
+    graph = player.session.tree.graph(player.session.state)
+    for node in graph.nodes.values():
+        if node["discovery"] != "discovered" and not player.shows_hidden:
+            node["text"] = "hidden intent"
+    return figure(graph, live=True)
 
-    return mo.Html(styled(tag("div", discovery_curves(session.lines(), session.cursor), class_="sim-curve")))
+
+def _block(part: Markup) -> Markup:
+    return tag("div", part)
 
 
 def stepped(user: UserSimulator) -> Any:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from discover_lib.metrics.ceiling import ceiling
-
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder, outputs_folder, write_json
 from discover_lib.base.svg import SvgError
+from discover_lib.base.words import counted
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Message
 from discover_lib.core.intents import IntentTree
@@ -30,6 +30,7 @@ from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
 from discover_lib.engines.miniature.rendering import is_drawn
+from discover_lib.metrics.discovery import ceiling
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.scores import is_leak_checked
 from discover_lib.runs.artifact_files import domain_of_type, free_tree_file, tree_by_hand
@@ -38,10 +39,11 @@ from discover_lib.runs.options import RunOptions, execute, write_results
 from discover_lib.runs.recorded import find_recorded, recorded_index
 from discover_lib.runs.store import RunStore
 from workbench import controls
-from workbench.carried import kept
+from workbench.carried import address_of, kept
+from workbench.echo import shown_path
 from workbench.jobs import folder_of
 from workbench.live import Calls, Errand, StagedBuild, connection_button
-from workbench.map import IntentMap
+from workbench.map import NEW_TEXT, IntentMap
 from workbench.views import conversation_parts as show
 from workbench.views.artifact_parts import numbers_of, read_piece
 from workbench.views.html import EMPTY, Markup, error_line, more, progress, quiet, styled, table, tag
@@ -52,7 +54,7 @@ ASSISTANTS = {"asks": "ask", "drafts": "draft", "explores": "adaptive"}
 TEXT_DOMAINS = ("creative_writing", "technical_writing", "travel_plan", "paper_abstract", "image_prompt")
 _SENTENCES = re.compile(r"[^.!?\n]+[.!?]*")
 _COMPARED = re.compile(r"\b(like|as)\b[^.!?,;]{0,60}$", re.IGNORECASE)  # what comes before a comparison's value
-_TITLE = re.compile(r"<title>\s*(.+?)\s*</title>|^#+ +(.+)$", re.DOTALL | re.MULTILINE)
+_TITLE = re.compile(r"<title>([^<]+)</title>|^#+ +(.+)$", re.MULTILINE)
 
 
 # -- an artifact of the project ----------------------------------------------------------------------------------------
@@ -94,8 +96,8 @@ def beside(artifact: Artifact, built: BuiltTree, map_view: Any) -> Any:
     import marimo as mo
 
     ids = {number: key for key, number in numbers_of(built.tree, built.recognised).items()}
-    shown = mo.Html(styled(read_piece(artifact, built.recognised, ids)))
-    return mo.hstack([shown, map_view], widths=[2, 3], align="start", wrap=True)
+    parts = (read_piece(artifact, built.recognised, ids), tag("div", controls.placed(map_view)))
+    return mo.Html(styled(tag("div", *parts, class_="in-beside")))
 
 
 def stages(built: BuiltTree) -> Any:
@@ -119,36 +121,36 @@ def stages(built: BuiltTree) -> Any:
     ]
     found = mo.ui.table(rows, selection=None, page_size=8, show_column_summaries=False, show_data_types=False)
     notes = [mo.md("; ".join(built.notes) + ".")] if built.notes else []
-    levels = mo.accordion({"Levels of abstraction": mo.Html(styled(show.ladders(tree)))})
-    return mo.vstack([mo.hstack(stats, justify="start", wrap=True), mo.md(request), found, *notes, levels])
+    read = mo.accordion({"What was read, and where": mo.vstack([found, *notes])})
+    return mo.vstack([mo.hstack(stats, justify="start", wrap=True), mo.md(request), read])
 
 
 # -- a tree as a file --------------------------------------------------------------------------------------------------
 
 
-def files_of(get_tree: Callable[[], IntentTree], name: str, on_tree: Callable[[IntentTree], Any]) -> Any:
-    """Buttons that keep a tree for the page Conversation, save it as JSON and open another."""
+def files_of(drawn: IntentMap, name: str) -> tuple[Callable[[], str], Any]:
+    """What happened last, and buttons that save the tree of a map for Conversation or as JSON, and open another."""
     import marimo as mo
 
     said, tell = mo.state("")
 
     def keep(_: Any) -> None:
-        path = kept_tree(get_tree(), name)
+        path = kept_tree(drawn.tree, name)
         tell(f"Saved as {path.name}. On [Conversation](/?file=3_conversation.py), choose *Trees built here*.")
 
     def opens(files: Sequence[Any]) -> None:
         try:
-            on_tree(tree_by_hand(json.loads(files[0].contents)))
+            drawn.open(tree_by_hand(json.loads(files[0].contents)))
         except (DiscoverError, ValueError, IndexError, RecursionError) as error:
             tell(f"This file holds no tree: {error}")
 
     def text() -> bytes:
-        return json.dumps({"tree": get_tree().to_dict()}, ensure_ascii=False, indent=1).encode()
+        return json.dumps({"tree": drawn.tree.to_dict()}, ensure_ascii=False, indent=1).encode()
 
     save = mo.ui.button(label="Save for Conversation", on_click=keep)
     download = mo.download(text, filename=f"{name}.json", label="Download JSON")
     upload = mo.ui.file([".json"], label="Open a JSON tree", on_change=opens)
-    return said, mo.hstack([save, download, upload], justify="start", wrap=True)
+    return said, mo.hstack([save, download, upload], justify="start", align="center", wrap=True)
 
 
 def kept_tree(tree: IntentTree, name: str) -> Path:
@@ -186,25 +188,28 @@ class Reading:
     def lexicon(self) -> Lexicon:
         return load_lexicon(self.artifact.domain)
 
-    def tree(self, added: Iterable[str] = (), left_out: Iterable[str] = ()) -> IntentTree | None:
-        """The tree of what was read, with added values and without others; None where no value is left."""
-        if self.aspects >= MIN_DIMENSIONS and not list(added) and not list(left_out):
+    def tree(self, added: Sequence[str] = (), left_out: Sequence[str] = ()) -> IntentTree:
+        """The tree of what was read, with added values and without others; where no value is left, one empty intent."""
+        if self.aspects >= MIN_DIMENSIONS and not added and not left_out:
             try:
                 return self._with_request(engine(self.artifact.domain).builder.build(self.artifact).tree)
             except BuildError:
                 pass
-        values = [each for each in self.found if each not in set(left_out)]
-        return self._with_request(joined_tree(self.lexicon, [*values, *added])) if values or list(added) else None
+        values = [each for each in self.found if each not in left_out]
+        return self._with_request(joined_tree(self.lexicon, [*values, *added]))
 
     def _with_request(self, tree: IntentTree) -> IntentTree:
         title = title_of(self.artifact)
         verb = "draw" if is_drawn(self.artifact.domain) else f"write a {tree.artifact_type.lower()} called"
-        request = f"can you {verb} {title.lower()}?" if title else tree.initial_request
+        request = f"can you {verb} “{title}”?" if title else tree.initial_request
         return replace(tree, topic=title or tree.topic, initial_request=request)
 
 
 def joined_tree(lexicon: Lexicon, values: Iterable[str]) -> IntentTree:
-    """The forest of values and the broader ones above them; the first root starts discovered."""
+    """The forest of values and the broader ones above them; the first root starts discovered.
+
+    Without a value it holds one intent to fill in.
+    """
     import networkx
 
     graph: networkx.DiGraph[str] = networkx.DiGraph(
@@ -216,6 +221,8 @@ def joined_tree(lexicon: Lexicon, values: Iterable[str]) -> IntentTree:
             if each not in graph:
                 graph.add_node(each, text=lexicon.values[each].text, given=not len(graph))
         graph.add_edges_from(pairwise(chain))
+    if not len(graph):
+        graph.add_node("new", text=NEW_TEXT, given=True)
     return IntentTree.from_graph(graph)
 
 
@@ -309,24 +316,20 @@ class OwnArtifacts:
             self._take(name, reading.tree(adds.value, left_out))
 
         def ask(text: str) -> None:
-            if name in self.trees and text.strip():
+            if text.strip():
                 self.trees[name] = replace(self.trees[name], initial_request=text.strip())
 
         doubts = mo.ui.multiselect(kept_values, list(kept_values), label="Keep", full_width=True, on_change=rebuild)
         known = {value.text: value.id for value in lexicon.values.values() if value.id not in reading.found}
         adds = mo.ui.multiselect(known, label="Add intents", full_width=True, on_change=rebuild)
-        first = tree.initial_request if (tree := reading.tree()) else ""
-        request = mo.ui.text(first, label="First request", full_width=True, on_change=ask)
+        request = mo.ui.text(reading.tree().initial_request, label="First request", full_width=True, on_change=ask)
         self._take(name, reading.tree(), quietly=True)
         return (request, adds, doubts if kept_values else None)
 
-    def _take(self, name: str, tree: IntentTree | None, quietly: bool = False) -> None:
-        self.trees.pop(name, None)
-        self.maps.pop(name, None)
-        if tree is not None:
-            self.trees[name] = tree
-            self.maps[name] = drawn = IntentMap(tree, edit=True)
-            drawn.on_edit = lambda edited: self.trees.update({name: edited})
+    def _take(self, name: str, tree: IntentTree, quietly: bool = False) -> None:
+        self.trees[name] = tree
+        self.maps[name] = drawn = IntentMap(tree, edit=True)
+        drawn.on_edit = lambda edited: self.trees.update({name: edited})
         if not quietly:
             self._changed()
 
@@ -337,27 +340,26 @@ class OwnArtifacts:
         cards = []
         for reading, (request, adds, doubts) in zip(self.readings, self._cards, strict=True):
             name = reading.artifact.id
-            tree = self.trees.get(name)
-            parts = [mo.Html(styled(self._head(reading, tree))), *([doubts] if doubts else []), adds]
-            if tree is not None:
-                map_view = mo.lazy(lambda name=name: mo.ui.anywidget(self.maps[name].widget))
-                parts += [request, mo.accordion({"Edit the intents": map_view})]
-            cards.append(mo.vstack(parts))
-        return mo.hstack(cards, widths="equal", wrap=True, align="start", gap=2)
+            map_view = mo.ui.anywidget(self.maps[name].widget)
+            shown = mo.accordion({"Edit the intents": map_view}) if len(self.trees[name]) > 1 else map_view
+            head = mo.Html(styled(_head(reading, self.trees[name])))
+            cards.append(mo.vstack([head, *([doubts] if doubts is not None else []), adds, request, shown]))
+        return mo.Html(styled(tag("div", *map(controls.placed, cards), class_="in-cards")))
 
-    @staticmethod
-    def _head(reading: Reading, tree: IntentTree | None) -> Markup:
-        artifact, lexicon = reading.artifact, reading.lexicon
-        shown = (
-            show.artifact(artifact) if is_drawn(artifact.domain) and not reading.trouble else quiet(artifact.text[:160])
-        )
-        seen = ", ".join(lexicon.values[each].say for each in list(reading.found)[:6]) or "nothing yet"
-        count = f"{len(tree)} intents" if tree else "no intents yet: add some below"
-        if reading.aspects < MIN_DIMENSIONS:
-            count += f" · {reading.aspects} of {MIN_DIMENSIONS} aspects recognized, so the tree is yours to complete"
-        told = error_line(reading.trouble) if reading.trouble else quiet(f"{reading.told}: {seen}.", small=True)
-        kind = quiet(f"{artifact.type} · {count}", small=True)
-        return show.panel(artifact.id, tag("div", shown, class_="in-thumbnail"), progress(reading.share), told, kind)
+
+def _head(reading: Reading, tree: IntentTree) -> Markup:
+    """The top of a card: a thumbnail, the share that was read, and the number of intents."""
+    artifact, lexicon = reading.artifact, reading.lexicon
+    drawn = is_drawn(artifact.domain) and not reading.trouble
+    shown = show.artifact(artifact) if drawn else quiet(f"{artifact.text[:160]} …")
+    seen = ", ".join(lexicon.values[each].say for each in list(reading.found)[:6])
+    count = f"{artifact.type} · {counted(len(tree), 'intent')}"
+    if reading.aspects < MIN_DIMENSIONS:
+        count += f". {reading.aspects} of {MIN_DIMENSIONS} aspects recognized: complete the tree below"
+    told = f"{reading.told}: {seen}." if seen else f"{reading.told}."
+    parts = [progress(reading.share), quiet(told, small=True), quiet(count, small=True)]
+    trouble = [error_line(reading.trouble)] if reading.trouble else []
+    return show.panel(artifact.id, tag("div", shown, class_="in-thumbnail"), *trouble, *parts)
 
 
 def playable(trees: Mapping[str, IntentTree]) -> tuple[dict[str, IntentTree], list[str]]:
@@ -394,6 +396,11 @@ def run_own(trees: Mapping[str, IntentTree], assistants: Sequence[str]) -> Path:
     return target
 
 
+def trees_of(folder: Path) -> Path:
+    """The folder of the trees of a run; folders are named for the trees' content."""
+    return outputs_folder() / "own-trees" / folder.name.partition("-")[0]
+
+
 def results(folder: Path) -> Any:
     """A run as rows of dots, an intent each: a press opens the conversation, or the run on Compare."""
     import marimo as mo
@@ -410,12 +417,14 @@ def results(folder: Path) -> Any:
         for name in names:
             row = next(each for each in listed if (each.artifact, " + ".join(each.assistants)) == (artifact, name))
             dots = "".join("○◆●"[int(states[row.place][key])] for key in hidden)
-            link = f"/?file=3_conversation.py&run={run}&conversation={row.place}"
+            link = address_of("3_conversation.py", str(run), conversation=row.place)
             cells.append(tag("a", f"{dots} {row.discovered} of {len(hidden)}", href=link))
         rows.append((artifact, *cells, percent(ceiling(tree))))
     head = ("Artifact", *names, "Perfect replies")
-    compare = tag("a", "Open in Compare, with intervals", href=f"/?file=6_compare.py&run={run}")
-    command = f"discover evaluate --trees {folder} " + " ".join(f"--assistant {each}" for each in names)
+    compare = tag("a", "Open in Compare, with intervals", href=address_of("6_compare.py", str(run)))
+    command = f"discover evaluate --trees {shlex.quote(shown_path(trees_of(folder)))} " + " ".join(
+        f"--assistant {each}" for each in names
+    )
     shown = table(head, rows, "Hidden intents discovered: ● discovered, ◆ emerging, ○ undiscovered")
     return mo.Html(styled(shown, tag("p", compare), more("The command that does the same", show.code(command))))
 
@@ -457,6 +466,10 @@ class ModelBuild:
         self.note = ""
         self._errand.start(getattr(self.build, action))
 
+    def _cancel(self, _: Any) -> None:
+        if self.build is not None:
+            self.build.cancel()
+
     def view(self, tested: Markup) -> Any:
         """The form, the price before anything is spent, the stages so far, and the map of the built tree."""
         import marimo as mo
@@ -476,7 +489,7 @@ class ModelBuild:
                 mo.ui.button(label=label, on_click=lambda _, name=name: self._press(name))
                 for label, name in presses.items()
             ]
-            stop = mo.ui.button(label="Stop", on_click=lambda _: self.build and self.build.cancel())
+            stop = mo.ui.button(label="Stop", on_click=self._cancel)
             parts += [mo.hstack([*buttons, stop], justify="start"), mo.Html(styled(self._so_far()))]
             if self.build and self.build.forest:
                 parts.append(mo.ui.anywidget(IntentMap(self.build.forest).widget))

@@ -27,9 +27,10 @@ from workbench.story import PEOPLE as PEOPLE
 from workbench.story import WHAT_IT_IS as WHAT_IT_IS
 from workbench.story import averages
 from workbench.story import six_rules as six_rules
+from workbench.story import story_widget as story_widget
 from workbench.views import conversation_parts as show
 from workbench.views.columns import averages_line
-from workbench.views.html import Markup, plain_list, rich_text, static_text, tag
+from workbench.views.html import Markup, plain_list, rich_text, tag
 from workbench.views.moments import first_words
 
 ASSISTANTS = ("ask", "draft", "options", "adaptive")  # whom one may meet
@@ -175,46 +176,45 @@ def sentences(game: Game, place: int, tree: IntentTree) -> list[Sentence]:
 
 
 class Sitting:
-    """A game that is being played: its two chats, and a counter for the cells that follow it.
+    """A game that is being played: the form for a message, and both conversations.
 
     Args:
         played: called after every message.
     """
 
     def __init__(self, game: Game, played: Callable[[], Any]) -> None:
-        self.game, self._played = game, played
-        self.chats = [self._chat(place) for place in range(2)]
-
-    def _chat(self, place: int) -> Any:
         import marimo as mo
 
-        def reply(messages: Sequence[Any], config: Any) -> Any:
-            text = str(messages[-1].content)
-            if self.game.place != place or not text.strip():
-                return mo.md("This conversation is not open now.")
+        self.game, self._played = game, played
+        message = mo.ui.text_area(label="Ask for it in your own words", max_length=600, rows=2, full_width=True)
+        self.form = message.form(
+            submit_button_label="Send",
+            clear_on_submit=True,
+            validate=lambda text: None if (text or "").strip() else "Write a message first.",
+            on_change=self._say,
+        )
+
+    def _say(self, text: str | None) -> None:
+        if text and self.game.place is not None:
             self.game = self.game.say(text)
             self._played()
-            return mo.Html(show.styled(tag("div", rich_text(self.game.chats[place][-1][1].text), class_="bu-reply")))
-
-        return mo.ui.chat(reply, max_height=420)
 
     def view(self) -> Any:
-        """Both chats; the second opens when the first is over."""
+        """The conversations so far, whose assistants have no names, and the form below the open one."""
         import marimo as mo
 
-        game = self.game
         columns = []
-        for place, chat in enumerate(self.chats[: 1 if game.place == 0 else 2]):
-            count = len(game.chats[place])
-            now = f"message {count + 1} of {game.turns}" if place == game.place else f"{count} messages, over"
-            columns.append(mo.vstack([mo.md(f"**Assistant {place + 1}** · {now}"), chat]))
-        return mo.vstack([_sheet(), mo.hstack(columns, widths="equal", wrap=True)])
-
-
-def _sheet() -> Any:
-    import marimo as mo
-
-    return mo.Html(str(tag("style", Markup(static_text("start.css")))))
+        for place, chat in enumerate(self.game.chats[: 1 if self.game.place == 0 else 2]):
+            now = place == self.game.place
+            told = f"message {len(chat) + 1} of {self.game.turns}" if now else "over"
+            rows = [
+                bubble
+                for said, reply in chat
+                for bubble in (show.bubble("user", rich_text(said)), show.bubble("assistant", rich_text(reply.text)))
+            ]
+            talk = show.panel(f"Assistant {place + 1}: {told}", tag("div", *rows, class_="dl-chat"), latest=True)
+            columns.append(mo.vstack([mo.Html(show.styled(talk)), *([self.form] if now else [])]))
+        return mo.hstack(columns, widths="equal", wrap=True)
 
 
 async def look(game: Game, seconds: int = LOOK_SECONDS) -> None:
@@ -248,7 +248,7 @@ def reveal(game: Game) -> Any:
     ]
     table = show.table(("", "You wrote", "Did it count?"), rows)
     top = mo.Html(show.styled(tag("div", target, *films, class_="bu-top")))
-    return mo.vstack([_sheet(), words, top, mo.Html(show.styled(table))])
+    return mo.vstack([words, top, mo.Html(show.styled(table))])
 
 
 def _with_broader(tree: IntentTree, keys: Sequence[str]) -> set[str]:
@@ -281,19 +281,17 @@ def target_map(game: Game) -> IntentMap:
     A selected intent tells in which message you named it, or which reply showed it.
     """
     first, second = game.conversations()
-    told = {
-        key: f"You named it to assistant {place + 1} in message {number}."
-        for place in range(2)
-        for number, each in enumerate(sentences(game, place, first.tree), 1)
-        for key in _with_broader(first.tree, each.named)
-    }
-    shown = {
-        each.intent_id: f"The reply of turn {turn.index} showed it."
-        for conversation in (first, second)
-        for turn in conversation.turns
-        for each in turn.candidate.transitions
-        if each.moved
-    }
     tree = dataclasses.replace(first.tree, initially_discovered=())
-    reasons = dict.fromkeys(tree.intents, "You did not name it, and no reply showed it.") | shown | told
+    reasons = dict.fromkeys(tree.intents, "You did not name it, and no reply showed it.")
+    said = [(place, number, each) for place in range(2) for number, each in enumerate(sentences(game, place, tree), 1)]
+    for place, number, each in said:
+        for key, value in each.near.items():
+            reasons[key] = f"You came near in message {number} to assistant {place + 1}: you named “{value}”."
+    for conversation in (first, second):
+        for turn in conversation.turns:
+            moved = [each.intent_id for each in turn.candidate.transitions if each.moved]
+            reasons |= dict.fromkeys(moved, f"Reply {turn.index} of {turn.reply.assistant} showed it.")
+    for place, number, each in said:
+        named = _with_broader(tree, each.named)
+        reasons |= dict.fromkeys(named, f"You named it to assistant {place + 1} in message {number}.")
     return IntentMap(tree, [MapMoment(first.state, reasons=reasons)], beside=second.state)

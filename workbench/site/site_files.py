@@ -224,7 +224,7 @@ def _simulator_page(folder: Path) -> SitePage:
         "simulator.html",
         "Conversation",
         "stage",
-        ("map.css", "stage.css", "simulator.css"),
+        ("map.css", "stage.css"),
         own_markdown(STAGE),
         EMPTY,
         values,

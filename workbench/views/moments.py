@@ -14,7 +14,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from discover_lib.base.glossary import TERMS
 from discover_lib.core.advance import focus, frontier
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.intents import IntentTree
@@ -24,9 +23,9 @@ from discover_lib.metrics.transcript import level_name, news
 from workbench.map import frame_of, reasons_of
 from workbench.views import explain
 from workbench.views.beside import marked_reply
-from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, near_miss_sum, theta_text
+from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, near_miss_sum
 from workbench.views.html import in_tokens, rich_text, signed, static_text
-from workbench.views.located import Evidence, evidence, found_by_one, parting
+from workbench.views.located import Evidence, evidence, found_by_one, last_draft, parting
 from workbench.views.touched import Touch, aspect_of, touched, under_authors_rules
 
 FORMAT = "discover-stage/1"
@@ -103,19 +102,11 @@ def stage_of(strips: Sequence[Strip], moments: Moments | None = None) -> dict[st
         "kind": tree.artifact_type,
         "rules": _rules(trunk.rules),
         "request": nodes_of(rich_text(tree.initial_request)),
-        "intents": [_intent(tree, key) for key in tree.intents],
         "map": frame_of(tree),
         "moments": shown,
         "strips": rows,
         "pairs": _pairs(strips),
-        "terms": {name: TERMS[name].meaning for name in _TERMS},
     }
-
-
-_TERMS = (
-    *("undiscovered", "emerging", "discovered", "satisfied", "moved this turn", "frontier", "focus", "near miss"),
-    *("reward", "discovery reward", "length penalty", "threshold", "unscored"),
-)
 
 
 def _known_turn(
@@ -129,17 +120,6 @@ def _known_turn(
         return None
     known = turns[path[place] - 1]
     return path[place] if known is turn or known == turn else None
-
-
-def _intent(tree: IntentTree, key: str) -> dict[str, Any]:
-    return {
-        "id": key,
-        "text": tree.text(key),
-        "parent": tree.parents[key],
-        "depth": tree.depth(key),
-        "root": tree.root_of[key],
-        "given": key in tree.initially_discovered,
-    }
 
 
 def _rules(rules: Rules) -> dict[str, Any]:
@@ -174,7 +154,6 @@ def _state(conversation: Conversation, state: IntentState) -> dict[str, Any]:
         "frontier": sorted(frontier(tree, state, upcoming)),
         "focus": list(upcoming[:1]),
         "about": aspect_of(conversation, upcoming[0]) if upcoming else "",
-        "theta": {key: theta_text(state.thresholds.get(key)) for key in tree.intents if key not in state.discovered},
     }
 
 
@@ -184,7 +163,11 @@ def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
     return {
         "turn": turn.index,
         "assistant": turn.reply.assistant,
-        "reply": _reply(turn, [*places, *(each.place for each in touch.touches if each.why != "repeated")]),
+        "reply": _reply(
+            turn,
+            [*places, *(each.place for each in touch.touches if each.why != "repeated")],
+            last_draft(conversation, turn),
+        ),
         "first": first_words(turn.reply.text),
         "written": turn.reply.notation,
         "answer": None if turn.user_message is None else nodes_of(rich_text(turn.user_message)),
@@ -204,9 +187,9 @@ def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
     } | _state(conversation, turn.after)
 
 
-def _reply(turn: Turn, places: Sequence[Evidence]) -> Nodes:
+def _reply(turn: Turn, places: Sequence[Evidence], before: str) -> Nodes:
     texts = {each.transition.intent_id: "" for each in places}
-    return nodes_of(marked_reply(turn, places, texts))
+    return nodes_of(marked_reply(turn, places, texts, before))
 
 
 def _worth(candidate: Candidate) -> dict[str, Any] | None:

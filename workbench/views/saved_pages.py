@@ -134,15 +134,12 @@ def shared_page(shared: Shared, on_progress: Callable[[int, int], Any] = lambda 
     Args:
         on_progress: called with the number of conversations computed and of all.
     """
-    terms: dict[str, str] = {}
     packs, numbers = [], list(shared.records)
     for first in range(0, len(numbers), PACK):
         pack: dict[str, Any] = {}
         for number in numbers[first : first + PACK]:
             strips = shared.records[number]
-            record = stage_of(strips)
-            terms = record.pop("terms")
-            pack[str(number)] = record | {"note": _footer(strips[0].conversation)}
+            pack[str(number)] = stage_of(strips) | {"note": _footer(strips[0].conversation)}
             on_progress(first + len(pack), len(numbers))
         text = _DRAWN.sub(_drawing_in_the_clear, json.dumps(pack, ensure_ascii=False, separators=(",", ":")))
         written = text.encode("utf-8", "backslashreplace")  # half a surrogate pair, as JSON escapes it
@@ -154,7 +151,6 @@ def shared_page(shared: Shared, on_progress: Callable[[int, int], Any] = lambda 
         script=stage_script() + static_text("theme.js") + static_text("shared_page.js"),
         shared=shared,
         packs=packs,
-        terms=embedded(terms),
     )
 
 

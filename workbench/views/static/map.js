@@ -147,7 +147,7 @@ function intentMap(root, model) {
       if (!made) return;
       const state = moment.states[i], fog = foggy(i), miss = asked && (fog || !frame.texts[i].toLowerCase().includes(asked));
       met += asked && !miss ? 1 : 0;
-      const on = { ...Object.fromEntries(MARKS.map((name) => [name, marks[name].has(i)])), fog: Boolean(fog), miss: Boolean(miss) };
+      const on = { frontier: marks.frontier.has(i), moved: marks.moved.has(i), satisfied: marks.satisfied.has(i), touched: marks.touched.has(i), would: marks.would.has(i), fog: Boolean(fog), miss: Boolean(miss) };
       const key = [state, ...Object.values(on), marks.focus.has(i), chosen.has(frame.ids[i]), folded.has(i) && inside(i), compared[i], frame.texts[i]].join();
       if (key === painted[i]) return; // only cells that changed are touched
       painted[i] = key;

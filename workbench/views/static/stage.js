@@ -5,7 +5,7 @@
 
 const KINDS = new Set(
   ["a", "b", "blockquote", "br", "code", "details", "div", "em", "figcaption", "figure", "h4", "i", "img", "li", "mark"]
-    .concat(["ol", "p", "pre", "q", "span", "strong", "summary", "ul"]),
+    .concat(["ol", "p", "pre", "q", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul"]),
 );
 const GLYPH = [
   ["circle", "dl-g-glow", { r: 12 }],
@@ -116,7 +116,7 @@ export function stage(root, source) {
   const last = () => path().length - 1;
   const scored = () => record.strips[ui.strip].scored;
   const counts = (turn, strip = ui.strip) => turn <= record.strips[strip].scored;
-  const stateOf = (at, id) => LEVELS[Number(at.states[record.intents.findIndex((each) => each.id === id)])];
+  const stateOf = (at, id) => LEVELS[Number(at.states[record.map.ids.indexOf(id)])];
   const playing = () => (live ? Boolean(now.playing || now.asking) : timer !== null);
 
   function go(turn, strip = ui.strip) {
@@ -174,7 +174,7 @@ export function stage(root, source) {
     pop: h("div", { class: "st-pop", popover: "auto" }),
   };
   at.next.classList.add("st-go");
-  const open = h("input", { type: "checkbox", onchange: () => { ui.open = open.checked; tellMap({ fog: !ui.open }); paint(); } });
+  const open = h("input", { type: "checkbox", onchange: () => { ui.open = open.checked; tellMap({ fog: !ui.open }); paint(); send({ do: "show", all: ui.open }); } });
   const box = h("textarea", {
     rows: "2", "aria-label": "Your reply, in the assistant’s place",
     placeholder: "Answer in the assistant’s place: plain words, an SVG, or the assistants’ notation",
@@ -183,11 +183,12 @@ export function stage(root, source) {
   const consider = press("consider", null, () => send({ do: "consider" }), {}, "What would each discover?");
   const own = h("div", { class: "st-own" }, box, h("div", { class: "st-row" }, reply, consider));
   const window_ = h("div", { class: "st-window", tabindex: "0", role: "region", "aria-label": "Conversation" }, at.chat, at.growing);
+  const home = h("div", { class: "st-scroll" }, at.map); // the map moves from here while two lines are compared
   const main = h(
     "div", { class: "st-main" },
     h("section", { class: "st-panel st-said" }, head("Conversation"), window_, live ? own : null),
     h("section", { class: "st-panel st-wants" },
-      head("What the user wants", h("label", { class: "st-switch" }, open, " show hidden intents")), h("div", { class: "st-scroll" }, at.map)),
+      head("What the user wants", h("label", { class: "st-switch" }, open, " show hidden intents")), home),
     h("section", { class: "st-panel st-earned" }, head("What the reply earned"), h("div", { class: "st-scroll", tabindex: "0", role: "region", "aria-label": "Reward breakdown" }, at.receipt)),
   );
   const bar = h(
@@ -203,7 +204,7 @@ export function stage(root, source) {
     if (!record || !record.strips) return;
     const focused = root.getRootNode().activeElement;
     const key = focused && body.contains(focused) ? focused.dataset.key : null;
-    byId = Object.fromEntries(record.intents.map((each) => [each.id, each]));
+    byId = Object.fromEntries(record.map.ids.map((id, i) => [id, { text: record.map.texts[i] }]));
     body.dataset.turn = ui.turn;
     paintBar();
     paintStrips();
@@ -242,7 +243,7 @@ export function stage(root, source) {
       cell(now.asking ? "asking a language model …" : playing() ? "playing" : ""),
     );
     const moves = Object.entries(here.news || {}).filter(([, told]) => told.startsWith("now"));
-    const told = ui.turn === 0 ? "The request." : `Turn ${ui.turn}. ${moves.length ? moves.map(([id, text]) => `${byId[id].text}: ${text}`).join("; ") : "No intent moved"}. ${here.worth ? `Reward ${here.worth.text}.` : "Unscored."}`;
+    const told = ui.turn === 0 ? "The request." : `Turn ${ui.turn}. ${moves.length ? moves.map(([id, text]) => `${sees(here, id) ? byId[id].text : "a hidden intent"}: ${text}`).join("; ") : "No intent moved"}. ${here.worth ? `Reward ${here.worth.text}.` : "Unscored."}`;
     if (told !== spoken) at.live.textContent = spoken = told;
   }
 
@@ -487,7 +488,11 @@ export function stage(root, source) {
   function paintBeside() {
     const pair = ui.beside.length === 2 && record.pairs.find((each) => each.strips.every((one) => ui.beside.includes(one)));
     main.hidden = Boolean(pair);
-    if (!pair) return at.beside.replaceChildren();
+    if (!pair) {
+      if (at.map.parentNode !== home) home.append(at.map);
+      tellMap({ beside: "" });
+      return at.beside.replaceChildren();
+    }
     const [one, other] = pair.strips, longest = Math.max(path(one).length, path(other).length) - 1;
     const close = press("beside-close", null, () => { ui.beside = []; paint(); }, {}, "Back to one conversation");
     const column = (strip, turn) => {
@@ -495,6 +500,9 @@ export function stage(root, source) {
       const here = moment(turn, strip);
       return h("ol", { class: "dl-plain dl-chat st-column", "aria-label": `${record.strips[strip].name}, turn ${turn}` }, turnLine(here), replyOf(here), here.answer && answerOf(here));
     };
+    const moments = path(one).map((place) => mapMoment(record.moments[place]));
+    map.at = moments.length - 1;
+    tellMap({ moments, beside: record.moments[path(other).at(-1)].states });
     const rows = [];
     if (pair.same) rows.push(h("p", { class: "dl-quiet dl-small" }, `Alike for ${count(pair.same, "turn")}.`));
     for (let turn = pair.same + 1; turn <= longest; turn += 1) {
@@ -502,7 +510,7 @@ export function stage(root, source) {
       rows.push(h("div", { class: "st-two" }, column(one, turn), column(other, turn)));
     }
     at.beside.replaceChildren(h("section", { class: "st-panel" }, head("Side by side", close), h("p", { class: "st-sentence" }, pair.sentence),
-      h("div", { class: "st-two st-names" }, h("b", null, record.strips[one].label), h("b", null, record.strips[other].label)), rows));
+      at.map, h("div", { class: "st-two st-names" }, h("b", null, record.strips[one].label), h("b", null, record.strips[other].label)), rows));
   }
 
   // -- notes, set-up ------------------------------------------------------------------------------------------------

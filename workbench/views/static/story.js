@@ -215,7 +215,8 @@ export default {
       paint();
     });
     const paintWanted = () => {
-      paintPicture(wanted, { ...story.wanted, share: open ? 1 : 0 }, "What this user will turn out to want");
+      const lines = story.wanted.lines.map((line) => (open ? line : null)); // a text is hidden as a drawing is blurred
+      paintPicture(wanted, { ...story.wanted, lines, share: open ? 1 : 0 }, "What this user will turn out to want");
       wanted.dataset.open = open ? "1" : "0";
       reveal.textContent = open ? "hide it again" : "show what they will turn out to want";
       reveal.setAttribute("aria-pressed", String(open));
@@ -293,7 +294,6 @@ export default {
       columns = all.map((column) => makeColumn(column, story, { point }));
       request.innerHTML = story.request; // finished markup
       request.prepend(make("span", "st-who", "A user writes"));
-      guessed = null;
       guesses.replaceChildren(make("span", "", "Who discovers most?"), ...story.columns.map((column, place) =>
         button(column.name, `Guess: the assistant that ${column.name}`, () => { guessed = place; paintGuess(); })), verdict);
       grid.style.setProperty("--st-count", String(columns.length));
@@ -331,6 +331,7 @@ export default {
     model.on("change:story", () => {
       stop();
       seen = false;
+      guessed = null;
       open = false;
       turn = 0;
       build();
