@@ -117,17 +117,17 @@ def show_recipe(fields, judge, judging, menus, mo, page, recipe, rehearsal, sett
 
 
 @app.cell
-def measure_both(measure, mo, page, panel, tab):
-    mo.stop(tab.value != "Measured")
-    own = page.meet_both(panel, users=20) if measure.value else measure
-    mo.show_code(mo.vstack([page.measured_before(), own]))
+def show_before_and_after(mo, page, tab, talk):
+    mo.stop(tab.value != "Before and after")
+    mo.show_code(mo.vstack([page.measured_before(), talk, page.talk_before_and_after(talk)]))
     return
 
 
 @app.cell
-def ask_both(mo, moments, page, panel, tab, talk):
-    mo.stop(tab.value != "Before and after" or moments is None)
-    mo.show_code(mo.vstack([talk, page.talk_before_and_after(talk), page.ask_both(panel)]))
+def ask_both(measure, mo, moments, page, panel, tab):
+    mo.stop(tab.value != "Ask both" or moments is None)
+    discovered = page.meet_both(panel, users=20) if measure.value else measure
+    mo.show_code(mo.vstack([page.ask_both(panel), discovered]))
     return
 
 

@@ -57,7 +57,7 @@ from workbench.views.html import EMPTY, tag
 
 STAGES = {"SFT: imitate": "sft", "DPO: prefer": "dpo", "GRPO: be rewarded": "grpo"}
 TINY, OTHER = "tiny (0.6 million parameters, included)", "another model"
-TABS = ("Curves", "Rows", "Recipe", "Measured", "Before and after")
+TABS = ("Curves", "Rows", "Recipe", "Before and after", "Ask both")
 EARLIER = REPOSITORY / "docs" / "results" / "miniature" / "seed-0" / "results.json"
 MEASURED = 20  # users of the evaluation split whom a model meets before and after a training
 CARRIES = {
