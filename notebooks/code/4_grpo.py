@@ -1,9 +1,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(
-    width="medium", app_title="A GRPO update by hand", css_file="../../workbench/views/static/workbench.css"
-)
+app = marimo.App(width="medium", app_title="GRPO by hand", css_file="../../workbench/views/static/workbench.css")
 
 
 @app.cell
@@ -31,10 +29,7 @@ def restore_user(artifacts, assistants, engine, mo, rows, run_conversation):
 
 @app.cell
 def write_group(backend, domain, mo, user):
-    mo.stop(
-        bool(backend.missing_libraries()),
-        mo.md("A model writes the group: `make train` installs the libraries for it."),
-    )
+    mo.stop(bool(backend.missing_libraries()), mo.md("A model writes the group: `make train` installs it."))
     import torch
 
     from discover_lib.engines.local import dialect, names, tiny_language
