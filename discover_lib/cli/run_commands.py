@@ -255,7 +255,7 @@ def _plan_of_training(flags: RunFlags, data: Path | None, recipe_name: str, chan
     if lines := recipe.problems("grpo"):
         raise DiscoverError("; ".join(lines))
     judge, voice = flags.judge or flags.engine, flags.voice or flags.engine
-    options = flags.role_options.to_dict()
+    options = dict(flags.role_options.given)
     settings = StageSettings("grpo", str(data), "", recipe=recipe, judge=judge, voice=voice, options=options)
     return plan_stage(settings, Access(flags.client_settings()))
 

@@ -15,7 +15,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.cli.common import console
 from discover_lib.dataset.benchmark_logs import Answer, read_benchmark
-from discover_lib.engines.llm.calls.litellm import NO_KEY
+from discover_lib.engines.llm.calls.wires import NO_KEY
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.metrics.refusals import Phrases, RefusalJudge
 from discover_lib.runs.store import RunStore
@@ -151,7 +151,7 @@ def _judge(name: str, api_base: list[str] | None, key_variable: str | None) -> I
         yield Phrases()
         return
     from discover_lib.engines.llm.calls.client import LLMClient
-    from discover_lib.engines.llm.refusal_words import LLMRefusalJudge
+    from discover_lib.engines.llm.scoring import LLMRefusalJudge
 
     with LLMClient(client_settings(api_base, key_variable=key_variable)) as client:
         yield LLMRefusalJudge(client, name)

@@ -267,7 +267,7 @@ def _settings(flags: TrainFlags) -> StageSettings:
         judge=flags.judge,
         voice=flags.voice,
         system=flags.system,
-        options=options.to_dict(),
+        options=dict(options.given),
         thinking=flags.thinking,
     )
 

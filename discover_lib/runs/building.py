@@ -23,12 +23,11 @@ from discover_lib.base.json_text import to_json
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import IntentTree, TreeError
 from discover_lib.core.roles import BuildError, Recognised, TreeBuilder
-from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN
+from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Spent
 from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.ceiling import ceiling
 from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
-from discover_lib.runs.calls import Spent
 from discover_lib.runs.database import LockedError
 from discover_lib.runs.options import check_prices
 from discover_lib.runs.outcomes import Outcomes
@@ -37,7 +36,7 @@ from discover_lib.runs.work import Alone, Threads, Workers, work
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
-    from discover_lib.engines.llm.calls.totals import CallTotals
+    from discover_lib.engines.llm.calls.exchange import CallTotals
 
 CALLS = ".calls"  # folder of the calls' store, beside the trees
 CONFIGURATION = {"format": "discover-build/1", "kind": "build"}  # any files may share the store: calls differ by key
@@ -148,12 +147,12 @@ def build_files(
         return building.report(Alone(), stop)
     check_prices([options.engine], settings, budget_dollars)
     with _client(folder, options, settings, budget_dollars, stop) as (building.store, client):
-        from discover_lib.engines.llm.builder import PROMPTS, LLMBuilder
-        from discover_lib.engines.llm.calls.totals import CountingClient
+        from discover_lib.engines.llm.builder import PROMPT_OF, LLMBuilder
+        from discover_lib.engines.llm.calls.exchange import CountingClient
         from discover_lib.engines.llm.prompting import PromptSet, default_prompts
 
         prompts = PromptSet(options.prompts) if options.prompts else default_prompts()
-        building.hashes = {name: prompts[name].sha for name in PROMPTS}
+        building.hashes = {name: prompts[name].sha for name in PROMPT_OF.values()}
         how = options.role_options.of("builder")
 
         def new_builder(source: Path) -> tuple[TreeBuilder, CountingClient]:
@@ -344,7 +343,7 @@ def _made_of(target: Path) -> str | None:
 
 def _existing(source: Path, target: Path, made_from: Mapping[str, Any]) -> BuiltFile | None:
     """The tree that is there already, if it is of this very input."""
-    from discover_lib.engines.llm.calls.totals import CallTotals
+    from discover_lib.engines.llm.calls.exchange import CallTotals
 
     data = _read(target)
     if data.get("built_from") != made_from:

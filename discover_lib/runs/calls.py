@@ -1,7 +1,7 @@
 """The model calls of a run, in its file: the cache of finished calls, what each took and how its answer came about.
 
 A resumed run pays for no call twice.  `CallStore` is what the client takes as its cache (`CallCache`); it also keeps a
-note on every answer (`AnswerStore`).
+note on every answer.
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discover_lib.base.json_text import to_json
+from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request, Spent
 from discover_lib.runs.database import Database
-
-if TYPE_CHECKING:
-    from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request
-
 
 # SQLite keeps these texts in the file as they are written here, indentation included.
 CALLS_TABLE = """CREATE TABLE calls (
@@ -52,18 +49,6 @@ class Call:
     attempts: int
 
 
-@dataclass(frozen=True)
-class Spent:
-    """What the finished calls of a run took.  `cost` sums the known prices, `unpriced` counts the unknown ones."""
-
-    calls: int
-    attempts: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float
-    unpriced: int
-
-
 class CallStore:
     """See the module.  Thread-safe; `RunStore` has one of its file as `calls`."""
 
@@ -75,8 +60,6 @@ class CallStore:
 
     def get(self, key: str) -> Completion | None:
         """The finished call of that key, or None."""
-        from discover_lib.engines.llm.calls.exchange import Completion
-
         row = self._database.one(
             "SELECT reply, prompt_tokens, completion_tokens, cost, seconds, attempts FROM calls WHERE key = ?", (key,)
         )
@@ -149,7 +132,7 @@ class CallStore:
                     now = self._database.one("SELECT key FROM calls WHERE rowid = ?", (row,))
                     self._database.execute("UPDATE answers SET key = ? WHERE key = ?", (*now, key))
 
-    # -- notes on answers (the client's `AnswerStore`) ------------------------------------------------------------
+    # -- notes on answers (the client's `CallCache`) ------------------------------------------------------------
 
     def put_answer(self, answer: Answered) -> None:
         """Note how an answer came about; on disk with whatever is committed next, so before the turn that rests on it.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from discover_lib.base.records import Record
 from discover_lib.base.words import counted
 from discover_lib.engines.llm.answers import JudgedIntent, ResponseEvaluation
-from discover_lib.engines.llm.calls.answer_text import UnusableError, read_answer
+from discover_lib.engines.llm.asking import UnusableError, read_answer
 from discover_lib.engines.llm.judge import met_below
 from discover_lib.engines.llm.prompting import one_line
 from discover_lib.runs.outcomes import Outcomes

@@ -153,7 +153,7 @@ def check_prices(
 def unpriced(models: Sequence[str], settings: ClientSettings | None) -> list[str]:
     """The models whose price is not known."""
     from discover_lib.engines.llm.calls.client import ClientSettings
-    from discover_lib.engines.llm.calls.prices import price_of
+    from discover_lib.engines.llm.calls.exchange import price_of
 
     how = settings or ClientSettings()
     return [each for each in models if price_of(each, how.prices, how.address_of(each)) is None]
@@ -304,7 +304,7 @@ def caveats(run: LaidOut) -> list[str]:
 def is_model(name: str) -> bool:
     """Whether a name can be a LiteLLM model's: it names a provider, or LiteLLM's table knows it."""
     from discover_lib.engines.llm.assistants import STYLES
-    from discover_lib.engines.llm.calls.prices import provider_of
+    from discover_lib.engines.llm.calls.exchange import provider_of
 
     model, _, style = name.rpartition("+")
     model = model if style in STYLES else name

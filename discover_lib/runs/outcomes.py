@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.records import Record
 from discover_lib.base.words import counted, price_line
-from discover_lib.runs.calls import Spent
+from discover_lib.engines.llm.calls.exchange import Spent
 from discover_lib.runs.store import RunStore
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import as_reply, score_candidate
 from discover_lib.core.state import IntentState
 from discover_lib.core.view import user_view
-from discover_lib.engines.spec import Engines
+from discover_lib.engines.spec import RoleEngines
 from discover_lib.metrics.scores import Assessment, scores_of
 from discover_lib.runs.store import RunStore, UnitRow, turn_row
 
@@ -53,7 +53,7 @@ class Chat:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-def scored_afterwards(chat: Chat, engines: Engines, rules: Rules | None = None, seed: int = 0) -> Conversation:
+def scored_afterwards(chat: Chat, engines: RoleEngines, rules: Rules | None = None, seed: int = 0) -> Conversation:
     """The conversation with a tree of what came out, and every reply judged against it.
 
     Raises:
@@ -137,7 +137,7 @@ class Written:
 def write_people(
     folder: Path,
     chats: Sequence[Chat],
-    engines: Engines,
+    engines: RoleEngines,
     *,
     name: str,
     judge: str,
@@ -173,7 +173,7 @@ def write_people(
     return Written(len(conversations), without)
 
 
-def _put(store: RunStore, place: int, conversation: Conversation, engines: Engines) -> None:
+def _put(store: RunStore, place: int, conversation: Conversation, engines: RoleEngines) -> None:
     store.put_turns(place, list(map(turn_row, conversation.turns)), conversation.stop)
     scorer = engines.scorer(conversation.setting["domain"])
     interactivity, behaviour = _or_none(scorer.interactivity, conversation), _or_none(scorer.behaviour, conversation)

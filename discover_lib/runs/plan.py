@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discover_lib.engines.llm.calls.prices import Price, price_of
+from discover_lib.engines.llm.calls.exchange import Price, Spent, price_of
 from discover_lib.engines.llm.leak_check import PURPOSE as LEAK_CHECK
 from discover_lib.engines.local.dialect import is_local
 from discover_lib.engines.miniature.assistants import SCRIPTED
@@ -24,7 +24,6 @@ from discover_lib.engines.role_options import RoleOptions, role_defaults
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, model_of
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.satisfaction import FINAL_REQUEST
-from discover_lib.runs.calls import Spent
 from discover_lib.runs.options import RunOptionsError, execute, within_reach
 from discover_lib.runs.scoring import SCORING, scored
 from discover_lib.runs.store import RunStore

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.llm.answers import UserMessage
-from discover_lib.engines.llm.calls.answer_text import UnusableError, read_answer
-from discover_lib.engines.llm.calls.structured import REASK
+from discover_lib.engines.llm.asking import REASK, UnusableError, read_answer
 from discover_lib.engines.llm.prompting import transcript
 from discover_lib.engines.llm.voice import LEAKED, PARAPHRASED, plain
 from discover_lib.runs.calls import Call

@@ -24,9 +24,8 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import AssistantError, Judge, JudgeError, RoleError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState
-from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, RETRIED
-from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
-from discover_lib.runs.calls import Spent
+from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, RETRIED, Spent
+from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.runs.digests import digest_of
 from discover_lib.runs.scoring import SCORING, scored
 from discover_lib.runs.store import Counts, Failure, RunStore, UnitRow, failed_call, failure_of, turn_row
@@ -111,7 +110,7 @@ def run_into(
     units: Sequence[Unit],
     on: Workers,
     *,
-    engines: Engines | None = None,
+    engines: RoleEngines | None = None,
     together: int = 1,
     final_request: str | None = None,
     apart: float = 0.0,
@@ -212,7 +211,7 @@ class _Groups(Sequence[list[Step]]):
 
 def have(
     step: Step,
-    engines: Engines,
+    engines: RoleEngines,
     store: RunStore,
     final_request: str | None,
     *,
@@ -314,7 +313,7 @@ class _Run:
         self,
         store: RunStore,
         units: Sequence[Unit],
-        engines: Engines | None,
+        engines: RoleEngines | None,
         final_request: str | None,
         apart: float,
         at_once: int,
@@ -348,7 +347,7 @@ class _Run:
         helpers = max(len(step.unit.assistants), len(SCORING) if self._final_request is not None else 0) - 1
         try:
             with self._one_running(), beside(helpers) as parallel_map:
-                engines = cast("Engines", self._engines).for_conversation(step.unit.setting, step.unit.seed)
+                engines = cast("RoleEngines", self._engines).for_conversation(step.unit.setting, step.unit.seed)
                 how: dict[str, Any] = {"on_turn": self._taken, "given_up": self._ending}
                 failure = have(step, engines, self._store, self._final_request, parallel_map=parallel_map, **how)
             if failure is not None:

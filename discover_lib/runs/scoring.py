@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Conversation, FinalTurn, Message
 from discover_lib.core.roles import Assistant, RoleError, SeesIntents, ask
-from discover_lib.engines.spec import Engines
+from discover_lib.engines.spec import RoleEngines
 from discover_lib.metrics.satisfaction import FINAL_REQUEST
 from discover_lib.metrics.scorer import Scorer
 from discover_lib.metrics.scores import Assessment, ScoringFailure, scores_of
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def scored(
-    conversation: Conversation, place: int, engines: Engines, request: str, parallel_map: ParallelMap = map
+    conversation: Conversation, place: int, engines: RoleEngines, request: str, parallel_map: ParallelMap = map
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """The assessment of a finished conversation and its digest, as `RunStore.put_assessment` takes them.
 

@@ -29,10 +29,10 @@ from discover_lib.core.conversation import FORMAT, Conversation, FinalTurn, Stop
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import RoleError
 from discover_lib.core.rules import Rules
+from discover_lib.engines.llm.calls.exchange import Spent as Spent
 from discover_lib.engines.spec import EDITION
 from discover_lib.metrics.scores import leaked
 from discover_lib.runs.calls import ANSWERS_TABLE, CALLS_INDEX, CALLS_TABLE, CallStore
-from discover_lib.runs.calls import Spent as Spent
 from discover_lib.runs.database import LOCK, Database, StoreError, errors_in_one_line
 from discover_lib.runs.database import LockedError as LockedError
 

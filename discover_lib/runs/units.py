@@ -25,7 +25,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.manner import Manner
 from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
-from discover_lib.engines.spec import MINIATURE, Engines, EngineSpec, RoleEngines
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.look_ahead import LookAhead
 from discover_lib.metrics.satisfaction import request_named
 
@@ -119,7 +119,7 @@ class RunOptions:
             **configuration["engine"],
             artifacts=len(artifacts) // len(domains),
             rules=Rules.from_dict(configuration["rules"]),
-            role_options=RoleOptions.from_dict(configuration.get("options", {})),
+            role_options=RoleOptions(configuration.get("options", {})),
             manner=manner_in(configuration),
             **{name: configuration[name] for name in ("trials", "turns", "seed")},
             final_request=request_named(configuration.get("final_request")),
@@ -201,13 +201,13 @@ class CheckedAgainstTree(Protocol):
     def checked_against(self, tree: IntentTree) -> UserVoice: ...
 
 
-def user_of(engines: Engines, domain: str, tree: IntentTree) -> tuple[Judge, UserVoice]:
+def user_of(engines: RoleEngines, domain: str, tree: IntentTree) -> tuple[Judge, UserVoice]:
     """Who judges and who speaks for a user of this tree."""
     voice = engines.voice(domain)
     return engines.judge(domain), voice.checked_against(tree) if isinstance(voice, CheckedAgainstTree) else voice
 
 
-def simulator_of(unit: Unit, engines: Engines, so_far: Conversation | None = None) -> UserSimulator:
+def simulator_of(unit: Unit, engines: RoleEngines, so_far: Conversation | None = None) -> UserSimulator:
     """The user of a unit, at the start or where a stored conversation stands."""
     judge, voice = user_of(engines, unit.domain, unit.tree)
     if so_far is not None:
@@ -217,7 +217,7 @@ def simulator_of(unit: Unit, engines: Engines, so_far: Conversation | None = Non
 
 def run_unit(
     unit: Unit,
-    engines: Engines | None = None,
+    engines: RoleEngines | None = None,
     *,
     simulator: UserSimulator | None = None,
     on_turn: Callable[[Turn], None] | None = None,

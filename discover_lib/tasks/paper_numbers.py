@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import yaml
 
 from discover_lib.base.files import data_folder
-from discover_lib.engines.llm.calls.prices import Price
+from discover_lib.engines.llm.calls.exchange import Price
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.runs.plan import ASSUMED_BASIS, NOTHING, Length, Plan, Span, Stage

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.llm.calls.prices import read_prices
+from discover_lib.engines.llm.calls.exchange import read_prices
 from discover_lib.runs.options import LaidOut, check_prices, execute, unpriced
 from discover_lib.runs.runner import Snapshot
 from discover_lib.tasks.waist import How, Stopped, Tell, ask

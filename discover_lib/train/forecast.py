@@ -9,7 +9,7 @@ from pathlib import Path
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import duration
-from discover_lib.engines.llm.calls.prices import price_of
+from discover_lib.engines.llm.calls.exchange import price_of
 from discover_lib.engines.local.dialect import is_tiny
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.plan import REASKED, TURNS_TAKEN, TYPICAL_BASIS, Plan, Span, sum_of, typical
@@ -21,8 +21,8 @@ from discover_lib.train.run_files import RESULT
 from discover_lib.train.run_stage import StageSettings
 from discover_lib.train.training_job import find_jobs
 
-UPDATE_SECONDS = {"sft": 0.6, "dpo": 0.8, "grpo": 4.0}  # of the tiny model with its recipe, on one core
-TALK_SECONDS = 0.3  # of a conversation with the tiny model, on one core
+UPDATE_SECONDS = {"sft": 0.4, "dpo": 1.0, "grpo": 6.0}  # of the tiny model with its recipe, on one core
+TALK_SECONDS = 0.5  # of a conversation with the tiny model, on one core
 
 
 @dataclass(frozen=True)

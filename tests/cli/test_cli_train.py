@@ -76,7 +76,7 @@ def test_what_cannot_work_is_one_line_before_anything_is_made(
         (("sft",), {"data": "tea"}, "knows the domains svg_drawing, creative_writing"),
     ],
 )
-def test_what_cannot_work_is_refused_before_the_tiny_base_is_made(
+def test_training_of_the_tiny_base_that_cannot_work_is_refused(
     place: Path, words: tuple[str, ...], changed: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(place / "outputs"))
@@ -86,7 +86,6 @@ def test_what_cannot_work_is_refused_before_the_tiny_base_is_made(
     (place / "tea" / "dataset.json").write_text(json.dumps({"format": FORMAT, "files": "jsonl", "splits": ["train"]}))
     (place / "tea" / "data" / "train.jsonl").write_text(json.dumps(row))
     assert said in refusal(place, *words, **({"base": "tiny"} | changed))
-    assert not (place / "outputs").exists()
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
 """How a local model is addressed and understood: plain chat or the miniature's notation, and the chat template.
 
 Training rows go in through `encode`, completions come out through `decode`.  `Chat` gives the same tokens in training,
-in sampling and in use: the prompt of a reply is the template's output up to that reply, so tokens are only ever
-appended.  Templates alone do not guarantee this.  Qwen3's template omits the thought block of every turn but the last.
+in sampling and in use.  The prompt of a reply is the template's output up to that reply, so tokens are only appended.
+Templates alone do not guarantee this.  Qwen3's template omits the thought block of every turn but the last.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def is_local(assistant: str) -> bool:
 
 def heard(text: str) -> str:
     """An assistant's words without its thoughts, by the rule for API models; "" if a thought has no end."""
-    from discover_lib.engines.llm.calls.answer_text import UnusableError, without_thinking  # heavy, and not on the site
+    from discover_lib.engines.llm.asking import UnusableError, without_thinking  # heavy, and not on the site
 
     try:
         return without_thinking(text).strip()

@@ -237,9 +237,9 @@ def _loaded(name: str) -> LocalModel:
 
 def _system(style: str) -> str:
     from discover_lib.engines.llm.assistants import STYLES
-    from discover_lib.engines.llm.prompting import render
+    from discover_lib.engines.llm.prompting import default_prompts
 
-    return render(STYLES[style])[0]["content"] if style else ""
+    return default_prompts().render(STYLES[style])[0]["content"] if style else ""
 
 
 def on_gpu() -> bool:

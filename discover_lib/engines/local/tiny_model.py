@@ -166,7 +166,7 @@ def make_base(recipe: TinyRecipe, folder: Path, on_progress: Callable[[str], Non
     partial = folder.with_name(f"{folder.name}.partial")
     try:
         model = pretrain(recipe, on_progress)
-        seconds, loss = time.monotonic() - began, practice_loss(model, recipe)
+        seconds = round(time.monotonic() - began, 1)
         save_model(model, vocabulary(recipe.domains), partial)
         gate = measure(partial, recipe.domains, GATE_USERS)
         if not gate.passed:
@@ -175,8 +175,8 @@ def make_base(recipe: TinyRecipe, folder: Path, on_progress: Callable[[str], Non
                 f"({gate.broken.n_artifacts} users); more than {LEAST_HONOURED} and less than {MOST_BROKEN} are "
                 f"needed: raise the recipe's steps beyond {recipe.steps}"
             )
-        card = {"format": FORMAT, "domains": list(recipe.domains), "recipe": dataclasses.asdict(recipe)}
-        card |= {"seconds": round(seconds, 1), "measured": gate.to_dict(), "practice_loss": round(loss, 4)}
+        card: dict[str, Any] = {"format": FORMAT, "domains": list(recipe.domains), "recipe": dataclasses.asdict(recipe)}
+        card |= {"seconds": seconds, "measured": gate.to_dict(), "practice_loss": practice_loss(model, recipe)}
         write_json(partial / CARD, card | {"key": recipe.key, "made_by": MADE_BY, "versions": versions()})
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
@@ -287,7 +287,7 @@ def practice_loss(model: Any, recipe: TinyRecipe) -> float:
     batches = (practice_batch(recipe, words, recipe.steps + step) for step in range(HELD_OUT_STEPS))
     with torch.no_grad():
         losses = [float(model(input_ids=tokens, labels=labels).loss) for tokens, labels in batches]
-    return sum(losses) / len(losses)
+    return round(sum(losses) / len(losses), 4)
 
 
 def schedule(step: int, recipe: TinyRecipe) -> float:
