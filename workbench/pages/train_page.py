@@ -14,7 +14,7 @@ from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY, outputs_folder, read_json
-from discover_lib.core.conversation import Message
+from discover_lib.core.conversation import Conversation, Message
 from discover_lib.dataset.preview import TEMPLATES, tiny_sequences
 from discover_lib.engines.local.dialect import dialect_of
 from discover_lib.engines.local.lineage import LineageError
@@ -26,7 +26,7 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.train.access import Access
 from discover_lib.train.backend import missing_libraries
-from discover_lib.train.comparison import before_and_after, checkpoints, conversations, follow, found, replies
+from discover_lib.train.comparison import before_and_after, checkpoints, conversations, follow, followed, found, replies
 from discover_lib.train.data import Row, default_data, load_rows, overlap
 from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, architecture_of, estimate
 from discover_lib.train.forecast import forecast, plan_stage
@@ -276,6 +276,14 @@ class Moment:
     text: str
     earned: float | None = None
 
+    @classmethod
+    def of(cls, step: int, talk: Conversation) -> Moment:
+        """The reply to the request that a conversation opens with."""
+        turn = talk.turns[0]
+        reward = turn.candidate.reward
+        said = [{"role": "user", "content": talk.tree.initial_request}]
+        return cls(step, said, turn.reply.text, reward.total if reward else None)
+
 
 def moments(panel: TrainingPanel, folder: Path | None, activity: int, progress: int) -> list[Moment]:
     """The same user's request and the replies to it, by update.
@@ -291,23 +299,18 @@ def moments(panel: TrainingPanel, folder: Path | None, activity: int, progress: 
     job = panel.job
     if job is None:
         return []
-    if panel.going or missing_libraries() or not checkpoints(job.folder):
-        lines = job.samples().lines
-        first = next((line["prompt"] for line in lines), None)
-        return [
-            Moment(line["step"], line["prompt"], line["replies"][0]["text"], line["replies"][0].get("reward"))
-            for line in lines
-            if line["prompt"] == first
-        ]
-    domain = domain_of(job)
-    tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
-    said = [{"role": "user", "content": tree.initial_request}]
-    listed = []
-    with mo.status.spinner(title="The same user asks at every checkpoint"):
-        for step, talk in follow(job.folder, domain, tree):
-            reward = talk.turns[0].candidate.reward
-            listed.append(Moment(step, said, talk.turns[0].reply.text, reward.total if reward else None))
-    return listed
+    stored = followed(job.folder)
+    if checkpoints(job.folder) and not panel.going and not missing_libraries():
+        domain = domain_of(job)
+        tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
+        with mo.status.spinner(title="The same user asks at every checkpoint"):
+            stored = [dict(follow(job.folder, domain, tree))]
+    if stored:
+        return [Moment.of(step, talk) for step, talk in stored[0].items()]
+    lines = job.samples().lines
+    first = [line for line in lines if line["prompt"] == lines[0]["prompt"]]
+    replies_of = ((line, line["replies"][0]) for line in first)
+    return [Moment(line["step"], line["prompt"], each["text"], each.get("reward")) for line, each in replies_of]
 
 
 def domain_of(job: TrainingJob) -> str:
