@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from workbench.views.navigation import LESSONS, PAGES
 
-IN_THE_DARK = ("00_start_here.py", "20_simulator.py", "41_rows.py", "60_evaluate.py", "lessons/1_asking.py")
+IN_THE_DARK = ("00_start_here.py", "20_simulator.py", "4_data.py", "60_evaluate.py", "lessons/1_asking.py")
 
 
 @pytest.fixture(scope="module")
