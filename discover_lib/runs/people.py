@@ -1,8 +1,8 @@
-"""Conversations of people as runs: a tree is built from what came out, and every reply is scored against it afterwards.
+"""Conversations of people as runs: the final text gives a tree, and every reply is scored against it afterwards.
 
-Nobody can look into a person's head.  What is measured is which replies first showed what the finished text holds, and
-each conversation says so (`setting["note"]`).  What a person names before any reply shows it was theirs from the start:
-it counts as known, and no reply is credited with it.
+People's intents cannot be observed.  The score measures which reply first showed a part of the final text, and each
+conversation has a note about this (`setting["note"]`).  An intent that the participant names before any reply shows it
+counts as known from the start, and no reply is credited with it.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from discover_lib.engines.spec import RoleEngines
 from discover_lib.metrics.scores import Assessment, scores_of
 from discover_lib.runs.store import RunStore, UnitRow, turn_row
 
-PEOPLE = "people"  # who spoke, in the configuration and the setting
+PEOPLE = "people"  # the voice, in the configuration and the setting
 T = TypeVar("T")
 NOTE = "a person's conversation: the tree was built from the finished text, and every reply was scored afterwards"
 
 
 @dataclass(frozen=True)
 class Chat:
-    """A conversation of a person with an assistant, and what came of it.
+    """A conversation of a participant with an assistant, and its final text.
 
     Attributes:
         replies: in order; each answers the message of the same place.
-        text: the finished piece.
-        more: what else the record is to keep (plain values).
+        text: the final artifact.
+        more: further plain values for the record.
     """
 
     id: str
@@ -54,7 +54,7 @@ class Chat:
 
 
 def scored_afterwards(chat: Chat, engines: RoleEngines, rules: Rules | None = None, seed: int = 0) -> Conversation:
-    """The conversation with a tree of what came out, and every reply judged against it.
+    """The conversation with a tree of its final text, and every reply judged against it.
 
     Raises:
         BuildError: no tree can be built from the text.
@@ -102,7 +102,7 @@ def _turns(tree: IntentTree, start: IntentState, judge: Judge, chat: Chat, rules
 
 
 def _brought(tree: IntentTree, judge: Judge, chat: Chat, rules: Rules) -> tuple[str, ...]:
-    """Intents that the person named before any reply touched them, parents first."""
+    """Intents that the participant named before any reply touched them, parents first."""
     own: set[str] = set()
     shown: set[str] = set()
     for message, reply in zip(chat.messages, chat.replies, strict=True):

@@ -12,7 +12,7 @@ from discover_lib.base.words import duration
 from discover_lib.engines.llm.calls.exchange import price_of
 from discover_lib.engines.local.dialect import is_tiny
 from discover_lib.engines.spec import MINIATURE
-from discover_lib.runs.plan import REASKED, TURNS_TAKEN, TYPICAL_BASIS, Plan, Span, sum_of, typical
+from discover_lib.runs.plan import ASKED, TURNS_TAKEN, TYPICAL_BASIS, Plan, Span, typical
 from discover_lib.runs.plan import Stage as CallPlan
 from discover_lib.train.access import Access
 from discover_lib.train.data import TrainingRows, load_rows, starting_users
@@ -97,7 +97,7 @@ def forecast(settings: StageSettings, n_rows: int, users: int = 0) -> Forecast:
 
 
 def plan_stage(settings: StageSettings, access: Access) -> Plan:
-    """Calls, tokens, dollars and minutes of a GRPO stage's judge and voice.  The policy makes no calls.
+    """Calls, tokens and dollars of a GRPO stage's judge and voice.  The policy makes no calls.
 
     Raises:
         DiscoverError: there are no such rows.
@@ -118,18 +118,14 @@ def plan_stage(settings: StageSettings, access: Access) -> Plan:
         model = getattr(settings, role)
         if model != MINIATURE:
             price = price_of(model, access.client.prices, access.client.address_of(model))
-            again = Span.exactly(1.0) + REASKED
-            stages.append(CallPlan(role, model, calls * again, typical(role, settings.spec.options), price))
-    seconds = sum_of(stage.calls * stage.length.duration for stage in stages)
+            stages.append(CallPlan(role, model, calls * ASKED, typical(role), price))
     assumptions: tuple[str, ...] = (
-        f"{steps:,} updates of {part.batch} replies, {probed} conversations to measure it, "
-        f"{part.workers} judgments at a time; the minutes exclude the model's own time",
+        f"{steps:,} updates of {part.batch} replies, {probed} conversations to measure it",
         f"lengths: {TYPICAL_BASIS}",
     )
     if part.multi_turn > 1:
         assumptions += (f"a rollout has 1 to {part.multi_turn} turns: it ends when all intents are discovered",)
-    at_once = min(part.workers, access.client.concurrency)
-    return Plan(completions + probed, judged, tuple(stages), seconds * (1 / at_once / 60), assumptions)
+    return Plan(completions + probed, judged, tuple(stages), assumptions)
 
 
 def _rows(settings: StageSettings) -> TrainingRows:

@@ -151,7 +151,7 @@ def test_a_finished_training_says_so_and_is_no_failure(place: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("kept", "said"),
     [
-        (0, "what the steps logged is not said here: it is of models that were not kept"),
+        (0, "the logged figures are omitted: they belong to models that were not kept"),
         (1, "after round 1: loss 0.1, reward 1, KL to the reference 0.001, broken replies 6\u00a0%"),
         (2, "at the last step: loss 0.2, reward 2, KL to the reference 0.001, broken replies 6\u00a0%"),
     ],

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import networkx
 import pytest
 from scripted import forest
 
@@ -205,6 +206,20 @@ def test_a_graph_that_is_no_forest_is_refused(edge: tuple[str, str]) -> None:
     graph = forest("1 1.1 2 2.1").graph()
     graph.add_edge(*edge)
     with pytest.raises(TreeError, match="no forest"):
+        IntentTree.from_graph(graph)
+
+
+@pytest.mark.parametrize(
+    ("graph", "says"),
+    [
+        (networkx.path_graph(3_000, create_using=networkx.DiGraph), "deeper than 16 levels"),
+        (networkx.DiGraph([("1", "1.1")]), "intent '1' has an empty text"),
+        (networkx.Graph([("1", "1.1")]), "at most one parent"),
+        (networkx.DiGraph(), "has no roots"),
+    ],
+)
+def test_any_other_graph_is_refused_in_one_line(graph: networkx.Graph, says: str) -> None:
+    with pytest.raises(TreeError, match=says):
         IntentTree.from_graph(graph)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from discover_lib.base.personal import PersonalData
 from workbench.study.design import Scale, Study
 from workbench.study.flow import Progress, Round
+from workbench.study.personal import PersonalData
 from workbench.views.html import EMPTY, Markup, error_line, joined, notice, rich_text, static_text, tag
 from workbench.views.saved_pages import page
 

@@ -22,7 +22,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.metrics.certificate import Certificate
-from discover_lib.metrics.evidence import BROKEN, SHARE
+from discover_lib.metrics.evidence import BROKEN
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, percent, share_of
 from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison, p_text
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
@@ -660,7 +660,12 @@ def _certificate(part: Part) -> dict[str, Any] | None:
                     tag("b", _signed(each.difference.mean, shown)),
                     f" {_bounds(each.difference, shown)}",
                     data_id=str(
-                        replace(panel, assistants=each.relation.better, against=each.relation.worse, measure=SHARE)
+                        replace(
+                            panel,
+                            assistants=each.relation.better,
+                            against=each.relation.worse,
+                            measure=MEASURE["share"].label,
+                        )
                     ),
                 ),
                 cell(f"{each.holds} (reported)" if each.relation.reported else each.holds),
@@ -689,7 +694,7 @@ def _theirs(run: PaperRun) -> Markup:
         configuration = store.configuration
     scopes = [each.to_dict() for each in run.evaluation.kinds]
     results = {"run": configuration, "rules": configuration["rules"], "scopes": scopes}
-    ours = [each for each in our_results(results) if each.assistant in (BASE, BEST.label)]
+    ours = [each for each in our_results(results) if each.who in (BASE, BEST.label)]
     try:
         return show_audit.beside(beside(ours))
     except OSError:

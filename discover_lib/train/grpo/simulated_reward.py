@@ -23,7 +23,7 @@ from discover_lib.dataset.pairs import under
 from discover_lib.dataset.rows import grpo_rules, restore
 from discover_lib.engines.local.dialect import Dialect, behaviour, said
 from discover_lib.engines.spec import RoleEngines
-from discover_lib.metrics.look_ahead import LookAhead
+from discover_lib.metrics.replay import LookAhead
 from discover_lib.train.recipes import GrpoRecipe
 
 Result = TypeVar("Result")

@@ -108,7 +108,7 @@ def changed(folder: Path, to: Path, **changes: Any) -> Path:
 
 # -- what its numbers stand on -----------------------------------------------------------------------------------------
 
-METHOD = re.compile(r"95 %|eq\. 4|\(Fig [37]\)|table 1|θ", re.IGNORECASE)  # names of the method, no measurement
+METHOD = re.compile(r"95 ?%|eq\. 4|\(Fig [37]\)|table 1|θ", re.IGNORECASE)  # names of the method, no measurement
 NUMBER = re.compile(r"\d")
 
 
