@@ -46,7 +46,6 @@ def show_run(clock, get_activity, get_folder, panel, run_choice):
 @app.cell(hide_code=True)
 def read_run(data, get_folder, get_progress, panel):
     run = data.read_run(panel, get_folder(), get_progress())
-    data.displayed(run.note)
     return (run,)
 
 
@@ -63,8 +62,8 @@ def choose_labels(data, labels, run):
 
 
 @app.cell(hide_code=True)
-def show_choices(data, get_pressed, label_choice, labels, making, mo, panel, tab):
-    mo.vstack([data.make(panel, making, get_pressed()), data.label_view(labels, label_choice), tab])
+def show_choices(data, get_pressed, label_choice, labels, making, mo, panel, run, tab):
+    mo.vstack([data.make(panel, making, get_pressed()), data.label_view(run, labels, label_choice), tab])
     return
 
 
@@ -82,7 +81,7 @@ def label_turns(data, examples, label_choice, labelled_turns, labels, run, sieve
 def check_lengths(data, mo, rules, sieved, tab):
     mo.stop(tab.value != "Pairs")
     margins, lengths = data.length_plots(sieved)
-    mo.show_code(mo.vstack([data.length_check(sieved, rules), mo.hstack([margins, lengths], widths="equal")]))
+    mo.show_code(mo.vstack([data.length_check(sieved, rules), mo.hstack([margins, lengths], wrap=True)]))
     return lengths, margins
 
 
@@ -95,8 +94,7 @@ def list_pairs(data, lengths, margins, mo, pairs, sieved):
 
 @app.cell
 def open_pair(data, pair_table, rules, turns):
-    place = data.opened(pair_table, "Select a pair: its two replies open here.")
-    data.whole_pair(turns[place], place, rules)
+    data.whole_pair(turns, data.opened(pair_table, "Select a pair: its two replies open here."), rules)
     return
 
 

@@ -32,8 +32,8 @@ def open_page(TrainingPanel, mo, page):
 
 @app.cell(hide_code=True)
 def choose_run(get_activity, get_folder, page, panel):
-    menus, clock = page.stage_menus(get_activity()), panel.clock(get_folder(), get_activity())
     run_choice = panel.choice(get_folder(), get_activity(), label="or look at a run")
+    menus, clock = page.stage_menus(get_activity()), panel.clock(get_folder(), get_activity())
     return clock, menus, run_choice
 
 
@@ -55,24 +55,27 @@ def ask(contradictions, get_pressed, judging, page, panel, settings):
 
 
 @app.cell(hide_code=True)
-def show_buttons(clock, get_activity, get_folder, page, panel, ready, run_choice):
-    get_activity(), get_folder()
+def show_buttons(clock, page, panel, ready, run_choice):
     page.buttons(panel, clock, run_choice, ready)
     return
 
 
-@app.cell(hide_code=True)
+@app.cell
+def show_price(page, settings):
+    page.gpu_price(settings)
+    return
+
+
+@app.cell
 def choose_update(get_activity, get_folder, get_progress, page, panel):
-    get_activity(), get_folder(), get_progress()
-    moments = page.moments(panel)
+    moments = page.moments(panel, get_folder(), get_activity(), get_progress())
     update = page.step_slider(moments)
     return moments, update
 
 
 @app.cell
 def show_learning(mo, moments, page, panel, update):
-    same_user = mo.vstack([update, page.same_user(moments, update.value)])
-    mo.show_code(mo.hstack([page.loss_curve(panel), same_user], widths="equal", gap=2, wrap=True))
+    mo.show_code(mo.hstack([page.loss_curve(panel), page.same_user(moments, update)], widths="equal", wrap=True))
     return
 
 
@@ -86,8 +89,8 @@ def settle(StageSettings, fields, judging, menus, mo, page):
 
 
 @app.cell(hide_code=True)
-def show_price(mo, page, settings, tab):
-    mo.vstack([page.gpu_price(settings), tab])
+def show_tab(tab):
+    tab
     return
 
 
@@ -105,33 +108,26 @@ def show_row(mo, page, row_choice, rows, settings, tab):
     return
 
 
-@app.cell(hide_code=True)
+@app.cell
 def show_recipe(fields, judge, judging, menus, mo, page, recipe, rehearsal, settings, tab):
     mo.stop(tab.value != "Recipe")
-    _said = page.rehearse(settings, page.preset_of(menus.value)) if rehearsal.value else page.command(settings, menus)
-    mo.vstack([page.recipe_view(menus, fields, recipe, judge, judging.plan(settings)), rehearsal, _said])
+    said = page.rehearse(settings, menus.value) if rehearsal.value else page.command(settings, menus.value)
+    mo.vstack([page.recipe_view(menus, fields, recipe, judge), page.cost(judging, settings), rehearsal, said])
     return
 
 
 @app.cell
 def show_before_and_after(mo, page, tab, talk):
     mo.stop(tab.value != "Before and after")
-    mo.show_code(mo.vstack([page.measured_before(), talk, page.talk_before_and_after(talk.value)]))
+    mo.show_code(mo.vstack([page.measured_before(), talk, page.talk_before_and_after(talk)]))
     return
 
 
 @app.cell
 def ask_both(measure, mo, moments, page, panel, tab):
-    mo.stop(tab.value != "Before and after" or moments is None)
-    chat = page.ask_both(panel)
-    mo.show_code(mo.vstack([chat, measure]))
-    return
-
-
-@app.cell
-def meet_both(measure, mo, page, panel):
-    mo.stop(not measure.value)
-    mo.show_code(page.meet_both(panel, users=20))
+    mo.stop(tab.value != "Ask both" or moments is None)
+    discovered = page.meet_both(panel, users=20) if measure.value else measure
+    mo.show_code(mo.vstack([page.ask_both(panel), discovered]))
     return
 
 

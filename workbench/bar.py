@@ -68,11 +68,11 @@ CLASS = (
     Page("class/5_learning.py", "5 Learning", "What is learnt?", "Which rewards teach an assistant?"),
 )
 CODE = (
-    Page("code/1_tree.py", "1 Tree", "Build a tree by hand", "How is a tree of intents made and checked?"),
-    Page("code/2_user.py", "2 User", "Build a user by hand", "How does a user answer a reply?"),
-    Page("code/3_reward.py", "3 Reward", "Compute a reward by hand", "How do states and length make a reward?"),
-    Page("code/4_grpo.py", "4 GRPO", "One GRPO update by hand", "What does one GRPO update change?"),
-    Page("code/5_paper.py", "5 Paper", "The paper as code", "What is the whole method, from top to bottom?"),
+    Page("code/1_tree.py", "1 Tree", "A tree by hand", "How is a tree of intents made and checked?"),
+    Page("code/2_user.py", "2 User", "A user by hand", "How does a user answer a reply?"),
+    Page("code/3_reward.py", "3 Reward", "A reward by hand", "How do states and length make a reward?"),
+    Page("code/4_grpo.py", "4 GRPO", "GRPO by hand", "What does one GRPO update change?"),
+    Page("code/5_paper.py", "5 Paper", "The paper, step by step", "What is the whole method, from top to bottom?"),
 )
 GROUPS = {
     "class": Page(CLASS[0].file, "Class", "Class", "Five lessons: predict, look, explain. Exercises check themselves."),

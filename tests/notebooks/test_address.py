@@ -24,6 +24,10 @@ CHOICES = {
     "6_compare.py": """Measure | relative to these assistants (eq. 4) | Skip intents that""",
     "7_trust.py": """Is the user | Share of verdicts inverted | only cases that the leak check gets wrong
         | Typing style of the miniature | Depth of the restricted intent | Offers to users of""",
+    "4_data.py": """Domain | Samples of each | Users | Turns | Rules | Seed | Look ahead, turns | played by
+        | Labels under | near-miss weight p | Drop margins below | Drop near-duplicates above
+        | keep turns in which the user leaked | Replies hold | System message | Chat template of | Files""",
+    "5_train.py": """Backend | Row""",
 }
 
 

@@ -105,7 +105,7 @@ def test_students_see_the_lessons_and_the_first_page_alone(classroom: Classroom)
     assert kim.get("/?file=../../etc/passwd").status_code == 403
     with kim.websocket_connect("/ws?file=class/3_length.py") as socket:
         assert socket.receive_text() == "Kim"
-    with pytest.raises(WebSocketDisconnect), kim.websocket_connect("/ws?file=40_synthesis.py"):
+    with pytest.raises(WebSocketDisconnect), kim.websocket_connect("/ws?file=4_data.py"):
         pass
 
 

@@ -153,9 +153,9 @@ def one_pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -
     return displayed(show_pairs.first_look(conversation, labelled, rules))
 
 
-def whole_pair(pair: Pair, place: int, rules: Rules) -> Any:
+def whole_pair(turns: Sequence[Pair], place: int, rules: Rules) -> Any:
     """Everything about one label: the conversation so far, both replies, both receipts, the intents that moved."""
-    return displayed(show.tag("div", show_pairs.pair(*pair, rules), data_pair=place))
+    return displayed(show.tag("div", show_pairs.pair(*turns[place], rules), data_pair=place))
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
@@ -326,11 +326,12 @@ def label_controls(labels: str, own: Rules) -> Any:
     )
 
 
-def label_view(labels: Any, controls: Any) -> Any:
-    """The menu of rules and the controls of `label_controls`, folded away."""
+def label_view(run: SynthesisedRun, labels: Any, controls: Any) -> Any:
+    """The menu of rules and the controls of `label_controls`, folded away; a note on the run."""
     import marimo as mo
 
-    return mo.accordion({"Label under other rules, and filter": mo.vstack([labels, in_a_row(controls)])})
+    folded = mo.accordion({"Label under other rules, and filter": mo.vstack([labels, in_a_row(controls)])})
+    return mo.vstack([folded, displayed(run.note)]) if run.note else folded
 
 
 def read_labels(labels: str, values: Mapping[str, Any], own: Rules) -> tuple[Rules, Filters, RowOptions]:

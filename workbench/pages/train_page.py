@@ -14,7 +14,7 @@ from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY, outputs_folder, read_json
-from discover_lib.core.conversation import Message
+from discover_lib.core.conversation import Conversation, Message
 from discover_lib.dataset.preview import TEMPLATES, tiny_sequences
 from discover_lib.engines.local.dialect import dialect_of
 from discover_lib.engines.local.lineage import LineageError
@@ -26,9 +26,10 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.train.access import Access
 from discover_lib.train.backend import missing_libraries
-from discover_lib.train.comparison import before_and_after, checkpoints, conversations, follow, found, replies
+from discover_lib.train.comparison import before_and_after, checkpoints, conversations, follow, followed, found, replies
 from discover_lib.train.data import Row, default_data, load_rows, overlap
-from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, architecture_of, estimate, forecast, plan_stage
+from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, architecture_of, estimate
+from discover_lib.train.forecast import forecast, plan_stage
 from discover_lib.train.recipes import Recipe
 from discover_lib.train.run_files import latest
 from discover_lib.train.run_stage import StageSettings, problems
@@ -52,11 +53,11 @@ from workbench.views import conversation_parts as show
 from workbench.views import pair_parts as show_pairs
 from workbench.views import training as show_training
 from workbench.views.figures.charts import dots
-from workbench.views.html import EMPTY, Markup, tag
+from workbench.views.html import EMPTY, tag
 
 STAGES = {"SFT: imitate": "sft", "DPO: prefer": "dpo", "GRPO: be rewarded": "grpo"}
 TINY, OTHER = "tiny (0.6 million parameters, included)", "another model"
-TABS = ("Curves", "Rows", "Recipe", "Before and after")
+TABS = ("Curves", "Rows", "Recipe", "Before and after", "Ask both")
 EARLIER = REPOSITORY / "docs" / "results" / "miniature" / "seed-0" / "results.json"
 MEASURED = 20  # users of the evaluation split whom a model meets before and after a training
 CARRIES = {
@@ -190,17 +191,18 @@ class Judging:
     @property
     def settings(self) -> dict[str, Any]:
         """The part of a stage's settings that names them."""
-        return {"judge": self.choice.judge, "voice": self.choice.voice, "options": self.choice.options.to_dict()}
+        return {"judge": self.choice.judge, "voice": self.choice.voice, "options": dict(self.choice.options.given)}
 
-    def plan(self, settings: StageSettings) -> Markup:
-        """What they will take, before money is spent."""
-        if self.access is None:
-            return EMPTY
-        try:
-            plan = plan_stage(settings, self.access)
-        except (DiscoverError, OSError) as error:
-            return show.error_line(str(error))
-        return plan_table(plan.stages, f"Before anything is spent: {'; '.join(plan.assumptions[:1])}")
+
+def cost(judging: Judging, settings: StageSettings) -> Any:
+    """What language models that judge and speak will take, before money is spent."""
+    if judging.access is None:
+        return displayed(EMPTY)
+    try:
+        plan = plan_stage(settings, judging.access)
+    except (DiscoverError, OSError) as error:
+        return displayed(show.error_line(str(error)))
+    return displayed(plan_table(plan.stages, f"Before anything is spent: {'; '.join(plan.assumptions[:1])}"))
 
 
 def rows_to_train_on(settings: StageSettings) -> tuple[Sequence[Row], str]:
@@ -274,32 +276,41 @@ class Moment:
     text: str
     earned: float | None = None
 
+    @classmethod
+    def of(cls, step: int, talk: Conversation) -> Moment:
+        """The reply to the request that a conversation opens with."""
+        turn = talk.turns[0]
+        reward = turn.candidate.reward
+        said = [{"role": "user", "content": talk.tree.initial_request}]
+        return cls(step, said, turn.reply.text, reward.total if reward else None)
 
-def moments(panel: TrainingPanel) -> list[Moment]:
+
+def moments(panel: TrainingPanel, folder: Path | None, activity: int, progress: int) -> list[Moment]:
     """The same user's request and the replies to it, by update.
 
     The model of a finished run here answers at every checkpoint, and its replies are judged.  Of other runs these are
     the samples that were written during the training.
+
+    Args:
+        folder, activity, progress: read off the panel's states, so that the cell runs again when the run has grown.
     """
+    import marimo as mo
+
     job = panel.job
     if job is None:
         return []
-    if panel.going or missing_libraries() or not checkpoints(job.folder):
-        lines = job.samples().lines
-        first = next((line["prompt"] for line in lines), None)
-        return [
-            Moment(line["step"], line["prompt"], line["replies"][0]["text"], line["replies"][0].get("reward"))
-            for line in lines
-            if line["prompt"] == first
-        ]
-    domain = domain_of(job)
-    tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
-    said = [{"role": "user", "content": tree.initial_request}]
-    listed = []
-    for step, talk in follow(job.folder, domain, tree):
-        reward = talk.turns[0].candidate.reward
-        listed.append(Moment(step, said, talk.turns[0].reply.text, reward.total if reward else None))
-    return listed
+    stored = followed(job.folder)
+    if checkpoints(job.folder) and not panel.going and not missing_libraries():
+        domain = domain_of(job)
+        tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
+        with mo.status.spinner(title="The same user asks at every checkpoint"):
+            stored = [dict(follow(job.folder, domain, tree))]
+    if stored:
+        return [Moment.of(step, talk) for step, talk in stored[0].items()]
+    lines = job.samples().lines
+    first = [line for line in lines if line["prompt"] == lines[0]["prompt"]]
+    replies_of = ((line, line["replies"][0]) for line in first)
+    return [Moment(line["step"], line["prompt"], each["text"], each.get("reward")) for line, each in replies_of]
 
 
 def domain_of(job: TrainingJob) -> str:
@@ -335,13 +346,16 @@ def run_before(panel: TrainingPanel) -> Sequence[Mapping[str, Any]]:
     return next((job.metrics().lines for job in others if job.settings()["stage"] == stage), ())
 
 
-def same_user(listed: Sequence[Moment], step: int) -> Any:
-    """One user's request, and the replies to it before training and after an update."""
-    shown = [each for each in listed if each.step == step] or list(listed[-1:])
+def same_user(listed: Sequence[Moment], update: Any) -> Any:
+    """One user's request, and the replies to it before training and after the update of a slider."""
+    import marimo as mo
+
+    shown = [each for each in listed if each.step == update.value] or list(listed[-1:])
     if not shown:
         return displayed(show.quiet("The model's replies to one user appear here."))
     first = [] if listed[0].step == shown[0].step else [listed[0]]
-    return displayed(show_training.replies_by_step(shown[0].asked, [*first, *shown]))
+    replies_shown = displayed(show_training.replies_by_step(shown[0].asked, [*first, *shown]))
+    return mo.vstack([update, replies_shown]) if len(listed) > 1 else replies_shown
 
 
 def gpu_price(settings: StageSettings) -> Any:
@@ -430,7 +444,7 @@ def row_preview(rows: Sequence[Row], number: int, settings: StageSettings) -> An
     return displayed(show.panel(f"Row {number} of {len(rows):,}", note, show_pairs.loss(made)))
 
 
-def recipe_view(menus: Any, fields: Any, recipe: Recipe, judge: Any, plan: Markup) -> Any:
+def recipe_view(menus: Any, fields: Any, recipe: Recipe, judge: Any) -> Any:
     """The other menus of a stage, every field of its recipe, and who judges in GRPO."""
     import marimo as mo
 
@@ -442,22 +456,20 @@ def recipe_view(menus: Any, fields: Any, recipe: Recipe, judge: Any, plan: Marku
     if stage == "grpo":
         folded["Let language models judge and speak for the user"] = mo.vstack(list(judge.elements.values()))
     named = ("from", "recipe", "backend", "seed", *([] if is_tiny_base(menus.value) else ["system"]))
-    return mo.vstack([in_a_row(menus, *named), displayed(show.quiet(batch), plan), mo.accordion(folded)])
+    return mo.vstack([in_a_row(menus, *named), displayed(show.quiet(batch)), mo.accordion(folded)])
 
 
-def command(settings: StageSettings, menus: Any) -> Any:
+def command(settings: StageSettings, menus: Mapping[str, Any]) -> Any:
     """The command that trains the same stage."""
-    import marimo as mo
-
-    return mo.md(f"```text\n{train_command(settings, preset_of(menus.value), run_folder(settings))}\n```")
+    return displayed(show.code(train_command(settings, preset_of(menus), run_folder(settings))))
 
 
-def rehearse(settings: StageSettings, preset: Recipe) -> Any:
+def rehearse(settings: StageSettings, menus: Mapping[str, Any]) -> Any:
     """Go through all stages at toy size in another process, and show what it says."""
     import marimo as mo
 
-    command = train_command(settings, preset, run_folder(settings))
-    words = [sys.executable, "-c", "from workbench.main import main; main()", *shlex.split(command)[1:], "--rehearse"]
+    line = train_command(settings, preset_of(menus), run_folder(settings))
+    words = [sys.executable, "-c", "from workbench.main import main; main()", *shlex.split(line)[1:], "--rehearse"]
     with mo.status.spinner(title="Rehearsing all stages at toy size"):
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     lines = [line for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
@@ -471,14 +483,14 @@ def measured_before() -> Any:
     return displayed(show_training.trained_before(read_json(EARLIER)))
 
 
-def talk_before_and_after(number: int) -> Any:
-    """The conversations of one user before and after an earlier training; `number` counts from 1."""
+def talk_before_and_after(talk: Any) -> Any:
+    """The conversations of the user of a slider before and after an earlier training."""
     talks = talks_earlier()
     if not talks:
         return displayed(show.quiet("Earlier conversations are part of the repository."))
-    title, sides = talks[number - 1]
+    title, both = talks[min(talk.value, len(talks)) - 1]
     note = show.quiet(f"Made earlier: {title}. {show_training.ONE_EACH}", small=True)
-    return displayed(show_training.before_after(sides), note)
+    return displayed(show_training.before_after(both), note)
 
 
 def sides(panel: TrainingPanel) -> dict[str, str]:
@@ -496,7 +508,8 @@ def ask_both(panel: TrainingPanel) -> Any:
     import marimo as mo
 
     names = sides(panel)
-    mo.stop(not names, mo.md("Both models can be asked here when a run of yours is finished."))
+    if not names:
+        return mo.md("When a run of yours is finished, both models can be asked here.")
     domain = domain_of(panel.job)
 
     def answer(messages: Sequence[Any]) -> Any:
@@ -514,6 +527,8 @@ def meet_both(panel: TrainingPanel, users: int = MEASURED) -> Any:
     """The share that users of the evaluation split discover before and after the open run, and a conversation each."""
     import marimo as mo
 
+    if not sides(panel):
+        return mo.md("When a run of yours is finished, users can meet both models here.")
     run, domain = panel.job.folder, domain_of(panel.job)
     ends = dict(zip(("before", "after"), (0, max(checkpoints(run))), strict=True))
     shares: dict[str, Estimate | None] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from workbench.bar import CLASS
 from workbench.views.html import EMPTY, Markup, tag
 
-PAGES = {"51_grpo_by_hand.py": "GRPO by hand"}
 LESSONS = {page.file: page.title for page in CLASS}
 
 
@@ -13,12 +12,12 @@ def footer(page: str) -> Markup:
     """Links to the pages before and after one, as "← 15 Runs · 30 What is a reply worth? →".
 
     Args:
-        page: its file, as in `PAGES` or `LESSONS`.
+        page: its file, as in `LESSONS`.
 
     Raises:
         ValueError: there is no such page.
     """
-    pages = LESSONS if page in LESSONS else PAGES
+    pages = LESSONS
     files = list(pages)
     place = files.index(page)
     before, after = files[place - 1 : place], files[place + 1 : place + 2]

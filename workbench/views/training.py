@@ -330,7 +330,8 @@ def before_after(talks: Mapping[str, Conversation]) -> Markup:
         tokens = sum(turn.reply.n_tokens for turn in talk.turns)
         title = f"{name}: {found} of {len(talk.tree) - len(talk.start.discovered)} discovered, {tokens:,} tokens"
         tree = more("What the user wants", show.state_legend(), show.outline(talk.tree, talk.state, talk.rules))
-        return show.panel(title, show.chat(talk), tree)
+        window = tag("div", show.chat(talk), class_="dt-talk", tabindex=0, role="region", aria_label=title)
+        return show.panel(title, window, tree)
 
     return show.beside(*(side(name, talk) for name, talk in talks.items()))
 
@@ -348,7 +349,7 @@ def replies_by_step(asked: Sequence[Mapping[str, str]], moments: Sequence[Moment
         head = tag("div", tag("strong", title), earned, class_="dp-head")
         return tag("section", head, tag("div", show.rich_text(moment.text), class_="dt-reply"), class_="dl-panel")
 
-    return _replies(asked, *map(one, moments))
+    return tag("div", _replies(asked, *map(one, moments)), class_="dt-steps")
 
 
 def replies(written: Mapping[str, Candidate]) -> Markup:
