@@ -23,7 +23,6 @@ with app.setup(hide_code=True):
     from workbench.lessons.lesson_people import tree_of
     from workbench.story import PEOPLE, story_widget
     from workbench.views import conversation_parts as show
-    from workbench.views.navigation import footer
 
     page_has_sheet()
 
@@ -127,12 +126,6 @@ def explain(guess, opened, why):
 @app.cell(hide_code=True)
 def go_on(guess, set_step, step, steps):
     cards.onward(steps, step.value["picked"], guess, set_step)
-    return
-
-
-@app.cell(hide_code=True)
-def lead_on():
-    mo.Html(show.styled(footer("class/1_asking.py")))
     return
 
 

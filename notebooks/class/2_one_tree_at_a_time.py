@@ -22,7 +22,6 @@ with app.setup(hide_code=True):
     from workbench.lessons.seeing import STEPPED
     from workbench.views import conversation_parts as show
     from workbench.views.html import tag
-    from workbench.views.navigation import footer
 
     page_has_sheet()
 
@@ -149,12 +148,6 @@ def explain(guess, opened, why):
 @app.cell(hide_code=True)
 def go_on(guess, set_step, step, steps):
     cards.onward(steps, step.value["picked"], guess, set_step)
-    return
-
-
-@app.cell(hide_code=True)
-def lead_on():
-    mo.Html(show.styled(footer("class/2_one_tree_at_a_time.py")))
     return
 
 

@@ -20,7 +20,6 @@ with app.setup(hide_code=True):
     from workbench.lessons import cards
     from workbench.lessons.trusting import ASSISTANT_SAID, USER, pairs_shown
     from workbench.views import conversation_parts as show
-    from workbench.views.navigation import footer
 
     page_has_sheet()
 
@@ -123,12 +122,6 @@ def explain(guess, opened, why):
 @app.cell(hide_code=True)
 def go_on(guess, set_step, step, steps):
     cards.onward(steps, step.value["picked"], guess, set_step)
-    return
-
-
-@app.cell(hide_code=True)
-def lead_on():
-    mo.Html(show.styled(footer("class/4_trust.py")))
     return
 
 

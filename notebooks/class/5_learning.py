@@ -21,7 +21,6 @@ with app.setup(hide_code=True):
     from workbench.lessons.seeing import PLAYED
     from workbench.views import conversation_parts as show
     from workbench.views import training as show_training
-    from workbench.views.navigation import footer
 
     page_has_sheet()
 
@@ -114,12 +113,6 @@ def explain(guess, opened, why):
 @app.cell(hide_code=True)
 def go_on(guess, set_step, step, steps):
     cards.onward(steps, step.value["picked"], guess, set_step)
-    return
-
-
-@app.cell(hide_code=True)
-def lead_on():
-    mo.Html(show.styled(footer("class/5_learning.py")))
     return
 
 

@@ -7,9 +7,9 @@ from accessible import DESK, PHONE, SECOND, in_the_way, resize, serious, settle
 from browser import Server, asked_outside
 from playwright.sync_api import Browser, Page, expect
 
-from workbench.bar import CODE, PAGES
-from workbench.views.navigation import LESSONS
+from workbench.bar import CLASS, CODE, PAGES
 
+LESSONS = [each.file for each in CLASS]
 THERE = [each.file for each in (*PAGES, *CODE) if each.exists]
 IN_THE_DARK = (*THERE, "class/1_asking.py")
 

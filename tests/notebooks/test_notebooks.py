@@ -10,13 +10,13 @@ from notebook_runs import FOLDER, NOTEBOOKS, chosen, plain, problems, run
 from playwright.sync_api import Page, expect
 
 from discover_lib.engines.miniature.lexicon import DOMAINS, SHIPPED_DOMAINS
-from workbench.views.navigation import LESSONS
+from workbench.bar import CLASS, CODE
 
 pytestmark = pytest.mark.slow
 
 
 def test_marimo_finds_nothing_to_complain_of() -> None:
-    pages = [str(FOLDER / name) for name in (*NOTEBOOKS, *LESSONS)]
+    pages = [str(FOLDER / name) for name in (*NOTEBOOKS, *(page.file for page in (*CLASS, *CODE)))]
     command = [sys.executable, "-m", "marimo", "check", "--strict", *pages]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
