@@ -346,7 +346,7 @@ def _evidence(side: side_by_side.Side) -> Any:
     rows.sort(key=lambda row: row["turn"])
     if not rows:
         return mo.md("This conversation discovered no hidden intent.")
-    how = {"selection": None, "show_column_summaries": False, "show_data_types": False}
+    how: dict[str, Any] = {"selection": None, "show_column_summaries": False, "show_data_types": False}
     return mo.ui.table(rows, wrapped_columns=["intent", "because", "in the reply"], page_size=8, **how)
 
 
@@ -488,7 +488,7 @@ def runs_view(compared: Compared) -> Any:
     """All stored runs, and the facts of the open one."""
     import marimo as mo
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for folder in find_runs(outputs_folder()).values():
         name = str(folder.relative_to(outputs_folder()))
         try:
@@ -501,7 +501,7 @@ def runs_view(compared: Compared) -> Any:
         link = mo.md(f"[{run_label(folder)}](/?file={page}&run={quote(name)})")
         cells = {"finished": counts.finished, "of": counts.units, "failed": counts.failed, "turns": counts.turns}
         rows.append({"run": link, "kind": kind, **cells, "model calls": spent.calls, "dollars": spent.cost})
-    how = {"selection": None, "page_size": 8, "show_column_summaries": False, "show_data_types": False}
+    how: dict[str, Any] = {"selection": None, "page_size": 8, "show_column_summaries": False, "show_data_types": False}
     open_run = displayed(run_parts.run_view(compared.folder))
     return mo.vstack([mo.ui.table(rows, **how), mo.accordion({"The open run": open_run})])
 
@@ -516,8 +516,10 @@ def export_view(compared: Compared) -> Any:
         each = compared
         lead = score_parts.made_under(each.run.configuration) + audit_parts.certificate_chip(each.folder)
         near = near_misses_of(pool.scores)
-        how = {"ceiling": each.ceiling, "ids": each.ids}
-        parts = score_parts.report_parts(lead, pool, each.table, each.pairs, near, each.marks, each.measure, **how)
+        marks, measure = each.marks, each.measure
+        parts = score_parts.report_parts(
+            lead, pool, each.table, each.pairs, near, marks, measure, ceiling=each.ceiling, ids=each.ids
+        )
         return evaluation_page(f"Evaluation {name}", parts, each.ids).encode()
 
     def scores() -> bytes:
@@ -561,7 +563,7 @@ def making_form() -> Any:
 def planned(asked: Mapping[str, Any]) -> Plan:
     """Read the form: the options of the evaluation, or why it cannot begin."""
     options, choice, refusal = controls.read_evaluation(asked["menus"], asked["models"])
-    if options is None:
+    if options is None or choice is None:
         return Plan(None, choice, refusal, show.error_line(refusal))
     users = options.artifacts * options.trials * len(asked["menus"]["domains"])
     size = f"{len(options.assistants)} assistants × {users} users = {users * len(options.assistants)} conversations"

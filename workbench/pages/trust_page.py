@@ -33,12 +33,11 @@ from discover_lib.metrics.agreement import (
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.manners import LONG, SHORT, Distance, distances
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of
-from discover_lib.runs.digests import stored_scores
-from discover_lib.runs.failures import failures_of_run, overruled_in
+from discover_lib.runs.outcomes import failures_of_run, overruled_in
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
 from discover_lib.runs.recorded import load_recorded, recorded_index
 from discover_lib.runs.store import RunStore, StoreError
-from discover_lib.runs.units import plan_units, run_units
+from discover_lib.runs.units import plan_units, run_units, stored_scores
 from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
 from discover_lib.tasks.agree import told as told_agreement
 from discover_lib.tasks.certify import certify, told, trust_in
