@@ -33,7 +33,7 @@ def test_a_page_that_has_the_stylesheet_gets_no_second_one_and_other_pages_keep_
 def test_every_page_has_the_stylesheet_in_its_head_and_leaves_it_out_of_its_outputs(page: Path) -> None:
     text = page.read_text("utf-8")
     assert "workbench/views/static/workbench.css" in text.split("@app.cell")[0]
-    assert "page_has_sheet()" in text
+    assert "page_has_sheet()" in text or page.parent.name == "code"  # whose outputs need no sheet
 
 
 def test_many_threads_make_trees_of_syntax_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

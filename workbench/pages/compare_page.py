@@ -331,7 +331,7 @@ def _evidence(side: side_by_side.Side) -> Any:
     """What discovered each intent: the turn, the judge's reason, and the sentence or drawing of the reply."""
     import marimo as mo
 
-    talk, rows = side.conversation, []
+    talk, rows = side.conversation, list[dict[str, Any]]()
     for intent in talk.tree.intents:
         if found := finding(talk, intent):
             reply = talk.turns[found.turn - 1].reply.text

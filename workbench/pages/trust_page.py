@@ -33,8 +33,8 @@ from discover_lib.metrics.agreement import (
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.manners import LONG, SHORT, Distance, distances
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of
-from discover_lib.runs.outcomes import failures_of_run, overruled_in
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
+from discover_lib.runs.outcomes import failures_of_run, overruled_in
 from discover_lib.runs.recorded import load_recorded, recorded_index
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.runs.units import plan_units, run_units, stored_scores
@@ -87,7 +87,7 @@ def run_menu() -> Any:
         write_results(folder)
         runs = [folder]
     users = {**labelled(runs), RECORDED: None}
-    how = {"label": "Run", "searchable": True, "full_width": True, "forgets": ("talk", "dispute")}
+    how: dict[str, Any] = {"label": "Run", "searchable": True, "full_width": True, "forgets": ("talk", "dispute")}
     return kept(mo.ui.dropdown, "run", users, value=next(iter(users)), **how)
 
 
@@ -311,7 +311,7 @@ def dispute(labels: Sequence[Label], talks: Talks, table: Any) -> Any:
 
 def users_typing(manner: str) -> list[list[str]]:
     """The messages of users of the miniature in a typing style, per conversation, without the opening."""
-    said = []
+    said = list[Conversation]()
     for domain in DOMAINS:
         world = engine(domain, manner=manner_named(manner))
         for number in range(USERS_TYPING):
@@ -433,7 +433,8 @@ def refusers_view(depth: int) -> Any:
     for kind, when in REFUSERS.items():
         for artifact, (_, tree) in scripted_trees().items():
             if rule := rule_for(tree, DOMAIN, depth):
-                refuser = Refuser(scripted_assistant("adaptive", DOMAIN), rule, when)
+                assistant: Any = scripted_assistant("adaptive", DOMAIN)
+                refuser = Refuser(assistant, rule, when)
                 setting = {"domain": DOMAIN, "artifact": artifact, "assistants": [f"adaptive, refuses: {kind}"]}
                 refused.append(run_conversation(tree, world.judge, world.voice, [refuser], seed=3, setting=setting))
     results = safety_parts.most_first(safety_of(refused, depth))

@@ -39,11 +39,8 @@ def run_view(folder: Path) -> Markup:
     with RunStore.read(folder) as store:
         told = facts(store.configuration, store.counts(), store.calls.spent(), Outcomes.of_run(store))
         failed, lengths = store.failures(), store.calls.lengths()
-    calls = [
-        (purpose, f"{count:,}", f"{into:,.0f}", f"{out:,.0f}", f"{seconds:.1f}")
-        for purpose, (count, into, out, seconds) in lengths.items()
-    ]
-    head = ("Purpose", "Calls", "Tokens in, mean", "Tokens out, mean", "Seconds, mean")
+    calls = [(purpose, f"{count:,}", f"{into:,.0f}", f"{out:,.0f}") for purpose, (count, into, out) in lengths.items()]
+    head = ("Purpose", "Calls", "Tokens in, mean", "Tokens out, mean")
     parts = [table(("", ""), told), panel("Failures, by role", failures(failed))]
     return joined(parts + ([panel("Model calls", table(head, calls))] if calls else []))
 
