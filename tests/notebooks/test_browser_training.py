@@ -56,6 +56,7 @@ def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
     page.goto(f"{server.url}/?file=5_train.py&tab=Recipe")
     expect(page.locator('[data-ready="1"]')).to_be_attached(timeout=60 * SECOND)
     page.get_by_label("Base model", exact=True).select_option(label="another model")
+    expect(page.get_by_text("paper: 16 sequences an update")).to_be_visible(timeout=60 * SECOND)
     name = page.get_by_label("Its name", exact=True)
     name.fill(str(outputs / "base"))
     name.press("Tab")
