@@ -92,9 +92,9 @@ def evaluate(artifacts, assistants, domain, intervals, mo, run_conversation, wor
 
 @app.cell
 def whole_paper(Path, mo, paper):
-    # The full run, in order. `.run()` in place of `.paper_steps()` does all steps, and resumes where it was stopped.
-    steps = paper.Paper(Path("outputs/paper"), paper.PaperOptions.small()).paper_steps()
-    mo.show_code(mo.md("  \n".join(f"{place}. {step.name}" for place, step in enumerate(steps, 1))))
+    # The full run, in order. `whole.run()` does all steps, and resumes where it was stopped.
+    whole = paper.Paper(Path("outputs/paper"), paper.PaperOptions.small())
+    mo.show_code(mo.md("  \n".join(f"{place}. {name}" for place, name in enumerate(whole.steps, 1))))
     return
 
 
