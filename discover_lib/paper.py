@@ -319,7 +319,6 @@ class Paper:
 
     def collect_results(self) -> None:
         """Write every number into one file, from which the report is made."""
-
         results: dict[str, Any] = {
             "format": FORMAT,
             "options": self.options.to_dict(),

@@ -20,7 +20,7 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.svg.draw import draw
-from discover_lib.engines.miniature.svg.palettes import PALETTES
+from discover_lib.engines.miniature.svg.paints import PALETTES
 
 DOMAIN = "svg_drawing"
 COUNT, COLUMNS = 60, 10

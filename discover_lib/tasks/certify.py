@@ -204,7 +204,7 @@ def subject_of(configuration: Mapping[str, Any]) -> dict[str, Any]:
         "code_version": configuration.get("code_version"),
     }
     if "edition" in configuration:
-        subject["edition"] = 2  # of the user's words, which the third left as they were
+        subject["edition"] = 2  # later editions change words, which decide no certificate
     if "manner" in configuration and engine.get("voice") != MINIATURE:
         subject["manner"] = configuration["manner"]
     return subject

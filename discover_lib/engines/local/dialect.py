@@ -132,9 +132,9 @@ def behaviour(candidate: Candidate, domain: str) -> Behaviour | None:
     if candidate.evaluation is None:
         return None
     if domain:
+        from discover_lib.engines.miniature.judge import behaviour_of
         from discover_lib.engines.miniature.lexicon import load_lexicon
         from discover_lib.engines.miniature.reading import read_reply
-        from discover_lib.engines.miniature.scoring import behaviour_of
 
         return behaviour_of(1, read_reply(candidate.reply.text, domain), load_lexicon(domain)).behaviour
     return "convergent" if candidate.evaluation.kind == "artifact" else "divergent"

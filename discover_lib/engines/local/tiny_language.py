@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.core.conversation import Message, Reply
-from discover_lib.engines.miniature.beliefs import believe, whole_pieces
 from discover_lib.engines.miniature.lexicon import SHIPPED_DOMAINS, Lexicon, LexiconError, load_lexicon
 from discover_lib.engines.miniature.notation import (
     COUNTING,
@@ -38,7 +37,14 @@ from discover_lib.engines.miniature.notation import (
     parse,
     write,
 )
-from discover_lib.engines.miniature.reading import ReplyReading, UserReading, read_reply, read_user
+from discover_lib.engines.miniature.reading import (
+    ReplyReading,
+    UserReading,
+    believe,
+    read_reply,
+    read_user,
+    whole_pieces,
+)
 from discover_lib.engines.miniature.rendering import make_reply
 
 PAD, UNKNOWN, END, USER, ASSISTANT = "<pad>", "<unk>", "<e>", "<u>", "<a>"
@@ -246,7 +252,7 @@ def decode(text: str, domain: str, messages: Sequence[Message] = (), assistant: 
     except NotationError:
         return Reply(BROKEN, count_tokens(written or "pass"), COUNTING, assistant, written)
     known = believe(messages, lexicon).sampled_with() if any(move.verb == "show" for move in moves) else ()
-    reply = make_reply(moves, lexicon, assistant, known)
+    reply = make_reply(moves, lexicon, assistant, known, request=messages[0].content if messages else "")
     return dataclasses.replace(reply, n_tokens=count_tokens(written))  # repetitions count
 
 
