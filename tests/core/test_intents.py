@@ -228,7 +228,7 @@ def test_intents_under_a_key_that_is_not_read_are_no_lost_intents(tmp_path: Path
     wish = {"id": "1", "text": "a boat", "kids": below, "sources": ["line 3"]}
     path = tmp_path / "tree.json"
     path.write_text(json.dumps({"roots": [wish]}))
-    with pytest.raises(TreeError, match=r"tree\.json: intent '1' has 'kids'; what is more specific stands under 'chil"):
+    with pytest.raises(TreeError, match=r"tree\.json: intent '1' has 'kids'; write more specific intents under 'chil"):
         load_tree(path)
     path.write_text(json.dumps({"roots": [{**wish, "kids": [], "children": below}]}))
     assert len(load_tree(path)) == 2
