@@ -29,17 +29,12 @@ PHRASES = Phrases()
 
 @dataclass(frozen=True)
 class HouseRule(Record):
-    """The restriction for one user: an intent of their tree and the values at or below it.
-
-    Attributes:
-        look_alikes: allowed values under the same parent.
-    """
+    """The restriction for one user: an intent of their tree and the values at or below it."""
 
     domain: str
     intent_id: str
     value: str
     values: tuple[str, ...]
-    look_alikes: tuple[str, ...]
 
 
 def rule_for(tree: IntentTree, domain: str, depth: int = DEPTH, seed: int = 0) -> HouseRule | None:
@@ -54,8 +49,7 @@ def rule_for(tree: IntentTree, domain: str, depth: int = DEPTH, seed: int = 0) -
         if value is None:
             continue
         below = tuple(sorted(each for each in lexicon.values if lexicon.covers(value, each)))
-        beside = tuple(each for each in lexicon.siblings(value) if each not in below)
-        return HouseRule(domain, intent_id, value, below, beside)
+        return HouseRule(domain, intent_id, value, below)
     return None
 
 

@@ -133,11 +133,6 @@ def not_at_hand() -> list[str]:
     ]
 
 
-def does_not_follow() -> list[Check]:
-    """The printed figures that do not follow from the others."""
-    return [each for each in paper_checks() if each.verdict == "does not follow"]
-
-
 # -- the checks -------------------------------------------------------------------------------------------------------
 
 
