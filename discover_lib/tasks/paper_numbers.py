@@ -199,25 +199,20 @@ def _token_gains() -> Iterator[Check]:
     """
     for row in main_rows():
         printed, top = row.gain[3], row.best(row.baselines, 0)
-        baseline = next(name for name, cells in row.baselines.items() if cells[0] == top)
+        baseline, *ties = [name for name, cells in row.baselines.items() if cells[0] == top]
         old = row.baselines[baseline][3]
         what = f"tokens saved, {row.base}, {row.task}"
-        shown = [
-            name
-            for name, cells in row.variants.items()
-            if _verdict(printed, 0.05, *_saving(old, cells[3])) == "follows"
-        ]
-        beating = {name: cells for name, cells in row.variants.items() if cells[0] > top}
+        savings = {name: _saving(old, cells[3]) for name, cells in row.variants.items()}
+        shown = [name for name, ends in savings.items() if _verdict(printed, 0.05, *ends) == "follows"]
+        beating = [name for name, cells in row.variants.items() if cells[0] > top]
         note = f"the printed figure is that of {' or '.join(shown)}" if shown else ""
-        ties = [name for name, cells in row.baselines.items() if cells[0] == top and name != baseline]
         tied = f"; {' and '.join(ties)} {'has' if len(ties) == 1 else 'have'} the same discovery" if ties else ""
         if not beating:
             formula = f"no variant is above {baseline}'s {top} in discovery, so the caption's rule picks none"
             yield Check("1", what, printed, None, None, None, "%", formula, "does not follow", note)
             continue
-        picked = min(beating, key=lambda name: beating[name][0])
-        new = beating[picked][3]
-        low, high = _saving(old, new)
+        picked = min(beating, key=lambda name: row.variants[name][0])
+        new, (low, high) = row.variants[picked][3], savings[picked]
         verdict = _verdict(printed, 0.05, low, high)
         formula = f"({old} − {new}) / {old}: {baseline} against {picked}, by the caption's rule{tied}"
         computed = 100 * (old - new) / old
@@ -249,7 +244,7 @@ def _counts(table: Mapping[str, Any]) -> Iterator[Check]:
 def _sums(tables: Mapping[str, Any]) -> Iterator[Check]:
     cost, study = tables["cost"], tables["study"]
     yield _sum("cost", "dollars per conversation", cost["total"], (cost["tree"], cost["simulation"]), "$", 0.0005)
-    yield _sum("study", "people", study["people"], (study["women"], study["men"]), "", 0.0)
+    yield _sum("study", "people", study["people"], (study["women"], study["men"]), "", 0)
 
 
 def _sum(table: str, what: str, printed: float, parts: Sequence[float], unit: str, half: float) -> Check:
@@ -283,16 +278,19 @@ def paper_accounting() -> tuple[Plan, Plan]:
     the stages add up to these totals.  The sum of the two is 0.183; the paper prints 0.189.  A user message is counted
     for each of the five turns; our conversations leave the last one out.
     """
-    tree, talk = [], []
-    for name, (prompt, completion) in ASSUMED_LENGTHS.items():
-        length = Length(Span.exactly(prompt), Span.exactly(completion), ASSUMED_BASIS)
-        if name.startswith("builder"):
-            tree.append(Stage(name, "claude-sonnet-4-5", Span.exactly(1), length, SONNET))
-        else:
-            talk.append(Stage(name, "gemini-3-flash-preview", Span.exactly(PAPER_TURNS), length, FLASH))
+    once, turns = Span.exactly(1), Span.exactly(PAPER_TURNS)
+    lengths = {
+        name: Length(Span.exactly(prompt), Span.exactly(completion), ASSUMED_BASIS)
+        for name, (prompt, completion) in ASSUMED_LENGTHS.items()
+    }
+    tree = tuple(
+        Stage(name, "claude-sonnet-4-5", once, length, SONNET)
+        for name, length in lengths.items()
+        if name.startswith("builder")
+    )
+    talk = tuple(Stage(name, "gemini-3-flash-preview", turns, lengths[name], FLASH) for name in ("judge", "voice"))
     note = "lengths are assumptions chosen to agree with the printed totals; models, prices and totals are given"
-    turns = Span.exactly(PAPER_TURNS)
-    return Plan(0, NOTHING, tuple(tree), (note,)), Plan(1, turns, tuple(talk), (note,))
+    return Plan(0, NOTHING, tree, (note,)), Plan(1, turns, talk, (note,))
 
 
 # -- numbers that are not printed -------------------------------------------------------------------------------------
