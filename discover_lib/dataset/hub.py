@@ -223,9 +223,9 @@ def _length(report: Mapping[str, Any]) -> str:
 
 def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
     """Rows as a table in Markdown."""
-    titles = [str(title) for title in head]
-    lines = [titles, ["---"] * len(titles), *([str(cell) for cell in row] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+    titles = list(head)
+    lines = [titles, ["---"] * len(titles), *rows]
+    return "".join(f"| {' | '.join(str(cell).replace('|', '/') for cell in line)} |\n" for line in lines)
 
 
 def _code(names: Iterable[str]) -> str:

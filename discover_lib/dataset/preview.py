@@ -65,9 +65,8 @@ class ChatTemplate:
         pieces = [Piece(self.begin, "template", False)]
         for message in given:
             learnt = loss and message["role"] == "assistant"
-            pieces.append(Piece(self._head(message["role"]), "template", False))
-            pieces.append(Piece(self.lead, "template", learnt))
-            pieces += self._words(message, learnt)
+            head = Piece(self._head(message["role"]), "template", False)
+            pieces += [head, Piece(self.lead, "template", learnt), *self._words(message, learnt)]
         pieces += [] if loss else [Piece(self._head("assistant") + self.lead, "template", False)]
         return _joined(pieces)
 

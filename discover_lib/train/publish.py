@@ -11,6 +11,7 @@ from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_json, write_json
+from discover_lib.dataset.hub import table
 from discover_lib.engines.local.dialect import PREFIX
 from discover_lib.engines.local.lineage import ADAPTER, FILE, Chain, Lineage, adapter_chain, run_of
 from discover_lib.engines.local.names import merge
@@ -141,7 +142,7 @@ class Publication:
             *measured(run_of(self.run)),
             *(_evaluation(self.results) if self.results else ()),
             "## Training\n",
-            _table(("setting", "value"), settings),
+            table(("setting", "value"), settings),
             "## Use\n",
             _use(lineage, name, base, self.merged),
         ]
@@ -167,7 +168,7 @@ def measured(run: Path) -> Iterator[str]:
             mean, low, high = (line.get(f"probe/discovered{bound}") for bound in ("", "_low", "_high"))
             when = (f"round {number}" if number else "before") + (", kept: this model" if number == kept else "")
             rows.append((when, str(Estimate(mean or 0.0, low, high, users, users)), users))
-        yield _table(("after", "discovered", "users"), rows)
+        yield table(("after", "discovered", "users"), rows)
     if losses:
         yield f"Loss on held-out rows: {losses[0]:.3f} at first, {losses[-1]:.3f} at the end.\n"
     if not probes and not losses:
@@ -184,7 +185,7 @@ def _evaluation(folder: Path) -> Iterator[str]:
     for assistant, row in scope["table"].items():
         cells = [str(Estimate.from_dict(row[name])) if name in row else "not scored" for name in names]
         rows.append((Path(assistant).name if "/" in assistant else assistant, *cells))
-    yield _table(("assistant", *names), rows)
+    yield table(("assistant", *names), rows)
     yield "".join(f"- {name}: {results['measures'][name]}\n" for name in names)
 
 
@@ -243,8 +244,3 @@ def _without_paths(lineage: Mapping[str, Any], base: str) -> dict[str, Any]:
         "continued": plain(lineage["continued"]) if lineage.get("continued") else None,
         "data": {**lineage["data"], "folder": Path(str(lineage["data"]["folder"])).name},
     }
-
-
-def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "".join(f"| {' | '.join(str(cell).replace('|', '/') for cell in line)} |\n" for line in lines)

@@ -20,7 +20,6 @@ from discover_lib.engines.local.model import GPU_BATCH_TOKENS, within
 from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.train.grpo.simulated_reward import Scored, Scorer, domain_of
 
-Row = Mapping[str, Any]
 CHECKPOINTING = "gradient_checkpointing"  # its name in modules that can recompute their activations
 
 

@@ -27,7 +27,6 @@ from discover_lib.metrics.replay import LookAhead
 from discover_lib.train.recipes import GrpoRecipe
 
 Result = TypeVar("Result")
-Written = tuple[Any, str, int]  # the user of a reply, its text and its number of tokens
 
 RESTORED_USERS = 4096  # in memory at a time
 MOST_UNSCORED = 0.5  # share of a batch; above it the run stops
