@@ -47,12 +47,13 @@ def follow_stage(mo, page, player, set_changes, set_restarts, trouble):
 
 
 @app.cell(hide_code=True)
-def choose_view(carried, mo):
+def make_controls(carried, mo, page):
     view_choice = carried.kept(
         mo.ui.radio, "view", ["map", "graph"], value="map", label="Draw the tree as", inline=True
     )
+    rules_choice, run_choice = carried.rules_menu("Rules"), page.run_menu()
     view_choice
-    return (view_choice,)
+    return rules_choice, run_choice, view_choice
 
 
 @app.cell
@@ -62,12 +63,6 @@ def draw_graph(changes, mo, page, player, view_choice):
     figure = page.tree_figure(player)  # tree.figure(state), drawn from the networkx graph tree.graph(state)
     mo.show_code(mo.ui.anywidget(figure))
     return
-
-
-@app.cell(hide_code=True)
-def choose_rules(carried):
-    rules_choice = carried.rules_menu("Rules")
-    return (rules_choice,)
 
 
 @app.cell(hide_code=True)
@@ -93,12 +88,6 @@ def show_rewards(lam, mo, p, page, rescored, rules, rules_choice, tau):
     _facts = mo.accordion({"Four facts about rewards": mo.lazy(lambda: mo.md(page.facts(rules)))})
     mo.accordion({"Reward of this turn under other rules": mo.vstack([_sliders, rescored, _facts])})
     return
-
-
-@app.cell(hide_code=True)
-def choose_run(page):
-    run_choice = page.run_menu()
-    return (run_choice,)
 
 
 @app.cell(hide_code=True)

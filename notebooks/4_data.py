@@ -80,8 +80,8 @@ def label_turns(data, examples, label_choice, labelled_turns, labels, run, sieve
 @app.cell
 def check_lengths(data, mo, rules, sieved, tab):
     mo.stop(tab.value != "Pairs")
-    margins, lengths = data.length_plots(sieved)
-    mo.show_code(mo.vstack([data.length_check(sieved, rules), mo.hstack([margins, lengths], wrap=True)]))
+    margins, lengths, plots = data.length_plots(sieved)
+    mo.show_code(mo.vstack([data.length_check(sieved, rules), plots]))
     return lengths, margins
 
 

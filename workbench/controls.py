@@ -287,7 +287,7 @@ def trained_assistants() -> dict[str, str]:
             # "+" in a folder's name would be taken for an adapter
             if run.status().state == "finished" and "+" not in str(run.folder):
                 names[name] = f"hf:{run.folder}"
-        except DiscoverError:  # page 50 says what is wrong with it
+        except DiscoverError:  # the page Train says what is wrong with it
             continue
     return names
 

@@ -22,13 +22,13 @@ def introduce(mo):
 
 
 @app.cell
-def write_tree(Intent, IntentTree, mo):
+def write_tree(Intent, IntentTree, intent_map, mo):
     # A child is more specific than its parent; each root is an independent dimension. Change me: a text, a child.
     fox = Intent("1.1.1", "a fox with a party hat")
     subject = Intent("1", "an animal", (Intent("1.1", "a wild animal", (fox,)),))
     colors = Intent("2", "bright colors", (Intent("2.1", "warm colors", (Intent("2.1.1", "orange and yellow"),)),))
     tree = IntentTree("SVG drawing", "birthday card", "can you draw an animal for me?", ("1",), (subject, colors))
-    mo.show_code(mo.ui.plotly(tree.figure()))
+    mo.show_code(mo.ui.anywidget(intent_map(tree).widget))
     return (tree,)
 
 
@@ -74,10 +74,10 @@ def read_artifact(generate_artifact, mo, svg_data_uri):
 
 
 @app.cell
-def build_tree(artifact, engine, mo):
+def build_tree(artifact, engine, intent_map, mo):
     # It climbs the taxonomy of each value (3.1, abstraction), merges the chains (organization) and writes the request.
     built = engine("svg_drawing").builder.build(artifact)
-    mo.show_code(mo.ui.plotly(built.tree.figure()))
+    mo.show_code(mo.ui.anywidget(intent_map(built.tree).widget))
     return (built,)
 
 
@@ -101,8 +101,9 @@ def import_names():
     from discover_lib.base.svg import svg_data_uri
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import generate_artifact
+    from workbench.map import intent_map
 
-    return Intent, IntentTree, TreeError, engine, generate_artifact, initial_state, mo, svg_data_uri
+    return Intent, IntentTree, TreeError, engine, generate_artifact, initial_state, intent_map, mo, svg_data_uri
 
 
 if __name__ == "__main__":

@@ -22,12 +22,12 @@ def introduce(mo):
 
 
 @app.cell
-def make_user(UserSimulator, artifacts, engine, mo):
+def make_user(UserSimulator, artifacts, engine, intent_map, mo):
     # A user is a tree, a judge that reads replies and a voice that answers. Change me: the artifact, the seed.
     world = engine("svg_drawing")
     tree = world.builder.build(artifacts.generate_artifact("svg_drawing", "eval", 5)).tree
     user = UserSimulator(tree, world.judge, world.voice, seed=0)
-    mo.show_code(mo.ui.plotly(tree.figure(user.state)))
+    mo.show_code(mo.ui.anywidget(intent_map(tree, user.state).widget))
     return tree, user
 
 
@@ -90,8 +90,8 @@ def play(assistants, engine, mo, run_conversation, tree):
 
 
 @app.cell
-def see_end(talk, tree, mo):
-    mo.show_code(mo.ui.plotly(tree.figure(talk.state)))
+def see_end(intent_map, mo, talk, tree):
+    mo.show_code(mo.ui.anywidget(intent_map(tree, talk.state).widget))
     return
 
 
@@ -103,8 +103,21 @@ def import_names():
     from discover_lib.core.advance import advance, frontier
     from discover_lib.core.rollout import run_conversation
     from discover_lib.engines.miniature import artifacts, assistants, engine
+    from workbench.map import intent_map
 
-    return Rules, UserSimulator, advance, artifacts, assistants, engine, frontier, mo, run_conversation, user_view
+    return (
+        Rules,
+        UserSimulator,
+        advance,
+        artifacts,
+        assistants,
+        engine,
+        frontier,
+        intent_map,
+        mo,
+        run_conversation,
+        user_view,
+    )
 
 
 if __name__ == "__main__":

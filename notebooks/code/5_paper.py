@@ -24,20 +24,20 @@ def introduce(mo):
 
 
 @app.cell
-def make_artifacts(artifacts, mo, svg_data_uri):
+def make_artifacts(artifacts, mo, svg):
     # An artifact: a finished work that somebody made (3.1). Change me: the domain, the numbers.
     domain = "svg_drawing"
     made = [artifacts.generate_artifact(domain, "train", number) for number in range(3)]
-    mo.show_code(mo.hstack([mo.image(svg_data_uri(each.text), alt=each.topic, width=200) for each in made]))
+    mo.show_code(mo.hstack([mo.image(svg.svg_data_uri(each.text), alt=each.topic, width=200) for each in made]))
     return domain, made
 
 
 @app.cell
-def build_trees(domain, engine, made, mo):
+def build_trees(domain, engine, intent_map, made, mo):
     # A tree: the intents of its maker, from broad to specific (3.1).
     world = engine(domain)
     grown = [world.builder.build(each).tree for each in made]
-    mo.show_code(mo.ui.plotly(grown[0].figure()))
+    mo.show_code(mo.ui.anywidget(intent_map(grown[0]).widget))
     return grown, world
 
 
@@ -53,11 +53,11 @@ def synthesize(assistants, domain, grown, mo, run_conversation, world):
 
 
 @app.cell
-def make_rows(mo, rows, sieve, talks):
+def make_rows(filters, mo, rows, talks):
     # Rows: whole conversations for SFT, pairs for DPO, prompts with the user's state for GRPO (4.1).
     _lines = []
     for kind in ("sft", "preference", "prompt"):
-        sieved = sieve(rows.examples(kind, talks, rows.Origin("three users")))
+        sieved = filters.sieve(rows.examples(kind, talks, rows.Origin("three users")))
         _lines.append({"rows": kind, "kept": len(sieved.kept), "left out": str(sieved.counts)})
     mo.show_code(mo.ui.table(_lines))
     return
@@ -99,9 +99,9 @@ def evaluate(artifacts, assistants, domain, intervals, mo, run_conversation, wor
 
 @app.cell
 def whole_paper(Path, mo, paper):
-    # The full run, in order. `.run()` in place of `.paper_steps()` does all steps, and resumes where it was stopped.
-    steps = paper.Paper(Path("outputs/paper"), paper.PaperOptions.small()).paper_steps()
-    mo.show_code(mo.md("  \n".join(f"{place}. {step.name}" for place, step in enumerate(steps, 1))))
+    # The full run, in order. `whole.run()` does all steps, and resumes where it was stopped.
+    whole = paper.Paper(Path("outputs/paper"), paper.PaperOptions.small())
+    mo.show_code(mo.md("  \n".join(f"{place}. {name}" for place, name in enumerate(whole.steps, 1))))
     return
 
 
@@ -112,14 +112,14 @@ def import_names():
     import marimo as mo
 
     from discover_lib import paper
-    from discover_lib.base.svg import svg_data_uri
+    from discover_lib.base import svg
     from discover_lib.core.rollout import run_conversation
-    from discover_lib.dataset import rows
-    from discover_lib.dataset.filters import sieve
+    from discover_lib.dataset import filters, rows
     from discover_lib.engines.miniature import artifacts, assistants, engine
     from discover_lib.metrics import intervals
+    from workbench.map import intent_map
 
-    return Path, artifacts, assistants, engine, intervals, mo, paper, rows, run_conversation, sieve, svg_data_uri
+    return Path, artifacts, assistants, engine, filters, intent_map, intervals, mo, paper, rows, run_conversation, svg
 
 
 if __name__ == "__main__":

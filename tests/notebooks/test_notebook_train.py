@@ -66,7 +66,7 @@ def asked(**changed: Any) -> SimpleNamespace:
 def test_every_stage_shows_its_rows_and_what_carries_loss(stage: str) -> None:
     _, defined = run(TRAIN, **choices(asked(stage=stage), "Rows"))
     page = train_page.row_preview(defined["rows"], 1, defined["settings"]).text
-    assert len(defined["rows"]) >= 9 and ('data-loss="1"' in page) == (stage != "grpo")
+    assert len(defined["rows"]) >= 9 and (' data-loss="1"' in page) == (stage != "grpo")
     assert f"{Recipe.miniature().of(stage).max_steps} updates" in defined["ready"].text
 
 
@@ -109,8 +109,8 @@ def test_nothing_is_trained_on_the_users_of_an_evaluation(outputs: Path) -> None
     execute(lay_out(options), folder)
     try:
         _, defined = run(TRAIN, **choices(asked(data=folder), "Curves"))
-        assert re.search(r"of users that evaluations score models on \(svg_drawing-eval-00[01]", defined["ready"].text)
-        with pytest.raises(DiscoverError, match="of users that evaluations score models on"):
+        assert re.search(r"users from evaluations \(svg_drawing-eval-00[01]", defined["ready"].text)
+        with pytest.raises(DiscoverError, match="users from evaluations"):
             defined["panel"].begin()
     finally:
         shutil.rmtree(folder)

@@ -63,7 +63,7 @@ def test_start_plays_keeps_its_ending_and_answers_a_visitor(
 ) -> None:
     page.goto(f"{server.url}/?file=1_start.py")
     page.locator(".st-where", has_text="before the first reply").wait_for(timeout=60_000)
-    page.get_by_role("button", name="Guess: the assistant that explores").click()
+    page.get_by_role("radio", name="Guess: the assistant that explores").check()
     expect(page.locator(".st-captions")).to_be_hidden()
     before = page.locator(".st-request .dl-text").inner_text()
     page.get_by_label("Be the assistant yourself").fill("What do you have in mind?")

@@ -7,6 +7,7 @@ import pytest
 
 from discover_lib import Rules, replay
 from discover_lib.runs.options import RunOptions, execute, lay_out
+from workbench.jupyter import with_controls
 from workbench.pages import conversation_page
 from workbench.session import Session
 from workbench.sources import SessionError, Settings, miniature_artifacts
@@ -80,3 +81,20 @@ def test_other_rules_strike_only_a_number_that_changes(tmp_path: Path) -> None:
     authors = replay(original, Rules.authors().replace(token_unit=original.rules.token_unit))
     pairs = zip(original.turns, authors.turns, strict=True)
     assert "<del" in "".join(str(compared(was, now, original.tree)) for was, now in pairs)
+
+
+def test_the_controls_of_jupyter_move_the_stage_and_follow_it(tmp_path: Path) -> None:
+    player = stage(conversation_page.opening(tmp_path))
+    domain, user, assistant, rules, turn = with_controls(player).children[0].children
+    assert (domain.value, assistant.value, turn.value) == ("svg_drawing", "adaptive", 1)
+    turn.value = 3
+    assert player.session.cursor == 3
+    player.do({"do": "jump", "strip": 0, "turn": 1, "jumps": 1})
+    rules.value, assistant.value = "authors", "draft"
+    assert turn.value == 1 and (player.session.settings.rules, player.session.settings.assistant) == (
+        "authors",
+        "draft",
+    )
+    domain.value = "travel_plan"
+    assert player.session.settings.domain == "travel_plan" and user.value == player.session.settings.artifact
+    assert turn.value == 0

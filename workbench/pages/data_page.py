@@ -166,35 +166,29 @@ def length_check(sieved: Sieved, rules: Rules) -> Any:
     return displayed(show_pairs.length_verdict(sieved.kept, rules.lam > 0))
 
 
-def length_plots(sieved: Sieved) -> tuple[Any, Any]:
-    """Histograms of the margins and of the differences in length; a range that is selected filters the pairs."""
+def length_plots(sieved: Sieved) -> tuple[Any, Any, Any]:
+    """Histograms of the margins and of the differences in length, and a slider for each that filters the pairs."""
+    import marimo as mo
+
     margins = [each.margin for each in sieved.kept if each.margin is not None]
     differences = [PairLength.of_row(each.row).difference for each in sieved.kept]
-    return (
-        _histogram(margins, "Margin of the pairs", "reward"),
-        _histogram(differences, "Tokens of the chosen less those of the rejected", "tokens"),
+    shorter, longer = "chosen is shorter", "chosen is longer"
+    pictures = show.beside(
+        show_pairs.histogram(margins, "Margin of the pairs", "reward"),
+        show_pairs.histogram(differences, "Tokens of the chosen less those of the rejected", "tokens", shorter, longer),
     )
+    first = _range_slider(margins, 0.05, "List margins from, to")
+    second = _range_slider(differences, 10, "List lengths from, to")
+    sliders = mo.hstack([first, second], justify="start", gap=2, wrap=True)
+    return first, second, mo.vstack([displayed(pictures), sliders])
 
 
-def _histogram(values: Sequence[float], title: str, unit: str) -> Any:
+def _range_slider(values: Sequence[float], step: float, label: str) -> Any:
+    """A slider over all values in whole steps; it begins with all of them."""
     import marimo as mo
-    import plotly.graph_objects as go
 
-    figure = go.Figure(go.Histogram(x=values, nbinsx=24, marker_color="#0a8a7a"))
-    figure.update_layout(
-        title={"text": title, "font_size": 14},
-        height=210,
-        margin={"t": 34, "l": 40, "r": 8, "b": 40},
-        bargap=0.08,
-        dragmode="select",
-        selectdirection="h",
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font_color="#7b8794",
-        xaxis={"title": unit, "zeroline": True},
-        yaxis={"title": "pairs", "gridcolor": "rgba(128,128,128,.25)"},
-    )
-    return mo.ui.plotly(figure, config={"displayModeBar": False})
+    low, high = min(values, default=0.0) // step * step, (max(values, default=0.0) // step + 1) * step
+    return mo.ui.range_slider(low, high, step, label=label, show_value=True)
 
 
 def table_3_view(table: Table3, rules: Rules) -> Any:
@@ -215,7 +209,7 @@ def pairs_table(examples: Sequence[Example], sieved: Sieved, margins: Any, lengt
     """Every turn as a line of a table of which one can be opened: search, sort, CSV.
 
     Args:
-        margins, lengths: the plots of `length_plots`; where a range is selected, only its pairs are listed.
+        margins, lengths: the sliders of `length_plots`; where one is moved, only the pairs in its range are listed.
     """
     lines = []
     for place, (example, why) in enumerate(_with_reasons(examples, sieved)):
@@ -238,10 +232,11 @@ def pairs_table(examples: Sequence[Example], sieved: Sieved, margins: Any, lengt
     return listing("pair", lines, key="#", page_size=8)
 
 
-def _within(value: float | None, plot: Any) -> bool:
-    """Whether a value lies in the range that is selected in a plot; every value does where no range is selected."""
-    selected = plot.ranges.get("x")
-    return not selected or (value is not None and min(selected) <= value <= max(selected))
+def _within(value: float | None, slider: Any) -> bool:
+    """Whether a value lies in the range of a slider; every value does where the slider was not moved."""
+    low, high = slider.value
+    whole = (low, high) == (slider.start, slider.stop)
+    return whole or (value is not None and low <= value <= high)
 
 
 def _said(reasons: Sequence[str]) -> str:
@@ -310,10 +305,10 @@ def label_controls(labels: str, own: Rules) -> Any:
     import marimo as mo
 
     texts = {"what people read": "content", "the miniature’s notation": "notation"}
-    slider, menu, shown = mo.ui.slider, mo.ui.dropdown, {"show_value": True}
+    slider, menu = mo.ui.slider, mo.ui.dropdown
     p, tau, lam = rule_sliders(base_rules(labels, own))
-    margin = kept(slider, "margin", 0, 3, 0.05, value=0, label="Drop margins below", **shown)
-    alike = kept(slider, "alike", 0.1, 1.05, 0.05, value=0.9, label="Drop near-duplicates above", **shown)
+    margin = kept(slider, "margin", 0, 3, 0.05, value=0, label="Drop margins below", show_value=True)
+    alike = kept(slider, "alike", 0.1, 1.05, 0.05, value=0.9, label="Drop near-duplicates above", show_value=True)
     return mo.ui.dictionary(
         {
             **{"p": p, "tau": tau, "lam": lam, "margin": margin, "alike": alike},

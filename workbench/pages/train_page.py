@@ -263,7 +263,8 @@ def buttons(panel: TrainingPanel, clock: Any, run_choice: Any, ready: Any) -> An
     train = mo.ui.button(label="Training …", disabled=True) if panel.going else panel.begin_button
     view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=[train, ready], after=[run_choice])
     status = panel.status
-    standing = EMPTY if status is None else show_training.standing(panel.job.name, status, latest(panel.logged))
+    name = panel.job.name if panel.job else ""
+    standing = EMPTY if status is None else show_training.standing(name, status, latest(panel.logged))
     return mo.vstack([view, displayed(standing)])
 
 
@@ -495,7 +496,7 @@ def talk_before_and_after(talk: Any) -> Any:
 
 def sides(panel: TrainingPanel) -> dict[str, str]:
     """The models before and after the open run as names of assistants; {} until one can be asked."""
-    if missing_libraries() or panel.status is None or panel.status.state != "finished":
+    if missing_libraries() or panel.job is None or panel.job.status().state != "finished":
         return {}
     try:
         return before_and_after(panel.job.folder)
@@ -507,16 +508,16 @@ def ask_both(panel: TrainingPanel) -> Any:
     """A chat in which the models before and after the open run both answer."""
     import marimo as mo
 
-    names = sides(panel)
-    if not names:
+    names, job = sides(panel), panel.job
+    if job is None or not names:
         return mo.md("When a run of yours is finished, both models can be asked here.")
-    domain = domain_of(panel.job)
+    domain = domain_of(job)
 
     def answer(messages: Sequence[Any]) -> Any:
         said = [Message("user", str(messages[-1].content))]
         answers = replies(names, domain, said, seed=0)
         broken = [label for label, reply in answers.items() if is_broken(reply)]
-        texts = {label: reply.notation if label in broken else reply.text for label, reply in answers.items()}
+        texts = {label: (reply.notation or "") if label in broken else reply.text for label, reply in answers.items()}
         return displayed(show_training.exchange((), texts, broken))
 
     tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
@@ -527,9 +528,10 @@ def meet_both(panel: TrainingPanel, users: int = MEASURED) -> Any:
     """The share that users of the evaluation split discover before and after the open run, and a conversation each."""
     import marimo as mo
 
-    if not sides(panel):
+    job = panel.job
+    if job is None or not sides(panel):
         return mo.md("When a run of yours is finished, users can meet both models here.")
-    run, domain = panel.job.folder, domain_of(panel.job)
+    run, domain = job.folder, domain_of(job)
     ends = dict(zip(("before", "after"), (0, max(checkpoints(run))), strict=True))
     shares: dict[str, Estimate | None] = {}
     with mo.status.progress_bar(total=2 * users, title="Conversations", remove_on_exit=True) as bar:

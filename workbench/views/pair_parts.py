@@ -17,6 +17,7 @@ from discover_lib.dataset.preview import Piece
 from discover_lib.dataset.rows import Example
 from discover_lib.metrics.intervals import percent
 from workbench.views import conversation_parts as show
+from workbench.views.figures.charts import histogram as histogram
 from workbench.views.figures.charts import legend, reward_of
 from workbench.views.figures.theme import Look, looks
 from workbench.views.html import EMPTY, Markup, chip, grid, hidden, joined, more, quiet, subscripts, tag

@@ -126,7 +126,7 @@ def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: It
         series, intervals = chart.drawable(lines), _intervals(chart, lines)
         if not series:
             return EMPTY
-        axis = {"whole": chart.whole, "from_zero": chart.from_zero}
+        axis: dict[str, Any] = {"whole": chart.whole, "from_zero": chart.from_zero}
         return small_curve(chart.title, series, end, number, **axis, marks=marks, intervals=intervals)
 
     known = NO_CURVES | {column for chart in CHARTS for column in (*chart.series, *(chart.interval or ()))}

@@ -42,6 +42,7 @@ CHARTS: dict[str, tuple[Callable[[], Markup], str]] = {  # chart → a text that
     "rewards": (lambda: charts.reward_bars([1, -0.4], [1, 0.2]), "−0.4 (was +0.2)"),
     "reward": (lambda: charts.reward_of({NASTY: 1.86, OTHER: -0.135}), "−0.135"),
     "group": (lambda: charts.group_bars({NASTY: 2.0, OTHER: None}, {NASTY: 0.7, OTHER: None}, 0.85), "likelier (+0.7)"),
+    "histogram": (lambda: charts.histogram([0.1, 0.2, -0.5, 0], NASTY, NASTY, NASTY, "more"), "exactly 0: 1"),
     "lengths": (lambda: charts.lengths({NASTY: [1, 2, 9, 40, 200], OTHER: [3]}, MARKS), "median 9, nine tenths from 1"),
     "small": (lambda: charts.small_curve(NASTY, {NASTY: [(1, 0.5), (2, 0.25)]}, 2, lambda each: f"{each:.2f}"), "0.25"),
 }

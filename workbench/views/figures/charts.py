@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -655,6 +656,37 @@ def _rewards(rewards: Mapping[str, tuple[float | None, float | None, str]], mark
 
 
 # -- training data -----------------------------------------------------------------------------------------------------
+
+
+def histogram(values: Sequence[float], title: str, unit: str, below: str = "", above: str = "") -> Markup:
+    """How numbers lie around zero.  `below` and `above` say what the two sides mean; zeros are counted in words."""
+    if not values:
+        return quiet("No pairs.")
+    low, high = min(0.0, *values), max(0.0, *values)
+    width = (high - low) / BINS or 1.0
+    places = range(math.floor(low / width), max(1, math.ceil(high / width)))  # cut at zero: no bar holds both sides
+    counts = Counter(min(math.floor(value / width), places.stop - 1) for value in values if value)
+    up = Span(0, max(counts.values(), default=1))
+    left, y = 12 + CHARACTER * len(str(int(up.high))), scale(up, PLOT.height, 18)
+    x = scale(Span(places.start, places.stop), left, PLOT.width)
+    drawn = [_grid_across(up, y, left, PLOT.width, whole=True), _text("pairs", 0, 8, "rf-axis")]
+    drawn += [
+        _line("dp-base", left, PLOT.height, PLOT.width, PLOT.height),
+        _line("dp-zero", x(0), 14, x(0), PLOT.height),
+    ]
+    for place, count in sorted(counts.items()):
+        label = f"{_plain(place * width)} to {_plain((place + 1) * width)} {unit}: {count}"
+        box = {"x": f"{x(place) + 0.5:.1f}", "width": f"{x(1) - x(0) - 1:.1f}"}
+        box |= {"y": f"{y(count):.1f}", "height": f"{PLOT.height - y(count):.1f}"}
+        drawn.append(tag("rect", tag("title", label), class_="dp-below" if place < 0 else "dp-above", **box))
+    for place, anchor in {places.start: None, places.stop: "end", 0: "middle"}.items():
+        drawn.append(_text(_plain(place * width), x(place), PLOT.height + 16, anchor=anchor))
+    drawn.append(_text(unit, (left + PLOT.width) / 2, PLOT.height + 32, "rf-axis", "middle"))
+    sides = {"below": (below, sum(value < 0 for value in values)), "above": (above, sum(value > 0 for value in values))}
+    key = [(tag("i", class_=f"dp-{side}"), f"{name}: {count}") for side, (name, count) in sides.items() if name]
+    if zeros := sum(value == 0 for value in values):
+        key.append((EMPTY, f"exactly 0: {zeros}"))
+    return _figure(title, _svg(Box(PLOT.width, PLOT.height + 40), title, drawn), legend(key), class_="dp-plot")
 
 
 def lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look]) -> Markup:

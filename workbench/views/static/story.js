@@ -188,8 +188,15 @@ export default {
       playing = setInterval(() => { if (turn < last()) go(turn + 1); if (turn < last()) wait(); else stop(); }, PAUSE);
     };
     let guessed = null;
+    const makeGuess = (name, chosen) => { // radios are one stop of the keyboard
+      const label = make("label", "st-button"), input = make("input");
+      Object.assign(input, { type: "radio", name: "st-guess", ariaLabel: `Guess: the assistant that ${name}` });
+      input.addEventListener("change", chosen);
+      label.append(input, name);
+      return label;
+    };
     const paintGuess = () => {
-      guesses.querySelectorAll("button").forEach((each, place) => each.setAttribute("aria-pressed", String(place === guessed)));
+      guesses.querySelectorAll("input").forEach((each, place) => { each.checked = place === guessed; });
       const found = story.columns.map((each) => each.moments.at(-1).known), most = Math.max(...found);
       const names = story.columns.filter((_, place) => found[place] === most).map((each) => each.name).join(" and ");
       const right = guessed !== null && found[guessed] === most;
@@ -295,7 +302,7 @@ export default {
       request.innerHTML = story.request; // finished markup
       request.prepend(make("span", "st-who", "A user writes"));
       guesses.replaceChildren(make("span", "", "Who discovers most?"), ...story.columns.map((column, place) =>
-        button(column.name, `Guess: the assistant that ${column.name}`, () => { guessed = place; paintGuess(); })), verdict);
+        makeGuess(column.name, () => { guessed = place; paintGuess(); })), verdict);
       grid.style.setProperty("--st-count", String(columns.length));
       grid.replaceChildren(...columns.map((each) => each.root));
       tabs.replaceChildren(
