@@ -20,7 +20,7 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.doctor import Line
 from discover_lib.runs.units import units_of
 from discover_lib.train.recipes import assignments
-from workbench.carried import address, kept
+from workbench.carried import kept
 from workbench.views.html import Markup, error_line, leave_out_sheet, panel, quiet, static_text, styled, table
 
 if TYPE_CHECKING:
@@ -428,10 +428,8 @@ def page_has_sheet() -> None:
 # -- widgets ----------------------------------------------------------------------------------------------------------
 
 
-def pickable(html: str, picked: str = "", leads_to: str = "") -> Any:
+def pickable(html: str, picked: str = "") -> Any:
     """A widget that shows finished markup and whose `picked` is the `data-pick` of the element pressed last.
-
-    With `leads_to`, the address of another page, a press opens that page with `&pick=` and the element's `data-pick`.
 
     The markup must be escaped where it holds texts of others, as the fragments of `workbench.views` are.
     """
@@ -442,52 +440,8 @@ def pickable(html: str, picked: str = "", leads_to: str = "") -> Any:
         _esm = static_text("pickable.js")
         html = traitlets.Unicode("").tag(sync=True)
         picked = traitlets.Unicode("").tag(sync=True)
-        leads_to = traitlets.Unicode("").tag(sync=True)
 
-    return Pickable(html=html, picked=picked, leads_to=leads_to)
-
-
-def picking(name: str, html: str, picks: Sequence[str], forgets: Sequence[str] = ()) -> Any:
-    """A list of which one is open: `value["picked"]` is its `data-pick`, which stands in the page's address as `name`.
-
-    Args:
-        html: finished markup, as of `pickable`; what is opened carries the same value as `data-opened`.
-        picks: all that can be picked; the first is open where the address names none of them.
-        forgets: other names of the address that another pick makes void.
-    """
-    import marimo as mo
-
-    def remember(change: Any) -> None:
-        choices = mo.query_params()
-        for other in forgets:
-            if other in choices:
-                choices.remove(other)
-        choices.set(name, change["new"])
-
-    asked = address().get(name) if mo.running_in_notebook() else None
-    widget = pickable(html, str(asked) if asked in picks else next(iter(picks), ""))
-    widget.observe(remember, "picked")
-    return mo.ui.anywidget(widget)
-
-
-def picking_table(name: str, rows: Sequence[Mapping[str, Any]]) -> Any:
-    """A table of which one row can be opened; the row's "#" is in the page's address as `name`."""
-    import marimo as mo
-
-    def remember(chosen: Any) -> None:
-        address().set(name, str(chosen[0]["#"]) if chosen else "")
-
-    asked = address().get(name) if mo.running_in_notebook() else None
-    opened = [place for place, row in enumerate(rows) if str(row["#"]) == asked]
-    return mo.ui.table(
-        list(rows),
-        selection="single",
-        initial_selection=opened,
-        page_size=8,
-        show_column_summaries=False,
-        show_data_types=False,
-        on_change=remember,
-    )
+    return Pickable(html=html, picked=picked)
 
 
 def displayed(*fragments: Markup) -> Any:

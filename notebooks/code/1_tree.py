@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11"
+# [tool.marimo.opengraph]
+# title = "A tree by hand"
+# description = "How is a tree of intents made and checked?"
+# ///
+
 import marimo
 
 __generated_with = "0.25.2"

@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11"
+# [tool.marimo.opengraph]
+# title = "A user by hand"
+# description = "How does a user answer a reply?"
+# ///
+
 import marimo
 
 __generated_with = "0.25.2"

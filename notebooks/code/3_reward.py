@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11"
+# [tool.marimo.opengraph]
+# title = "A reward by hand"
+# description = "How do states and length make a reward?"
+# ///
+
 import marimo
 
 __generated_with = "0.25.2"

@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11"
+# [tool.marimo.opengraph]
+# title = "GRPO by hand"
+# description = "What does one GRPO update change?"
+# ///
+
 import marimo
 
 __generated_with = "0.25.2"

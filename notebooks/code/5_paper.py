@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11"
+# [tool.marimo.opengraph]
+# title = "The paper, step by step"
+# description = "What is the whole method, from top to bottom?"
+# ///
+
 import marimo
 
 __generated_with = "0.25.2"

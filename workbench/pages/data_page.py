@@ -27,16 +27,16 @@ from workbench.controls import (
     displayed,
     domain_labels,
     in_a_row,
-    picking_table,
     read_choice,
     run_plan,
 )
 from workbench.echo import export_command, run_command, shown_path
 from workbench.jobs import configuration_of
 from workbench.panel import RunPanel, SynthesisedRun
+from workbench.parts import listing
 from workbench.views import conversation_parts as show
 from workbench.views import pair_parts as show_pairs
-from workbench.views.audit_parts import certificate_line
+from workbench.views.audit_parts import certificate_chip
 
 KINDS = {"preference pairs": "preference", "SFT conversations": "sft", "GRPO prompts": "prompt"}
 TABS = ("Pairs", "Rows", "Export")
@@ -229,7 +229,7 @@ def pairs_table(examples: Sequence[Example], sieved: Sieved, margins: Any, lengt
                 "left out": _said(why),
             }
         )
-    return picking_table("pair", lines)
+    return listing("pair", lines, key="#", page_size=8)
 
 
 def _within(value: float | None, slider: Any) -> bool:
@@ -263,7 +263,7 @@ def rows_table(examples: Sequence[Example], sieved: Sieved) -> Any:
         }
         for place, (example, why) in enumerate(_with_reasons(examples, sieved))
     ]
-    return picking_table("row", lines)
+    return listing("row", lines, key="#", page_size=8)
 
 
 def kept_and_left_out(sieved: Sieved, options: RowOptions) -> Any:
@@ -379,7 +379,7 @@ def write_all(run: Path, menus: Mapping[str, Any], options: RowOptions, filters:
         splits = ", ".join(f"{len(made)} to {split}" for split, made in rows.splits.items())
         line = f"✓ {len(rows.sieved.kept)} {kind} rows of {rows.sieved.considered} ({splits}) → {shown_path(folder)}"
         parts.append(show.tag("p", line))
-    return displayed(show.tag("div", *parts, certificate_line(run), role="log", aria_label="Exported"))
+    return displayed(show.tag("div", *parts, certificate_chip(run), role="log", aria_label="Exported"))
 
 
 def commands(run: Path, menus: Mapping[str, Any], options: RowOptions, filters: Filters, base: str) -> str:

@@ -705,11 +705,9 @@ def lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look]) -> M
         drawn.append(Row(name, "", _quantiles(logs, marks[name]), told, marks[name]))
     axis, words = Span(0, math.log(LONGEST_MESSAGE)), "words of a message"
     chart = for_any_window(
-        lambda width: rows_chart(
-            drawn, axis, words, min(width, SMALL.width), words=words, room=30, ticks=ticks, class_="rf-line"
-        )
+        lambda width: rows_chart(drawn, axis, words, width, words=words, room=30, ticks=ticks, class_="rf-line")
     )
-    return tag("div", chart, style="max-width:36rem")
+    return chart
 
 
 def _plain(value: float) -> str:

@@ -2,16 +2,14 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "Lesson 4 · Can we trust it?"
-# description = "Find the user’s leaks, the pairs that length decides, how many users a verdict needs. Eight minutes."
+# title = "Can we trust it?"
+# description = "Where is the leak, and does length decide the pairs?"
 # ///
 
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(
-    width="medium", app_title="Lesson 4 · Can we trust it?", css_file="../../workbench/views/static/workbench.css"
-)
+app = marimo.App(width="medium", app_title="Can we trust it?", css_file="../../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
@@ -22,7 +20,6 @@ with app.setup(hide_code=True):
     from workbench.lessons import cards
     from workbench.lessons.trusting import ASSISTANT_SAID, USER, pairs_shown
     from workbench.views import conversation_parts as show
-    from workbench.views.navigation import footer
 
     page_has_sheet()
 
@@ -125,12 +122,6 @@ def explain(guess, opened, why):
 @app.cell(hide_code=True)
 def go_on(guess, set_step, step, steps):
     cards.onward(steps, step.value["picked"], guess, set_step)
-    return
-
-
-@app.cell(hide_code=True)
-def lead_on():
-    mo.Html(show.styled(footer("lessons/4_trust.py")))
     return
 
 

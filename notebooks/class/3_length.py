@@ -2,8 +2,8 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "Lesson 3 · What does length cost?"
-# description = "One reward by hand; then move τ until the assistant that says everything twice wins. Eight minutes."
+# title = "What does length cost?"
+# description = "When does a longer reply earn less?"
 # ///
 
 import marimo
@@ -11,7 +11,7 @@ import marimo
 __generated_with = "0.25.2"
 app = marimo.App(
     width="medium",
-    app_title="Lesson 3 · What does length cost?",
+    app_title="What does length cost?",
     css_file="../../workbench/views/static/workbench.css",
 )
 
@@ -23,7 +23,6 @@ with app.setup(hide_code=True):
     from workbench.lessons import cards
     from workbench.lessons.lesson_rules import STEP, earned
     from workbench.views import conversation_parts as show
-    from workbench.views.navigation import footer
 
     page_has_sheet()
 
@@ -125,12 +124,6 @@ def explain(guess, opened, why):
 @app.cell(hide_code=True)
 def go_on(guess, set_step, step, steps):
     cards.onward(steps, step.value["picked"], guess, set_step)
-    return
-
-
-@app.cell(hide_code=True)
-def lead_on():
-    mo.Html(show.styled(footer("lessons/3_length.py")))
     return
 
 

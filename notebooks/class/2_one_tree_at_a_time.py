@@ -2,16 +2,14 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "Lesson 2 · One tree at a time"
-# description = "Find two trees of hidden wishes in two replies, break the simulator, write advance. Eight minutes."
+# title = "One tree at a time"
+# description = "Can two replies discover two trees?"
 # ///
 
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(
-    width="medium", app_title="Lesson 2 · One tree at a time", css_file="../../workbench/views/static/workbench.css"
-)
+app = marimo.App(width="medium", app_title="One tree at a time", css_file="../../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
@@ -24,7 +22,6 @@ with app.setup(hide_code=True):
     from workbench.lessons.seeing import STEPPED
     from workbench.views import conversation_parts as show
     from workbench.views.html import tag
-    from workbench.views.navigation import footer
 
     page_has_sheet()
 
@@ -151,12 +148,6 @@ def explain(guess, opened, why):
 @app.cell(hide_code=True)
 def go_on(guess, set_step, step, steps):
     cards.onward(steps, step.value["picked"], guess, set_step)
-    return
-
-
-@app.cell(hide_code=True)
-def lead_on():
-    mo.Html(show.styled(footer("lessons/2_one_tree_at_a_time.py")))
     return
 
 

@@ -2,8 +2,8 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "Lesson 1 · Ask, draft or explore: who finds more?"
-# description = "Guess what asking finds with one person, see it, and put four assistants in order. Eight minutes."
+# title = "Ask, draft or explore: who finds more?"
+# description = "How much does asking discover?"
 # ///
 
 import marimo
@@ -11,7 +11,7 @@ import marimo
 __generated_with = "0.25.2"
 app = marimo.App(
     width="medium",
-    app_title="Lesson 1 · Ask, draft or explore: who finds more?",
+    app_title="Ask, draft or explore: who finds more?",
     css_file="../../workbench/views/static/workbench.css",
 )
 
@@ -23,7 +23,6 @@ with app.setup(hide_code=True):
     from workbench.lessons.lesson_people import tree_of
     from workbench.story import PEOPLE, story_widget
     from workbench.views import conversation_parts as show
-    from workbench.views.navigation import footer
 
     page_has_sheet()
 
@@ -127,12 +126,6 @@ def explain(guess, opened, why):
 @app.cell(hide_code=True)
 def go_on(guess, set_step, step, steps):
     cards.onward(steps, step.value["picked"], guess, set_step)
-    return
-
-
-@app.cell(hide_code=True)
-def lead_on():
-    mo.Html(show.styled(footer("lessons/1_asking.py")))
     return
 
 

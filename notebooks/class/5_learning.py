@@ -2,16 +2,14 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "Lesson 5 · What is learnt?"
-# description = "Four rewards from which GRPO learns nothing; then be the assistant and beat adaptive. Eight minutes."
+# title = "What is learnt?"
+# description = "Which rewards teach an assistant?"
 # ///
 
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(
-    width="medium", app_title="Lesson 5 · What is learnt?", css_file="../../workbench/views/static/workbench.css"
-)
+app = marimo.App(width="medium", app_title="What is learnt?", css_file="../../workbench/views/static/workbench.css")
 
 with app.setup(hide_code=True):
     import marimo as mo
@@ -23,7 +21,6 @@ with app.setup(hide_code=True):
     from workbench.lessons.seeing import PLAYED
     from workbench.views import conversation_parts as show
     from workbench.views import training as show_training
-    from workbench.views.navigation import footer
 
     page_has_sheet()
 
@@ -116,12 +113,6 @@ def explain(guess, opened, why):
 @app.cell(hide_code=True)
 def go_on(guess, set_step, step, steps):
     cards.onward(steps, step.value["picked"], guess, set_step)
-    return
-
-
-@app.cell(hide_code=True)
-def lead_on():
-    mo.Html(show.styled(footer("lessons/5_learning.py")))
     return
 
 
