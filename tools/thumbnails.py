@@ -278,11 +278,11 @@ PICTURES: dict[str, Callable[[], Markup]] = {
     "66_reality.py": lengths,
     "70_be_the_user.py": lambda: forest(2),
     "75_safety.py": offers,
-    "lessons/1_asking.py": three_assistants,
-    "lessons/2_one_tree_at_a_time.py": lambda: forest(1),
-    "lessons/3_length.py": taus,
-    "lessons/4_trust.py": messages,
-    "lessons/5_learning.py": strip,
+    "class/1_asking.py": three_assistants,
+    "class/2_one_tree_at_a_time.py": lambda: forest(1),
+    "class/3_length.py": taus,
+    "class/4_trust.py": messages,
+    "class/5_learning.py": strip,
 }
 
 

@@ -14,7 +14,7 @@ from discover_lib.core.state import Discovery, Evaluation, IntentState
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from workbench.lessons.exercise import MAX_TEXT
 from workbench.lessons.exercises import check
-from workbench.lessons.predictions import PREDICTIONS
+from workbench.lessons.predictions import CARDS
 from workbench.simulator_page import ABOUT
 
 
@@ -199,7 +199,7 @@ def test_nonsense_fails_with_a_hint_and_never_raises(key: str, answer: Any) -> N
     ],
 )
 def test_a_card_s_guess_is_compared_with_what_the_library_computes(card: str, choice: str, number: str) -> None:
-    prediction = PREDICTIONS[card]
+    prediction = CARDS[card]
     happened = prediction.happened()
     assert happened.choice == choice and choice in prediction.choices
     assert re.search(number, happened.sentence)

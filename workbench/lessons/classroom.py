@@ -31,7 +31,7 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
 from workbench.lessons.class_answers import FILE_VARIABLE, Answer, latest, read_answers
 from workbench.lessons.exercises import EXERCISES
-from workbench.lessons.predictions import PREDICTIONS
+from workbench.lessons.predictions import CARDS
 from workbench.views.gallery import gallery_page
 from workbench.views.html import EMPTY, Markup, error_line, joined, static_text, table, tag
 from workbench.views.navigation import LESSONS, PAGES
@@ -271,11 +271,11 @@ def _guesses(answers: Sequence[Answer]) -> Markup:
     rows = [
         (
             f"Card {card}",
-            PREDICTIONS[card].question,
+            CARDS[card].question,
             "; ".join(f"“{guess}”: {n}" for guess, n in counts[card].most_common()),
-            PREDICTIONS[card].happened().choice,
+            CARDS[card].happened().choice,
         )
-        for card in sorted(counts.keys() & PREDICTIONS.keys())
+        for card in sorted(counts.keys() & CARDS.keys())
     ]
     head = "", "question", "first guesses", "what happened"
     return tag("h2", "Guesses") + table(head, rows) if rows else EMPTY

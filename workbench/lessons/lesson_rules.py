@@ -26,6 +26,28 @@ TALKER = 17  # the person of "tau"
 STEP = 10  # of its slider
 GROUP = 4  # replies in "nothing learnt"
 RANDOM_CASES = 200  # for "advance", beside the named ones
+WRITE_ADVANCE = """
+Code runs only on your own machine: `discover open --edit`, a new notebook, and
+
+```python
+from discover_lib import Discovery, IntentState
+from workbench.lessons.exercises import check
+
+
+def advance(tree, state, evaluation, rules):
+    levels, thetas = dict(state.discovery), dict(state.thresholds)
+    for verdict in evaluation.verdicts:
+        if verdict.engaged:
+            levels[verdict.intent_id] = Discovery.DISCOVERED
+        # add near misses, θ, parents and satisfied intents
+    return IntentState(levels, state.satisfied, thetas, state.initial_thresholds)
+
+
+check("advance", advance)
+```
+
+The check runs your function on 210 cases, ten of them with a name. It names the rule that the first wrong case breaks.
+"""
 
 
 def near_misses(answer: Any) -> Outcome:

@@ -11,7 +11,8 @@ from discover_lib.core.reward import Reward
 from discover_lib.metrics.paired import SIGNIFICANCE, holm, permutation_p
 from workbench.lessons.exercise import Outcome, judged, number_of, numbers_of, wrong
 from workbench.lessons.lesson_people import talk
-from workbench.views.html import Markup, signed, table
+from workbench.views import conversation_parts as show
+from workbench.views.html import Markup, signed, table, tag
 
 # A user who knows that it is to be an animal, a fox; what they have said, one message of each kind.
 USER = IntentTree.from_dict(
@@ -97,12 +98,17 @@ def rewards_of(pair: tuple[int, int]) -> tuple[Reward, Reward]:
     return first, second
 
 
-def pairs_shown() -> Markup:
-    """What both replies of each pair found, their length and their reward."""
+def told_so_far() -> Markup:
+    """The message that the user answers in "find the leak"."""
+    return show.panel("The assistant wrote", show.bubble("assistant", tag("p", ASSISTANT_SAID)))
+
+
+def pairs_table() -> Markup:
+    """Discovered intents, length and reward of both replies of each pair."""
     rows = []
     for place, pair in enumerate(PAIRS, 1):
         both = rewards_of(pair)
-        told = (f"{each.discovered:g} found, {each.n_tokens:g} tokens: {signed(each.total)}" for each in both)
+        told = (f"{each.discovered:g} discovered, {each.n_tokens:g} tokens: {signed(each.total)}" for each in both)
         rows.append((f"pair {place}", *told))
     return table(("", "draft", "adaptive"), rows)
 

@@ -23,11 +23,11 @@ PAGES = {
     "75_safety.py": "Safety",
 }
 LESSONS = {
-    "lessons/1_asking.py": "Ask, draft or explore: who finds more?",
-    "lessons/2_one_tree_at_a_time.py": "One tree at a time",
-    "lessons/3_length.py": "What does length cost?",
-    "lessons/4_trust.py": "Can we trust it?",
-    "lessons/5_learning.py": "What is learnt?",
+    "class/1_asking.py": "Ask, draft or explore: who discovers more?",
+    "class/2_one_tree_at_a_time.py": "One tree at a time",
+    "class/3_length.py": "What does length cost?",
+    "class/4_trust.py": "Can we trust it?",
+    "class/5_learning.py": "What is learned?",
 }
 
 

@@ -1,0 +1,78 @@
+# /// script
+# requires-python = ">=3.11"
+#
+# [tool.marimo.opengraph]
+# title = "Lesson 3 · What does length cost?"
+# description = "One reward by hand. Then move τ until the assistant that says everything twice wins. Eight minutes."
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(
+    width="medium", app_title="Lesson 3 · What does length cost?", css_file="../../workbench/views/static/workbench.css"
+)
+
+
+@app.cell(hide_code=True)
+def introduce(mo):
+    mo.md("""
+    # What does length cost?
+    """)
+    return
+
+
+@app.cell
+def begin(cards, kept, mo):
+    card = cards.Card("3", "By hand", "Move τ")
+    get_step, set_step = mo.state(card.first_step())
+    guess_form, why = card.guess_form(), card.explain_form()
+    reward, tau_answer = cards.asked("reward"), cards.asked("tau")
+    tau = kept(mo.ui.slider, "tau", 0, 1400, 10, value=250, label="free tokens τ", show_value=True, full_width=True)
+    return card, get_step, guess_form, reward, set_step, tau, tau_answer, why
+
+
+@app.cell(hide_code=True)
+def choose_step(card, get_step):
+    step = card.chooser(get_step())
+    step
+    return (step,)
+
+
+@app.cell(hide_code=True)
+def open_step(card, cards, guess_form, step):
+    guess = card.guess_in(guess_form)
+    opened = cards.in_sight(step.value["picked"], guess)
+    return guess, opened
+
+
+@app.cell
+def show_step(card, cards, guess, guess_form, mo, opened, reward, tau, tau_answer, why):
+    steps = {
+        "By hand": lambda: cards.posed("reward", reward),
+        "Move τ": lambda: mo.vstack([tau, cards.earned_at(tau.value), cards.posed("tau", tau_answer)]),
+    }
+    card.show(opened, guess, guess_form, why, steps)
+    return
+
+
+@app.cell(hide_code=True)
+def go_on(card, guess, set_step, step):
+    card.onward(step.value["picked"], guess, set_step)
+    return
+
+
+@app.cell(hide_code=True)
+def set_up():
+    import marimo as mo
+
+    from workbench.carried import kept
+    from workbench.controls import page_has_sheet
+    from workbench.lessons import cards
+
+    page_has_sheet()
+    return cards, kept, mo
+
+
+if __name__ == "__main__":
+    app.run()

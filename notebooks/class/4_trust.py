@@ -1,0 +1,78 @@
+# /// script
+# requires-python = ">=3.11"
+#
+# [tool.marimo.opengraph]
+# title = "Lesson 4 · Can we trust it?"
+# description = "Leaks of a user, pairs that length decides, and the users that a verdict needs. Eight minutes."
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(
+    width="medium", app_title="Lesson 4 · Can we trust it?", css_file="../../workbench/views/static/workbench.css"
+)
+
+
+@app.cell(hide_code=True)
+def introduce(mo):
+    mo.md("""
+    # Can we trust it?
+    """)
+    return
+
+
+@app.cell
+def begin(cards, mo):
+    card = cards.Card("4", "Length", "Leaks", "Users")
+    get_step, set_step = mo.state(card.first_step())
+    guess_form, why = card.guess_form(), card.explain_form()
+    length, leak, users = cards.asked("length"), cards.asked("leak"), cards.asked("users")
+    return card, get_step, guess_form, leak, length, set_step, users, why
+
+
+@app.cell(hide_code=True)
+def choose_step(card, get_step):
+    step = card.chooser(get_step())
+    step
+    return (step,)
+
+
+@app.cell(hide_code=True)
+def open_step(card, cards, guess_form, step):
+    guess = card.guess_in(guess_form)
+    opened = cards.in_sight(step.value["picked"], guess)
+    return guess, opened
+
+
+@app.cell
+def show_step(USER, card, cards, guess, guess_form, leak, length, opened, pairs_table, told_so_far, users, why):
+    steps = {
+        "Length": lambda: cards.posed("length", length, cards.html(pairs_table())),
+        "Leaks": lambda: cards.posed("leak", leak, cards.map_of(USER), cards.html(told_so_far())),
+        "Users": lambda: cards.posed("users", users),
+    }
+    card.show(opened, guess, guess_form, why, steps)
+    return
+
+
+@app.cell(hide_code=True)
+def go_on(card, guess, set_step, step):
+    card.onward(step.value["picked"], guess, set_step)
+    return
+
+
+@app.cell(hide_code=True)
+def set_up():
+    import marimo as mo
+
+    from workbench.controls import page_has_sheet
+    from workbench.lessons import cards
+    from workbench.lessons.trusting import USER, pairs_table, told_so_far
+
+    page_has_sheet()
+    return USER, cards, mo, pairs_table, told_so_far
+
+
+if __name__ == "__main__":
+    app.run()
