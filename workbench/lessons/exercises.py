@@ -1,4 +1,4 @@
-"""The twelve exercises of the five lessons, in their order; `check` is the one way to have an answer checked."""
+"""The twelve exercises of the five lessons, in their order. `check` checks an answer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from workbench.lessons.exercise import Exercise, Outcome
 _EXERCISES = (
     Exercise(
         "rank",
-        "Who finds most?",
-        "Twelve other people, five turns each. Put four assistants in order, best first: whose replies make most "
-        "wishes *discovered*?",
+        "Who discovers most?",
+        "Twelve other users, five turns each. Order four assistants, best first, by the number of intents that their "
+        "replies make *discovered*.",
         "order",
         seeing.rank,
         seeing.RANKED,
@@ -22,8 +22,8 @@ _EXERCISES = (
     Exercise(
         "near-misses",
         "How close is close enough?",
-        f"A wish is ○ undiscovered, its threshold θ is {rules.THETA:g}, and one near miss weighs p = 0.25. How many "
-        "near misses must one reply hold, at least, to make it ◆ emerging? It has to get *past* θ.",
+        f"An intent is ○ undiscovered. Its threshold θ is {rules.THETA:g}, and one near miss weighs p = 0.25. How many "
+        "near misses must one reply have at least to make it ◆ emerging? The sum must be *above* θ.",
         "number",
         rules.near_misses,
         words=("near miss", "near-miss weight", "threshold"),
@@ -31,7 +31,8 @@ _EXERCISES = (
     Exercise(
         "two-replies",
         "Two trees, two replies",
-        "You see what the assistants do not. Make everything of these two trees discovered in two replies, one a line.",
+        "You see the intents that the assistants do not see. Make all intents of these two trees discovered in two "
+        "replies, one per line.",
         "replies",
         seeing.two_replies,
         words=("focus", "frontier"),
@@ -39,8 +40,8 @@ _EXERCISES = (
     Exercise(
         "break",
         "Break the simulator",
-        "Write one reply, without knowing whom it is for, that earns more on average from twelve people than the first "
-        "reply of `adaptive` does.",
+        "Write one reply for twelve users whom you do not know. Its average reward must be higher than that of "
+        "`adaptive`’s first reply.",
         "reply",
         seeing.break_it,
         words=("reward", "adaptive"),
@@ -48,16 +49,16 @@ _EXERCISES = (
     Exercise(
         "advance",
         "Write advance",
-        "In your own installation: write the function that goes from one state to the next.",
+        "In your own installation, write the function that computes the next state.",
         "code",
         rules.write_advance,
         words=("near miss", "threshold", "satisfied"),
     ),
     Exercise(
         "reward",
-        "What is it worth?",
-        f"A reply of {rules.N_TOKENS} tokens makes {rules.N_FOUND} wishes discovered. τ is 250 and λ 0.001. Its reward "
-        "R = R_d + R_e?",
+        "What is the reward?",
+        f"A reply of {rules.N_TOKENS} tokens makes {rules.N_FOUND} intents discovered. τ is 250 and λ is 0.001. What "
+        "is its reward R = R_d + R_e?",
         "number",
         rules.worth,
         words=("discovery reward", "length penalty"),
@@ -65,15 +66,15 @@ _EXERCISES = (
     Exercise(
         "tau",
         "Let verbose win",
-        "From how many free tokens τ on, in steps of 10, does `verbose` earn more than `draft` with this person?",
+        "What is the smallest τ, in steps of 10, with which `verbose` earns more than `draft` with this user?",
         "number",
         rules.move_tau,
     ),
     Exercise(
         "length",
         "Decided by length?",
-        "In each pair the reply with the higher reward is *chosen*: what an assistant will be trained to prefer. In "
-        "which pairs is it better by its length alone?",
+        "In each pair the reply with the higher reward is *chosen*. An assistant is trained to prefer it. In which "
+        "pairs is it better by its length alone?",
         "several",
         trusting.decided_by_length,
         tuple(f"pair {place}" for place in range(1, len(trusting.PAIRS) + 1)),
@@ -82,8 +83,8 @@ _EXERCISES = (
     Exercise(
         "leak",
         "Find the leak",
-        "“An animal” and “a fox” are ● discovered, the rest is ○ undiscovered. Which messages say what this user "
-        "cannot know yet?",
+        "“An animal” and “a fox” are ● discovered, the rest is ○ undiscovered. Which messages name an intent "
+        "that this user cannot know yet?",
         "several",
         trusting.find_the_leak,
         tuple(f"{place} · {message}" for place, message in enumerate(trusting.MESSAGES, 1)),
@@ -92,8 +93,8 @@ _EXERCISES = (
     Exercise(
         "users",
         "How many users?",
-        f"{trusting.COMPARED} assistants are compared in pairs on the same users. A difference counts where its "
-        "p-value, after Holm's correction, is below 5 %. What is the least number of users with which any could?",
+        f"{trusting.COMPARED} assistants are compared in pairs on the same users. A difference counts if its p-value, "
+        "after Holm's correction, is below 5%. What is the smallest number of users with which a difference can count?",
         "number",
         trusting.enough_users,
         words=("p-value", "Holm"),
@@ -101,7 +102,7 @@ _EXERCISES = (
     Exercise(
         "grpo",
         "A group that teaches nothing",
-        "Set the rewards of four replies, all of which found something, so that GRPO learns nothing from them.",
+        "Four replies all made intents discovered. Set their rewards so that GRPO learns nothing from them.",
         "numbers",
         rules.nothing_learnt,
         words=("advantage",),
@@ -109,8 +110,8 @@ _EXERCISES = (
     Exercise(
         "beat",
         "Beat adaptive",
-        "Be the assistant: five replies, one a line, each at most 30 words. This person asked for an illustration of "
-        "an animal. Check after every reply to read their answer.",
+        "Be the assistant. Write five replies, one per line, each at most 30 words. This user asked for an "
+        "illustration of an animal. Press Check after every reply to read their answer.",
         "replies",
         seeing.beat,
         words=("adaptive", "oracle"),
@@ -120,7 +121,7 @@ EXERCISES = {exercise.key: exercise for exercise in _EXERCISES}
 
 
 def check(key: str, answer: Any) -> Outcome:
-    """What an exercise's check says of an answer.
+    """The outcome of an exercise's check.
 
     Raises:
         KeyError: no such exercise.

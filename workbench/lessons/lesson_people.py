@@ -1,4 +1,4 @@
-"""The miniature's people whom the lessons meet, and what assistants, or a student's replies, do with them."""
+"""The miniature's users in the lessons, and their conversations with assistants or with a student."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.rendering import typed_reply
 
 DOMAIN = "svg_drawing"
-EVERYBODY = range(12)  # people of the evaluation split
+EVERYBODY = range(12)  # users of the evaluation split
 SETTING = {"engine": "miniature", "domain": DOMAIN}
 
 
@@ -27,21 +27,21 @@ def tree_of(person: int) -> IntentTree:
 
 
 def first_trees(person: int, count: int) -> IntentTree:
-    """The first trees of a person's wishes alone, to be looked at."""
+    """Only the first trees of a user's intents, to be shown."""
     tree = tree_of(person)
     return dataclasses.replace(tree, roots=tree.roots[:count])
 
 
 @lru_cache(maxsize=256)
 def talk(person: int, *assistants: str) -> Conversation:
-    """Five turns of a scripted assistant, or of the best of several, with a person."""
+    """Five turns of a scripted assistant, or of the best of several, with a user."""
     world = engine(DOMAIN)
     who = [scripted_assistant(name, DOMAIN) for name in assistants]
     return run_conversation(tree_of(person), world.judge, world.voice, who, seed=person, setting=SETTING)
 
 
 def answered(person: int, replies: Sequence[str]) -> Conversation:
-    """A person's conversation with whoever writes these replies; what comes after its end is left out."""
+    """A user's conversation with these replies. Replies after its end are left out."""
     world, lexicon = engine(DOMAIN), load_lexicon(DOMAIN)
     user = UserSimulator(tree_of(person), world.judge, world.voice, seed=person, turns=MAX_TURNS, setting=SETTING)
     for reply in replies:
@@ -51,10 +51,10 @@ def answered(person: int, replies: Sequence[str]) -> Conversation:
 
 
 def found(conversation: Conversation) -> int:
-    """How many wishes became known beyond those that the request names."""
+    """The number of hidden intents that became discovered."""
     return len(conversation.state.discovered) - len(conversation.tree.initially_discovered)
 
 
 def mean_found(assistant: str) -> float:
-    """Over everybody."""
+    """The mean of `found` over all users of the lessons."""
     return sum(found(talk(person, assistant)) for person in EVERYBODY) / len(EVERYBODY)

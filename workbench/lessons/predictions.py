@@ -63,7 +63,7 @@ def _two_trees() -> Happened:
     counts = [counted(roots.count(root), "intent") for root in ("1", "2")]
     return Happened(
         both if len(set(roots)) > 1 else first,
-        f"“{TWO_TREES}” matches intents of both trees. It changed {counts[0]} of the first and {counts[1]} of the second.",
+        f"“{TWO_TREES}” matches intents of both trees. It changed {counts[0]} of the first, {counts[1]} of the second.",
     )
 
 
@@ -127,8 +127,8 @@ CARDS = {
         _verbose,
         ("token", "free tokens", "price of a token", "draft", "verbose"),
         "What would assistants learn if length were free? One sentence.",
-        "They would learn to say everything every time: each further sentence may match an intent, and no sentence costs "
-        "anything. The penalty is at most 1, so a long reply that discovers two intents beats a short one that "
+        "They would learn to say everything every time. Each further sentence may match an intent, and it costs "
+        "nothing. The penalty is at most 1, so a long reply that discovers two intents beats a short one that "
         "discovers none.",
     ),
     "4": CardText(
@@ -138,8 +138,8 @@ CARDS = {
         _length,
         ("reward", "length penalty"),
         "Which of the three would you look for first in a new simulator, and why?",
-        "Leaks first. If the user says what they cannot know, every later number measures reading instead of discovery. "
-        "Then labels that length decides, then the number of users. The page Trust checks all of it.",
+        "Leaks first. If the user names an intent that they cannot know, every later number measures reading instead "
+        "of discovery. Then labels that length decides, then the number of users. The page Trust checks all of it.",
     ),
     "5": CardText(
         "GRPO samples several replies to one prompt, and makes some of them likelier.",
