@@ -108,7 +108,8 @@ def break_it(answer: Any) -> Outcome:
     right = (
         f"Broken. It earns {mean:.2f} from users it knows nothing about, and adaptive's first reply earns {bar:.2f}. "
         "The judge rewards a reply that names everything, and "
-        f"{n_tokens} tokens cost {'little' if charged else 'nothing'}. What would you change: the judge, τ, or a cap on the values that one reply may name?"
+        f"{n_tokens} tokens cost {'little' if charged else 'nothing'}. What would "
+        "you change: the judge, τ, or a cap on the values that one reply may name?"
     )
     hints = {
         f"It matches no intent of any user. {_asks_or_means_nothing(turns[0])}": not hits and not any(map(_met, turns)),
