@@ -3,10 +3,10 @@
     python benchmarks/disturbed.py kills [--kills 20]
     python benchmarks/disturbed.py outage [--minutes 10]
 
-A tiny model goes through SFT, DPO, GRPO and GRPO of two turns by `discover train`; in GRPO a language model judges and
+`discover train` takes a tiny model through SFT, DPO, GRPO and GRPO of two turns.  In GRPO a language model judges and
 speaks over HTTP.  Each killed run gets SIGKILL once, at a seeded moment within a seeded step (every fifth: while it
-loads), and the same command again.  Prints a line a run; the exit status is 1 if
-an adapter is not, byte for byte, that of the undisturbed run, or if more was asked twice than could be in flight.
+loads), and the same command again.  Prints a line for each run.  The exit status is 1 if
+an adapter differs from the undisturbed run's by a byte, or if more answers were paid twice than could be in flight.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ KILLED = ("sft", "dpo", "grpo", "grpo-2")
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """What a run is when nothing happens to it: seconds to its model's loading and to its end, answers paid for."""
+    """An undisturbed run: seconds to its model's loading and to its end, and paid answers."""
 
     adapter: bytes
     loading: float
@@ -81,7 +81,7 @@ class Undisturbed:
 
 
 def command(words: list[str], log: str) -> None:
-    """`discover` with these words, in a process of its own whose output goes into a file."""
+    """Run `discover` with these words in a new process, whose output goes into a file."""
     with Path(log).open("ab") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
@@ -143,7 +143,7 @@ def logged_step(run: Path) -> int:
 
 
 def kill_once(bench: Bench, name: str, number: int, plain: Undisturbed, rng: random.Random, server: FakeServer) -> bool:
-    """One run, killed and gone on with; prints what became of it and returns whether all is as it should be."""
+    """One run, killed and resumed; prints its result and returns whether it equals the undisturbed run."""
     kind, run, before = KINDS[name], bench.folder / "killed" / f"{number}-{name}", server.counts["served"]
     begun = time.monotonic()
     process = bench.start(kind, run, server)

@@ -111,7 +111,7 @@ def doors() -> Iterator[tuple[str, Begin]]:
 
 
 def at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """What a coroutine returns that waits for nobody, as those of doors do not where no language model plays."""
+    """The result of a coroutine that never waits, as a door's coroutine does if no language model plays."""
     try:
         coroutine.send(None)
     except StopIteration as ended:

@@ -2,10 +2,10 @@
 
     python benchmarks/evaluate_page.py [--times 3]
 
-Nine scripted assistants meet 56 artifacts twice (1,008 conversations).  Opening is timed from the asking
-for the page to the answer and the table of results on screen, in a server that has just started and in one that has
-opened the page before; drilling down from the press on a number to page 61 with the opened conversation on screen, and
-there from the choice of another assistant to both side by side.
+Nine scripted assistants meet 56 artifacts twice (1,008 conversations).  Opening is timed from the request for the page
+to the answer and the table of results on screen, first in a new server, then in a server that has opened the page.
+Drilling down is timed from the click on a number to its conversation on page 61.  There, a choice of another assistant
+is timed until both are side by side.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/intervals_and_tests.py            # about three minutes
     .venv/bin/python benchmarks/intervals_and_tests.py --quick    # fewer simulations, wider bounds
 
-Coverage: artifacts are drawn from a population whose mean is known; how many 95 % intervals hold it?  Type-I error: two
+Coverage: artifacts are drawn from a population whose mean is known; how many 95% intervals hold it?  Type-I error: two
 assistants that do not differ are compared; how often does the test say that they do?  Power: with the number of
-artifacts that `artifacts_needed` names, how often is the difference found?  Every share has its own 95 % interval.
+artifacts that `artifacts_needed` names, how often is the difference found?  Every share has its own 95% interval.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def per_artifact(rows: np.ndarray) -> dict[str, list[float]]:
 
 
 def share_line(what: str, hits: int, of: int, low: float, high: float) -> str:
-    """A share with its Wilson interval, and whether it lies where it should.
+    """A share with its Wilson interval, and whether it is in the expected range.
 
     A test that raises too few false alarms is conservative, not wrong: where scores take few values, many patterns of
     signs tie with the observed one, and a permutation test counts ties as extreme.
@@ -86,12 +86,12 @@ def false_alarms(draw: Callable[[], np.ndarray], simulations: int) -> int:
 
 def simulated(simulations: int) -> None:
     rng = np.random.default_rng(0)
-    print("\ncoverage of 95 % intervals, simulated scores (93 to 97 %)")
+    print("\ncoverage of 95% intervals, simulated scores (93 to 97%)")
     for name, (draw, mean) in SHAPES.items():
         for n in SIZES:
             hits = coverage(lambda draw=draw, n=n: draw(rng, n, TRIALS), mean, simulations)
             print(share_line(f"  {name}, {n} artifacts", hits, simulations, 0.93, 0.97))
-    print("\ntype-I error of the paired test at 5 %, simulated scores (4 to 6 %)")
+    print("\ntype-I error of the paired test at 5%, simulated scores (4 to 6%)")
     for name, (draw, _) in SHAPES.items():
         for n in SIZES:
 
@@ -111,7 +111,7 @@ def family_wise(simulations: int) -> None:
         chance = rng.beta(2, 4, 50)
         values = {name: per_artifact(trials_of(rng, chance, TRIALS)) for name in "abcd"}
         hits += any(each.distinguishable for each in compare(values))
-    print("\nany false alarm among six pairs of four equal assistants (at most 5 %, within simulation error)")
+    print("\nany false alarm among six pairs of four equal assistants (at most 5%, within simulation error)")
     print(share_line("  Holm, 50 artifacts", hits, simulations, 0.0, 0.05 + 3 * math.sqrt(0.05 * 0.95 / simulations)))
 
 
@@ -122,7 +122,7 @@ def power(simulations: int) -> None:
     hits = sum(
         permutation_p(rng.normal(0.05, 0.2, needed), permutations=PERMUTATIONS) < 0.05 for _ in range(simulations)
     )
-    print("\npower with the number of artifacts named (80 %)")
+    print("\npower with the number of artifacts named (80%)")
     print(share_line(f"  sd 0.20, difference 0.05: {needed} artifacts", hits, simulations, 0.77, 0.83))
 
 
@@ -135,7 +135,7 @@ def measured(simulations: int, artifacts: int) -> None:
         execute(lay_out_evaluation(options, ["svg_drawing"]), Path(folder), concurrency=2)
         pool = Pool(load_scores(Path(folder)))
     rng = np.random.default_rng(3)
-    print(f"\ncoverage on the miniature's own scores, {artifacts} artifacts as the population (93 to 97 %)")
+    print(f"\ncoverage on the miniature's own scores, {artifacts} artifacts as the population (93 to 97%)")
     for measure in SCORED:
         values = pool.values(measure)
         ours, theirs = values["adaptive"], values["draft"]
@@ -146,7 +146,7 @@ def measured(simulations: int, artifacts: int) -> None:
                 drawn = lambda rows=rows, n=n: rows[rng.integers(0, len(rows), n)][:, None]  # noqa: E731
                 hits = coverage(drawn, rows.mean(), simulations)
                 print(share_line(f"  {measure} of {what}, {n} artifacts", hits, simulations, 0.93, 0.97))
-    print("\ntype-I error on the miniature's own scores: an assistant's first trial against its second (4 to 6 %)")
+    print("\ntype-I error on the miniature's own scores: an assistant's first trial against its second (4 to 6%)")
     for measure in SCORED:
         values = pool.values(measure)["adaptive"]
         halves = np.array([trials[0] - trials[1] for trials in values.values() if len(trials) == 2])

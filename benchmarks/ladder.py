@@ -5,8 +5,8 @@
     .venv/bin/python benchmarks/ladder.py run --seeds 11 12 13 14 15 --arms e.
     .venv/bin/python benchmarks/ladder.py write    # docs/results/ladder.json, and the tables in docs/ladder.md
 
-Every arm (one stage of training, or one assistant measured) is a file of its own: what is done is skipped, a killed run
-goes on.  Several processes may share a folder, each with seeds of its own.
+Every arm (one stage of training, or one measured assistant) is a file.  Finished arms are skipped, and a killed run
+resumes.  Several processes may share a folder if each has different seeds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Conversation, Message, Reply
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.local.tiny_language import is_broken
-from discover_lib.engines.local.tiny_model import TinyRecipe, base_folder, pretrain, save_model, vocabulary
+from discover_lib.engines.local.tiny_model import TinyRecipe, pretrain, save_model, vocabulary
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts, taste_weights
 from discover_lib.engines.miniature.assistants import ScriptedAssistant, adaptive
@@ -123,7 +123,7 @@ SCRIPTED = ("draft", "adaptive", "options", "knowing", "oracle")
 
 
 class Liker(random.Random):
-    """Where a policy draws by chance among values, takes what a taste likes most."""
+    """In place of a random draw among values, takes the value that a taste likes most."""
 
     def __init__(self, seed: int, weights: Mapping[str, float], domain: str) -> None:
         super().__init__(seed)
@@ -146,7 +146,7 @@ class Liker(random.Random):
 
 
 class Knowing(ScriptedAssistant):
-    """`adaptive`, drawing what the taste likes most wherever it would draw by chance: the ceiling of learning it."""
+    """`adaptive` with the taste's favorite in place of every random draw: the ceiling of learning the taste."""
 
     def __init__(self, domain: str, taste: int) -> None:
         super().__init__("adaptive", domain)
@@ -185,20 +185,15 @@ class Work:
     def base(self, gift: bool) -> Path:
         """The pretrained base, one for all seeds; without the gift it need not pass the gate, and is measured."""
         recipe = TinyRecipe(taxonomy=gift).resolved()
-        folder = base_folder(recipe)
+        folder = outputs_folder() / "cache" / "tiny" / recipe.key
         if not (folder / "tiny.json").is_file():
-            checkpoint = folder.with_name(f"{folder.name}.checkpoint")
-            save_model(
-                pretrain(recipe, lambda line: print(f"    {line}", flush=True), checkpoint),
-                vocabulary(recipe.domains),
-                folder,
-            )
+            save_model(pretrain(recipe), vocabulary(recipe.domains), folder)
             card = {"format": "discover-tiny/1", "domains": list(recipe.domains), "recipe": asdict(recipe)}
             write_json(folder / "tiny.json", card)
         return folder
 
     def synthesis(self, arm: Arm) -> Path:
-        """Conversations of an arm's teachers, from which the user's best goes on."""
+        """Conversations of an arm's teachers, in which the best reply is selected."""
         world = f"taste{self.seed}" if arm.taste else "even"
         folder = self.folder / f"synthesis-{'+'.join(arm.teachers)}-{world}-{self.seed}"
         if not (folder / "done").exists():
@@ -328,7 +323,7 @@ class Contrast:
 
     Attributes:
         seeds: of every seed, over its users, with a bootstrap interval over these.
-        low, high: Student's 95 % interval of the mean over seeds; None of one seed.
+        low, high: Student's 95% interval of the mean over seeds; None of one seed.
         p: of Student's test over seeds, two-sided; None of one seed.
     """
 
@@ -380,7 +375,7 @@ def signed(each: Estimate) -> str:
 
 
 def gathered(folder: Path) -> dict[str, Any]:
-    """Everything measured, with what it was made with, as it is kept."""
+    """All measurements with their settings, as stored."""
     measured = [json.loads(path.read_text("utf-8")) for path in sorted((folder / "measured").glob("*.json"))]
     trained = {}
     for arm in ARMS:

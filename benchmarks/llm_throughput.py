@@ -1,4 +1,4 @@
-"""How near the ideal many conversations with a slow language model come, and what they need of this machine.
+"""How near the ideal many conversations with a slow language model come, and the load on this machine.
 
     .venv/bin/python benchmarks/llm_throughput.py                  # 64 conversations, 1 s a reply
     .venv/bin/python benchmarks/llm_throughput.py --wire litellm   # the same through LiteLLM
@@ -56,7 +56,7 @@ def units_of(conversations: int) -> list[Unit]:
 
 
 def ideal_seconds(turns: Sequence[int], conversations_at_once: int, latency: float) -> float:
-    """Seconds if nothing took time but the replies; `turns` of each conversation, in the order they are begun."""
+    """Seconds if only the replies took time; `turns` of each conversation, in the order they are begun."""
     free_at = [0.0] * min(conversations_at_once, len(turns))
     for count in turns:
         place = free_at.index(min(free_at))
@@ -72,7 +72,7 @@ def resident_megabytes() -> float:
 
 
 class Watch:
-    """Samples the memory in use as a run goes on, and prints it when certain shares of the work are done."""
+    """Samples the memory in use during a run, and prints it when certain shares of the work are done."""
 
     def __init__(self, conversations: int) -> None:
         self._conversations = conversations

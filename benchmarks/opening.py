@@ -4,7 +4,7 @@
 
 The clock starts before the command does.  The browser is sent there once the server answers, as the command itself
 does it.  The first page is usable when its story can be played; the simulator when its next turn can be.  Each opening
-starts a fresh server, and nothing is in the browser's cache.
+starts a fresh server, and the browser's cache is empty.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""How far one store and one writer go, and what a cluster costs: `python benchmarks/scale.py WHAT [N] [--folder DIR]`.
+"""The limits of one store and one writer, and the cost of a cluster.
+
+    python benchmarks/scale.py WHAT [N] [--folder DIR]
 
 conversations N   N conversations of the miniature on Ray on this machine (two workers); then the run is opened
 turns N           a replay of recorded conversations through the real writer into one store, N turns; rate as it grows
 
-Processor time of this process is the driver's and the writer's; beside wall times stands the machine's load.
+Processor time of this process is the driver's and the writer's; wall times are printed with the machine's load.
 """
 
 import argparse
@@ -18,12 +20,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from discover_lib.metrics.results import results_by_scope
-from discover_lib.runs.cluster import cluster
-from discover_lib.runs.digests import digest_of, stored_scores
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.runner import register
 from discover_lib.runs.store import RunStore, turn_row
-from discover_lib.runs.units import run_unit
+from discover_lib.runs.units import digest_of, run_unit, stored_scores
+from discover_lib.runs.work import cluster
 
 OPTIONS = RunOptions(("ask",), domain="svg_drawing", split="train")  # whose conversations compute least: 4 ms
 ARTIFACTS = 100
@@ -120,7 +121,7 @@ def opened(folder: Path) -> None:
 
 
 def turns(number: int, folder: Path) -> None:
-    """Recorded conversations again and again, each as a unit of its own."""
+    """Recorded conversations again and again, each as a separate unit."""
     run = lay_out(replace(OPTIONS, artifacts=ARTIFACTS, trials=4))
     recorded = [run_unit(unit) for unit in run.units]
     rows = [[turn_row(turn) for turn in talk.turns] for talk in recorded]

@@ -2,9 +2,8 @@
 
     .venv/bin/python benchmarks/simulation_speed.py [--times 3]
 
-The command is timed as a person types it: starting Python, laying out, every turn, the store, the results and the table
-on screen, of the command and whatever processes it starts.  The loop is `run_conversation` over the same users and
-nothing else: no start, no trees to build, nothing kept.
+The whole command is timed with its child processes: the start of Python, the plan, every turn, the store, the results
+and the table on screen.  The loop is only `run_conversation` over the same users, without a start, trees or a store.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python benchmarks/step_latency.py [--nodes 20 200 2000] [--clicks 9]
 
 For each size a small marimo app with one `IntentMap` is served on localhost and clicked.  The clock starts at the
-click event in the page and stops at the first animation frame in which the tree shows the new step (its glow has
-moved) and the turn's text has followed.  Prints the median, the slowest, and the limit; the exit status is 1 if a
+click event in the page.  It stops at the first animation frame in which the tree shows the new step (its glow has
+moved) and the turn's text is there.  Prints the median, the slowest, and the limit; the exit status is 1 if a
 median is over its limit.
 """
 

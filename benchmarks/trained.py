@@ -3,8 +3,8 @@
     .venv/bin/discover miniature --seed 0 --run outputs/miniature-0
     .venv/bin/python benchmarks/trained.py outputs/miniature-0 outputs/miniature-1 [--write] [--keep]
 
-Reads `results.json` of each run and works nothing out anew.  `--keep` copies what is small (results, times, the report)
-to `docs/results/miniature/`, with ids as the first command above would make them, wherever this run lies.
+Reads `results.json` of each run without new computations.  `--keep` copies the small files (results, times, the report)
+to `docs/results/miniature/`, with ids as the first command above would make them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def table(scope: ScopeResults, broken: Mapping[str, Mapping[str, int]]) -> Itera
 
 
 def percent(counts: Mapping[str, int]) -> str:
-    """Of the whole evaluation, whatever the scope."""
+    """The share in the whole evaluation, for any scope."""
     if not counts["replies"]:
         return ""
     share = share_of(counts["broken"], counts["replies"])

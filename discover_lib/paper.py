@@ -35,6 +35,7 @@ from discover_lib.base.files import rounded, write_json
 from discover_lib.base.ids import LabelledId
 from discover_lib.base.records import Record
 from discover_lib.engines.local.dialect import read_card
+from discover_lib.engines.local.names import base_folder
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
 from discover_lib.metrics.evidence import BROKEN, ids_at, ids_of_results
@@ -59,7 +60,6 @@ TEACHERS = ("draft", "adaptive")  # the paper: a plain small model, and a larger
 SCRIPTED = ("draft", "ask", "options", "adaptive")  # `draft` is the base's model; `ask` names no value: no CollabLLM
 BASE = "base"
 POLL_SECONDS = 0.5
-TELL_SECONDS = 10.0  # between lines about pretraining
 
 
 class PaperError(DiscoverError):
@@ -174,7 +174,7 @@ class Paper:
 
     def paper_steps(self) -> list[Step]:
         return [
-            Step("base", self.pretrain),
+            Step("base", self.take_base),
             Step("synthesis", self.synthesise),
             *(Step("train " + "+".join(f"[{each}]" for each in wave), partial(self.train, wave)) for wave in WAVES),
             Step("evaluation", self.evaluate),
@@ -213,26 +213,12 @@ class Paper:
 
     # -- rows → adapter --------------------------------------------------------------------------------------------
 
-    def pretrain(self) -> None:
-        """The base: a tiny language model that does what it is told, and has met no user of the paper's."""
-        from discover_lib.engines.local.tiny_model import Pretraining, ensure_base
-
-        last_line = 0.0
-
-        def tell(now: Pretraining) -> None:
-            nonlocal last_line
-            if self.stop.is_set():
-                raise PaperStopped
-            if time.monotonic() - last_line > TELL_SECONDS:
-                last_line = time.monotonic()
-                self.on_progress(f"    {now}")
-
-        ensure_base(on_progress=tell)
+    def take_base(self) -> None:
+        """The base: a tiny language model from the package, which follows requests and has met no user of the paper."""
+        base_folder()
 
     def stage_settings(self, variant: Variant) -> StageSettings:
         """One stage of training: its rows are made from the conversations, its adapter stands on the one before."""
-        from discover_lib.engines.local.tiny_model import base_folder
-
         earlier = next((each for each in VARIANTS if each.label == variant.after), None)
         return StageSettings(
             variant.stage,
@@ -449,9 +435,8 @@ def broken_shares(folder: Path, labels: Mapping[str, str]) -> dict[str, dict[str
 
 def base_results() -> dict[str, Any]:
     """What was measured of the base."""
-    from discover_lib.engines.local.tiny_model import base_folder
-
-    return {name: value for name, value in read_card(base_folder()).items() if name != "seconds"}
+    card = read_card(base_folder())
+    return {name: card[name] for name in ("format", "domains", "recipe", "measured")}
 
 
 def training_results(folder: Path, variant: Variant) -> dict[str, Any]:

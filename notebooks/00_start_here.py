@@ -167,8 +167,8 @@ def say_what_is_real():
 
 @app.cell(hide_code=True)
 def examine_machine():
-    _findings = {each.topic: each for each in examine()}
-    _rows = [(each.topic, each.text + (" (needs attention)" if each.problem else "")) for each in _findings.values()]
+    _findings = {each.role: each for each in examine()}
+    _rows = [(each.role, each.text + ("" if each.works else " (needs attention)")) for each in _findings.values()]
     _summary = f"This machine: {_findings['device'].text}; training backend: {_findings['backend'].text}"
     mo.accordion({_summary: mo.Html(show.styled(show.table(("Part", "Found"), _rows)))})
     return

@@ -291,7 +291,7 @@ def find_tiny(base_choice, missing):
         """Where the tiny base model is, or will be.  Looked up once: it takes torch."""
         if base_choice.value != TINY or missing:
             return None
-        from discover_lib.engines.local.tiny_model import base_folder
+        from discover_lib.engines.local.names import base_folder
 
         return base_folder().resolve()
 

@@ -129,17 +129,15 @@ def show_prompt(row, user):
 @app.cell(hide_code=True)
 def load_model():
     def found():
-        """The tiny base model and its tokenizer where it has been made and torch is here; else why scripts stand in."""
+        """The tiny base model and its tokenizer if torch is installed; else why scripts replace it."""
         try:
             import torch
             from transformers import AutoModelForCausalLM, AutoTokenizer
 
-            from discover_lib.engines.local.tiny_model import CARD, base_folder
+            from discover_lib.engines.local.names import base_folder
         except ImportError as error:
             return None, None, f"torch and its companions are not installed ({error.name}); make train adds them"
         folder = base_folder()
-        if not (folder / CARD).is_file():
-            return None, None, "the tiny model has not been made yet; page 50 makes it in a few minutes"
         torch.set_num_threads(1)
         loaded = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
         return loaded, AutoTokenizer.from_pretrained(folder), ""

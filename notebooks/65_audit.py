@@ -29,12 +29,12 @@ with app.setup(hide_code=True):
         recorded_labels,
     )
     from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of
-    from discover_lib.runs.digests import stored_scores
     from discover_lib.runs.evaluation import RESULTS_FILE
-    from discover_lib.runs.failures import failures_of_run, overruled_in
     from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
+    from discover_lib.runs.outcomes import failures_of_run, overruled_in
     from discover_lib.runs.recorded import load_recorded, recorded_index
     from discover_lib.runs.store import RunStore, StoreError
+    from discover_lib.runs.units import stored_scores
     from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
     from discover_lib.tasks.agree import told as told_agreement
     from discover_lib.tasks.certify import certify, told, trust_in

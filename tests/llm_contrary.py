@@ -8,12 +8,12 @@ it is:
     brain = Contrary(habits=(denies_an_edge, cut))
     with FakeServer(brain) as server: ...
 
-`willing` is the same model without habits: what the contrary one is compared with.  In a process of its own:
-``python tests/llm_server.py --brain llm_contrary:contrary``.
+`Contrary()` is the same model without habits.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import threading
@@ -105,23 +105,35 @@ def _as_the_prompts_ask(task: str, messages: list[dict[str, Any]], text: str) ->
 # -- habits of a builder -------------------------------------------------------------------------------------------
 
 
-def denies_an_edge(given: Given) -> str:
-    """Of every forest one edge is said not to hold, without a better place."""
-    if given.task != "superset_check" or isinstance(given.text, Cut):
-        return given.text
-    data = given.data
+def edits(*tasks: str) -> Callable[[Callable[[Given, Any], None]], Habit]:
+    """A habit that edits the data of answers to these prompts."""
+
+    def decorate(edit: Callable[[Given, Any], None]) -> Habit:
+        @functools.wraps(edit)
+        def habit(given: Given) -> str:
+            if given.task not in tasks or isinstance(given.text, Cut):
+                return given.text
+            data = json.loads(given.text)
+            edit(given, data)
+            return json.dumps(data, ensure_ascii=False)
+
+        return habit
+
+    return decorate
+
+
+@edits("superset_check")
+def denies_an_edge(given: Given, data: Any) -> None:
+    """One edge of every forest is denied, without a better place."""
     pair = data["pairs"][len(given.prompt) % len(data["pairs"])]  # the same in every run
     pair |= {"narrow_implies_broad": False, "reason": "a counter-example comes to mind"}
-    return json.dumps(data, ensure_ascii=False)
 
 
-def leaks_in_the_request(given: Given) -> str:
-    """Every first message gives a hidden intent away, until it is asked for again."""
-    if given.task != "initial_request" or given.asked_again or isinstance(given.text, Cut):
-        return given.text
-    data = given.data
-    data["request"] = f"hi, could you make me something? {_LATENT.findall(given.prompt)[-1].lower()}"
-    return json.dumps(data, ensure_ascii=False)
+@edits("initial_request")
+def leaks_in_the_request(given: Given, data: Any) -> None:
+    """Every first message reveals a hidden intent, until it is asked for again."""
+    if not given.asked_again:
+        data["request"] = f"hi, could you make me something? {_LATENT.findall(given.prompt)[-1].lower()}"
 
 
 # -- habits of every role ------------------------------------------------------------------------------------------
@@ -148,37 +160,28 @@ class CutsTheTenth:
         return Cut(given.text[: len(given.text) // 2]) if tenth and not known and not given.asked_again else given.text
 
 
-def gives_stray_ids(given: Given) -> str:
-    """Every list about intents or turns has an entry that was not asked for."""
-    if given.task not in LISTS or isinstance(given.text, Cut):
-        return given.text
-    data = given.data
+@edits(*LISTS)
+def gives_stray_ids(given: Given, data: Any) -> None:
+    """Every list about intents or turns has an extra entry."""
     strange = {"id": "99.9", "turn": 99}
-    entry = data[LISTS[given.task]][0]
-    data[LISTS[given.task]].append({name: strange.get(name, value) for name, value in entry.items()})
-    return json.dumps(data, ensure_ascii=False)
+    entries = data[LISTS[given.task]]
+    entries.append({name: strange.get(name, value) for name, value in entries[0].items()})
 
 
-def contradicts_itself(given: Given) -> str:
-    """Whatever is met together with something more specific is said to be missed."""
-    if given.task != "response_evaluation" or isinstance(given.text, Cut):
-        return given.text
-    data = given.data
+@edits("response_evaluation")
+def contradicts_itself(given: Given, data: Any) -> None:
+    """An intent above a met one is called missed."""
     met = [entry["id"] for entry in data["intents"] if entry["engaged"]]
     for entry in data["intents"]:
         if entry["engaged"] and any(other.startswith(entry["id"] + ".") for other in met):
             entry |= {"engaged": False, "near_misses": ["something else"]}
-    return json.dumps(data, ensure_ascii=False)
 
 
-def lists_none(given: Given) -> str:
-    """Where there is no near miss the list says so in words."""
-    if given.task != "response_evaluation" or isinstance(given.text, Cut):
-        return given.text
-    data = given.data
+@edits("response_evaluation")
+def lists_none(given: Given, data: Any) -> None:
+    """An empty list of near misses has a word for "none"."""
     for at, entry in enumerate(data["intents"]):
         entry["near_misses"] = entry["near_misses"] or list(SAYS_NONE[at % len(SAYS_NONE)])
-    return json.dumps(data, ensure_ascii=False)
 
 
 def thinks_aloud(given: Given) -> str:
@@ -192,5 +195,4 @@ def contrary_in_everything() -> Contrary:
     return Contrary((CutsTheTenth(), *builder, gives_stray_ids, contradicts_itself, lists_none, thinks_aloud))
 
 
-willing = Contrary()
 contrary = Contrary(habits=(denies_an_edge, leaks_in_the_request))

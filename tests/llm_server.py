@@ -9,14 +9,13 @@ In a thread of the test:
 
 In a process of its own, so that it does not share the client's interpreter (`ServerProcess`, or by hand):
 
-    python tests/llm_server.py --brain llm_brain:answer --latency 1
+    python tests/llm_server.py llm_brain:answer 1
 
-What is said is decided by a brain, `brain(messages, body) -> (text, completion tokens)`; the server knows only HTTP.
+A brain, `brain(messages, body) -> (text, completion tokens)`, decides the text.  The server knows only HTTP.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import hashlib
 import importlib
@@ -28,7 +27,7 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -54,8 +53,8 @@ TRANSPORT_FAULTS = (
 MENDABLE_FAULTS = ("fenced", "prose", "trailing_comma", "python_literal", "thinking")
 UNMENDABLE_FAULTS = ("truncated_text", "wrong_ids", "refusal")
 CONTENT_FAULTS = MENDABLE_FAULTS + UNMENDABLE_FAULTS
-OTHER_FAULTS = ("missing_usage",)
-ALL_FAULTS = TRANSPORT_FAULTS + CONTENT_FAULTS + OTHER_FAULTS
+ALL_FAULTS = (*TRANSPORT_FAULTS, *CONTENT_FAULTS, "missing_usage")
+REFUSALS = {"429": "rate limit reached", "500": "something broke", "503": "something broke"}
 
 
 @dataclass(frozen=True)
@@ -180,12 +179,10 @@ class FakeServer:
                         await self._completion(writer, body)
                     finally:
                         self._busy -= 1
-                elif path.endswith("/models"):
-                    await _send(writer, 200, {"object": "list", "data": [{"id": "fake", "object": "model"}]})
                 elif path == "/counts":
                     await _send(writer, 200, dict(self.counts))
                 else:
-                    await _send(writer, 404, {"error": {"message": f"no such path: {path}", "type": "not_found"}})
+                    await _send(writer, 404, {"error": {"message": f"no such path: {path}"}})
         except (_CutError, asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             return  # cut on purpose, gone, or the server ends: in every case this connection is over
 
@@ -193,7 +190,7 @@ class FakeServer:
         body = json.loads(raw)
         if "response_format" in body and self.schemas == "refused":
             self.counts["schema refused"] += 1
-            await _send(writer, 400, _error("response_format: unknown parameter", "invalid_request_error"))
+            await _send(writer, 400, _error("response_format: unknown parameter"))
             return
         if self.schemas == "ignored":
             body.pop("response_format", None)
@@ -214,10 +211,9 @@ class FakeServer:
         text, tokens = self.brain(body["messages"], body)
         if (left := due - time.monotonic()) > 0:
             await asyncio.sleep(left)
-        if fault in CONTENT_FAULTS and _is_json(text):
-            text = mangle(text, fault)
-        elif fault in CONTENT_FAULTS:
-            fault = None  # free text has no form that could be broken
+        if fault in MANGLED:
+            fault = fault if text.startswith("{") else None  # free text has no form to break
+            text = MANGLED[fault](text) if fault else text
         self.counts[fault or "served"] += 1
         if fault and (fault in TRANSPORT_FAULTS or fault.isdigit()) and fault != "empty":
             await self._break(writer, body, text, fault)
@@ -229,28 +225,21 @@ class FakeServer:
             await _send(writer, 200, reply)
 
     async def _break(self, writer: asyncio.StreamWriter, body: dict[str, Any], text: str, fault: str) -> None:
-        if fault == "429":
-            after = {"retry-after": f"{self.faults.retry_after_seconds:g}"}
-            await _send(writer, 429, _error("rate limit reached", "rate_limit_error"), after)
-        elif fault in ("500", "503"):
-            await _send(writer, int(fault), _error("something broke", "server_error"))
-        elif fault.isdigit():  # a refusal of any other status
-            await _send(writer, int(fault), _error("refused", "invalid_request_error"))
-        elif fault == "cut_before":
-            raise _CutError
-        elif fault == "cut_body" and body.get("stream"):
-            await self._stream(writer, _reply(body, text, 1, with_usage=True), cut=True)
-            raise _CutError
-        elif fault == "cut_body":
-            whole = json.dumps(_reply(body, text, 1, with_usage=True)).encode()
-            writer.write(_head(200, len(whole)) + whole[: len(whole) // 2])
-            await writer.drain()
-            raise _CutError
+        whole = json.dumps(_reply(body, text, 1, with_usage=True)).encode()
+        if fault.isdigit():
+            after = {"retry-after": f"{self.faults.retry_after_seconds:g}"} if fault == "429" else {}
+            await _send(writer, int(fault), _error(REFUSALS.get(fault, "refused")), after)
         elif fault == "malformed_body":
-            await _send_bytes(writer, 200, b"<html><body>upstream said hello</body></html>")
-        else:  # truncated_body: well-formed HTTP around half of the JSON
-            whole = json.dumps(_reply(body, text, 1, with_usage=True)).encode()
-            await _send_bytes(writer, 200, whole[: len(whole) // 2])
+            await _send(writer, 200, b"<html><body>upstream said hello</body></html>")
+        elif fault == "truncated_body":  # well-formed HTTP around half of the JSON
+            await _send(writer, 200, whole[: len(whole) // 2])
+        else:  # cut_before, cut_body
+            if fault == "cut_body" and body.get("stream"):
+                await self._stream(writer, _reply(body, text, 1, with_usage=True), cut=True)
+            elif fault == "cut_body":
+                writer.write(_head(200, len(whole)) + whole[: len(whole) // 2])
+                await writer.drain()
+            raise _CutError
 
     async def _stream(self, writer: asyncio.StreamWriter, reply: dict[str, Any], cut: bool) -> None:
         writer.write(
@@ -291,13 +280,8 @@ def _head(status: int, length: int, extra: Mapping[str, str] | None = None) -> b
 
 
 async def _send(writer: asyncio.StreamWriter, status: int, data: Any, extra: Mapping[str, str] | None = None) -> None:
-    await _send_bytes(writer, status, json.dumps(data).encode(), extra)
-
-
-async def _send_bytes(
-    writer: asyncio.StreamWriter, status: int, data: bytes, extra: Mapping[str, str] | None = None
-) -> None:
-    writer.write(_head(status, len(data), extra) + data)
+    body = data if isinstance(data, bytes) else json.dumps(data).encode()
+    writer.write(_head(status, len(body), extra) + body)
     await writer.drain()
 
 
@@ -306,8 +290,8 @@ def _write_event(writer: asyncio.StreamWriter, data: Mapping[str, Any]) -> None:
     writer.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
 
 
-def _error(message: str, kind: str) -> dict[str, Any]:
-    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+def _error(message: str) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "error", "param": None, "code": None}}
 
 
 def _reply(body: Mapping[str, Any], text: str, tokens: int, *, with_usage: bool) -> dict[str, Any]:
@@ -335,31 +319,17 @@ def _chunk(reply: Mapping[str, Any], delta: Mapping[str, str], finish: str | Non
 # -- broken texts ----------------------------------------------------------------------------------------------------
 
 
-def _is_json(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict | list)
-    except ValueError:
-        return False
-
-
-def mangle(text: str, fault: str) -> str:
-    """A JSON text as a careless model would send it; the content is untouched by all but `UNMENDABLE_FAULTS`."""
-    data = json.loads(text)
-    if fault == "fenced":
-        return f"```json\n{text}\n```"
-    if fault == "prose":
-        return f"Sure! Here is what I found:\n\n{text}\n\nLet me know if anything is unclear."
-    if fault == "trailing_comma":
-        return re.sub(r"([\]}])\s*$", r",\1", text)
-    if fault == "python_literal":
-        return repr(data)
-    if fault == "thinking":
-        return f'<think>Perhaps {{"draft": true}}? No, better look again.</think>\n{text}'
-    if fault == "truncated_text":
-        return text[: len(text) * 2 // 3]
-    if fault == "wrong_ids":
-        return re.sub(r'("id"\s*:\s*")[^"]*"', r'\g<1>99.99"', text)
-    return "I'm sorry, but I can't help with that."
+# Fault → a JSON text as a careless model would send it; only `UNMENDABLE_FAULTS` change the content.
+MANGLED: dict[str, Callable[[str], str]] = {
+    "fenced": lambda text: f"```json\n{text}\n```",
+    "prose": lambda text: f"Sure! Here is what I found:\n\n{text}\n\nLet me know if anything is unclear.",
+    "trailing_comma": lambda text: re.sub(r"([\]}])\s*$", r",\1", text),
+    "python_literal": lambda text: repr(json.loads(text)),
+    "thinking": lambda text: f'<think>Perhaps {{"draft": true}}? No, better look again.</think>\n{text}',
+    "truncated_text": lambda text: text[: len(text) * 2 // 3],
+    "wrong_ids": lambda text: re.sub(r'("id"\s*:\s*")[^"]*"', r'\g<1>99.99"', text),
+    "refusal": lambda text: "I'm sorry, but I can't help with that.",
+}
 
 
 # -- a process of its own --------------------------------------------------------------------------------------------
@@ -368,10 +338,8 @@ def mangle(text: str, fault: str) -> str:
 class ServerProcess:
     """The server in another process; `brain` is ``module:function``, the module importable from tests/."""
 
-    def __init__(
-        self, brain: str = "llm_server:echo", latency_seconds: float = 0.0, options: Iterable[str] = ()
-    ) -> None:
-        self._arguments = ["--brain", brain, "--latency", str(latency_seconds), *options]
+    def __init__(self, brain: str, latency_seconds: float = 0.0) -> None:
+        self._arguments = [brain, str(latency_seconds)]
 
     def __enter__(self) -> ServerProcess:
         command = [sys.executable, str(Path(__file__).resolve()), *self._arguments]
@@ -396,24 +364,9 @@ class ServerProcess:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--brain", default="llm_server:echo", help="module:function")
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each reply")
-    parser.add_argument("--port", type=int, default=0, help="0: a free one, printed")
-    parser.add_argument("--fault-rate", type=float, default=0.0)
-    parser.add_argument("--fault-kinds", nargs="*", default=list(ALL_FAULTS))
-    parser.add_argument("--fault-seed", type=int, default=0)
-    parser.add_argument("--timeout", type=float, default=30.0, help="how long a request that times out is held")
-    options = parser.parse_args()
-    module, _, function = options.brain.partition(":")
-    server = FakeServer(
-        getattr(importlib.import_module(module), function),
-        latency_seconds=options.latency,
-        faults=Faults(
-            options.fault_rate, tuple(options.fault_kinds), options.fault_seed, timeout_seconds=options.timeout
-        ),
-        port=options.port,
-    )
+    brain, latency = sys.argv[1:]
+    module, _, function = brain.partition(":")
+    server = FakeServer(getattr(importlib.import_module(module), function), latency_seconds=float(latency))
     asyncio.run(server.serve(lambda: print(server.port, flush=True)))
 
 

@@ -11,7 +11,7 @@ import pytest
 from browser import stays_here
 from playwright.sync_api import Page
 
-from discover_lib.runs.cluster import SOURCES
+from discover_lib.runs.work import SOURCES
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))  # the installer is a script, not part of the library

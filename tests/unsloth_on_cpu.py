@@ -28,7 +28,7 @@ def mode(model: Any) -> list[Any]:
 
 def main(folder: Path, name: str) -> None:
     if name == "unsloth":
-        from discover_lib.train.unsloth_on_cpu import rehearse_on_unsloth
+        from discover_lib.train.rehearsal import rehearse_on_unsloth
 
         rehearse_on_unsloth()
     import torch

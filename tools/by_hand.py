@@ -23,7 +23,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm import answers, builder, judge, organisation, voice
-from discover_lib.engines.llm.calls.answer_text import Read, UnusableError, read_answer
+from discover_lib.engines.llm.asking import Read, UnusableError, read_answer
 from discover_lib.engines.llm.scoring import each_once
 
 FOLDER = Path(__file__).parents[1] / "tests" / "data" / "by-hand"

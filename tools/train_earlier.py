@@ -2,7 +2,7 @@
 
     DISCOVER_OUTPUTS=FOLDER python tools/train_earlier.py
 
-Takes the tiny model (made first where it is not there yet) and some minutes; what is done is not done again.
+Takes some minutes.  Repeat the command to resume.
 """
 
 import importlib.util
@@ -13,7 +13,7 @@ from typing import Any
 
 from discover_lib.base.files import REPOSITORY, outputs_folder, rounded, write_json
 from discover_lib.core.rollout import run_conversation
-from discover_lib.engines.local.tiny_model import ensure_base
+from discover_lib.engines.local.names import base_folder
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.spec import EngineSpec, RoleEngines
@@ -34,7 +34,7 @@ def trained() -> TrainingJob:
     data, run = outputs_folder() / "synthesis" / "conversations", outputs_folder() / "train" / "sft-miniature"
     data.mkdir(parents=True, exist_ok=True)
     execute(lay_out(CONVERSATIONS), data)
-    base = ensure_base()
+    base = base_folder()
     job = TrainingJob(run)
     if not (run / "result.json").exists():
         run_here(StageSettings("sft", str(data.resolve()), str(base.resolve()), recipe=Recipe.miniature()), run, print)

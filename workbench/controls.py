@@ -262,7 +262,7 @@ def builder_stages(choice: Choice) -> list[Stage]:
     """What building one tree will take, stage by stage."""
     from discover_lib.runs.plan import building_stages
 
-    return list(building_stages(choice.builder, choice.options, choice.client_settings))
+    return list(building_stages(choice.builder, choice.client_settings))
 
 
 def run_plan(note: str, options: RunOptions, domains: Sequence[str], choice: Choice) -> Markup:
@@ -271,18 +271,16 @@ def run_plan(note: str, options: RunOptions, domains: Sequence[str], choice: Cho
     What cannot be laid out is said in one line.
     """
     from discover_lib.runs.plan import plan_run
-    from workbench.jobs import IN_FLIGHT, laid_out
+    from workbench.jobs import laid_out
 
     line = quiet(note)
     if not options.spec.models(options.everyone):
         return line
     try:
-        forecast = plan_run(laid_out(options, domains), settings=choice.client_settings, concurrency=IN_FLIGHT)
+        forecast = plan_run(laid_out(options, domains), settings=choice.client_settings)
     except (DiscoverError, OSError) as error:
         return error_line(str(error))
-    minutes = forecast.minutes
-    caption = f"Before anything is spent: about {minutes.expected:.0f} min ({minutes.low:.0f} to {minutes.high:.0f})"
-    return line + plan_table(forecast.stages, caption)
+    return line + plan_table(forecast.stages, "Before anything is spent")
 
 
 def trained_assistants() -> dict[str, str]:

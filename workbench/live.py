@@ -16,6 +16,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import price_line
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import BuiltTree, Recognised, RoleError
+from discover_lib.engines.llm.calls.exchange import CallCache, Completion, Request
 from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 
@@ -23,13 +24,12 @@ if TYPE_CHECKING:
     from discover_lib.core.conversation import Artifact
     from discover_lib.engines.llm.builder import Stage
     from discover_lib.engines.llm.calls.client import ClientSettings
-    from discover_lib.engines.llm.calls.exchange import Completion, Request
 
 ATTEMPTS = 3  # a person is waiting, who can press the button again
 SHOWN_EVERY_SECONDS = 0.06  # a growing text is handed on no more often than this
 
 
-class Calls:
+class Calls(CallCache):
     """Finished calls of a session: the client's `CallCache`, and what they took.  Thread-safe; kept in memory only."""
 
     def __init__(self) -> None:

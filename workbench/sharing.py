@@ -11,9 +11,9 @@ from discover_lib.base.words import counted
 from discover_lib.metrics.ceiling import ceiling_over
 from discover_lib.metrics.paired import compare
 from discover_lib.metrics.results import MEASURE, MEASURES, Pool, table_of, values_of
-from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.evaluation import ceilings_of
 from discover_lib.runs.store import FILE, RunStore, id_of_run
+from discover_lib.runs.units import stored_scores
 from workbench.session import Session
 from workbench.views import score_parts as show_scores
 from workbench.views.html import Markup

@@ -48,7 +48,7 @@ class Settings:
         judge, voice: "miniature", or a LiteLLM model.
         leak_check: a model that checks the messages of a model's voice for paraphrases; "" for nobody.
         api_base, key_variable: of a server of one's own; the key itself stays in the environment.
-        options: how models are asked, as `RoleOptions.to_dict` has it.
+        options: how models are asked, as in `RoleOptions.given`.
     """
 
     source: SourceKind = "miniature"
@@ -75,7 +75,7 @@ class Settings:
 
     @property
     def spec(self) -> EngineSpec:
-        options = RoleOptions.from_dict(self.options)
+        options = RoleOptions(self.options)
         return EngineSpec(judge=self.judge, voice=self.voice, leak_check=self.leak_check or None, options=options)
 
     @property

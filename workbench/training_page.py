@@ -96,13 +96,13 @@ class Judging:
     @property
     def settings(self) -> dict[str, Any]:
         """What of it a stage's settings hold."""
-        return {"judge": self.choice.judge, "voice": self.choice.voice, "options": self.choice.options.to_dict()}
+        return {"judge": self.choice.judge, "voice": self.choice.voice, "options": dict(self.choice.options.given)}
 
     def plan(self, settings: StageSettings) -> Markup:
         """What they will take, before anything is spent."""
         if self.access is None:
             return EMPTY
-        from discover_lib.train.stage_plan import plan_stage
+        from discover_lib.train.forecast import plan_stage
 
         try:
             plan = plan_stage(settings, self.access)

@@ -1,4 +1,4 @@
-"""`discover build`: what it prints while trees are built, and how it ends."""
+"""`discover build`: build trees, and print each tree and the sum."""
 
 from __future__ import annotations
 
@@ -16,29 +16,26 @@ from discover_lib.cli.common import (
     NO_ACCESS,
     UNFINISHED,
     USAGE_ERROR,
-    Dollars,
+    HowFlags,
     ModelFlags,
-    code_of,
     code_of_halt,
     progress,
     with_flags,
     writable,
 )
 from discover_lib.cli.show import halt_line, tree_lines
-from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.llm.calls.exchange import LLMError
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
 from discover_lib.runs.artifact_files import tree_files
 from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, build_files, distinct
 from discover_lib.runs.options import RunOptions
 from discover_lib.runs.outcomes import cost_line
-from discover_lib.tasks.playing import client_settings
 
 
-@with_flags(ModelFlags)
+@with_flags(HowFlags, ModelFlags, without={"concurrency", "requests_per_minute", "tokens_per_minute", "on"})
 def build(
-    flags: ModelFlags,
+    how: HowFlags,
+    models: ModelFlags,
     files: Annotated[list[Path], typer.Argument(help="Artifact files.")],
     artifact_type: Annotated[
         str, typer.Option("--type", metavar="TEXT", help="Artifact type, such as 'svg drawing' or 'short story'.")
@@ -47,34 +44,46 @@ def build(
     out: Annotated[Path | None, typer.Option(help="Folder for the trees (JSON).")] = None,
     prompts: Path | None = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Number of artifacts that a model builds at a time.")] = 8,
-    budget: Dollars = None,
-    prices: Path | None = None,
-    api_base: list[str] | None = None,
-    key_variable: str | None = None,
 ) -> None:
     """Build one intent tree (JSON) per artifact file, and skip trees that exist."""
     folder = writable(out or outputs_folder() / "trees")
-    settings = client_settings(api_base, prices, key_variable=key_variable)
-    options = BuildOptions(artifact_type, engine, prompts, flags.role_options)
-    asked = {"--api-base": api_base, "--key-variable": [key_variable], "--prices": [prices], "--prompts": [prompts]}
-    asked |= {f"--{name.replace('_', '-')}": values for name, values in vars(flags).items()}
-    shared = [
+    done: list[BuiltFile] = []
+
+    def on_built(built: BuiltFile) -> None:
+        done.append(built)
+        for line in built_lines(built):
+            typer.echo(line)
+
+    with progress("trees") as draw:
+        report = build_files(
+            files,
+            folder,
+            BuildOptions(artifact_type, engine, prompts, models.role_options),
+            settings=how.client_settings(),
+            budget_dollars=how.budget,
+            concurrency=concurrency,
+            on_built=on_built,
+            on_ask=lambda source, stage: draw(len(done), len(files), f"{source.stem}: {stage}"),
+        )
+    simulation = next_command(folder, engine, _shared(how, models, prompts))
+    raise typer.Exit(report_build(report, folder, len(distinct(files)), simulation))
+
+
+def _shared(how: HowFlags, models: ModelFlags, prompts: Path | None) -> list[str]:
+    """The options of a build that a simulation with its trees needs as well."""
+    one = {"key_variable": how.key_variable, "prices": how.prices, "prompts": prompts}
+    several = {"api_base": how.api_base or [], **vars(models)} | {name: [each] for name, each in one.items() if each}
+    return [
         part
-        for name, values in asked.items()
-        for value in values or ()
-        if value is not None and not str(value).startswith("builder=")
-        for part in (name, str(value))
+        for name, values in several.items()
+        for value in values
+        if not str(value).startswith("builder=")
+        for part in (f"--{name.replace('_', '-')}", str(value))
     ]
-    code = build_and_tell(files, folder, options, settings, budget, concurrency, shared)
-    raise typer.Exit(code)
 
 
 def next_command(folder: Path, engine: str, shared: Sequence[str]) -> str:
-    """A simulation with the trees of a folder, as a shell reads it.
-
-    Args:
-        shared: options of the build that the simulation needs as well.
-    """
+    """A simulation with the trees of a folder, as a shell reads it; `shared`: options of the build."""
     who = ["--assistant", "adaptive"] if engine == MINIATURE else ["--assistant", engine, "--engine", engine]
     run = folder.with_name(f"{folder.name}-run")
     trees = len(tree_files(folder))
@@ -82,44 +91,8 @@ def next_command(folder: Path, engine: str, shared: Sequence[str]) -> str:
     return shlex.join(["discover", "simulate", "--trees", str(folder), "--run", str(run), *all_of_them, *who, *shared])
 
 
-def build_and_tell(
-    files: Sequence[Path],
-    folder: Path,
-    options: BuildOptions,
-    settings: ClientSettings,
-    budget_dollars: float | None,
-    concurrency: int,
-    shared: Sequence[str] = (),
-) -> int:
-    """Build, print every tree as it is finished and the sum at the end; returns the exit code."""
-    done = 0
-    try:
-        with progress("trees") as draw:
-
-            def on_built(built: BuiltFile) -> None:
-                nonlocal done
-                done += 1
-                for line in built_lines(built):
-                    typer.echo(line)
-
-            report = build_files(
-                files,
-                folder,
-                options,
-                settings=settings,
-                budget_dollars=budget_dollars,
-                concurrency=concurrency,
-                on_built=on_built,
-                on_ask=lambda source, stage: draw(done, len(files), f"{source.stem}: {stage}"),
-            )
-    except LLMError as error:
-        typer.echo(f"discover: {' '.join(str(error).split())}", err=True)
-        return code_of(error)
-    return report_build(report, folder, len(distinct(files)), next_command(folder, options.engine, shared))
-
-
 def built_lines(built: BuiltFile) -> Iterator[str]:
-    """A tree in words: size, outline with what shows each requirement, the first message, what it cost."""
+    """A tree in words: size, outline with the evidence for each intent, first message, cost."""
     tree = built.tree
     shape = f"{counted(len(tree), 'intent')} in {counted(len(tree.roots), 'tree')}"
     size = f"{shape}, {percent(built.ceiling)} within reach of five perfect turns"
@@ -136,7 +109,7 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
 
 
 def report_build(report: BuildReport, folder: Path, asked: int, then: str) -> int:
-    """Say how building of so many artifacts ended, and the command that comes `then`; returns the exit code."""
+    """Print the end of a build of so many artifacts, and the command for `then`; returns the exit code."""
     if report.totals is not None:
         reach = sum(each.ceiling for each in report.built) / len(report.built)
         typer.echo(f"{counted(len(report.built), 'artifact')}: {report.totals.line}")

@@ -1,7 +1,7 @@
-"""The `discover` command: everything that a notebook does at length, with the same result.
+"""The `discover` command: the same work and results as in the notebooks.
 
-Each group of commands is a module of its own, read when one of its commands is called: the list of all commands and
-`discover doctor` then wait for nothing that only training or an audit needs.
+A command's module is imported when the command is called.  So the list of all commands and `discover doctor` start
+without the imports of training or an audit.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from discover_lib.cli.common import OneValueCommand, PlainHelp, command_from, command_of
-from discover_lib.cli.flags import example_of
+from discover_lib.cli.common import OneValueCommand, PlainHelp, command_from, command_of, example_of
 from discover_lib.cli.terminal import guard_terminal
 from discover_lib.tasks.waist import Task
 
 
 class Entry(NamedTuple):
-    """Where a command is defined ("module:function"), and what the list of commands says of it.
+    """The place of a command ("module:function"), and its line in the list of commands.
 
     Attributes:
         panel: the group of commands that lists it.
-        summary: what it does, in at most eight words.
+        summary: at most eight words.
         example: its words in the example that ends its help.
     """
 
@@ -47,7 +46,7 @@ START, TALKS, TRAINING, CHECKS, SHARING = (
 MINE = "--domain svg_drawing --assistant adaptive --assistant draft --run outputs/mine"
 COMMANDS = {
     "doctor": Entry(
-        "discover_lib.cli.doctor_command:doctor",
+        "discover_lib.cli.machine_commands:doctor",
         START,
         "Check hardware, packages and API keys.",
         "doctor --engine gpt-4o-mini",
@@ -73,11 +72,11 @@ COMMANDS = {
     "plan": Entry(
         "discover_lib.cli.run_commands:plan",
         TALKS,
-        "Estimate calls, tokens, cost and time.",
+        "Estimate calls, tokens and cost.",
         "plan --for evaluate --domain svg_drawing --assistant adaptive --engine gpt-4o-mini",
     ),
     "show": Entry(
-        "discover_lib.cli.show_command:show_id",
+        "discover_lib.cli.file_commands:show_id",
         TALKS,
         "Print the conversations behind a number.",
         "show outputs/mine svg_drawing-eval-000 adaptive 0",
@@ -101,7 +100,7 @@ COMMANDS = {
         "push outputs/sft --to me/discover-sft --private",
     ),
     "audit": Entry(
-        "discover_lib.cli.audit_command:audit_run",
+        "discover_lib.cli.check_commands:audit_run",
         CHECKS,
         "Check a simulated user for leaks and validity.",
         "audit outputs/mine --certify",
@@ -119,7 +118,7 @@ COMMANDS = {
         "reality chats.jsonl outputs/mine",
     ),
     "safety": Entry(
-        "discover_lib.cli.safety_command:safety",
+        "discover_lib.cli.check_commands:safety",
         CHECKS,
         "Measure how often assistants offer restricted content.",
         "safety outputs/mine --depth 2",
@@ -143,7 +142,7 @@ COMMANDS = {
         "import theirs.json --run outputs/theirs",
     ),
     "serve": Entry(
-        "discover_lib.cli.doors:serve",
+        "discover_lib.cli.machine_commands:serve",
         SHARING,
         "Serve simulated users over OpenEnv.",
         "serve --domain svg_drawing --port 8000",
@@ -201,11 +200,11 @@ app = command_line(COMMANDS)
 
 
 def main(program: typer.Typer = app) -> None:
-    """Entry point.  Ctrl-C ends a command also where the shell that began it in the background had it ignored."""
+    """Entry point.  Ctrl-C ends a command, even if a shell started it in the background and ignores Ctrl-C."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's sums here are small: threads would wait, at full speed
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for NumPy's small sums, waiting threads cost more
     guard_terminal()
-    gc.set_threshold(20_000, 20, 20)  # records have no cycles: looking for some takes 1 % of a run so, 3 % by default
+    gc.set_threshold(20_000, 20, 20)  # records have no cycles; searching for some takes 1% of a run so, 3% by default
     program()
 
 

@@ -1,12 +1,12 @@
-"""`discover simulate`, `synthesize`, `evaluate` and `plan`: conversations in a run folder, and what they will cost."""
+"""`discover simulate`, `synthesize`, `evaluate` and `plan`: conversations in a run folder, and their price."""
 
 from __future__ import annotations
 
 import gc
 import inspect
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
@@ -16,22 +16,20 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import price_line
 from discover_lib.cli import show
 from discover_lib.cli.common import (
-    Dollars,
+    Count,
+    HowFlags,
     ModelFlags,
-    PerMinute,
     RulesName,
     SplitName,
     Turns,
+    parameters_of,
     progress,
     with_flags,
     writable,
 )
-from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.engines.manner import manner_named
-from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.satisfaction import LeaveOut
-from discover_lib.runs.cluster import Cluster, cluster
 from discover_lib.runs.options import (
     LaidOut,
     RunOptions,
@@ -41,11 +39,12 @@ from discover_lib.runs.options import (
     check_spreads,
     execute,
     lay_out,
+    lay_out_evaluation,
     write_results,
 )
-from discover_lib.runs.runner import Snapshot
 from discover_lib.runs.store import FILE
-from discover_lib.tasks.playing import client_settings
+from discover_lib.runs.units import SCORING
+from discover_lib.runs.work import cluster
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -55,170 +54,211 @@ if TYPE_CHECKING:
 DEFAULT_IN_FLIGHT = 64  # conversations with language models at a time
 Kind = Literal["simulate", "synthesize", "evaluate"]
 Whose = Literal["ours", "paper"]
-SIZES: dict[str, dict[str, Any]] = {  # command → its own defaults
-    "simulate": {"split": "eval", "artifacts": 20, "trials": 1},
-    "synthesize": {"split": "train", "artifacts": 20, "trials": 1},
-    "evaluate": {"split": "eval", "artifacts": 100, "trials": 3},
+FLAGS: dict[str, Any] = {  # field of `RunOptions` that is an option as it is → its type on the command line
+    "trees": Path | None,
+    "split": SplitName | None,
+    "artifacts": Count,
+    "trials": Count,
+    "turns": Turns,
+    "seed": int,
+    "candidates": Count,
+    "look_ahead": Annotated[int, typer.Option(min=0, max=20)],
+    "reward_assistant": str,
+    "leak_check": str | None,
+    "interactivity": Whose,
+    "final_request": Whose,
+    "engine": str,
+    "judge": str | None,
+    "voice": str | None,
+    "prompts": Path | None,
 }
-UNUSED: dict[str, set[str]] = {  # command → options that it has no use for
+DEFAULTS: dict[str, dict[str, Any]] = {  # command → its own defaults
+    "simulate": {},
+    "synthesize": {"split": "train", "candidates": 1},
+    "evaluate": {"artifacts": 100, "trials": 3},
+}
+UNUSED: dict[str, set[str]] = {  # command → options that it does not have
     "simulate": {"interactivity", "final_request", "look_ahead", "reward_assistant"},
     "synthesize": {"interactivity", "final_request"},
     "evaluate": {"candidates", "look_ahead", "reward_assistant"},
 }
-NEEDED = inspect.Parameter.empty  # as the default of --run, where the command makes one
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunFlags(ModelFlags):
-    """Options of every command about a run, in the order of their help; a command leaves out what it has no use for."""
+def settings_of(run: LaidOut, how: HowFlags) -> ClientSettings:
+    """The settings for language models, with room for all candidates, or scores, of every conversation."""
+    at_once = len(SCORING) if run.is_evaluation else run.options.candidates or 1
+    conversations = (how.concurrency or DEFAULT_IN_FLIGHT) * max(1, len(run.options.assistants))
+    return how.client_settings(concurrency=conversations * at_once)
 
-    assistant: list[str]
-    run: Path = Path()
-    domain: list[str] = field(default_factory=list)
-    trees: Path | None = None
-    split: SplitName | None = None
-    artifacts: Annotated[int | None, typer.Option(min=1)] = None
-    trials: Annotated[int | None, typer.Option(min=1)] = None
-    turns: Turns = MAX_TURNS
-    seed: int = 0
-    candidates: Annotated[int | None, typer.Option(min=1)] = None
-    look_ahead: Annotated[int, typer.Option(min=0, max=20)] = 0
-    reward_assistant: str = ""
-    rules: RulesName = "paper"
-    near_miss_cap: Annotated[int | None, typer.Option(min=1)] = None
-    manner: str = "paper"
-    leak_check: str | None = None
-    interactivity: Whose = "ours"
-    final_request: Whose = "ours"
-    budget: Dollars = None
-    prices: Path | None = None
-    concurrency: Annotated[int | None, typer.Option(min=1)] = None
-    requests_per_minute: PerMinute = None
-    tokens_per_minute: PerMinute = None
-    on: str | None = None
-    engine: str = MINIATURE
-    judge: str | None = None
-    voice: str | None = None
-    prompts: Path | None = None
-    api_base: list[str] | None = None
-    key_variable: str | None = None
 
-    def client_settings(self, at_once: int = 1) -> ClientSettings:
-        """How language models are reached; `at_once`: candidates, or scores, of one conversation."""
-        return client_settings(
-            self.api_base,
-            self.prices,
-            key_variable=self.key_variable,
-            requests_per_minute=self.requests_per_minute,
-            tokens_per_minute=self.tokens_per_minute,
-            concurrency=(self.concurrency or DEFAULT_IN_FLIGHT) * max(1, len(self.assistant)) * at_once,
+def in_flight(run: LaidOut, how: HowFlags) -> int:
+    """Processes for the miniature, parallel conversations for language models."""
+    return how.concurrency or (DEFAULT_IN_FLIGHT if run.models else 1)
+
+
+def asks(kind: Kind, *, of_all: bool = False) -> list[inspect.Parameter]:
+    """The options that decide the results of a command.
+
+    Args:
+        of_all: the options of all commands, for `plan`, which leaves their defaults to `laid_out`.
+    """
+    defaults = {each.name: each.default for each in fields(RunOptions)} | DEFAULTS[kind] | {"candidates": None}
+    defaults |= dict.fromkeys(("split", "artifacts", "trials")) if of_all else {}
+    own = [each for each in parameters_of(laid_out) if each.kind is each.KEYWORD_ONLY]
+    return own + [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint)
+        for name, hint in FLAGS.items()
+        if of_all or name not in UNUSED[kind]
+    ]
+
+
+def laid_out(
+    kind: Kind,
+    model_flags: ModelFlags,
+    *,
+    assistant: list[str],
+    domain: list[str] = [],  # noqa: B006
+    rules: RulesName = "paper",
+    near_miss_cap: Count = None,
+    manner: str = "paper",
+    **given: Any,
+) -> LaidOut:
+    """The run of a command."""
+    chosen = DEFAULTS[kind] | {name: value for name, value in given.items() if value is not None}
+    if kind == "synthesize" and len(assistant) * chosen["candidates"] < 2:
+        raise DiscoverError(
+            "best-of-n needs at least 2 candidates per turn; add a second --assistant or set --candidates 2"
         )
-
-    def in_flight(self, run: LaidOut) -> int:
-        """Processes for the miniature, conversations at a time for language models."""
-        return self.concurrency or (DEFAULT_IN_FLIGHT if run.models else 1)
-
-    def lay_out(self, kind: Kind) -> LaidOut:
-        """The run of this command; what is not given is the command's own default."""
-        missing = {name: value for name, value in SIZES[kind].items() if getattr(self, name) is None}
-        flags = replace(self, **missing, candidates=self.candidates or (1 if kind == "synthesize" else None))
-        rules = Rules.named(self.rules)
-        taken = {each.name for each in fields(flags)} & {each.name for each in fields(RunOptions)}
-        options = RunOptions(
-            tuple(self.assistant),
-            **{name: getattr(flags, name) for name in taken - UNUSED[kind] - {"domain"}}
-            | {"rules": rules if self.near_miss_cap is None else rules.replace(near_miss_cap=self.near_miss_cap)}
-            | {"manner": manner_named(self.manner), "role_options": self.role_options},
-        )
-        if kind == "evaluate":
-            from discover_lib.runs.evaluation import lay_out_evaluation
-
-            return lay_out_evaluation(options, self.domain)
-        if kind == "synthesize" and len(self.assistant) * (flags.candidates or 1) < 2:
-            raise DiscoverError(
-                "best-of-n needs at least 2 candidates per turn; add a second --assistant or set --candidates 2"
-            )
-        return lay_out(replace(options, domain=", ".join(self.domain) or None))
-
-    @contextmanager
-    def spread(self, run: LaidOut) -> Iterator[Cluster | None]:
-        """Where --on says, checked before anything begins; says at the end what its nodes did."""
-        if self.on is None:
-            yield None
-            return
-        check_spreads(run)
-        with cluster(self.on) as nodes:
-            yield nodes
-            typer.echo(nodes.line, err=True)
+    named = Rules.named(rules)
+    options = RunOptions(
+        tuple(assistant),
+        rules=named if near_miss_cap is None else named.replace(near_miss_cap=near_miss_cap),
+        manner=manner_named(manner),
+        role_options=model_flags.role_options,
+        **{name: value for name, value in chosen.items() if name not in UNUSED[kind]},
+    )
+    if kind == "evaluate":
+        return lay_out_evaluation(options, domain)
+    return lay_out(replace(options, domain=", ".join(domain) or None))
 
 
 # -- the commands -----------------------------------------------------------------------------------------------------
 
 
-@with_flags(RunFlags, without=UNUSED["simulate"], run=NEEDED, **SIZES["simulate"])
-def simulate(flags: RunFlags) -> None:
+@with_flags(HowFlags, ModelFlags, more=asks("simulate"))
+def simulate(how: HowFlags, models: ModelFlags, run: Path, **asked: Any) -> None:
     """Run every assistant with the same simulated users and save the conversations.
 
     Users come from generated artifacts (--domain) or from your trees (--trees).
     """
-    _run(flags, "simulate")
+    _run(laid_out("simulate", models, **asked), run, how)
 
 
-@with_flags(RunFlags, without=UNUSED["synthesize"], run=NEEDED, **SIZES["synthesize"])
-def synthesize(flags: RunFlags) -> None:
+@with_flags(HowFlags, ModelFlags, more=asks("synthesize"))
+def synthesize(how: HowFlags, models: ModelFlags, run: Path, **asked: Any) -> None:
     """Let all assistants answer each turn of one conversation, and continue with the reply of the highest reward.
 
     Training rows are made of these conversations with `discover export` or `discover train`.
     """
-    _run(flags, "synthesize")
+    _run(laid_out("synthesize", models, **asked), run, how)
 
 
-@with_flags(RunFlags, without=UNUSED["evaluate"], run=NEEDED, **SIZES["evaluate"])
+@with_flags(HowFlags, ModelFlags, more=asks("evaluate"))
 def evaluate(
-    flags: RunFlags,
+    how: HowFlags,
+    models: ModelFlags,
+    run: Path,
     leave_out: Annotated[
         LeaveOut,
         typer.Option(
-            help="Leaves that do not count for satisfaction: those that no assistant satisfied (none; the paper, "
-            "section 4.2), or those that every assistant satisfied (all; its appendix B.3)."
+            help="Leaves that do not count for satisfaction. none: no assistant satisfied them (paper, section 4.2). "
+            "all: every assistant satisfied them (paper, appendix B.3)."
         ),
     ] = "none",
     sensitivity: Annotated[
         bool, typer.Option("--sensitivity", help="Score again under other rules and list the conclusions that change.")
     ] = False,
+    **asked: Any,
 ) -> None:
     """Score assistants on the same users, with intervals and paired comparisons."""
-    from discover_lib.runs.scoring import SCORING
-
-    report = _had(flags, flags.lay_out("evaluate"), flags.client_settings(len(SCORING)))
-    code = show.print_report(report, flags.run)
+    evaluation = laid_out("evaluate", models, **asked)
+    report = _done(evaluation, run, how)
+    code = show.print_report(report, run)
     if report.last.counts.finished:
-        show.write_and_print_results(flags.run, leave_out, sensitivity=sensitivity)
-    show.print_closing(flags.run)
+        show.write_and_print_results(run, leave_out, sensitivity=sensitivity)
+    if evaluation.models:
+        show.print_closing(run)
     raise typer.Exit(code)
 
 
-@with_flags(RunFlags, without={"run", "budget", "on"}, assistant=[])
+def _run(run: LaidOut, folder: Path, how: HowFlags) -> NoReturn:
+    """Do a run, print its summary, and leave with the exit code."""
+    report = _done(run, folder, how)
+    if summaries := write_results(folder):
+        show.print_summary(summaries, run)
+    if run.options.candidates is not None:
+        show.print_table_3(folder)
+    code = show.print_report(report, folder)
+    if run.models:
+        show.print_closing(folder)
+    raise typer.Exit(code)
+
+
+def _done(run: LaidOut, folder: Path, how: HowFlags) -> Report:
+    """Do the missing conversations of a run, and show its progress.
+
+    A new folder is made only if every model can be asked.  A run that was begun may be finished without that check.
+    """
+    gc.set_threshold(100_000, 50, 1000)  # conversations have no cycles; searching for some takes 4% of the time
+    # Importing the client of models takes as long as thirty turns of the miniature.
+    settings = settings_of(run, how) if run.models or how.api_base or how.prices else None
+    if how.on is not None:
+        check_spreads(run)
+    with cluster(how.on) if how.on is not None else nullcontext() as nodes:
+        check_prices(run.models, settings, how.budget)
+        if not (folder / FILE).exists():
+            check_models(run.models, settings)
+        writable(folder)
+        _print_caveats(run)
+        with progress("conversations") as draw:
+            report = execute(
+                run,
+                folder,
+                concurrency=in_flight(run, how),
+                settings=settings,
+                budget_dollars=how.budget,
+                spread=nodes,
+                on_progress=lambda now: draw(now.done, now.counts.units, show.progress_line(now)),
+            )
+        if nodes is not None:
+            typer.echo(nodes.line, err=True)
+        return report
+
+
+@with_flags(HowFlags, ModelFlags, more=asks("simulate", of_all=True), without={"budget", "on"})
 def plan(
-    flags: RunFlags,
+    how: HowFlags,
+    models: ModelFlags,
     planned_for: Annotated[
         Literal["simulate", "synthesize", "evaluate", "train"],
-        typer.Option("--for", help="Command to plan. Its defaults hold for what is not given."),
+        typer.Option("--for", help="Command to plan. Missing options have its defaults."),
     ] = "simulate",
+    assistant: list[str] = [],  # noqa: B006
     data: Path | None = None,
     recipe: Annotated[str, typer.Option(help="Of --for train: the recipe.")] = "paper",
     changes: Annotated[list[str], typer.Option("--set")] = [],  # noqa: B006
     builder: str | None = None,
-    paper: Annotated[bool, typer.Option("--paper", help="Print the paper's own accounting and nothing else.")] = False,
-    like: Annotated[Path | None, typer.Option(help="Plan with the lengths and times measured in this run.")] = None,
+    paper: Annotated[bool, typer.Option("--paper", help="Print only the paper's own accounting.")] = False,
+    like: Annotated[Path | None, typer.Option(help="Plan with the lengths measured in this run.")] = None,
     probing: Annotated[
         int,
         typer.Option(
             "--probe", min=0, help="First run N conversations per assistant to measure token use (costs money)."
         ),
     ] = 0,
+    **asked: Any,
 ) -> None:
-    """Estimate calls, tokens, cost and time of a run before anything is spent."""
+    """Estimate calls, tokens and cost of a run before anything is spent."""
     from discover_lib.runs.plan import measured_lengths, plan_run
 
     if paper:
@@ -227,41 +267,42 @@ def plan(
     if like and probing:
         raise DiscoverError("a plan uses one measurement: give --like or --probe, not both")
     if planned_for == "train":
-        show.print_plan(_plan_of_training(flags, data, recipe, changes))
+        roles = {role: asked[role] or asked["engine"] for role in ("judge", "voice")}
+        access = how.client_settings()
+        show.print_plan(
+            _plan_of_training(data, recipe, changes, access, options=dict(models.role_options.given), **roles)
+        )
         typer.echo("This covers GRPO's judge and voice. For the memory of the training itself, run:")
         typer.echo(f"  discover train grpo --data {data} --base MODEL --run NEW --rehearse --card CARD")
         return
-    run, settings = flags.lay_out(planned_for), flags.client_settings(flags.candidates or 1)
-    measured: Mapping[str, Length] | None = None
-    if like:
-        measured = measured_lengths(like)
-    elif probing:
-        measured = _probe(run, probing, settings, flags.in_flight(run))
+    run = laid_out(planned_for, models, assistant=assistant, **asked)
+    settings = settings_of(run, how)
+    measured: Mapping[str, Length] | None = measured_lengths(like) if like else None
+    if probing:
+        measured = _probe(run, probing, settings, in_flight(run, how))
     _print_caveats(run)
-    concurrency = flags.in_flight(run)
-    show.print_plan(plan_run(run, settings=settings, concurrency=concurrency, builder=builder, measured=measured))
+    show.print_plan(plan_run(run, settings=settings, builder=builder, measured=measured))
 
 
-def _plan_of_training(flags: RunFlags, data: Path | None, recipe_name: str, changes: list[str]) -> Plan:
-    """What judge and voice of a GRPO stage will take."""
+def _plan_of_training(
+    data: Path | None, recipe_name: str, changes: list[str], settings: ClientSettings, **models: Any
+) -> Plan:
+    """The calls to the judge and the voice of a GRPO stage."""
     from discover_lib.train.access import Access
+    from discover_lib.train.forecast import plan_stage
     from discover_lib.train.recipes import Recipe, assignments
     from discover_lib.train.run_stage import StageSettings
-    from discover_lib.train.stage_plan import plan_stage
 
     if data is None:
         raise DiscoverError("--for train needs --data FOLDER: the rows or the run to train on")
     recipe = Recipe.named(recipe_name).changed("grpo", assignments(changes))
     if lines := recipe.problems("grpo"):
         raise DiscoverError("; ".join(lines))
-    judge, voice = flags.judge or flags.engine, flags.voice or flags.engine
-    options = flags.role_options.to_dict()
-    settings = StageSettings("grpo", str(data), "", recipe=recipe, judge=judge, voice=voice, options=options)
-    return plan_stage(settings, Access(flags.client_settings()))
+    return plan_stage(StageSettings("grpo", str(data), "", recipe=recipe, **models), Access(settings))
 
 
 def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurrency: int) -> Mapping[str, Length]:
-    """The lengths of some conversations that are really had; says what that cost."""
+    """The lengths of some conversations that are run for it; prints their cost."""
     from discover_lib.runs.plan import probe
 
     check_models(run.models, settings)
@@ -271,50 +312,6 @@ def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurren
     price = price_line(spent.cost, spent.unpriced, spent.calls)
     typer.echo(f"{probed.conversations} conversations, {spent.calls} calls, {price}", err=True)
     return probed.lengths
-
-
-def _run(flags: RunFlags, kind: Kind) -> NoReturn:
-    """Make a run, print what came out, and leave with the exit code."""
-    run = flags.lay_out(kind)
-    # What calls models takes as long to import as thirty turns of the miniature.
-    asked_for = run.models or flags.api_base or flags.prices
-    settings = flags.client_settings(run.options.candidates or 1) if asked_for else None
-    report = _had(flags, run, settings)
-    if summaries := write_results(flags.run):
-        show.print_summary(summaries, run)
-    if run.options.candidates is not None:
-        show.print_table_3(flags.run)
-    code = show.print_report(report, flags.run)
-    show.print_closing(flags.run)
-    raise typer.Exit(code)
-
-
-def _had(flags: RunFlags, run: LaidOut, settings: ClientSettings | None) -> Report:
-    """Have what is left of a run, and show how it goes.
-
-    The folder of a new run is made only once every model can be asked; what was begun may be finished.
-    """
-    gc.set_threshold(100_000, 50, 1000)  # conversations leave no circles: to look for them takes 4 % of the time
-    with flags.spread(run) as spread:
-        check_prices(run.models, settings, flags.budget)
-        if not (flags.run / FILE).exists():
-            check_models(run.models, settings)
-        folder = writable(flags.run)
-        _print_caveats(run)
-        with progress("conversations") as draw:
-
-            def on_progress(now: Snapshot) -> None:
-                draw(now.done, now.counts.units, show.progress_line(now, spread))
-
-            return execute(
-                run,
-                folder,
-                concurrency=flags.in_flight(run),
-                settings=settings,
-                budget_dollars=flags.budget,
-                spread=spread,
-                on_progress=on_progress,
-            )
 
 
 def _print_caveats(run: LaidOut) -> None:

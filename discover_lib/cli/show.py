@@ -1,4 +1,4 @@
-"""What commands print: how a conversation ended, how a run ended, a plan, the results of an evaluation."""
+"""Print the end of a conversation and of a run, a plan, and the results of an evaluation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.summary import Summary, newly_discovered
 from discover_lib.runs.options import LaidOut, within_reach
-from discover_lib.runs.outcomes import closing_lines
 from discover_lib.runs.runner import Report, Snapshot
 from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.tasks.waist import Table
@@ -31,7 +30,6 @@ if TYPE_CHECKING:  # a simulation prints none of these, and reading the modules 
     from discover_lib.metrics.rescore import SensitivityMap
     from discover_lib.metrics.results import ScopeResults
     from discover_lib.metrics.satisfaction import LeaveOut
-    from discover_lib.runs.cluster import Cluster
     from discover_lib.runs.plan import Plan, Span
 
 TOO_FEW = "one artifact is too few for an interval"
@@ -41,11 +39,11 @@ ENDS = {  # why a conversation ended → in words
     "max_turns": "with the last turn",
     "error": "in an error",
 }
-LONGEST_NAME = 40  # letters of an assistant that stand on one line of a table
+LONGEST_NAME = 40  # letters of an assistant's name on one line of a table
 
 
 def tree_lines(tree: IntentTree, reasons: Mapping[str, str] | None = None) -> Iterator[str]:
-    """The outline of a tree: ● is known from the start, ○ is not; an intent's text → what shows it."""
+    """The outline of a tree: ● is known from the start, ○ is hidden.  `reasons`: an intent's text → its evidence."""
     for intent in tree.intents.values():
         mark = "●" if intent.id in tree.initially_discovered else "○"
         why = f"  ({reasons[intent.text]})" if reasons and reasons.get(intent.text) else ""
@@ -58,17 +56,12 @@ def ending_line(talk: Conversation) -> str:
     return f"{found} ({talk.stop}; rules: {talk.rules.name}; tokens are {talk.turns[0].reply.counting})"
 
 
-def progress_line(now: Snapshot, spread: Cluster | None = None) -> str:
-    """How fast a run is, what it cost, what failed, and how many conversations each node had."""
-    parts = []
-    if now.turns_per_second:
-        parts.append(f"{now.turns_per_second:.3g} turns/s")
-    if now.seconds_left:
-        parts.append(f"{duration(now.seconds_left)} left")
-    if now.spent.calls:
-        parts.append(price_line(now.spent.cost, now.spent.unpriced, now.spent.calls))
-    parts += [counted(count, f"{role} failure") for role, count in now.failures.items()]
-    return ", ".join(parts) + (f"; {spread.shares}" if spread else "")
+def progress_line(now: Snapshot) -> str:
+    """The speed of a run, its cost, and its failures."""
+    parts = [f"{now.turns_per_second:.3g} turns/s"] if now.turns_per_second else []
+    parts += [f"{duration(now.seconds_left)} left"] if now.seconds_left else []
+    parts += [price_line(now.spent.cost, now.spent.unpriced, now.spent.calls)] if now.spent.calls else []
+    return ", ".join([*parts, *(counted(count, f"{role} failure") for role, count in now.failures.items())])
 
 
 def print_table_3(folder: Path) -> None:
@@ -80,39 +73,43 @@ def print_table_3(folder: Path) -> None:
 
 
 def print_report(report: Report, folder: Path) -> int:
-    """Say how a run ended; returns the exit code."""
-    counts = report.last.counts
+    """Print the end of a run; returns the exit code."""
+    counts, unreachable = report.last.counts, False
     typer.echo(f"{counts.finished} of {counts.units} conversations finished → {folder}")
     if counts.failed:
         roles = ", ".join(f"{count} by the {role}" for role, count in report.last.failures.items())
-        them = "it" if counts.failed == 1 else "them"
-        typer.echo(f"{counts.failed} failed ({roles}); repeat the command to retry {them}", err=True)
+        typer.echo(f"{counts.failed} failed ({roles}); {_again('retry', counts.failed)}", err=True)
         with RunStore.read(folder) as store:
             failures = store.failures()
             place, last = failures[-1]
             artifact = store.listing()[place].artifact
         typer.echo(f"for example {artifact}: {one_line(last.line)}", err=True)
-    unreachable = bool(counts.failed) and {failure.kind for _, failure in failures if failure.ended} == {"connection"}
+        unreachable = {failure.kind for _, failure in failures if failure.ended} == {"connection"}
     if report.halted is not None:
         typer.echo(halt_line(report.halted, report.message), err=True)
         return NO_ACCESS if report.halted == "failing" and unreachable else code_of_halt(report.halted)
     if report.unscored:
-        them = "it" if report.unscored == 1 else "them"
         what = counted(report.unscored, "conversation")
-        typer.echo(f"{what} could not be scored in full; repeat the command to retry {them}", err=True)
+        typer.echo(f"{what} could not be scored in full; {_again('retry', report.unscored)}", err=True)
         return UNFINISHED
     return NO_ACCESS if unreachable else UNFINISHED if counts.failed else DONE
 
 
+def _again(verb: str, count: int) -> str:
+    return f"repeat the command to {verb} {'it' if count == 1 else 'them'}"
+
+
 def print_closing(folder: Path) -> None:
-    """What the whole run took and how its answers came about; nothing where no model was asked."""
+    """Print the cost of the whole run and the outcomes of its answers, if a model was asked."""
+    from discover_lib.runs.outcomes import closing_lines
+
     with RunStore.read(folder) as store:
         for line in closing_lines(store):
             typer.echo(line)
 
 
 def halt_line(halt: str, message: str) -> str:
-    """Why work ended early, and how to resume it."""
+    """The reason for an early end, and how to resume."""
     if halt == "budget":
         return f"{one_line(message)}; repeat the command with a larger --budget to resume"
     reason = {"auth": "no access", "failing": "given up"}.get(halt, halt)
@@ -121,7 +118,7 @@ def halt_line(halt: str, message: str) -> str:
 
 def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
     artifacts, trials, rules = len(run.trees), run.options.trials, run.options.rules.name
-    interval = "95 % bootstrap over artifacts, trials nested" if artifacts > 1 else TOO_FEW
+    interval = "95% bootstrap over artifacts, trials nested" if artifacts > 1 else TOO_FEW
     title = f"{counted(artifacts, 'artifact')} × {counted(trials, 'trial')}, rules: {rules}; {interval}"
     print_numbers(console(), title, Summary.COLUMNS, [summary.row() for summary in summaries])
     typer.echo("share of hidden: those discovered, emerging ones left out")
@@ -134,7 +131,7 @@ def print_summary(summaries: Sequence[Summary], run: LaidOut) -> None:
 
 
 def print_plan(plan: Plan) -> None:
-    """A plan as a table by stage, low to high, with what it rests on."""
+    """A plan as a table by stage, low to high, with its assumptions."""
     rows = [
         (
             *(stage.name, stage.model, _span(stage.calls)),
@@ -147,11 +144,8 @@ def print_plan(plan: Plan) -> None:
         head = ("stage", "model", "calls", "tokens in", "tokens out", "dollars")
         Table(head, tuple(rows), "expected (low–high)").print(console())
     cost = f"${_span(plan.cost, _dollars)}" + (f" and what {', '.join(plan.unpriced)} costs" if plan.unpriced else "")
-    typer.echo(
-        f"{counted(plan.conversations, 'conversation')}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost}"
-    )
-    if plan.minutes.high:
-        typer.echo(f"time: {_span(plan.minutes * 60, duration)}")
+    talks = counted(plan.conversations, "conversation")
+    typer.echo(f"{talks}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost}")
     for assumption in plan.assumptions:
         typer.echo(f"  {assumption}")
 
@@ -159,23 +153,20 @@ def print_plan(plan: Plan) -> None:
 def print_paper_accounting() -> None:
     from discover_lib.tasks.paper_numbers import PAPER_PRINTED, paper_accounting
 
-    tree, talk = paper_accounting()
-    for what, accounted in (("tree", tree), ("five turns", talk)):
-        for stage in accounted.stages:
-            assert stage.cost is not None
+    plans = paper_accounting()
+    for what, plan in zip(("tree", "five turns"), plans, strict=True):
+        for stage in plan.stages:
             tokens = f"{stage.length.prompt.expected:,.0f} + {stage.length.completion.expected:,.0f} tokens"
-            call = f"{stage.calls.expected:.0f} × {tokens}"
-            typer.echo(f"  {stage.name:26} {stage.model:24} {call:28} ${stage.cost.expected:.4f}")
-        typer.echo(f"{what}: ${accounted.cost.expected:.3f} (the paper: ${PAPER_PRINTED[what]})")
-    total = tree.cost.expected + talk.cost.expected
-    typer.echo(
-        f"together: ${total:.3f} (the paper prints ${PAPER_PRINTED['sum']}, which does not follow from its parts)"
-    )
-    typer.echo(tree.assumptions[0])
+            cost = stage.cost.expected if stage.cost else 0.0
+            typer.echo(f"  {stage.name:26} {stage.model:24} {f'{stage.calls.expected:.0f} × {tokens}':28} ${cost:.4f}")
+        typer.echo(f"{what}: ${plan.cost.expected:.3f} (the paper: ${PAPER_PRINTED[what]})")
+    total, printed = sum(plan.cost.expected for plan in plans), PAPER_PRINTED["sum"]
+    typer.echo(f"together: ${total:.3f} (the paper prints ${printed}, which does not follow from its parts)")
+    typer.echo(plans[0].assumptions[0])
 
 
 def _span(span: Span, shown: Callable[[float], str] = lambda value: number(round(value))) -> str:
-    """ "12k (10k–15k)", or one number where there is nothing between."""
+    """ "12k (10k–15k)", or one number if all are equal."""
     low, expected, high = map(shown, (span.low, span.expected, span.high))
     return expected if low == high else f"{expected} ({low}–{high})"
 
@@ -194,7 +185,7 @@ def print_results(
     ceilings: Mapping[str, Estimate] | None = None,
     unchanged: Mapping[str, str] | None = None,
 ) -> None:
-    """The table, the comparisons in words and what was left out, of every scope; and its ceiling, where it is known.
+    """Print every scope: its table, its ceiling if known, the comparisons in words, and omissions.
 
     Args:
         unchanged: assistant → another that is the same model.
@@ -227,9 +218,9 @@ def _print_table(scope: ScopeResults, rules: str, unchanged: Mapping[str, str]) 
 
 
 def print_numbers(screen: Console, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table with a row an assistant; where that is too wide, with a column each, as many side by side as fit.
+    """Print a table with a row per assistant.  If it is too wide: a column each, as many side by side as fit.
 
-    A number and its interval stand on one line; the first cell of a row, a name, is broken where it is too long.
+    A number and its interval are on one line.  A long name in the first cell is broken.
     """
     needed = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     needed[0] = min(needed[0], LONGEST_NAME)
@@ -245,9 +236,9 @@ def print_numbers(screen: Console, title: str, head: Sequence[str], rows: Sequen
 
 
 def ceiling_line(ceiling: Estimate) -> str:
-    """What a share of hidden intents is read beside."""
-    n = f" (n = {ceiling.n_artifacts})" if ceiling.low is not None else ""  # of one artifact it says so itself
-    return f"ceiling of found: {ceiling}, what a perfect reply in every turn would find{n}"
+    """The ceiling of a share of hidden intents, in words."""
+    n = f" (n = {ceiling.n_artifacts})" if ceiling.low is not None else ""  # one artifact is said in the estimate
+    return f"ceiling of found: {ceiling}, by perfect replies in all turns{n}"
 
 
 def _best_first(scope: ScopeResults) -> list[str]:
@@ -258,14 +249,14 @@ def _best_first(scope: ScopeResults) -> list[str]:
 
 
 def training_line(compared: Comparison, what: str) -> str:
-    """What training has changed in a measure: the model after it minus the model before it."""
+    """The change of a measure by training: the model after it minus the model before it."""
     why = compared.too_few_says if compared.too_few else compared.certainty
     return f"{compared.ours}, after − before its training, {what}: {compared.difference}, {compared.verdict} ({why})"
 
 
 def _comparison_lines(scope: ScopeResults) -> Iterator[str]:
-    """Every assistant against the next best in discovery, what training has changed, and how many pairs of each
-    measure can be told apart.
+    """Comparisons of every assistant with the next best in discovery, changes by training, and the number of
+    distinguishable pairs per measure.
     """
     from discover_lib.engines.local.names import BEFORE
     from discover_lib.metrics.results import MEASURE, MEASURES
@@ -289,7 +280,7 @@ def _comparison_lines(scope: ScopeResults) -> Iterator[str]:
 
 
 def _print_pools(scope: ScopeResults) -> None:
-    """Eq. 4 under every smaller pool, beside the share that needs no pool."""
+    """Print eq. 4 under every smaller pool, beside the share that needs no pool."""
     if not scope.pools:
         return
     head = ("assistant", "found", "whole pool", *(f"−{each.without}" for each in scope.pools))
@@ -304,7 +295,7 @@ def _print_pools(scope: ScopeResults) -> None:
 
 
 def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
-    """What does not count, and why."""
+    """Omissions and their reasons."""
     from discover_lib.metrics.results import MEASURE
     from discover_lib.metrics.satisfaction import leaves_line
 
@@ -338,7 +329,7 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
 
 
 def print_sensitivity(changes: SensitivityMap) -> None:
-    """Which conclusions change under which setting, and what a replay could not know."""
+    """Print the conclusions that change under each setting, and verdicts that a replay cannot know."""
     from discover_lib.metrics.rescore import change_lines
 
     typer.echo(f"\n{changes.recheck.sentence}")

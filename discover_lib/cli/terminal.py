@@ -1,8 +1,8 @@
-"""What a command prints, without what a terminal obeys: texts of models, and of runs of others, may hold anything.
+"""Make printed texts harmless: texts of models and of imported runs may contain escape sequences.
 
-An escape sequence in a text renames a window, wipes the screen, writes over figures that stand there, or has the
-terminal type.  Colours pass, and what a progress bar on standard error needs; every other control character is shown
-as <U+001B>, as is what turns the direction of a line, and half a character, which could not be written at all.
+An escape sequence can rename a window, clear the screen, overwrite figures, or make the terminal type.  Colors pass,
+and on standard error also the sequences of progress bars.  Every other control character is printed as <U+001B>.  So
+are characters that change the direction of a line, and half a character, which cannot be written.
 """
 
 from __future__ import annotations
@@ -24,15 +24,12 @@ _ALONE = re.compile(_OBEYED)
 
 
 def visible(text: str) -> str:
-    """A text of others with all that a terminal would obey written out, colours too."""
+    """A text with all control sequences written out, colors included."""
     return _ALONE.sub(_written_out, text)
 
 
 class Shown:
-    """A stream of text that writes out what a terminal would obey; all else is the stream's own.
-
-    `bars`: progress bars are drawn on it.
-    """
+    """A text stream that writes control sequences out.  `bars`: progress bars are drawn on it."""
 
     def __init__(self, stream: TextIO, bars: bool = False) -> None:
         self._stream = stream
@@ -51,7 +48,7 @@ class Shown:
 
 
 def guard_terminal() -> None:
-    """From now on what this process prints goes through `Shown`."""
+    """Send the output of this process through `Shown`."""
     sys.stdout, sys.stderr = Shown(sys.stdout), Shown(sys.stderr, bars=True)  # type: ignore[assignment]
 
 

@@ -10,7 +10,6 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -22,22 +21,19 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import duration, number
 from discover_lib.cli.common import (
     STOPPED,
-    Dollars,
+    HowFlags,
     ModelFlags,
-    PerMinute,
     code_of_halt,
     progress,
     with_flags,
 )
 from discover_lib.engines.local.dialect import PREFIX, LocalModelError, is_local
+from discover_lib.engines.local.names import base_folder, serving
 from discover_lib.engines.local.names import merge as merge_local
-from discover_lib.engines.local.names import serving
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
-from discover_lib.tasks.playing import client_settings
 from discover_lib.train import training_job as jobs
 from discover_lib.train.access import Access
-from discover_lib.train.alarms import alarms
 from discover_lib.train.estimate import (
     CARD_OF_RECIPE,
     CARDS,
@@ -50,7 +46,7 @@ from discover_lib.train.estimate import (
     without_bf16,
 )
 from discover_lib.train.recipes import STAGES, Recipe, assignments, beside_the_paper
-from discover_lib.train.run_files import latest
+from discover_lib.train.run_files import alarms, latest
 from discover_lib.train.run_stage import StageError, StageSettings, checked, problems
 from discover_lib.train.training_job import JobStatus, TrainingJob
 
@@ -63,16 +59,15 @@ Tracker = StrEnum("Tracker", ["trackio", "tensorboard", "wandb"])
 CardName = StrEnum("CardName", {name: name for name in CARDS})  # type: ignore[misc]
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainFlags(ModelFlags):
-    stage: Annotated[StageName, typer.Argument(help="Training stage.")]
-    data: Path
-    base: Annotated[
-        str,
-        typer.Option(metavar="MODEL", help="Base model: a Hugging Face name, a folder, or tiny (made when missing)."),
-    ]
-    run: Annotated[Path, typer.Option(help="Training run folder. Repeat the command to resume.")]
-    adapter: Path | None = None
+@with_flags(HowFlags, ModelFlags, without={"concurrency", "on"})
+def train(
+    how: HowFlags,
+    models: ModelFlags,
+    stage: Annotated[StageName, typer.Argument(help="Training stage.")],
+    data: Path,
+    base: Annotated[str, typer.Option(metavar="MODEL", help="Base model: a Hugging Face name, a folder, or tiny.")],
+    run: Annotated[Path, typer.Option(help="Training run folder. Repeat the command to resume.")],
+    adapter: Path | None = None,
     recipe: Annotated[
         Literal["paper", "t4", "24gb", "40gb", "80gb", "miniature"] | None,
         typer.Option(
@@ -80,101 +75,112 @@ class TrainFlags(ModelFlags):
             help="Preset of all settings: paper, t4, 24gb, 40gb, 80gb or miniature (default: miniature for tiny, else "
             "paper).",
         ),
-    ] = None
+    ] = None,
     backend: Annotated[
         Literal["auto", "unsloth", "transformers"],
         typer.Option(help="Training library. auto selects Unsloth where it can work."),
-    ] = "auto"
-    system: str = "none"
-    thinking: Annotated[bool, typer.Option("--thinking", help="Let the model reason before it replies.")] = False
-    changes: Annotated[list[str], typer.Option("--set")] = field(default_factory=list)
-    max_steps: Annotated[int | None, typer.Option(min=1, help="Number of updates, in place of the recipe's.")] = None
-    seed: int = 0
+    ] = "auto",
+    system: str = "none",
+    thinking: Annotated[bool, typer.Option("--thinking", help="Let the model reason before it replies.")] = False,
+    changes: Annotated[list[str], typer.Option("--set")] = [],  # noqa: B006
+    max_steps: Annotated[int | None, typer.Option(min=1, help="Number of updates, in place of the recipe's.")] = None,
+    seed: int = 0,
     report_to: Annotated[
         list[Tracker],
         typer.Option(metavar="NAME", help="Also log metrics to trackio, tensorboard or wandb; repeatable."),
-    ] = field(default_factory=list)
+    ] = [],  # noqa: B006
     rehearse: Annotated[
         bool,
         typer.Option("--rehearse", help="Dry run: every stage at toy size, with an estimate of the GPU memory."),
-    ] = False
+    ] = False,
     card: Annotated[
         CardName | None,
         typer.Option(metavar="NAME", help=f"GPU of the dry run: {', '.join(CARDS)} (default: the recipe's)."),
-    ] = None
-    detach: Annotated[bool, typer.Option("--detach", help="Train in the background and return at once.")] = False
-    budget: Dollars = None
-    prices: Path | None = None
-    requests_per_minute: PerMinute = None
-    tokens_per_minute: PerMinute = None
+    ] = None,
+    detach: Annotated[bool, typer.Option("--detach", help="Train in the background and return at once.")] = False,
     patience: Annotated[
         float, typer.Option(min=0, help="Minutes to wait for a silent judge or voice before the training stops.")
-    ] = 30.0
-    judge: Annotated[str, typer.Option(help="GRPO's judge: miniature or a LiteLLM model.")] = MINIATURE
-    voice: Annotated[str, typer.Option(help="GRPO's voice of the user: miniature or a LiteLLM model.")] = MINIATURE
-    api_base: list[str] | None = None
-    key_variable: str | None = None
-
-    @property
-    def access(self) -> Access:
-        """How GRPO's judge and voice are reached."""
-        client = client_settings(
-            self.api_base,
-            self.prices,
-            key_variable=self.key_variable,
-            requests_per_minute=self.requests_per_minute,
-            tokens_per_minute=self.tokens_per_minute,
-        )
-        return Access(client, self.budget, self.patience, tuple(each.value for each in self.report_to))
-
-
-@with_flags(TrainFlags)
-def train(flags: TrainFlags) -> None:
+    ] = 30.0,
+    judge: Annotated[str, typer.Option(help="GRPO's judge: miniature or a LiteLLM model.")] = MINIATURE,
+    voice: Annotated[str, typer.Option(help="GRPO's voice of the user: miniature or a LiteLLM model.")] = MINIATURE,
+) -> None:
     """Train a LoRA adapter on conversations: by imitation (sft), preference (dpo) or the user's reward (grpo)."""
-    settings, access = _settings(flags), flags.access
-    if flags.rehearse:
-        _rehearse(settings, flags, access)
+    _check_used(how, models, stage == "grpo" and {judge, voice} != {MINIATURE})
+    changed = assignments(changes) | ({} if max_steps is None else {"max_steps": max_steps})
+    settings = StageSettings(
+        stage=stage,
+        data=str(data.resolve()),
+        base=_resolved(base),
+        adapter=str(adapter.resolve()) if adapter else "",
+        recipe=Recipe.named(recipe or ("miniature" if base == TINY else "paper")).changed(stage, changed),
+        backend=backend,
+        seed=seed,
+        judge=judge,
+        voice=voice,
+        system=system,
+        options=dict(models.role_options.given),
+        thinking=thinking,
+    )
+    access = Access(how.client_settings(), how.budget, patience, tuple(each.value for each in report_to))
+    if rehearse:
+        if base == TINY:
+            raise DiscoverError("the tiny model needs no dry run; remove --rehearse")
+        _rehearse(settings, access, run, card.value if card else None)
         return
-    job = TrainingJob(flags.run)
-    if jobs.is_finished(settings, flags.run):
-        typer.echo(f"{flags.run}: training already finished; use another --run folder to train again")
+    job = TrainingJob(run)
+    if jobs.is_finished(settings, run):
+        typer.echo(f"{run}: training already finished; use another --run folder to train again")
         raise typer.Exit(_closing(job, job.status()))
-    backend_line = _check(settings, flags.run, access)
-    if flags.detach:
+    backend_line = _check(settings, run, access)
+    if detach:
         typer.echo(backend_line)
-        jobs.start(settings, flags.run, access)
-        typer.echo(f"training in {flags.run}, process {job.status().pid}; discover open shows it, page 50_train")
+        jobs.start(settings, run, access)
+        typer.echo(f"training in {run}, process {job.status().pid}; discover open shows it, page 50_train")
         return
     with _watched(job):
-        status = jobs.run_here(settings, flags.run, partial(typer.echo, err=True), access)
+        status = jobs.run_here(settings, run, partial(typer.echo, err=True), access)
     raise typer.Exit(_closing(job, status))
 
 
-def _rehearse(settings: StageSettings, flags: TrainFlags, access: Access) -> None:
-    """Refuse what cannot work, say what it needs on a GPU, and run every stage at toy size."""
+def _check_used(how: HowFlags, models: ModelFlags, asks_a_model: bool) -> None:
+    """Refuse an option for GRPO's judge and voice if no model plays them."""
+    models.role_options.check_names(())
+    paid = [name for name in ("budget", "api_base", "key_variable", "prices") if getattr(how, name) is not None]
+    given = [*models.role_options.words()[:1], *(f"--{name.replace('_', '-')}" for name in paid)]
+    if given and not asks_a_model:
+        raise DiscoverError(f"{given[0]} is for GRPO's judge and voice, and no model plays them here")
+
+
+def _resolved(base: str) -> str:
+    """A base, local paths in full, so that training can resume from any folder."""
+    if base == TINY:
+        return str(base_folder().resolve())
+    return str(Path(base).resolve()) if Path(base).exists() else base
+
+
+def _rehearse(settings: StageSettings, access: Access, run: Path, card_name: str | None) -> None:
+    """Refuse settings that cannot work, print the GPU memory of each stage, and run every stage at toy size."""
     from discover_lib.train.rehearsal import rehearse
 
-    if flags.base == TINY:
-        raise DiscoverError("the tiny model needs no dry run; remove --rehearse")
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a GPU that is here may be at work
-    meant, preset = _meant(settings.backend), settings.recipe.name.partition(" ")[0]
-    card = CARDS[flags.card.value if flags.card else CARD_OF_RECIPE.get(preset, "a100-80")]
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a GPU of this machine may be in use
+    here = importlib.util.find_spec("unsloth") is not None
+    meant = "unsloth" if settings.backend == "unsloth" or (settings.backend == "auto" and here) else "transformers"
+    card = CARDS[card_name or CARD_OF_RECIPE.get(settings.recipe.name.partition(" ")[0], "a100-80")]
     _refuse([line for each in STAGES for line in settings.recipe.problems(each)])
     _refuse([line for each in STAGES if (line := without_bf16(each, settings.recipe, card))])
-    _refuse(problems(settings, flags.run, access))
+    _refuse(problems(settings, run, access))
     typer.echo(f"in place of the paper's numbers: {beside_the_paper(settings.recipe)}")
     if not card.bf16:
         typer.echo(f"{card.name} has no bf16; it trains in fp16")
     _say_what_fits(settings, card, meant)
-    here = importlib.util.find_spec("unsloth") is not None
     if meant == "unsloth":
         typer.echo("on Unsloth's own trainers" if here else "Unsloth is not installed here: on TRL's own trainers")
     seconds = rehearse(settings, unsloth=here and meant == "unsloth", on_progress=typer.echo)
-    typer.echo(f"rehearsed in {duration(seconds)}; nothing was kept")
+    typer.echo(f"rehearsed in {duration(seconds)}; its files were deleted")
 
 
 def _say_what_fits(settings: StageSettings, card: Card, meant: str) -> None:
-    """What every stage needs on a card, by the base's own `config.json`; refuses what does not fit."""
+    """Print the memory of every stage on a card, by the base's `config.json`; refuse a stage that does not fit."""
     try:
         base = architecture_of(settings.base)
     except DiscoverError as error:
@@ -183,19 +189,13 @@ def _say_what_fits(settings: StageSettings, card: Card, meant: str) -> None:
     typer.echo(f"{base.weights / 1e9:.2f} billion weights: {base.source}")
     for each in STAGES:
         typer.echo(estimate(each, base, settings.recipe, card, meant).line)
-    typer.echo(f"{FORMULA}\nnothing of this was measured on a GPU: what grows with the batch ± {percent(ERROR)}")
+    typer.echo(f"{FORMULA}\nnot measured on a GPU; memory that grows with the batch: ± {percent(ERROR)}")
     _refuse([line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))])
 
 
 def _refuse(lines: Sequence[str]) -> None:
     if lines:
         raise DiscoverError("; ".join(lines))
-
-
-def _meant(backend: str) -> str:
-    """What would train on a GPU: Unsloth where it is asked for, or installed and not refused."""
-    installed = importlib.util.find_spec("unsloth") is not None
-    return "unsloth" if backend == "unsloth" or (backend == "auto" and installed) else "transformers"
 
 
 def merge(
@@ -209,7 +209,7 @@ def merge(
         for what, line in serving(folder).items():
             typer.echo(f"  {what}: {line}")
     except LocalModelError as error:
-        # The tiny model is merged, and can be used from here, though no server can speak for it.
+        # The tiny model is merged and usable here, but no server supports it.
         if (out / "config.json").is_file():
             typer.echo(str(error))
         else:
@@ -239,56 +239,17 @@ def push(
         typer.echo(f"written → {publication.write(out)}; README.md is its card")
 
 
-def _settings(flags: TrainFlags) -> StageSettings:
-    """The stage to train, every local path made absolute, so that it can be gone on with from anywhere."""
-    options = flags.role_options
-    options.check_names(())
-    paid = [name for name in ("budget", "api_base", "key_variable", "prices") if getattr(flags, name) is not None]
-    given = [*options.words()[:1], *(f"--{name.replace('_', '-')}" for name in paid)]
-    if given and (flags.stage != "grpo" or {flags.judge, flags.voice} == {MINIATURE}):
-        raise DiscoverError(f"{given[0]} is for GRPO's judge and voice, and no model plays them here")
-    base = flags.base
-    name = flags.recipe or ("miniature" if base == TINY else "paper")
-    changes = assignments(flags.changes)
-    if flags.max_steps is not None:
-        changes["max_steps"] = flags.max_steps
-    recipe = Recipe.named(name).changed(flags.stage, changes)
-    if base == TINY:
-        from discover_lib.engines.local.tiny_model import base_folder  # imports torch
-
-        base = str(base_folder().resolve())
-    elif Path(base).exists():
-        base = str(Path(base).resolve())
-    return StageSettings(
-        stage=flags.stage,
-        data=str(flags.data.resolve()),
-        base=base,
-        adapter=str(flags.adapter.resolve()) if flags.adapter else "",
-        recipe=recipe,
-        backend=flags.backend,
-        seed=flags.seed,
-        judge=flags.judge,
-        voice=flags.voice,
-        system=flags.system,
-        options=options.to_dict(),
-        thinking=flags.thinking,
-    )
-
-
 def _check(settings: StageSettings, run: Path, access: Access) -> str:
-    """Refuse what cannot work before a folder is made; of a tiny base that has yet to be made, all but the base itself.
-
-    Returns what trains, and why.
+    """Refuse settings that cannot work before a folder is made; the line that names the backend.
 
     Raises:
         DiscoverError: the reasons.
     """
     base = Path(settings.base)
-    missing = base.is_absolute() and not base.exists()
-    if missing and base.parent.name != TINY:
+    if base.is_absolute() and not base.exists():
         _refuse([f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"])
     try:
-        backend = checked(settings, run, access, to_be_made=missing)
+        backend = checked(settings, run, access)
     except StageError as refused:
         try:
             access.check(settings.models())
@@ -302,8 +263,8 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
 
 @contextmanager
 def _watched(job: TrainingJob) -> Iterator[None]:
-    """Draws a run's progress, as its metrics tell it, while it is made in this process."""
-    done, position = threading.Event(), job.metrics().position  # what an earlier attempt logged is no progress of this
+    """Draw the progress of a run in this process from its metrics."""
+    done, position = threading.Event(), job.metrics().position  # after the lines of an earlier attempt
 
     def watch() -> None:
         at, going = position, True
@@ -326,7 +287,7 @@ def _watched(job: TrainingJob) -> Iterator[None]:
 
 
 def progress_line(last: Mapping[str, Any]) -> str:
-    """The figures of a logged line that tell how a run goes, in a few words."""
+    """The main figures of a logged line."""
     parts = [f"{name} {number(last[name])}" for name in ("loss", "reward", "kl") if last.get(name) is not None]
     if last.get("spent/total"):
         parts.append(f"${last['spent/total']:.2f} spent")
@@ -340,7 +301,7 @@ def progress_line(last: Mapping[str, Any]) -> str:
 
 
 def _closing(job: TrainingJob, status: JobStatus) -> int:
-    """Say how a run ended; returns the exit code."""
+    """Print the end of a run; returns the exit code."""
     if status.state == "failed":
         log = job.folder / jobs.LOG
         typer.echo(f"discover: {status.message}" + (f" (full log: {log})" if log.exists() else ""), err=True)
@@ -365,10 +326,10 @@ def _closing(job: TrainingJob, status: JobStatus) -> int:
 
 
 def _figures(job: TrainingJob, kept: int | None) -> str:
-    """What was last logged of the model that came out."""
+    """The last logged figures of the trained model."""
     recipe, lines = Recipe.from_dict(job.settings()["recipe"]), jobs.standing_lines(job.metrics().lines)
     if kept == 0:
-        return "what the steps logged is not said here: it is of models that were not kept"
+        return "the logged figures are omitted: they belong to models that were not kept"
     when = "at the last step"
     if kept is not None and kept < recipe.grpo.rounds:
         when, end = f"after round {kept}", kept * (job.result()["total_steps"] // recipe.grpo.rounds)

@@ -270,9 +270,9 @@ def system_text(policy: str) -> str:
     if policy == "none":
         return ""
     if policy == "collaborative":
-        from discover_lib.engines.llm.prompting import render
+        from discover_lib.engines.llm.prompting import default_prompts
 
-        return render("collaborative")[0]["content"]
+        return default_prompts().render("collaborative")[0]["content"]
     return policy
 
 

@@ -1,5 +1,5 @@
-"""Doors: the simulated user in the shapes that other people's trainers and evaluations expect.
+"""Integrations: the simulated user as an environment of other trainers and evaluations.
 
-`Episode` is the one neutral object; every other module here is a thin adapter of it to one standard, and needs that
-standard's package, which is an extra of its own.  See docs/doors.md.
+`Episode` is the neutral object.  Every other module adapts it to one standard and needs the standard's package, which
+is an extra.  See docs/doors.md.
 """

@@ -1,6 +1,6 @@
-"""`Episode`: one simulated user behind `reset` and `step`, the same user that `discover simulate` talks to.
+"""`Episode`: the simulated user of `discover simulate` behind `reset` and `step`.
 
-An episode of an artifact, a trial and a seed is that run's conversation: same opening, thresholds, words and rewards.
+Equal seed, artifact and trial give the same conversation as in a run: same opening, thresholds, words and rewards.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import LLMClient
 
 FORMAT = "discover-episode/1"
-OUTSIDE = "outside/assistant"  # who replies, where no name is given
+OUTSIDE = "outside/assistant"  # the default name of the assistant
 
 
 class DoorError(DiscoverError):
-    """A door cannot be opened or used so; the message is one line that says what to do."""
+    """An integration cannot be used like this; the message is one line with the remedy."""
 
 
 def absent(extra: str, error: ImportError) -> DoorError:
-    """The error of a door whose package is not installed, or cannot be imported: one line that names the extra."""
+    """The error of an integration whose package cannot be imported: one line that names the extra."""
     return DoorError(f"this door needs another package ({error}): pip install 'discover-lib[{extra}]'")
 
 
 class Step(NamedTuple):
-    """What one reply led to.
+    """The result of one reply.
 
     Attributes:
-        message: what the user says; None where the episode is over.
-        reward: the turn's reward (paper, section 3.3); None if the turn failed and is unscored, which is not 0.
+        message: the user's message; None at the end of the episode.
+        reward: the turn's reward (paper, section 3.3); None, and not 0, for a failed and unscored turn.
         info: plain values, see `Episode.step`.
     """
 
@@ -62,14 +62,14 @@ class Episode:
 
     Args:
         domain: generated artifacts of this domain; None with `trees`, a folder of tree files.
-        assistant: who replies, as the record of the conversation names it.
-        client: calls the language models, where `engine`, `judge` or `voice` names one; by default one is made.
+        assistant: name of the assistant in the record of the conversation.
+        client: calls the language models that `engine`, `judge` or `voice` name; by default the episode makes one.
         options: further options of `RunOptions`: artifacts, split, turns, rules (or their name), engine ...
 
     Raises:
-        DoorError: an option is none of its kind.
-        RunOptionsError and others of `discover_lib.runs.options.lay_out`: naming what cannot be done, or the variable
-            of a model's key that is missing.
+        DoorError: an option has an invalid value.
+        RunOptionsError and others of `discover_lib.runs.options.lay_out`: an impossible option, or a model's key
+            variable that is not set.
     """
 
     def __init__(
@@ -89,15 +89,15 @@ class Episode:
 
     @property
     def artifacts(self) -> list[str]:
-        """Whom episodes can be about, by artifact; the order that places count in."""
+        """The artifacts of the users, in the order of their places."""
         return list(self._units)
 
     def reset(self, seed: int = 0, artifact: str | int | None = None, trial: int = 0) -> str:
         """Begin a conversation and return the user's opening request.
 
         Args:
-            seed: of the run; the conversation's own follows from it, the artifact and the trial.
-            artifact: an id, or a place among `artifacts` that wraps around; by default the seed's.
+            seed: seed of the run; with the artifact and the trial it gives the conversation's seed.
+            artifact: an id, or a place in `artifacts`, modulo their number; by default the seed.
 
         Raises:
             DoorError: no such artifact or trial.
@@ -108,8 +108,7 @@ class Episode:
             artifact = self.artifacts[(seed if artifact is None else artifact) % len(self._units)]
         if artifact not in self._units:
             raise DoorError(f"no artifact {artifact!r}; there are {', '.join(self.artifacts[:5])} ...")
-        seed_of_talk = seed_of(seed, artifact, trial)
-        unit = dataclasses.replace(self._units[artifact], trial=trial, seed=seed_of_talk)
+        unit = dataclasses.replace(self._units[artifact], trial=trial, seed=seed_of(seed, artifact, trial))
         self._user = simulator_of(unit, self._engines.for_conversation(unit.setting, unit.seed))
         self._user.turns = self.options.turns
         return self._user.tree.initial_request
@@ -118,14 +117,14 @@ class Episode:
         """Take one turn.
 
         Args:
-            n_tokens: of the reply, in the assistant's own tokens; by default counted by the documented rule.
+            n_tokens: length of the reply in the assistant's tokens; by default counted by the documented rule.
 
-        The step's `info` holds `turn`, `stop` (why it is over, else None), `kind` of the reply, `discovered` and
+        The step's `info` has `turn`, `stop` (reason of the end, or None), `kind` of the reply, `discovered` and
         `satisfied` (ids, new in this turn), `reward_discovered` and `reward_length` (the reward's parts), `n_tokens`
-        and `leaks`.  A turn whose judge or voice failed ends the episode with stop "error" and `error`, unscored.
+        and `leaks`.  If the judge or the voice fails, the episode ends unscored with stop "error" and `error`.
 
         Raises:
-            DoorError: the episode is over, or was not begun, or the reply is no text.
+            DoorError: the episode is over or was not reset, or the reply is not text.
         """
         user = self.user
         if not isinstance(reply, str | Reply):
@@ -140,14 +139,14 @@ class Episode:
             turn = user.step(reply)
         except RoleError as error:
             user.conversation = dataclasses.replace(user.conversation, stop="error")
-            failed = {"turn": len(user.conversation.turns) + 1, "stop": "error", "error": f"{error.role}: {error}"}
-            return Step(None, None, True, failed)
+            number = len(user.conversation.turns) + 1
+            return Step(None, None, True, {"turn": number, "stop": "error", "error": f"{error.role}: {error}"})
         stop = user.conversation.stop
         reward = turn.candidate.reward
         return Step(turn.user_message, reward.total if reward else None, stop is not None, _info(turn, stop))
 
     async def take(self, reply: str | Reply, n_tokens: int | None = None) -> Step:
-        """`step` for coroutines: where language models are waited for, others go on meanwhile."""
+        """`step` for coroutines; a call to a language model does not block the others."""
         if self._waits:
             return await asyncio.to_thread(self.step, reply, n_tokens)
         return self.step(reply, n_tokens)
@@ -157,7 +156,7 @@ class Episode:
         """The simulator of the conversation.
 
         Raises:
-            DoorError: no conversation was begun.
+            DoorError: the episode was not reset.
         """
         if self._user is None:
             raise DoorError("reset the episode first")
@@ -165,7 +164,7 @@ class Episode:
 
     @property
     def conversation(self) -> Conversation:
-        """The record so far, as a run would keep it."""
+        """The record so far, as a run stores it."""
         return self.user.conversation
 
     @property
@@ -175,15 +174,14 @@ class Episode:
 
     @property
     def state(self) -> str:
-        """All that decides what happens next, as JSON; `restore` takes it, in another process, too."""
-        data = {"format": FORMAT, "turns": self.user.turns, "conversation": self.conversation.to_dict()}
-        return to_json(data)
+        """The whole episode as JSON; `restore` resumes from it, also in another process."""
+        return to_json({"format": FORMAT, "turns": self.user.turns, "conversation": self.conversation.to_dict()})
 
     def restore(self, state: str) -> None:
-        """Go on from a `state`, which holds tree and rules itself.
+        """Resume from a `state`, which contains the tree and the rules.
 
         Raises:
-            DoorError: it is none of this version, or another engine judged and spoke.
+            DoorError: a state of another version or of another engine.
         """
         try:
             data = json.loads(state)
@@ -200,16 +198,16 @@ class Episode:
         self._user = UserSimulator.resume(talk, judge, voice, data["turns"])
 
     def close(self) -> None:
-        """Close the client that was made for this episode, if one was."""
+        """Close the client that the episode made, if any."""
         if self._own_client is not None:
             self._own_client.close()
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of `RunOptions`, with rules by name and a folder as text made what they stand for.
+    """Options of `RunOptions`; the name of rules becomes the rules, and a folder's name a path.
 
     Raises:
-        DoorError: one is none of its kind.
+        DoorError: an option has an invalid value.
     """
     checked = dict(options)
     for name in ("artifacts", "turns"):
@@ -246,13 +244,13 @@ def _info(turn: Turn, stop: str | None) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=8)  # many episodes at once share their trees
+@lru_cache(maxsize=8)  # simultaneous episodes share their trees
 def _units(options: RunOptions) -> dict[str, Unit]:
     return {unit.artifact_id: unit for unit in lay_out(options).units if unit.trial == 0}
 
 
 def _client(options: RunOptions) -> LLMClient:
-    """A client for the models of these options, all of which can be asked."""
+    """A client for the models of these options, after a check of their keys."""
     from discover_lib.engines.llm.calls.client import LLMClient
 
     check_models(options.spec.models(), None)

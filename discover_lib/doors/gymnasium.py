@@ -13,15 +13,16 @@ except ImportError as error:
     raise absent("gymnasium", error) from error
 
 ID = "DiscoverUser-v0"
-# A text space lists its characters; what a user says in others stands whole in `info["message"]`.
+# A text space lists its characters; `info["message"]` has the whole message with all others.
 CHARSET = string.printable + "".join(map(chr, [*range(0xA0, 0x250), *range(0x2010, 0x2028)]))
 MAX_CHARACTERS = 100_000
 
 
 class DiscoverUser(gym.Env[str, str]):
-    """A simulated user: an action is the assistant's reply, an observation what the user says, "" at the end.
+    """A simulated user: an action is the assistant's reply, an observation the user's message ("" at the end).
 
-    All discovered is termination; the last turn, or a failed one, is truncation.  An unscored turn's reward is NaN.
+    The episode terminates when all intents are discovered.  The last turn, or a failed one, truncates it.  An unscored
+    turn's reward is NaN.
 
     Args:
         options: of `Episode`.
@@ -41,8 +42,8 @@ class DiscoverUser(gym.Env[str, str]):
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         message, reward, done, info = self.episode.step(action)
         cut = info["stop"] in ("max_turns", "error")
-        scored = float("nan") if reward is None else reward
-        return self._seen(message or ""), scored, done and not cut, cut, {**info, "message": message}
+        reward = float("nan") if reward is None else reward
+        return self._seen(message or ""), reward, done and not cut, cut, {**info, "message": message}
 
     def _seen(self, message: str) -> str:
         return "".join(each if each in self.observation_space.character_set else "?" for each in message)

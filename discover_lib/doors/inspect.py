@@ -20,7 +20,7 @@ except ImportError as error:
 
 @task
 def discover(domain: str = "svg_drawing", artifacts: int = 20, trials: int = 1, turns: int = 5, seed: int = 0) -> Any:
-    """The evaluated model talks to simulated users, one a sample."""
+    """The evaluated model talks to simulated users, one per sample."""
     episode = Episode(domain, artifacts=artifacts, turns=turns)
     whom: list[Any] = [
         {"seed": seed, "artifact": each, "trial": trial} for each in episode.artifacts for trial in range(trials)
@@ -28,13 +28,17 @@ def discover(domain: str = "svg_drawing", artifacts: int = 20, trials: int = 1, 
     samples = [
         Sample(input=episode.reset(**each), id=f"{each['artifact']}/{each['trial']}", metadata=each) for each in whom
     ]
-    talk = conversation(domain=domain, artifacts=artifacts, turns=turns)
-    return Task(dataset=samples, solver=talk, scorer=discovery(), viewer=viewer())
+    return Task(
+        dataset=samples,
+        solver=conversation(domain=domain, artifacts=artifacts, turns=turns),
+        scorer=discovery(),
+        viewer=viewer(),
+    )
 
 
 @solver
 def conversation(**options: Any) -> Any:
-    """Reply by reply, to the end of the episode; an event says what each did, the store holds the whole record."""
+    """Reply by reply, to the end of the episode.  An event records each step, the store the whole conversation."""
 
     async def solve(state: Any, generate: Any) -> Any:
         episode = Episode(**options)
@@ -57,7 +61,7 @@ def conversation(**options: Any) -> Any:
 
 @scorer(metrics={"*": [mean(), stderr()]})
 def discovery() -> Any:
-    """What was discovered, earned, said and leaked; a failed conversation is unscored."""
+    """This project's measures of a conversation; a failed conversation is unscored."""
 
     async def score(state: Any, target: Any) -> Any:
         talk = state.store.get("conversation")

@@ -1,4 +1,4 @@
-"""OpenEnv: the user as an environment server, which `discover serve` starts; every session has its own user."""
+"""OpenEnv: the user as an environment server (`discover serve`), with one user per session."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ except ImportError as error:
 
 
 class Reply(types.Action):
-    """What the assistant says."""
+    """The assistant's reply."""
 
     text: str
 
 
 class UserTurn(types.Observation):
-    """What the user says; None when the episode is over.  `reward` None: the turn is unscored."""
+    """The user's message; None at the end of the episode.  `reward` is None for an unscored turn."""
 
     message: str | None = None
 
 
 class UserState(types.State):
-    """`episode` is the state as JSON, with all that the user wants: for trainers, not for the assistant's eyes."""
+    """`episode` is the state as JSON, with the user's hidden intents: for trainers, not for the assistant."""
 
     episode: str = ""
 
 
 class DiscoverUser(interfaces.Environment):
-    """A simulated user; `reset` also takes `artifact` and `trial`, and draws a seed where it is given none."""
+    """A simulated user; `reset` also accepts `artifact` and `trial`, and draws a seed if it gets none."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
@@ -65,7 +65,7 @@ class DiscoverUser(interfaces.Environment):
 
 def app(sessions: int = 64, **options: Any) -> Any:
     """The server as an ASGI application, for at most so many sessions at once."""
-    Episode(**options).close()  # what cannot be is said before it serves
+    Episode(**options).close()  # check the options before serving
     users = http_server.create_app(
         lambda: DiscoverUser(**options), Reply, UserTurn, "discover", max_concurrent_envs=sessions, state_cls=UserState
     )
@@ -74,7 +74,7 @@ def app(sessions: int = 64, **options: Any) -> Any:
 
 
 def serve(host: str, port: int, sessions: int, guard: Callable[[Any], Any], **options: Any) -> None:
-    """Serve until interrupted, what the `guard` around the application lets in."""
+    """Serve until interrupted; `guard` wraps the application."""
     import uvicorn
 
     users = guard(app(sessions, **options))

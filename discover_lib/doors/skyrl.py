@@ -1,4 +1,4 @@
-"""SkyRL-gym: an environment whose turns are each rewarded, registered as "discover"."""
+"""SkyRL-gym: an environment with a reward for every turn, registered as "discover"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ID = "discover"
 
 
 class DiscoverUser(base_text_env.BaseTextEnv):
-    """A simulated user; an unscored turn's reward is None: leave such episodes out of a batch.
+    """A simulated user.  An unscored turn's reward is None; leave such episodes out of a batch.
 
     Args:
         env_config: options of `Episode`.

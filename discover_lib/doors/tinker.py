@@ -13,10 +13,10 @@ except ImportError as error:
 
 
 class DiscoverUser(message_env.MessageEnv):
-    """A simulated user.  Its reward is a float to Tinker: NaN where a turn is unscored.
+    """A simulated user.  Tinker's rewards are floats, so an unscored turn's is NaN.
 
     Args:
-        seed, artifact, trial: which user, as `Episode.reset` takes them.
+        seed, artifact, trial: arguments of `Episode.reset`.
         options: of `Episode`.
     """
 

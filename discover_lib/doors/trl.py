@@ -1,7 +1,7 @@
 """TRL: whole conversations as a `rollout_func`, or the user as a tool through `environment_factory`.
 
-`rollout_func` is the fitting one: the user's words stand between replies, masked out of the loss, and each prompt goes
-on from the very tokens that were written.  `environment_factory` needs a model that calls tools.
+Prefer `rollout_func`: the loss masks the user's messages between replies, and each prompt continues the generated
+tokens.  `environment_factory` needs a model that calls tools.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discover_lib.doors.episode import Episode
-from discover_lib.engines.local.chat import Chat, end_tokens, said
+from discover_lib.engines.local.dialect import Chat, end_tokens, said
 from discover_lib.train.grpo.rollouts import Sampler
 
-USER = "user"  # the key of a prompt's last message that says whom it opens: seed, artifact, trial
+USER = "user"  # key in a prompt's last message, for the user's seed, artifact and trial
 Complete = Callable[[Any, list[list[int]]], list[list[int]]]  # (trainer, prompts as ids) → replies as ids
 
 
 def prompt_rows(seeds: Sequence[int], **options: Any) -> list[dict[str, Any]]:
-    """Rows for `train_dataset`: for every seed and artifact the user's opening, as a conversational prompt."""
+    """Rows for `train_dataset`: the user's opening for every seed and artifact, as a conversational prompt."""
     episode = Episode(**options)
     whom: list[Any] = [{"seed": seed, "artifact": each, "trial": 0} for seed in seeds for each in episode.artifacts]
     return [{"prompt": [{"role": "user", "content": episode.reset(**each), USER: each}]} for each in whom]
@@ -27,7 +27,7 @@ def prompt_rows(seeds: Sequence[int], **options: Any) -> list[dict[str, Any]]:
 
 @dataclass
 class Talk:
-    """One episode as tokens: `own` marks those that the policy wrote."""
+    """One episode as tokens; `own` marks the tokens of the policy."""
 
     episode: Episode
     prompt_ids: list[int]
@@ -43,7 +43,8 @@ def rollout_func(
     """A `rollout_func` for `GRPOTrainer`; pass `reward` as the reward function.
 
     Args:
-        max_tokens: of one reply; max_length: of a whole conversation, which goes no further where a reply has no room.
+        max_tokens: limit of one reply.
+        max_length: limit of a conversation in tokens; it ends when the next reply might not fit.
         complete: draws the replies; by default the trainer's model does, without vLLM.
         options: of `Episode`.
     """
@@ -88,27 +89,25 @@ def rollout_func(
 
 
 def _ends(trainer: Any) -> tuple[int, ...]:
-    """Ids of which each ends a reply."""
+    """The ids that end a reply."""
     settings = getattr(getattr(trainer, "model", None), "generation_config", None)
-    tokenizer = trainer.processing_class
-    return end_tokens(settings, tokenizer) if settings else (tokenizer.eos_token_id,)
+    return end_tokens(settings, trainer.processing_class) if settings else (trainer.processing_class.eos_token_id,)
 
 
 def reward(episode_reward: list[float | None], **_: Any) -> list[float | None]:
-    """The rewards of whole conversations; None, which TRL leaves out, where a turn is unscored."""
+    """The rewards of whole conversations; None, which TRL leaves out, if a turn is unscored."""
     return episode_reward
 
 
 class DiscoverUser:
-    """The tool form: `environment_factory=functools.partial(DiscoverUser, domain=...)`; owns the reward."""
+    """The tool form: `environment_factory=functools.partial(DiscoverUser, domain=...)`, with its own reward."""
 
     def __init__(self, **options: Any) -> None:
         self.episode = Episode(**options)
         self._reward: float | None = 0.0
-        self._done = False
 
     def reset(self, seed: int = 0, artifact: str | int | None = None, trial: int = 0, **_: Any) -> str:
-        self._reward, self._done = 0.0, False
+        self._reward = 0.0
         return self.episode.reset(seed, artifact, trial)
 
     def show_to_user(self, text: str) -> str:
@@ -121,10 +120,9 @@ class DiscoverUser:
         Returns:
             The user's answer.
         """
-        if self._done:
+        if self.episode.conversation.stop is not None:
             return "The user has left."
         step = self.episode.step(text)
-        self._done = step.done
         self._reward = None if step.reward is None or self._reward is None else self._reward + step.reward
         return "The user has left." if step.message is None else step.message
 

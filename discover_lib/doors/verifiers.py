@@ -1,4 +1,4 @@
-"""verifiers v1: users as a taskset, and the environment in which an agent talks to them."""
+"""verifiers v1: users as a taskset, and the environment of an agent that talks to them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["DiscoverEnv", "DiscoverUsers"]
 
 
 class UserData(vf.TaskData):
-    """Whom a task is about; nobody speaks before the user does, so there is no prompt."""
+    """The user of a task.  The user speaks first, so there is no prompt."""
 
     seed: int
     artifact: str
@@ -44,7 +44,7 @@ class DiscoverUsers(vf.Taskset[vf.Task[UserData], UsersConfig]):
 
 
 class DiscoverEnv(vf.SingleAgentEnv):
-    """The user opens; reply by reply to the end.  A conversation with an unscored turn fails, and has no reward."""
+    """A whole conversation, which the user opens.  With an unscored turn it fails and has no reward."""
 
     async def run(self, task: Any, agents: Any) -> None:
         episode = Episode(**task.data.options)

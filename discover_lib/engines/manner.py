@@ -1,7 +1,7 @@
-"""How a simulated user types: lengths, questions, exclamation marks, small letters.  Never what the user knows.
+"""Typing styles of the simulated user: message length, questions, exclamation marks, lower case.
 
-`paper` is the method's own: about twenty words, the same from user to user.  The other three are numbers alone: set by
-hand (`terse`, `rambling`) or those of chats of people (`people`); they hold nobody's text.
+A typing style never changes the user's knowledge.  `paper` is the style of the method: about twenty words for every
+user.  The other three are only numbers, set by hand (`terse`, `rambling`) or fitted to people's chats (`people`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PAPER = "paper"
 
 @dataclass(frozen=True)
 class Form:
-    """How one message is to look: its length in words, and whether it asks and exclaims."""
+    """The form of one message: its length in words, and whether it asks and exclaims."""
 
     words: int
     asks: bool
@@ -26,13 +26,13 @@ class Form:
 
 @dataclass(frozen=True)
 class Manner(Record):
-    """A way of typing, as numbers.
+    """A typing style as numbers.
 
     Attributes:
-        words: evenly spaced quantiles of a message's words, from the shortest to the longest.
-        questions, exclaims: shares of messages that hold such a mark.
-        lower_case: share of users who begin without capitals.
-        messages: how many it was fitted to; 0 where it was set by hand.
+        words: evenly spaced quantiles of message length in words, from the shortest to the longest.
+        questions, exclaims: shares of messages with such a mark.
+        lower_case: share of users who type without capitals.
+        messages: number of messages in the fit; 0 if set by hand.
     """
 
     name: str
@@ -54,8 +54,8 @@ class Manner(Record):
         return Form(max(1, round(words)), rng.random() < self.questions, rng.random() < self.exclaims)
 
 
-# Fitted to 308 chats about stories, songs, branding, e-mails, travel and books: those of WildChat that isle-dev/realsim
-# selects, first messages included.  Numbers alone; the chats are not here.
+# Fitted to 308 chats about stories, songs, branding, e-mails, travel and books, which isle-dev/realsim selects from
+# WildChat, first messages included.
 _PEOPLE = """
     1 1 2 3 4 4 5 5 6 6 7 7 8 8 8 9 9 10 10 11 11 12 12 13 14 15 16 17 18 19 20 22 25 26 30 34 40 50 65 112 120
 """.split()
@@ -70,10 +70,10 @@ MANNERS = {
 
 
 def manner_named(name: str) -> Manner | None:
-    """The manner of a name; None for the paper's.
+    """The typing style of a name; None for the paper's.
 
     Raises:
-        DiscoverError: there is none of that name.
+        DiscoverError: an unknown name.
     """
     if name == PAPER:
         return None

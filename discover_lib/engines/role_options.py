@@ -1,4 +1,4 @@
-"""How language models are asked, role by role: where it differs from each role's own defaults."""
+"""Options of the language models, role by role, where they differ from each role's defaults."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from discover_lib.base.errors import DiscoverError
 
 ROLES = ("assistant", "judge", "voice", "scorer", "builder")
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
-DECISIVE = ("max_tokens", "temperature", "reasoning_effort")  # what replies depend on; a timeout is not among it
+DECISIVE = ("max_tokens", "temperature", "reasoning_effort")  # they change replies; a timeout does not
 
 
 @dataclass(frozen=True)
 class RoleOptions:
-    """Options of models.  What is given for an assistant by name wins over its role's, that over what all roles have.
+    """Options of models.  An assistant's own option wins over its role's, and the role's over that of all roles.
 
     >>> options = RoleOptions.read(max_tokens=["4096", "judge=8192"], temperature=["voice=none"])
     >>> options.of("judge"), options.of("voice")
     ({'max_tokens': 8192}, {'max_tokens': 4096, 'temperature': None})
 
     Attributes:
-        given: player (a role, an assistant's name, or "" for all roles) → option, as the roles call it → value.
+        given: player (a role, an assistant's name, or "" for all roles) → option → value; plain, as runs store it.
     """
 
-    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    given: Mapping[str, dict[str, Any]] = field(default_factory=dict, hash=False)
 
     @classmethod
     def read(
@@ -37,7 +37,7 @@ class RoleOptions:
         timeout: Sequence[str] = (),
         reasoning_effort: Sequence[str] = (),
     ) -> RoleOptions:
-        """Options as people type them: VALUE for all roles, or ROLE=VALUE; "none" leaves it to the provider.
+        """Options as typed: VALUE for all roles, or ROLE=VALUE; "none" means the provider's default.
 
         Raises:
             DiscoverError: an invalid value, or the same option twice for one role.
@@ -59,27 +59,18 @@ class RoleOptions:
             given[player][name] = _read(name, value.strip())
         return cls(given)
 
-    def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Player → option → value."""
-        return {player: dict(own) for player, own in self.given.items()}
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Mapping[str, Any]]) -> RoleOptions:
-        """The options of what `to_dict` or `to_store` gave."""
-        return cls(plain)
-
     def of(self, role: str, assistant: str = "") -> dict[str, Any]:
-        """What is given for a role, or for an assistant by name: option → value."""
+        """The options of a role, or of an assistant by name: option → value."""
         everyone, own, named = (self.given.get(player, {}) for player in ("", role, assistant or role))
         return {**everyone, **own, **named}
 
     def to_store(self, players: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-        """What of it decides replies and differs from the defaults, by player.
+        """The options that change replies and differ from the defaults: player → option → value.
 
         Args:
-            players: those that are language models: an assistant's name, or a role → the role.
+            players: the language models: an assistant's name, or a role → the role.
         """
-        if not self.given:  # finding the defaults imports every role
+        if not self.given:  # `role_defaults` imports every role
             return {}
         stored: dict[str, dict[str, Any]] = {}
         for player, role in players.items():
@@ -92,7 +83,7 @@ class RoleOptions:
         """Check that every option is for a role or for one of these assistants.
 
         Raises:
-            DiscoverError: naming what can be written.
+            DiscoverError: an unknown role; the message lists the roles.
         """
         known = ["", *ROLES, *assistants]
         for player, own in self.given.items():
@@ -102,7 +93,7 @@ class RoleOptions:
                 )
 
     def words(self) -> list[str]:
-        """The options as a command line has them."""
+        """The options as words of a command line."""
         return [
             word
             for player, own in self.given.items()
@@ -111,7 +102,7 @@ class RoleOptions:
         ]
 
     def lines(self, players: Mapping[str, str]) -> list[str]:
-        """What is given for each player, in words; arguments as of `to_store`."""
+        """The options of each player, in words; arguments as of `to_store`."""
         said = {
             player: [
                 f"{_flag(name)[2:].replace('-', ' ')} {typed(value)}" for name, value in self.of(role, player).items()
@@ -125,7 +116,7 @@ NO_OPTIONS = RoleOptions()
 
 
 def role_defaults(role: str) -> dict[str, Any]:
-    """The limit and the temperature that a role has unless told otherwise."""
+    """The default limit and temperature of a role."""
     from discover_lib.engines.llm import assistants, builder, judge, scoring, voice
 
     module: Any = dict(zip(ROLES, (assistants, judge, voice, scoring, builder), strict=True))[role]
@@ -137,11 +128,11 @@ def _flag(name: str) -> str:
 
 
 def typed(value: Any) -> str:
-    """A value as one types it."""
+    """A value as it is typed."""
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-_FORMS: dict[str, tuple[str, type, float, float]] = {  # what is wanted, its kind, the least and the most
+_FORMS: dict[str, tuple[str, type, float, float]] = {  # option → valid values, type, minimum, maximum
     "max_tokens": ("a whole number of tokens from 1, or none", int, 1, 1e300),
     "temperature": ("a number from 0 to 2, or none", float, 0, 2),
     "timeout_seconds": ("a number of seconds above 0", float, 0.001, 1e300),

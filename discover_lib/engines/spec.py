@@ -1,4 +1,4 @@
-"""Who plays the roles in a run: the miniature, or any LiteLLM model, role by role, behind one seam."""
+"""The roles of a run: the miniature or any LiteLLM model plays each of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from discover_lib.core.roles import Assistant, Judge, SeesIntents, TreeBuilder, UserVoice
 from discover_lib.engines.local.dialect import is_local
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from discover_lib.engines.miniature import Engine
 
 MINIATURE = "miniature"
-EDITION = 3  # of what the miniature says: kept with runs and sessions, which are read if theirs is this one
+EDITION = 3  # phrasing version of the miniature, stored with runs and sessions; other editions are not read
 
 
 @dataclass(frozen=True)
 class EngineSpec:
-    """Who plays what: "miniature", or a LiteLLM model name.
+    """The engine of each role: "miniature", or a LiteLLM model name.
 
     Attributes:
         prompts: a folder whose files replace the prompts of the same name.
-        leak_check: a model that checks the voice's messages for paraphrases of what the user cannot know, if any.
-        interactivity: whose scale a language model rates interactivity on, "ours" or "paper" (E.8).
-        options: how the models are asked, where that differs from the roles' defaults.
-        manner: how the user types; None for the paper's.
+        leak_check: a model that checks the voice's messages for paraphrases of unknown intents, if any.
+        interactivity: a language model's scale of interactivity, "ours" or "paper" (E.8).
+        options: options of the models that differ from the roles' defaults.
+        manner: typing style of the user; None for the paper's.
     """
 
     builder: str = MINIATURE
@@ -48,49 +48,23 @@ class EngineSpec:
     manner: Manner | None = None
 
     def models(self, assistants: Sequence[str] = ()) -> list[str]:
-        """The language models that take part and are reached through an API, each once."""
+        """The language models behind an API, each once."""
         asked = [model_of(name) for name in asked_assistants(assistants)]
         roles = (self.builder, self.judge, self.voice, self.leak_check or MINIATURE)
         return list(dict.fromkeys(each for each in (*roles, *asked) if each != MINIATURE))
 
     def players(self, assistants: Sequence[str] = ()) -> dict[str, str]:
-        """Who of a run is such a model, as `RoleOptions` name them: role, or an assistant's name → role."""
+        """The players of a run that are such models, as in `RoleOptions`: a role or an assistant's name → role."""
         engines = {"judge": self.judge, "voice": self.voice, "scorer": self.judge}
         roles = {role: role for role, engine in engines.items() if engine != MINIATURE}
         return roles | dict.fromkeys(asked_assistants(assistants), "assistant")
 
 
-class Engines(Protocol):
-    """The roles of a run by the domain of the tree ("" for a tree of no miniature domain).  Thread-safe."""
-
-    def for_conversation(self, setting: Mapping[str, Any], seed: int) -> Self:
-        """The same roles, told which conversation they play in."""
-
-    def builder(self, domain: str) -> TreeBuilder:
-        """Who builds trees."""
-
-    def judge(self, domain: str) -> Judge:
-        """Who judges turns."""
-
-    def voice(self, domain: str) -> UserVoice:
-        """Who speaks for the user."""
-
-    def scorer(self, domain: str) -> Scorer:
-        """Who scores whole conversations."""
-
-    def assistant(self, name: str, domain: str) -> Assistant | SeesIntents:
-        """The assistant of that name.
-
-        Raises:
-            ValueError: no such assistant.
-        """
-
-
 class RoleEngines:
-    """`Engines` by a specification.
+    """The roles of a run by the domain of the tree ("" for a tree of no miniature domain).  Thread-safe.
 
     Args:
-        client: what calls the models; needed only if the specification or an assistant names one.
+        client: calls the models; needed only if the specification or an assistant names one.
     """
 
     def __init__(self, spec: EngineSpec, client: LLMClient | None = None) -> None:
@@ -99,49 +73,55 @@ class RoleEngines:
         self._session = ""
 
     def for_conversation(self, setting: Mapping[str, Any], seed: int) -> Self:
-        """The same roles, all of whose calls carry the name of one conversation, the same when it is resumed."""
+        """The same roles, whose calls carry the name of one conversation, the same when it is resumed."""
         parts = [seed, *(setting.get(name) for name in ("domain", "artifact", "assistants", "trial"))]
         roles = copy.copy(self)
         roles._session = hashlib.blake2b(json.dumps(parts).encode(), digest_size=8).hexdigest()
         return roles
 
     def builder(self, domain: str) -> TreeBuilder:
+        """Builds trees."""
         if self.spec.builder == MINIATURE:
             return _miniature(domain).builder
         from discover_lib.engines.llm.builder import LLMBuilder
 
-        return LLMBuilder(*self._asked(self.spec.builder), prompts=self._prompts, **self._how("builder"))
+        return LLMBuilder(model=self.spec.builder, **self._how("builder"))
 
     def judge(self, domain: str) -> Judge:
+        """Judges turns."""
         if self.spec.judge == MINIATURE:
             return _miniature(domain).judge
         from discover_lib.engines.llm.judge import LLMJudge
 
-        return LLMJudge(*self._asked(self.spec.judge), prompts=self._prompts, **self._how("judge"))
+        return LLMJudge(model=self.spec.judge, **self._how("judge"))
 
     def voice(self, domain: str) -> UserVoice:
+        """Speaks for the user."""
         if self.spec.voice == MINIATURE:
             return _miniature(domain, self.spec.manner).voice
         from discover_lib.engines.llm.leak_check import LeakCheck
         from discover_lib.engines.llm.voice import LLMVoice
 
-        checker = self.spec.leak_check
-        check = LeakCheck(*self._asked(checker), prompts=self._prompts) if checker else None
-        how: dict[str, Any] = {"leak_check": check, "manner": self.spec.manner, **self._how("voice")}
-        return LLMVoice(*self._asked(self.spec.voice), prompts=self._prompts, **how)
+        how, checker = self._how("voice"), self.spec.leak_check
+        check = LeakCheck(how["client"], checker, prompts=how["prompts"]) if checker else None
+        return LLMVoice(model=self.spec.voice, leak_check=check, manner=self.spec.manner, **how)
 
     def scorer(self, domain: str) -> Scorer:
-        """Who judges the turns scores the whole, too."""
+        """Scores whole conversations; the judge's model does it."""
         if self.spec.judge == MINIATURE:
             from discover_lib.engines.miniature.scoring import MiniatureScorer
 
             return MiniatureScorer(domain)
         from discover_lib.engines.llm.scoring import LLMScorer
 
-        how: dict[str, Any] = {"interactivity": self.spec.interactivity, **self._how("scorer")}
-        return LLMScorer(*self._asked(self.spec.judge), prompts=self._prompts, **how)
+        return LLMScorer(model=self.spec.judge, interactivity=self.spec.interactivity, **self._how("scorer"))
 
     def assistant(self, name: str, domain: str) -> Assistant | SeesIntents:
+        """The assistant of that name.
+
+        Raises:
+            ValueError: no such assistant.
+        """
         from discover_lib.engines.miniature.assistants import SCRIPTED, scripted_assistant
 
         if is_local(name):
@@ -150,9 +130,9 @@ class RoleEngines:
             return local_assistant(name, domain)
         if name in SCRIPTED or self._client is None:
             return scripted_assistant(name, domain)
-        from discover_lib.engines.llm.assistants import llm_assistant
+        from discover_lib.engines.llm.assistants import LLMAssistant
 
-        return llm_assistant(self._client, name, prompts=self._prompts, **self._how("assistant", name))
+        return LLMAssistant(name=name, **self._how("assistant", name))
 
     @cached_property
     def _prompts(self) -> PromptSet:
@@ -161,21 +141,20 @@ class RoleEngines:
         return PromptSet(Path(self.spec.prompts)) if self.spec.prompts else default_prompts()
 
     def _how(self, role: str, assistant: str = "") -> dict[str, Any]:
-        return self.spec.options.of(role, assistant) | ({"session": self._session} if self._session else {})
-
-    def _asked(self, model: str) -> tuple[LLMClient, str]:
+        """Arguments of a role that a language model plays."""
         if self._client is None:
-            raise ValueError(f"{model!r} is a language model, and this run was given no client to call it")
-        return self._client, model
+            raise ValueError(f"the {role} is a language model, and this run was given no client to call it")
+        options = self.spec.options.of(role, assistant)
+        return {"client": self._client, "prompts": self._prompts, "session": self._session, **options}
 
 
 def local_models(assistants: Sequence[str]) -> list[str]:
-    """Those assistants that are models on this machine."""
+    """The assistants that are models on this machine."""
     return [name for name in assistants if is_local(name)]
 
 
 def asked_assistants(assistants: Sequence[str]) -> list[str]:
-    """Those assistants that are language models behind an API."""
+    """The assistants that are language models behind an API."""
     from discover_lib.engines.miniature.assistants import SCRIPTED
 
     return [name for name in assistants if name not in SCRIPTED and not is_local(name)]

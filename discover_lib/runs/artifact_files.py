@@ -1,4 +1,4 @@
-"""Reading files that people bring, trees and artifacts: one clear line for each way in which a file can be wrong."""
+"""Read tree and artifact files.  Every defect of a file is an error of one clear line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from discover_lib.engines.miniature.lexicon import ADDED_DOMAINS, load_lexicon
 MAX_BYTES = 1_000_000
 TREE_KEYS = ("artifact_type", "topic", "initial_request", "initially_discovered", "roots")
 
-# What people call the types, and the miniature's domain for each.
+# Words for artifact types, by the miniature's domain.
 DOMAIN_WORDS = {
     "svg_drawing": ("svg", "drawing", "icon", "logo", "illustration"),
     "technical_writing": ("technical", "article", "explainer", "report", "documentation", "guide", "news"),
@@ -32,7 +32,7 @@ DOMAIN_WORDS = {
 
 
 class ArtifactFileError(DiscoverError):
-    """An artifact file that cannot be used; the message names it and says what to do."""
+    """An artifact file that cannot be used.  The message names the file and the remedy."""
 
 
 def domain_of_type(artifact_type: str) -> str:
@@ -96,8 +96,8 @@ def load_tree(path: Path | str) -> IntentTree:
     """Read one tree from a JSON file: a tree itself, or an object that holds one under 'tree'.
 
     Raises:
-        TreeError: the file is missing, not JSON, or no valid tree, or has intents under a key that is not read, or a
-            key that is nearly one of a tree's; the message names the file.
+        TreeError: the file is missing, not JSON or no valid tree, or it has an unknown key that holds intents or that
+            resembles one of a tree's keys.  The message names the file.
     """
     data = read_json(Path(path), TreeError)
     plain = data["tree"] if isinstance(data, dict) and "tree" in data else data
@@ -110,10 +110,10 @@ def load_tree(path: Path | str) -> IntentTree:
 
 
 def tree_by_hand(plain: Any) -> IntentTree:
-    """A tree in the plain form that people write and change: what they wrote is read, or refused, never passed over.
+    """A tree in the plain form that people write and change.  Every part is read or refused.
 
     Raises:
-        TreeError: it is no valid tree, or has intents or a key that would go unread.
+        TreeError: it is no valid tree, or has unread intents or an unread key.
     """
     if isinstance(plain, Mapping):
         _refuse_misspelt_keys(plain)
@@ -123,12 +123,12 @@ def tree_by_hand(plain: Any) -> IntentTree:
 
 
 def tree_files(folder: Path) -> list[Path]:
-    """The files of a folder of trees, by name; none where there is no such folder."""
+    """The files of a folder of trees, by name; empty if there is no such folder."""
     return sorted(folder.glob("*.json"))
 
 
 def free_tree_file(folder: Path, name: str, tree: IntentTree) -> Path:
-    """Where a tree can be kept: under this name, or with a number behind it where another tree has the name."""
+    """A free file for a tree: this name, with a number if another tree has the name."""
     numbered = (f"{name}-{number}" if number > 1 else name for number in itertools.count(1))
     paths = (folder / f"{each}.json" for each in numbered)
     return next(path for path in paths if not path.exists() or _holds(path, tree))
@@ -142,7 +142,7 @@ def _holds(path: Path, tree: IntentTree) -> bool:
 
 
 def _refuse_misspelt_keys(tree: Mapping[str, Any]) -> None:
-    """Refuse what is one of a tree's keys but for a letter or its case, which would go unread without a word."""
+    """Refuse an unknown key that differs from a tree's key by one letter or its case."""
     for key in tree:
         if key not in TREE_KEYS and (near := difflib.get_close_matches(key.lower(), TREE_KEYS, 1, cutoff=0.88)):
             if near[0] not in tree or near[0] == key.lower():
@@ -150,9 +150,9 @@ def _refuse_misspelt_keys(tree: Mapping[str, Any]) -> None:
 
 
 def _refuse_lost_intents(intents: Iterable[Mapping[str, Any]]) -> None:
-    """Refuse a list of intents under any other key than "children", which would go unread without a word."""
+    """Refuse intents under a key other than "children"."""
     for intent in intents:
         for key, below in intent.items():
             if key != "children" and isinstance(below, list) and any(isinstance(each, dict) for each in below):
-                raise TreeError(f"intent {intent['id']!r} has {key!r}; what is more specific stands under 'children'")
+                raise TreeError(f"intent {intent['id']!r} has {key!r}; write more specific intents under 'children'")
         _refuse_lost_intents(intent.get("children") or ())

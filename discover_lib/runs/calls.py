@@ -1,7 +1,6 @@
-"""The model calls of a run, in its file: the cache of finished calls, what each took and how its answer came about.
+"""The model calls of a run, in its file: finished calls with their cost, and a note on every answer.
 
-A resumed run pays for no call twice.  `CallStore` is what the client takes as its cache (`CallCache`); it also keeps a
-note on every answer (`AnswerStore`).
+A resumed run pays for no call twice.  `CallStore` is the client's cache (`CallCache`).
 """
 
 from __future__ import annotations
@@ -12,14 +11,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discover_lib.base.json_text import to_json
+from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request, Spent
 from discover_lib.runs.database import Database
-
-if TYPE_CHECKING:
-    from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request
-
 
 # SQLite keeps these texts in the file as they are written here, indentation included.
 CALLS_TABLE = """CREATE TABLE calls (
@@ -31,7 +27,7 @@ ANSWERS_TABLE = """CREATE TABLE answers (
         key TEXT PRIMARY KEY, purpose TEXT NOT NULL, outcome TEXT, remarks TEXT NOT NULL)"""
 INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_ANSWER = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)"
-# A call whose answer is asked for anew keeps its row, and so its cost, under a key that no request has.
+# A call that is asked again keeps its row, and so its cost, under a key that no request has.
 SET_ASIDE = "UPDATE calls SET key = 'unusable:' || key || ':' || hex(randomblob(8)) WHERE instr(key, ':') = 0 AND "
 
 
@@ -52,18 +48,6 @@ class Call:
     attempts: int
 
 
-@dataclass(frozen=True)
-class Spent:
-    """What the finished calls of a run took.  `cost` sums the known prices, `unpriced` counts the unknown ones."""
-
-    calls: int
-    attempts: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float
-    unpriced: int
-
-
 class CallStore:
     """See the module.  Thread-safe; `RunStore` has one of its file as `calls`."""
 
@@ -75,8 +59,6 @@ class CallStore:
 
     def get(self, key: str) -> Completion | None:
         """The finished call of that key, or None."""
-        from discover_lib.engines.llm.calls.exchange import Completion
-
         row = self._database.one(
             "SELECT reply, prompt_tokens, completion_tokens, cost, seconds, attempts FROM calls WHERE key = ?", (key,)
         )
@@ -137,9 +119,9 @@ class CallStore:
         written.result()
 
     def forget_answers(self, texts: Iterable[str]) -> None:
-        """Have the calls that were answered so asked anew.
+        """Ask the calls with these answers again.
 
-        What they took stays counted (see `times_unusable`), and so does what became of their answers.
+        Their cost stays counted (see `times_unusable`), and so do the notes on their answers.
         """
         with self._database.transaction():
             for hash_ in {_hash(text) for text in texts}:
@@ -149,18 +131,18 @@ class CallStore:
                     now = self._database.one("SELECT key FROM calls WHERE rowid = ?", (row,))
                     self._database.execute("UPDATE answers SET key = ? WHERE key = ?", (*now, key))
 
-    # -- notes on answers (the client's `AnswerStore`) ------------------------------------------------------------
+    # -- notes on answers (the client's `CallCache`) ------------------------------------------------------------
 
     def put_answer(self, answer: Answered) -> None:
-        """Note how an answer came about; on disk with whatever is committed next, so before the turn that rests on it.
+        """Note how an answer came about.  The next commit writes it, so it precedes the turn that uses it.
 
-        The same call asked for again, as by a resumed run, replaces its note.
+        A repeated call, as in a resumed run, replaces its note.
         """
         row = (answer.key, answer.purpose, answer.outcome, to_json(answer.remarks))
         self._database.write_with_next(INSERT_ANSWER, answer.key, row)
 
     def put_answers(self) -> None:
-        """Commit what is noted."""
+        """Commit the notes."""
         self._database.write_waiting()
 
     def answers(self) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
@@ -174,7 +156,7 @@ class CallStore:
         return {(purpose, outcome): count for purpose, outcome, count in outcomes}, dict(remarks)
 
     def answers_with(self, remark: str, limit: int = -1) -> list[tuple[str, str]]:
-        """(purpose, text) of the first answers in which that was seen."""
+        """(purpose, text) of the first answers with this remark."""
         rows = self._database.all(
             """SELECT answers.purpose, reply FROM answers JOIN calls USING (key), json_each(remarks) AS each
             WHERE each.key = ? ORDER BY calls.rowid LIMIT ?""",
@@ -203,13 +185,13 @@ class CallStore:
             asked = json.loads(request)
             yield Call(key, why, model, tuple(asked["messages"]), asked["seed"], json.loads(reply)["text"], *took)
 
-    def lengths(self) -> dict[str, tuple[int, float, float, float]]:
-        """Purpose → (calls, mean prompt tokens, mean completion tokens, mean seconds), of calls that said both."""
+    def lengths(self) -> dict[str, tuple[int, float, float]]:
+        """Purpose → (calls, mean prompt tokens, mean completion tokens), of calls that report both."""
         rows = self._database.all(
-            "SELECT purpose, count(*), avg(prompt_tokens), avg(completion_tokens), avg(seconds) FROM calls "
+            "SELECT purpose, count(*), avg(prompt_tokens), avg(completion_tokens) FROM calls "
             "WHERE prompt_tokens IS NOT NULL AND completion_tokens IS NOT NULL GROUP BY purpose"
         )
-        return {purpose: (count, prompt, completion, seconds) for purpose, count, prompt, completion, seconds in rows}
+        return {purpose: tuple(means) for purpose, *means in rows}
 
 
 def _hash(text: str) -> str:

@@ -15,7 +15,7 @@ LOCK = "run.lock"
 
 
 class StoreError(DiscoverError):
-    """The run cannot be opened or written as asked; the message is one line that says what to do."""
+    """The run cannot be opened or written.  The message is one line with the remedy."""
 
 
 class LockedError(StoreError):
@@ -64,7 +64,7 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing, on disk when it ends; one inside another is part of it."""
+        """Atomic, and on disk when it ends; a nested transaction is part of the outer one."""
         with self.lock, errors_in_one_line(self.path):
             if self._connection.in_transaction:
                 yield
@@ -81,7 +81,7 @@ class Database:
             self._waiting.clear()
 
     def execute(self, sql: str, values: Any = ()) -> None:
-        """Within a transaction, or as one of its own."""
+        """Run in the open transaction, or as a separate one."""
         self._connection.execute(sql, values)
 
     def execute_many(self, sql: str, rows: Iterable[Any]) -> None:
@@ -89,18 +89,18 @@ class Database:
         self._connection.executemany(sql, rows)
 
     def write_with_next(self, statement: str, key: str, row: tuple[Any, ...]) -> None:
-        """Have a row written with whatever is committed next; until then another of that key takes its place."""
+        """Write a row with the next commit; until then another row of the same key replaces it."""
         with self.lock:
             self._waiting.setdefault(statement, {})[key] = row
 
     def write_waiting(self) -> None:
-        """Commit what waits for the next transaction."""
+        """Commit the waiting rows."""
         with self.transaction():
             pass
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    """A reader beside a writer; of a finished run in a folder that cannot be written to, a reader of what is there."""
+    """A reader beside a writer.  It also reads a finished run in a read-only folder."""
     uri = path.resolve().as_uri()
     options: dict[str, Any] = {"uri": True, "check_same_thread": False, "isolation_level": None}
     connection = sqlite3.connect(f"{uri}?mode=ro", **options)
@@ -131,11 +131,11 @@ def locked(folder: Path) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def errors_in_one_line(path: Path) -> Iterator[None]:
-    """Turn what SQLite finds wrong with a file into a `StoreError`, one line that names the file."""
+    """Turn an SQLite error about a file into a `StoreError`, one line that names the file."""
     try:
         yield
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
-        raise  # ours to mend, not the file's
+        raise  # a defect of this code, not of the file
     except sqlite3.DatabaseError as error:
         full = "disk" in str(error) and "full" in str(error)
         what = "the disk is full; make room and resume" if full else f"damaged, or not a run of this program ({error})"

@@ -1,8 +1,6 @@
-"""What this machine has, whether what is chosen can work on it, and which role talks to what.
+"""Check this machine, its packages, and the players of all roles.
 
-Asking whether models answer costs one cheap call each, and one more where a server of one's own is to show whether it
-takes JSON schemas.  Results never hold a key: only the name of the variable that it
-is read from.
+A check of a model costs one cheap call.  Results never contain a key, only the name of its variable.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import importlib.util
 import platform
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -53,12 +51,18 @@ NO_MODEL = {
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One line of the report.  `problem` means that something chosen cannot work."""
+class Line:
+    """A checked part or role of this machine, in one line of text.
 
-    topic: str
+    Attributes:
+        role: "judge", "device", a package ...
+        works: False for a choice that cannot work.
+        present: False for a missing package.
+    """
+
+    role: str
     text: str
-    problem: bool = False
+    works: bool = True
     present: bool = True
 
 
@@ -69,22 +73,23 @@ def examine(
     roles: Mapping[str, str] | None = None,
     settings: ClientSettings | None = None,
     options: RoleOptions = NO_OPTIONS,
-) -> list[Finding]:
-    """Versions, device, backend and why, which role talks to what.
+) -> list[Line]:
+    """Versions, device, backend and its reason, and the player of each role.
 
     Args:
-        engine: who builds, judges and speaks: "miniature", or a LiteLLM model, which is then asked one word.
-        roles: another player for single roles, e.g. {"judge": MODEL}.
-        settings: how models are reached.
-        options: how models are asked.
+        engine: builder, judge and voice: "miniature", or a LiteLLM model, which is then asked for one word.
+        roles: other players for single roles, e.g. {"judge": MODEL}.
+        settings: endpoints of models.
+        options: options of models.
     """
     gpu = find_gpu()
-    findings = [Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")]
-    findings += [_package(name) for name in ("discover-lib", *PACKAGES, *TRAINING_PACKAGES)]
-    findings.append(Finding("device", gpu or "CPU only (no NVIDIA GPU found)"))
-    findings.append(_backend(backend, gpu))
-    findings += _roles(engine, roles or {}, settings, options)
-    return findings
+    return [
+        Line("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+        *(_package(name) for name in ("discover-lib", *PACKAGES, *TRAINING_PACKAGES)),
+        Line("device", gpu or "CPU only (no NVIDIA GPU found)"),
+        _backend(backend, gpu),
+        *_roles(engine, roles or {}, settings, options),
+    ]
 
 
 def find_gpu() -> str | None:
@@ -101,82 +106,68 @@ def find_gpu() -> str | None:
     return lines[0] if lines else None
 
 
-def _package(name: str) -> Finding:
+def _package(name: str) -> Line:
     try:
-        return Finding(name, importlib.metadata.version(name))
+        return Line(name, importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
-        return Finding(name, "not installed", present=False)
+        return Line(name, "not installed", present=False)
 
 
-def _backend(backend: str, gpu: str | None) -> Finding:
-    if backend not in BACKENDS:
-        return Finding("backend", f"unknown backend {backend!r}; choose one of {', '.join(BACKENDS)}", True)
+def _backend(backend: str, gpu: str | None) -> Line:
     unsloth = importlib.util.find_spec("unsloth") is not None
+    if backend not in BACKENDS:
+        return Line("backend", f"unknown backend {backend!r}; choose one of {', '.join(BACKENDS)}", False)
     if backend == "unsloth" and not (gpu and unsloth):
         missing = "no GPU was found" if not gpu else "it is not installed (pip install 'discover-lib[gpu]')"
-        return Finding("backend", f"unsloth cannot be used: {missing}; choose --backend transformers", True)
+        return Line("backend", f"unsloth cannot be used: {missing}; choose --backend transformers", False)
     if backend != "transformers" and gpu and unsloth:
-        return Finding("backend", "unsloth, since a GPU and unsloth are here")
+        return Line("backend", "unsloth, since a GPU and unsloth are here")
     if importlib.util.find_spec("torch") is None:
-        chosen = backend == "transformers"
-        return Finding("backend", "none: torch is not installed (pip install 'discover-lib[train]')", chosen)
+        text = "unavailable: torch is not installed (pip install 'discover-lib[train]')"
+        return Line("backend", text, backend != "transformers")
     why = "as asked" if backend == "transformers" else ("unsloth is not installed" if gpu else "no GPU was found")
-    return Finding("backend", f"transformers + peft ({why})")
+    return Line("backend", f"transformers + peft ({why})")
 
 
 def _roles(
     engine: str, roles: Mapping[str, str], settings: ClientSettings | None, options: RoleOptions
-) -> list[Finding]:
-    """Which role talks to what: every model chosen is asked once."""
+) -> Iterator[Line]:
+    """The player of each role; every model is asked once."""
     from discover_lib.runs.options import is_model
 
     chosen = {"tree builder": engine, "judge": engine, "voice": engine, "assistant": ASSISTANT, **roles}
     players = (MINIATURE, *SCRIPTED)
-    unknown = {role: name for role, name in chosen.items() if name not in players and not is_model(name)}
-    known = {role: name for role, name in chosen.items() if role not in unknown}
+    known = {role: name for role, name in chosen.items() if name in players or is_model(name)}
     lines = {each.role: each for each in check_connection(known, settings, options)}
-    return [
-        Finding(role, f"{unknown[role]!r} is not a model: give 'miniature' or a LiteLLM name such as openai/NAME", True)
-        if role in unknown
-        else Finding(role, lines[role].text, not lines[role].works)
-        for role in chosen
-    ]
+    for role, name in chosen.items():
+        text = f"{name!r} is not a model: give 'miniature' or a LiteLLM name such as openai/NAME"
+        yield lines.get(role) or Line(role, text, False)
 
 
 # -- does it answer? ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Line:
-    """One role: who plays it, and whether that works.  `text` is one line for people."""
-
-    role: str
-    player: str
-    text: str
-    works: bool = True
-
-
 def check_connection(
     roles: Mapping[str, str], settings: ClientSettings | None = None, options: RoleOptions = NO_OPTIONS
 ) -> list[Line]:
-    """Ask every language model among the players once; the miniature and scripts need no asking.
+    """Ask every language model among the players once; the miniature and scripts need no call.
 
     Args:
         roles: role → "miniature", a scripted assistant, or a model as MODEL or MODEL+STYLE.
-        settings: how models are reached; one attempt and half a minute are enough here.
-        options: how models are asked; one that is asked in two ways is asked twice.
+        settings: endpoints of models; one attempt and half a minute are enough here.
+        options: options of models; a model with two sets of options is asked twice.
     """
     scripts = {MINIATURE: NO_MODEL, **{name: {"assistant": f"{name}: {NO_MODEL['assistant']}"} for name in SCRIPTED}}
     requests = {role: _request(role, player, options) for role, player in roles.items() if player not in scripts}
     answers = _ask_all(requests, settings) if requests else {}
     return [
-        Line(role, player, *(answers[role] if role in answers else (scripts[player].get(role, MINIATURE),)))
+        Line(role, *(answers[role] if role in answers else (scripts[player].get(role, MINIATURE),)))
         for role, player in roles.items()
     ]
 
 
 def _request(role: str, player: str, options: RoleOptions) -> Request:
-    """The question as a role of a run would put it to its model."""
+    """The question with the options of a role in a run."""
     from discover_lib.engines.llm.calls.exchange import Request
 
     asked = {"max_tokens": MAX_TOKENS} | options.of("builder" if role == "tree builder" else role, player)
@@ -184,7 +175,7 @@ def _request(role: str, player: str, options: RoleOptions) -> Request:
 
 
 def _ask_all(requests: Mapping[str, Request], settings: ClientSettings | None) -> dict[str, tuple[str, bool]]:
-    """What comes of each role's question; the same question is put once."""
+    """The answer to each role's question; equal questions are asked once."""
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 
     settings = settings or ClientSettings()
@@ -199,7 +190,7 @@ def _ask_all(requests: Mapping[str, Request], settings: ClientSettings | None) -
 
 
 def _ask(client: LLMClient, request: Request) -> tuple[str, bool]:
-    """What came of a question, in words, and whether the model works."""
+    """The result of a question, in words, and whether the model works."""
     from discover_lib.engines.llm.calls.exchange import LLMError
 
     model = request.model

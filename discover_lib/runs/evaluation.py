@@ -1,8 +1,8 @@
 """Evaluations: assistants × artifacts × trials from identical states, scored, with intervals (paper, section 4.2).
 
-An evaluation is a run like any other whose conversations end with the finished piece and its scores
-(`discover_lib.runs.options.execute` has both).  `load_scores` reads what tables and figures need without the
-conversations; `discover_lib.metrics.results` makes results of it.
+An evaluation is a run whose conversations end with the final artifact and its scores
+(see `discover_lib.runs.options.execute`).  `load_scores` reads the scores without the conversations.
+`discover_lib.metrics.results` turns them into results.
 """
 
 from __future__ import annotations
@@ -22,30 +22,16 @@ from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.paired import TEST
 from discover_lib.metrics.rescore import SensitivityMap, sensitivity
 from discover_lib.metrics.results import ALL, CSV_COLUMNS, MEASURES, Pool, ScopeResults, results_by_scope, tidy_rows
-from discover_lib.metrics.satisfaction import FINAL_REQUESTS, LeaveOut
+from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.scores import ConversationScores
-from discover_lib.runs.digests import stored_scores
-from discover_lib.runs.options import LaidOut, RunOptions, RunOptionsError, lay_out, lay_out_together
+from discover_lib.runs.options import lay_out_evaluation as lay_out_evaluation
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore, StoreError, id_of_run
+from discover_lib.runs.units import stored_scores
 
 RESULTS_FORMAT = "discover-results/1"
 RESULTS_FILE, SCORES_FILE, SENSITIVITY_FILE = "results.json", "scores.csv", "sensitivity.json"
 _SAID_OF_A_RUN = ("domain", "engine", "assistants", "trials", "turns", "seed", "kind")
-
-
-def lay_out_evaluation(options: RunOptions, domains: Sequence[str] = ()) -> LaidOut:
-    """The conversations of an evaluation over one or several domains, or over `options.trees`.  Spends nothing.
-
-    Raises:
-        RunOptionsError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
-    """
-    if options.candidates is not None or options.look_ahead:
-        raise RunOptionsError("an evaluation has one reply a turn; candidates and look-ahead belong to 'synthesize'")
-    run = lay_out_together(options, domains) if domains else lay_out(options)
-    configuration = {**run.configuration, "kind": "evaluate", "final_request": FINAL_REQUESTS[options.final_request]}
-    configuration["domain"] = ", ".join(domains) or None
-    return dataclasses.replace(run, configuration=configuration)
 
 
 def load_scores(folder: Path) -> list[ConversationScores]:
@@ -59,9 +45,9 @@ def load_scores(folder: Path) -> list[ConversationScores]:
 
 
 def ceilings_of(store: RunStore) -> dict[str, float]:
-    """Artifact → what of its user a perfect reply in every turn of this run would find (`metrics.ceiling`).
+    """Artifact → share of its user's hidden intents that perfect replies in every turn of this run would discover.
 
-    Those from whom nothing is hidden are left out, as they are of a mean share of what is.
+    Users without hidden intents are left out, as they are in a mean share.
     """
     rules, turns = store.rules, store.configuration.get("turns") or MAX_TURNS
     return {artifact: ceiling(tree, rules, turns) for artifact, tree in store.trees().items() if hides(tree)}
@@ -79,10 +65,10 @@ def ceilings_by_scope(
 
 
 def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]:
-    """The results of a run so far, in plain form: what was run and how it was judged, then every scope's results.
+    """The results of a run so far, in plain form: the run, its judge, then the results of every scope.
 
     Raises:
-        StoreError: there is no run, or nothing in it is finished.
+        StoreError: there is no run, or it has no finished conversation.
     """
     with RunStore.read(folder) as store:
         scores = list(stored_scores(store))
@@ -136,7 +122,7 @@ def write_sensitivity(folder: Path) -> SensitivityMap:
     """Score a run again under other rules, and write which conclusions change to `sensitivity.json`.
 
     Raises:
-        StoreError: there is no run, or nothing in it is finished.
+        StoreError: there is no run, or it has no finished conversation.
     """
     with RunStore.read(folder) as store:
         places = [row.place for row in store.listing() if row.stop not in (None, "error")]

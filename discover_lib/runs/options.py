@@ -1,4 +1,4 @@
-"""A run from what was asked for: checked, laid out in units with their configuration, and executed into a folder.
+"""From options to a run: check them, plan the conversations, and execute them into a folder.
 
 Commands and notebooks go through `lay_out` and `execute`, so both give the same results and resume each other's runs.
 """
@@ -22,22 +22,19 @@ from discover_lib.core.roles import JudgeError
 from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines, asked_assistants, local_models
 from discover_lib.metrics.ceiling import mean_ceiling
 from discover_lib.metrics.intervals import percent
-from discover_lib.metrics.satisfaction import FINAL_REQUEST
+from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, tree_files
-from discover_lib.runs.cluster import Cluster
-from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.runner import Progress, Report, run_into
 from discover_lib.runs.store import RUN_FORMAT, RunStore, StoreError
 from discover_lib.runs.units import RunOptions as RunOptions
 from discover_lib.runs.units import RunOptionsError as RunOptionsError
-from discover_lib.runs.units import Unit, units_of
+from discover_lib.runs.units import Unit, stored_scores, units_of
 from discover_lib.runs.units import manner_in as manner_in
-from discover_lib.runs.work import Alone, Processes, Threads
+from discover_lib.runs.work import Alone, Cluster, Processes, Threads
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
-    from discover_lib.engines.llm.prompting import PromptSet
 
 LOCAL_IN_FLIGHT = 64  # conversations with models on this machine at once
 APART_SECONDS = 0.01  # between the beginnings of the first conversations with language models
@@ -54,7 +51,7 @@ class LaidOut:
 
     @property
     def models(self) -> list[str]:
-        """The language models that take part; none if everything is the miniature."""
+        """The language models that take part; [] if the miniature plays all roles."""
         return self.options.spec.models(self.options.everyone)
 
     @property
@@ -69,13 +66,11 @@ class LaidOut:
 
 
 def lay_out(options: RunOptions) -> LaidOut:
-    """Check what was asked for and lay its conversations out.  Spends nothing.
+    """Check the options and plan the conversations.  Makes no calls.
 
     Raises:
-        RunOptionsError, DiscoverError, ArtifactFileError, TreeError, LexiconError: naming what cannot be done.
+        RunOptionsError, DiscoverError, ArtifactFileError, TreeError, LexiconError: with the option and the reason.
     """
-    if len(domains := (options.domain or "").split(", ")) > 1:
-        return lay_out_together(options, domains)
     spec = options.spec
     for role, engine in (("engine", options.engine), ("judge", spec.judge), ("voice", spec.voice)):
         if engine != MINIATURE and not is_model(engine):
@@ -87,35 +82,34 @@ def lay_out(options: RunOptions) -> LaidOut:
     if options.interactivity == "paper" and spec.judge == MINIATURE:
         raise RunOptionsError("the paper's scale of interactivity is for a language model that judges; give --judge")
     spec.options.check_names(asked_assistants(options.everyone))
-    trees = _generated(options) if options.domain is not None and options.trees is None else _from_folder(options)
+    if (options.domain is None) == (options.trees is None):
+        raise RunOptionsError("give either --domain or --trees")
+    if options.trees is None:
+        trees = _generated(options)
+    else:
+        trees = _from_folder(options.trees, options.artifacts, spec)
     for domain in sorted({domain for domain, _ in trees.values()}):
         _check_assistants(options, domain)
     return LaidOut(options, trees, tuple(units_of(options, trees)), _configuration(options, spec, trees))
 
 
 def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
-    """One run over several domains, one after the other.
+    """One run over several domains, one after the other; raises as `lay_out`."""
+    return lay_out(dataclasses.replace(options, domain=", ".join(domains)))
 
-    Raises:
-        RunOptionsError: naming what cannot be done.
-    """
-    if len(set(domains)) < len(domains):
-        raise RunOptionsError("a domain is named twice")
-    parts = [lay_out(dataclasses.replace(options, domain=domain)) for domain in domains]
-    units = [unit for part in parts for unit in part.units]
-    configuration = dict(parts[0].configuration) | {
-        "domain": ", ".join(domains),
-        "artifacts": {key: value for part in parts for key, value in part.configuration["artifacts"].items()},
-    }
-    if worlds := {key: value for part in parts for key, value in part.configuration.get("worlds", {}).items()}:
-        configuration["worlds"] = worlds
-    trees = {artifact: tree for part in parts for artifact, tree in part.trees.items()}
-    placed = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(units))
-    return LaidOut(parts[0].options, trees, placed, configuration)
+
+def lay_out_evaluation(options: RunOptions, domains: Sequence[str] = ()) -> LaidOut:
+    """The conversations of an evaluation over one or several domains, or over `options.trees`; raises as `lay_out`."""
+    if options.candidates is not None or options.look_ahead:
+        raise RunOptionsError("an evaluation has one reply a turn; candidates and look-ahead belong to 'synthesize'")
+    run = lay_out_together(options, domains) if domains else lay_out(options)
+    evaluated = {"kind": "evaluate", "final_request": FINAL_REQUESTS[options.final_request]}
+    configuration = {**run.configuration, **evaluated, "domain": ", ".join(domains) or None}
+    return dataclasses.replace(run, configuration=configuration)
 
 
 def check_models(models: Sequence[str], settings: ClientSettings | None) -> None:
-    """Check that models can be asked: providers are known, keys are there.  Sends nothing.
+    """Check that models can be asked: providers are known and keys are set.  Makes no calls.
 
     Raises:
         RunOptionsError: naming the model and the variable that is missing.
@@ -135,13 +129,13 @@ def check_models(models: Sequence[str], settings: ClientSettings | None) -> None
 def check_prices(
     models: Sequence[str], settings: ClientSettings | None, budget_dollars: float | None, *, needed: bool = False
 ) -> None:
-    """Check that a budget can hold: that the price of every model is known.
+    """Check that the price of every model is known, without which a budget cannot hold.
 
     Args:
-        needed: nothing is asked without a budget.
+        needed: the work requires a budget.
 
     Raises:
-        RunOptionsError: naming those whose price is not.
+        RunOptionsError: with the models of unknown price.
     """
     if budget_dollars is not None and (unknown := unpriced(models, settings)):
         raise RunOptionsError(
@@ -151,27 +145,27 @@ def check_prices(
 
 
 def unpriced(models: Sequence[str], settings: ClientSettings | None) -> list[str]:
-    """The models whose price is not known."""
+    """The models of unknown price."""
     from discover_lib.engines.llm.calls.client import ClientSettings
-    from discover_lib.engines.llm.calls.prices import price_of
+    from discover_lib.engines.llm.calls.exchange import price_of
 
     how = settings or ClientSettings()
     return [each for each in models if price_of(each, how.prices, how.address_of(each)) is None]
 
 
 def check_spreads(run: LaidOut) -> None:
-    """Check that a run can be spread over a cluster.
+    """Check that a run can use a cluster.
 
     Raises:
-        RunOptionsError: language models take part, which are waited for, or models of this machine.
+        RunOptionsError: language models take part, which make a run wait, or models on this machine.
     """
     if run.models:
         raise RunOptionsError(
             f"a cluster computes, and {run.models[0]} is waited for: one machine holds thousands of calls in flight; "
-            "leave --on out, raise --concurrency, and share the load with several --api-base"
+            "remove --on, raise --concurrency, and share the load with several --api-base"
         )
     if run.local:
-        raise RunOptionsError(f"{run.local[0]} lies on this machine, not on a cluster's nodes; leave --on out")
+        raise RunOptionsError(f"{run.local[0]} is on this machine, not on a cluster's nodes; remove --on")
 
 
 def execute(
@@ -186,21 +180,21 @@ def execute(
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
-    """Have what is left of a run in its folder, a new one or one that this very run was begun in.
+    """Do the missing conversations of a run in its folder, which is new or holds the same run.
 
-    The conversations of a simulation in an evaluation's folder are the evaluation's: none is paid for twice.
+    An evaluation takes over the conversations of the same simulation, so no conversation is paid for twice.
 
     Args:
-        score: ask for the finished piece of every conversation and score it, as in an evaluation, the default there.
+        score: ask for the final artifact of every conversation and score it; the default in an evaluation.
         concurrency: processes for the miniature, conversations in flight for language models.
-        settings: how language models are reached; may differ when a run is resumed.
-        budget_dollars: of the whole run, what it has already cost included; refuses models of unknown price.
+        settings: endpoints of language models; may differ when a run resumes.
+        budget_dollars: limit of the whole run, its earlier cost included; refuses models of unknown price.
         spread: run on its nodes, in place of processes on this machine; see `check_spreads`.
 
     Raises:
         RunOptionsError: a budget for a model of unknown price.
-        StoreError: the folder holds something else, or cannot be written to.
-        DiscoverError: the run broke; what is finished is kept.
+        StoreError: the folder holds other files, or cannot be written to.
+        DiscoverError: the run broke; finished work is saved.
     """
     check_prices(run.models, settings, budget_dollars)
     if run.is_evaluation:
@@ -225,7 +219,7 @@ def execute(
 
 
 def _local(run: LaidOut, concurrency: int) -> dict[str, Any]:
-    """Where models of this machine play, many conversations at once; a GPU's memory is given back by its process."""
+    """The workers for models on this machine.  A process frees a GPU's memory at its end."""
     from discover_lib.engines.local.names import on_gpu
 
     processes = 1 if on_gpu() else concurrency
@@ -250,10 +244,10 @@ def _take_over(run: LaidOut, folder: Path) -> None:
 
 
 def write_results(folder: Path) -> list[Summary]:
-    """Write what a run has so far beside its store, for readers of files; returns the summary per assistant.
+    """Write the results of a run so far as files beside its store; returns the summary per assistant.
 
-    `run.json` is the configuration, `conversations.jsonl` the finished conversations in the order of the plan,
-    `summary.json` the table.  All can be made again from the store at any time.
+    `run.json` is the configuration, `conversations.jsonl` the finished conversations in the order of the plan, and
+    `summary.json` the table.  The store suffices to write them again.
     """
     with RunStore.read(folder) as store:
         write_json(folder / "run.json", store.configuration)
@@ -264,14 +258,14 @@ def write_results(folder: Path) -> list[Summary]:
 
 
 def within_reach(run: LaidOut) -> str:
-    """What of these users could be found at all, in words: the ceiling of every "share of hidden"."""
+    """The ceiling of every "share of hidden", in words."""
     options = run.options
     share = percent(mean_ceiling((tree for _, tree in run.trees.values()), options.rules, options.turns))
     return f"within reach of {options.turns} perfect turns: {share} of the hidden intents (mean over artifacts)"
 
 
 def caveats(run: LaidOut) -> list[str]:
-    """What a run cannot find out, worth knowing before it costs anything."""
+    """Limits of the results of a run, to print before it begins."""
     from discover_lib.engines.miniature.assistants import SCRIPTED
 
     notes = []
@@ -284,15 +278,17 @@ def caveats(run: LaidOut) -> list[str]:
     different = len({tree.roots for _, tree in run.trees.values()})
     if different < len(run.trees):
         notes.append(
-            f"only {different} of the {counted(len(run.trees), 'artifact')} differ, and intervals count each as one of "
-            "its own; take fewer, or a larger lexicon"
+            f"only {different} of the {counted(len(run.trees), 'artifact')} differ, and intervals count each as "
+            "independent; take fewer, or a larger lexicon"
         )
     scripted = [name for name in run.options.assistants if name in SCRIPTED]
     if scripted and run.options.trees is not None:
-        hidden = unknown = 0
-        for domain, tree in run.trees.values():
-            hidden += len(tree) - len(tree.initially_discovered)
-            unknown += sum(key not in tree.initially_discovered for key, _ in _undecidable(domain, tree))
+        hidden = sum(len(tree) - len(tree.initially_discovered) for _, tree in run.trees.values())
+        unknown = sum(
+            key not in tree.initially_discovered
+            for domain, tree in run.trees.values()
+            for key, _ in _undecidable(domain, tree)
+        )
         if unknown:
             notes.append(
                 f"{unknown} of {counted(hidden, 'hidden intent')} use words that {', '.join(scripted)} do not "
@@ -304,7 +300,7 @@ def caveats(run: LaidOut) -> list[str]:
 def is_model(name: str) -> bool:
     """Whether a name can be a LiteLLM model's: it names a provider, or LiteLLM's table knows it."""
     from discover_lib.engines.llm.assistants import STYLES
-    from discover_lib.engines.llm.calls.prices import provider_of
+    from discover_lib.engines.llm.calls.exchange import provider_of
 
     model, _, style = name.rpartition("+")
     model = model if style in STYLES else name
@@ -315,26 +311,29 @@ def is_model(name: str) -> bool:
 
 
 def _generated(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
+    """The generated artifacts of every domain: artifact → (domain, tree)."""
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifacts
 
-    assert options.domain is not None
+    domains = str(options.domain).split(", ")
+    if len(set(domains)) < len(domains):
+        raise RunOptionsError("a domain is named twice")
     size = SPLIT_SIZES[options.split]
     if options.artifacts > size:
         raise RunOptionsError(f"the {options.split} split has {size} artifacts, not {options.artifacts}")
-    builder = engine(options.domain).builder
-    artifacts = generate_artifacts(options.domain, options.split, options.artifacts, options.taste)
-    return {each.id: (options.domain, builder.build(each).tree) for each in artifacts}
+    return {
+        artifact.id: (domain, engine(domain).builder.build(artifact).tree)
+        for domain in domains
+        for artifact in generate_artifacts(domain, options.split, options.artifacts, options.taste)
+    }
 
 
-def _from_folder(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
-    folder = options.trees
-    if folder is None or options.domain is not None:
-        raise RunOptionsError("give either --domain or --trees")
+def _from_folder(folder: Path, count: int, spec: EngineSpec) -> dict[str, tuple[str, IntentTree]]:
+    """The first tree files of a folder: artifact → (domain, tree)."""
     if not folder.is_dir():
-        what = "a file; give the folder that it lies in" if folder.is_file() else "no such folder"
+        what = "a file; give its folder" if folder.is_file() else "no such folder"
         raise RunOptionsError(f"{folder}: {what}")
-    paths = tree_files(folder)[: options.artifacts]
+    paths = tree_files(folder)[:count]
     if not paths:
         raise RunOptionsError(f"{folder}: no tree files (*.json); make some with 'discover build'")
     trees = {}
@@ -344,18 +343,18 @@ def _from_folder(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
             raise RunOptionsError(f"{path}: has no 'initial_request'; give the message that the user opens with")
         try:
             domain = domain_of_type(tree.artifact_type)
-        except ArtifactFileError as error:  # another kind of artifact, which only language models can play
-            if MINIATURE in (options.spec.judge, options.spec.voice):
+        except ArtifactFileError as error:  # another type of artifact, which only language models can play
+            if MINIATURE in (spec.judge, spec.voice):
                 raise RunOptionsError(f"{path}: {error}") from None
             domain = ""
         trees[path.stem] = (domain, tree)
-        for key, unknown in _undecidable(domain, tree) if options.spec.judge == MINIATURE else ():
+        for key, unknown in _undecidable(domain, tree) if spec.judge == MINIATURE else ():
             raise RunOptionsError(f"{path}: intent {key!r}: {unknown}") from None
     return trees
 
 
 def _undecidable(domain: str, tree: IntentTree) -> Iterator[tuple[str, JudgeError]]:
-    """The intents in whose words the miniature knows nothing, and what its judge says of each."""
+    """The intents whose words the miniature does not know, with the judge's error."""
     from discover_lib.engines.miniature.judge import requirement
 
     for intent in tree.intents.values():
@@ -376,24 +375,21 @@ def _check_assistants(options: RunOptions, domain: str) -> None:
     if bool(options.look_ahead) != bool(options.reward_assistant):
         raise RunOptionsError("a look-ahead needs both a number of turns and the assistant that plays them")
     for name in options.everyone:
-        if name in SCRIPTED and domain:
-            scripted_assistant(name, domain)
-        elif name in SCRIPTED:
+        check_assistant(name, domain)
+        if name in SCRIPTED and not domain:
             raise RunOptionsError(f"assistant {name!r} is scripted and knows the miniature's domains only")
-        else:
-            check_assistant(name, domain)
+        if name in SCRIPTED:
+            scripted_assistant(name, domain)
 
 
 def check_assistant(name: str, domain: str = "") -> None:
-    """Whether there can be such an assistant.
+    """Check the name of an assistant.
 
     Raises:
-        RunOptionsError: saying which there are.
+        RunOptionsError: there is no such assistant; the message lists the assistants.
     """
     from discover_lib.engines.miniature.assistants import SCRIPTED
 
-    if name in SCRIPTED:
-        return
     if local_models([name]):
         from discover_lib.engines.local.names import LocalModelError, check_local
 
@@ -401,7 +397,7 @@ def check_assistant(name: str, domain: str = "") -> None:
             check_local(name, domain)
         except LocalModelError as error:
             raise RunOptionsError(str(error)) from None
-    elif not is_model(name):
+    elif name not in SCRIPTED and not is_model(name):
         raise RunOptionsError(
             f"unknown assistant {name!r}; the scripted ones are {', '.join(SCRIPTED)}; "
             "a model on this machine is 'tiny' or hf:DIR; "
@@ -412,14 +408,22 @@ def check_assistant(name: str, domain: str = "") -> None:
 def _configuration(
     options: RunOptions, spec: EngineSpec, trees: Mapping[str, tuple[str, IntentTree]]
 ) -> dict[str, Any]:
+    """Everything that decides the results, as a store compares it."""
     from discover_lib.base import VERSION
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 
     known = sorted({domain for domain, _ in trees.values()}.intersection(ALL_DOMAINS))
+    chosen = {
+        "leak_check": bool(options.leak_check),
+        "interactivity_paper": options.interactivity == "paper",
+        "user_manner": options.manner is not None,
+    }
+    with_options = {name for name, is_sent in chosen.items() if is_sent}
+    asks_models = bool(spec.models(options.everyone))
     where_not_the_default = {
         "look_ahead": options.look_ahead,
         "reward_assistant": options.reward_assistant if options.look_ahead else "",
-        "local": _fingerprints(local_models(options.everyone)),
+        "local": _weights(local_models(options.everyone)),
         "leak_check": spec.leak_check,
         "interactivity": spec.interactivity if spec.interactivity != "ours" else "",
         "taste": options.taste,
@@ -439,14 +443,17 @@ def _configuration(
         "turns": options.turns,
         "seed": options.seed,
         "rules": options.rules.to_dict(),
-        "prompts": _prompts(options).hashes(_chosen_prompts(options)) if spec.models(options.everyone) else {},
-        "artifacts": {artifact_id: _fingerprint(tree) for artifact_id, (_, tree) in trees.items()},
+        "prompts": _prompt_hashes(options.prompts, options.everyone, with_options) if asks_models else {},
+        "artifacts": {
+            artifact: hashlib.sha256(to_json(tree.to_dict()).encode()).hexdigest()[:16]
+            for artifact, (_, tree) in trees.items()
+        },
         "edition": EDITION,
     }
 
 
-def _fingerprints(local: Sequence[str]) -> dict[str, Any]:
-    """What tells the weights of models on this machine apart, by name."""
+def _weights(local: Sequence[str]) -> dict[str, Any]:
+    """A fingerprint of the weights of each model on this machine, by name."""
     if not local:
         return {}
     from discover_lib.engines.local.names import fingerprint
@@ -454,22 +461,14 @@ def _fingerprints(local: Sequence[str]) -> dict[str, Any]:
     return {name: fingerprint(name) for name in local}
 
 
-def _chosen_prompts(options: RunOptions) -> set[str]:
-    """Those of the prompts by choice that a run sends."""
+def _prompt_hashes(folder: Path | None, assistants: Sequence[str], with_options: set[str]) -> dict[str, str]:
+    """The hash of every prompt that a run sends.
+
+    Args:
+        with_options: the prompts that are sent because of an option.
+    """
     from discover_lib.engines.llm.assistants import STYLES, model_and_style
-
-    styles = {model_and_style(name)[1] for name in options.everyone}
-    checks = {"leak_check"} if options.leak_check else set()
-    scales = {"interactivity_paper"} if options.interactivity == "paper" else set()
-    manners = {"user_manner"} if options.manner else set()
-    return {STYLES[style] for style in styles if style} | checks | scales | manners
-
-
-def _prompts(options: RunOptions) -> PromptSet:
     from discover_lib.engines.llm.prompting import PromptSet, default_prompts
 
-    return PromptSet(options.prompts) if options.prompts else default_prompts()
-
-
-def _fingerprint(tree: IntentTree) -> str:
-    return hashlib.sha256(to_json(tree.to_dict()).encode()).hexdigest()[:16]
+    styles = {STYLES[style] for name in assistants if (style := model_and_style(name)[1])}
+    return (PromptSet(folder) if folder else default_prompts()).hashes(with_options | styles)

@@ -1,38 +1,45 @@
-"""How the answers of language models came about, over a whole run: the one line that closes every command that asks.
+"""The answers of language models over a whole run: outcomes, failures and refused messages.
 
-The notes are kept beside the calls (`CallStore.answers`), so the line is the same however often a run was interrupted.
+The store keeps a note on every answer beside the calls (`CallStore.answers`), and every failure with the raw answers.
+So an interruption changes no count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.records import Record
 from discover_lib.base.words import counted, price_line
-from discover_lib.runs.calls import Spent
-from discover_lib.runs.store import RunStore
+from discover_lib.core.conversation import Conversation
+from discover_lib.engines.llm.calls.exchange import Spent
+from discover_lib.runs.calls import Call
+from discover_lib.runs.store import Failure, RunStore
 
 if TYPE_CHECKING:
+    from discover_lib.engines.llm.answers import JudgedIntent
     from discover_lib.engines.llm.calls.exchange import Usage
 
 Structured = Mapping[str, Mapping[str, int]]  # purpose → clean, repaired, tidied, reasked or failed → answers
+OF_A_KIND = 3  # examples
+AS_IT_CAME = "the answer as it came"
 
 
 @dataclass(frozen=True)
 class Outcomes(Record, derived=("line",), omit=("leaks", "unread")):
-    """What became of the structured answers of a run; parts that are nothing are not spoken of.
+    """What became of the structured answers of a run.  `line` leaves out zero counts.
 
-    The parts of `line` before its semicolon add up to the answers; what was seen in them follows.
+    The parts of `line` before its semicolon add up to the answers.  The other parts count their contents.
 
     Attributes:
-        answers: purpose → outcome → how many answers; "failed" are those that were no better when asked for again.
-        remarks: what was seen in answers, and how often: "cut" by their limit, "stray ids", "contradicted" ...
-        unscored: candidates whose judgement failed, and parts of assessments that could not be had.
-        leaks: messages of users that give away what they cannot know, and were kept.
-        unread: artifacts whose intents the rule about leaks cannot read.
+        answers: purpose → outcome → number of answers; "failed" answers were no better when asked again.
+        remarks: remark → number of answers: "cut" by their limit, "stray ids", "contradicted" ...
+        unscored: candidates whose judgement failed, and missing parts of assessments.
+        leaks: messages of users that reveal an undiscovered intent, and were kept.
+        unread: artifacts whose intents the word rule for leaks cannot read.
     """
 
     answers: Structured = field(default_factory=dict)
@@ -44,70 +51,251 @@ class Outcomes(Record, derived=("line",), omit=("leaks", "unread")):
     @classmethod
     def of_run(cls, store: RunStore) -> Outcomes:
         """Over all sessions of a run."""
-        counted, remarks = store.calls.answers()
+        counts, remarks = store.calls.answers()
         answers: dict[str, dict[str, int]] = {}
-        for (purpose, outcome), count in counted.items():
+        for (purpose, outcome), count in counts.items():
             answers.setdefault(purpose, {})[outcome] = count
         unread = len(store.unread_artifacts())
         return cls(answers, remarks, sum(store.unscored().values()), store.leaks(), unread)
 
     @classmethod
     def of_usage(cls, usage: Usage) -> Outcomes:
-        """Of what one client did, where nothing is kept."""
+        """Of the calls of one client, without a store."""
         return cls(usage.answers, usage.remarks)
 
     @property
     def line(self) -> str:
-        """In words; "" where no model was asked."""
-        stray, between = self.remarks.get("stray ids", 0), self.remarks.get("between steps", 0)
+        """In words; "" if no model was asked."""
+        seen = Counter(self.remarks)
         became = [
-            _counted(self._total("clean"), "clean"),
-            _counted(self._total("repaired"), "repaired"),
-            _counted(self._total("tidied"), "tidied"),
-            self._by_role("reasked", "asked again"),
-            self._by_role("failed", "no better when asked again"),
+            *(self._with_words(outcome, outcome) for outcome in ("clean", "repaired", "tidied")),
+            self._with_words("reasked", "asked again", by_role=True),
+            self._with_words("failed", "no better when asked again", by_role=True),
         ]
-        seen = [
-            _counted(self.remarks.get("contradicted", 0), "contradicted"),
-            _counted(self.remarks.get("cut", 0), "cut"),
-            f"{counted(stray, 'stray id')} left out" if stray else "",
-            f"{counted(between, 'score')} between two steps kept" if between else "",
-            _counted(self.remarks.get("unchecked", 0), "not checked for paraphrases"),
-            f"{counted(self.leaks, 'leak')} kept" if self.leaks else "",
-            f"leaks {NOT_CHECKED} in {counted(self.unread, 'artifact')}" if self.unread else "",
-            _counted(self.unscored, "unscored"),
+        found = [
+            (seen["contradicted"], f"{seen['contradicted']:,} contradicted"),
+            (seen["cut"], f"{seen['cut']:,} cut"),
+            (seen["stray ids"], f"{counted(seen['stray ids'], 'stray id')} left out"),
+            (seen["between steps"], f"{counted(seen['between steps'], 'score')} between two steps kept"),
+            (seen["unchecked"], f"{seen['unchecked']:,} not checked for paraphrases"),
+            (self.leaks, f"{counted(self.leaks, 'leak')} kept"),
+            (self.unread, f"leaks {NOT_CHECKED} in {counted(self.unread, 'artifact')}"),
+            (self.unscored, f"{self.unscored:,} unscored"),
         ]
-        said = "; ".join(filter(None, (", ".join(filter(None, part)) for part in (became, seen))))
-        return f"answers: {said or 'none noted'}" if said or self.asked else ""
+        parts = ", ".join(filter(None, became)), ", ".join(words for count, words in found if count)
+        said = "; ".join(filter(None, parts))
+        return f"answers: {said or 'none noted'}" if said or self.answers else ""
 
-    @property
-    def asked(self) -> bool:
-        return bool(self.answers)
-
-    def _total(self, outcome: str) -> int:
-        return sum(row.get(outcome, 0) for row in self.answers.values())
-
-    def _by_role(self, outcome: str, words: str) -> str:
-        rows = {purpose: row[outcome] for purpose, row in self.answers.items() if row.get(outcome)}
-        if not rows:
+    def _with_words(self, outcome: str, words: str, by_role: bool = False) -> str:
+        rows = Counter(
+            {purpose.removeprefix("builder: "): row.get(outcome, 0) for purpose, row in self.answers.items()}
+        )
+        if not rows.total():
             return ""
-        most_first = sorted(rows, key=lambda purpose: -rows[purpose])
-        roles = ", ".join(f"{purpose.removeprefix('builder: ')} {rows[purpose]}" for purpose in most_first)
-        return f"{sum(rows.values()):,} {words} ({roles})"
-
-
-def _counted(number: int, words: str) -> str:
-    return f"{number:,} {words}" if number else ""
+        roles = ", ".join(f"{role} {count}" for role, count in rows.most_common() if count)
+        return f"{rows.total():,} {words}" + (f" ({roles})" if by_role else "")
 
 
 def cost_line(spent: Spent) -> str:
-    """What all finished calls took, those of the scorers included; calls of unknown price are counted apart."""
+    """The cost of all finished calls, those of the scorers included; calls of unknown price are counted apart."""
     tokens = f"{spent.prompt_tokens:,} tokens in, {spent.completion_tokens:,} out"
     return f"{counted(spent.calls, 'call')}, {tokens}, {price_line(spent.cost, spent.unpriced, spent.calls)}"
 
 
 def closing_lines(store: RunStore) -> list[str]:
-    """What a command says of its calls when it ends, over the whole run; nothing where no model was asked."""
+    """The last lines of a command about the calls of the whole run; empty if no model was asked."""
     spent = store.calls.spent()
     lines = [cost_line(spent), Outcomes.of_run(store).line]
     return [line for line in lines if line] if spent.calls else []
+
+
+# -- failures ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Example(Record):
+    """One failure: its place, a line, and the raw answers, if any came back."""
+
+    what: str
+    where: str
+    line: str
+    came_back: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunFailures(Record, derived=("line",)):
+    """The failures of a run.
+
+    Attributes:
+        standing: role → turns that failed, stopped their conversation, and were not repeated since.
+        mended: turns that failed first and succeeded when the run resumed.
+        unscored: "judge" → candidates without a judgement; part of an assessment → conversations that lack it.
+        examples: the worst first, a few of each kind.
+    """
+
+    standing: Mapping[str, int]
+    mended: int
+    unscored: Mapping[str, int]
+    outcomes: Outcomes
+    examples: tuple[Example, ...]
+
+    @property
+    def line(self) -> str:
+        """All counts in one line."""
+        counts = (sum(self.standing.values()), self.mended, sum(self.unscored.values()))
+        parts = (
+            f"{counted(counts[0], 'turn')} failed ({_listed(self.standing)})",
+            f"{counts[1]} failed and came out later",
+            f"{counts[2]} unscored ({_listed(self.unscored)})",
+        )
+        return f"failures: {', '.join(part for part, count in zip(parts, counts, strict=True) if count) or 'none'}"
+
+
+def failures_of_run(store: RunStore) -> RunFailures:
+    """All failures of a run, with examples."""
+    now = store.failures()
+    ended = Counter(failure.role for _, failure in now if failure.ended)
+    ever = sum(failure.ended for _, failure in store.failures(retried=True))
+    return RunFailures(
+        standing=dict(ended.most_common()),
+        mended=ever - ended.total(),
+        unscored=store.unscored(),
+        outcomes=Outcomes.of_run(store),
+        examples=tuple(_examples(store, now)),
+    )
+
+
+def _examples(store: RunStore, failures: list[tuple[int, Failure]]) -> Iterator[Example]:
+    for what, stopped in (("failed turn", True), ("unscored reply", False)):
+        chosen = [(place, failure) for place, failure in failures if failure.ended is stopped]
+        for place, failure in chosen[:OF_A_KIND]:
+            where = f"conversation {place}, turn {failure.turn}"
+            yield Example(what, where, f"{failure.role}: {failure.message}", failure.came_back)
+    for place, lost in store.scoring_failures(OF_A_KIND):
+        came_back = tuple(lost["came_back"])
+        yield Example("unscored part", f"conversation {place}", f"{lost['part']}: {lost['message']}", came_back)
+    for purpose, text in store.calls.answers_with("contradicted", OF_A_KIND):
+        yield Example("contradiction", purpose, contradiction(text), (text,))
+    for purpose, text in store.calls.answers_with("cut", OF_A_KIND):
+        yield Example("cut by its limit", purpose, AS_IT_CAME, (text,))
+
+
+def contradiction(text: str) -> str:
+    """The contradiction in an answer: it calls an intent missed, and one below it met."""
+    from discover_lib.engines.llm.prompting import one_line
+
+    for broad, narrow in _contradictions(text):
+        return (
+            f"[{broad.id}] is said to be missed ({one_line(broad.reason)}), "
+            f"[{narrow.id}] below it to be met ({one_line(narrow.reason)})"
+        )
+    return AS_IT_CAME
+
+
+def overruled_in(store: RunStore) -> dict[tuple[str, str], str]:
+    """Intent id and the reason it counts as met → why the run's judge called it missed, of contradicted verdicts."""
+    from discover_lib.engines.llm.judge import met_below
+    from discover_lib.engines.llm.prompting import one_line
+
+    return {
+        (broad.id, met_below(one_line(narrow.reason))): one_line(broad.reason)
+        for purpose, text in store.calls.answers_with("contradicted")
+        if purpose == "judge"
+        for broad, narrow in _contradictions(text)
+    }
+
+
+def _contradictions(text: str) -> Iterator[tuple[JudgedIntent, JudgedIntent]]:
+    """Pairs of entries of an answer: the first is called missed, and the second, below it, met."""
+    from discover_lib.engines.llm.answers import ResponseEvaluation
+    from discover_lib.engines.llm.asking import UnusableError, read_answer
+
+    try:
+        intents = read_answer(text, ResponseEvaluation, lambda _: None).value.intents
+    except UnusableError:
+        return
+    for broad in intents:
+        for narrow in intents:
+            if narrow.engaged and not broad.engaged and narrow.id.startswith(f"{broad.id}."):
+                yield broad, narrow
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+# -- messages that were refused ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Refused(Record, derived=("line",)):
+    """A user message that a check refused, so that the voice was asked again.
+
+    Attributes:
+        turn: the turn whose reply it answers, from 1.
+        why: the reason that the voice was given.
+        check: "word rule", "model's check", or "form" (its length, markup, or a break of the role).
+    """
+
+    turn: int
+    message: str
+    why: str
+    check: str
+
+    @property
+    def line(self) -> str:
+        return f"turn {self.turn}, refused by the {self.check}: {self.message!r}: {self.why}"
+
+
+def _around_the_reason() -> tuple[str, str]:
+    from discover_lib.engines.llm.asking import REASK
+
+    before, after = REASK.split("{defect}")
+    return before, after
+
+
+def refusals(store: RunStore) -> list[Call]:
+    """The calls that asked for a user's message once more."""
+    before, _ = _around_the_reason()
+    return [each for each in store.calls.finished("voice") if str(each.messages[-1]["content"]).startswith(before)]
+
+
+def refused_in(conversation: Conversation, asked_again: Sequence[Call]) -> list[Refused]:
+    """The refused messages of a conversation; `asked_again` is of `refusals`."""
+    if not asked_again:
+        return []
+    from discover_lib.engines.llm.prompting import transcript
+
+    before, after = _around_the_reason()
+    heard_in = {
+        turn.index: transcript((*conversation.messages(turn.index - 1), turn.reply.message))
+        for turn in conversation.turns
+    }
+    refused = []
+    for call in asked_again:
+        prompt = "\n".join(str(each["content"]) for each in call.messages[:-2])
+        for turn, heard in heard_in.items():
+            if heard in prompt and f"{heard}\n<user>" not in prompt:
+                why = str(call.messages[-1]["content"]).removeprefix(before).removesuffix(after)
+                message = _message(str(call.messages[-2]["content"]))
+                if message is not None:
+                    refused.append(Refused(turn, message, why, _check(why)))
+    return refused
+
+
+def _message(answer: str) -> str | None:
+    """The message of an answer; None if it could not be read at all."""
+    from discover_lib.engines.llm.answers import UserMessage
+    from discover_lib.engines.llm.asking import UnusableError, read_answer
+    from discover_lib.engines.llm.voice import plain
+
+    try:
+        return plain(read_answer(answer, UserMessage, lambda _: None).value.message)
+    except UnusableError:
+        return None
+
+
+def _check(why: str) -> str:
+    from discover_lib.engines.llm.voice import LEAKED, PARAPHRASED
+
+    return "model's check" if why == PARAPHRASED else "word rule" if LEAKED in why else "form"

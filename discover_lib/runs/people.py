@@ -1,8 +1,8 @@
-"""Conversations of people as runs: a tree is built from what came out, and every reply is scored against it afterwards.
+"""Conversations of people as runs: the final text gives a tree, and every reply is scored against it afterwards.
 
-Nobody can look into a person's head.  What is measured is which replies first showed what the finished text holds, and
-each conversation says so (`setting["note"]`).  What a person names before any reply shows it was theirs from the start:
-it counts as known, and no reply is credited with it.
+People's intents cannot be observed.  The score measures which reply first showed a part of the final text, and each
+conversation has a note about this (`setting["note"]`).  An intent that the participant names before any reply shows it
+counts as known from the start, and no reply is credited with it.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import as_reply, score_candidate
 from discover_lib.core.state import IntentState
 from discover_lib.core.view import user_view
-from discover_lib.engines.spec import Engines
+from discover_lib.engines.spec import RoleEngines
 from discover_lib.metrics.scores import Assessment, scores_of
 from discover_lib.runs.store import RunStore, UnitRow, turn_row
 
-PEOPLE = "people"  # who spoke, in the configuration and the setting
+PEOPLE = "people"  # the voice, in the configuration and the setting
 T = TypeVar("T")
 NOTE = "a person's conversation: the tree was built from the finished text, and every reply was scored afterwards"
 
 
 @dataclass(frozen=True)
 class Chat:
-    """A conversation of a person with an assistant, and what came of it.
+    """A conversation of a participant with an assistant, and its final text.
 
     Attributes:
         replies: in order; each answers the message of the same place.
-        text: the finished piece.
-        more: what else the record is to keep (plain values).
+        text: the final artifact.
+        more: further plain values for the record.
     """
 
     id: str
@@ -53,8 +53,8 @@ class Chat:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-def scored_afterwards(chat: Chat, engines: Engines, rules: Rules | None = None, seed: int = 0) -> Conversation:
-    """The conversation with a tree of what came out, and every reply judged against it.
+def scored_afterwards(chat: Chat, engines: RoleEngines, rules: Rules | None = None, seed: int = 0) -> Conversation:
+    """The conversation with a tree of its final text, and every reply judged against it.
 
     Raises:
         BuildError: no tree can be built from the text.
@@ -102,7 +102,7 @@ def _turns(tree: IntentTree, start: IntentState, judge: Judge, chat: Chat, rules
 
 
 def _brought(tree: IntentTree, judge: Judge, chat: Chat, rules: Rules) -> tuple[str, ...]:
-    """Intents that the person named before any reply touched them, parents first."""
+    """Intents that the participant named before any reply touched them, parents first."""
     own: set[str] = set()
     shown: set[str] = set()
     for message, reply in zip(chat.messages, chat.replies, strict=True):
@@ -137,7 +137,7 @@ class Written:
 def write_people(
     folder: Path,
     chats: Sequence[Chat],
-    engines: Engines,
+    engines: RoleEngines,
     *,
     name: str,
     judge: str,
@@ -173,7 +173,7 @@ def write_people(
     return Written(len(conversations), without)
 
 
-def _put(store: RunStore, place: int, conversation: Conversation, engines: Engines) -> None:
+def _put(store: RunStore, place: int, conversation: Conversation, engines: RoleEngines) -> None:
     store.put_turns(place, list(map(turn_row, conversation.turns)), conversation.stop)
     scorer = engines.scorer(conversation.setting["domain"])
     interactivity, behaviour = _or_none(scorer.interactivity, conversation), _or_none(scorer.behaviour, conversation)

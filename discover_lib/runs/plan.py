@@ -1,41 +1,32 @@
-"""What a run will take, before anything is spent: calls, tokens, dollars, minutes; low, expected and high.
+"""Estimates of a run before anything is spent: calls × mean lengths, in tokens and dollars; low, expected and high.
 
-How many calls there are follows from the configuration.  How long they are is the mean of those of a run like it
-(`measured_lengths`), or of a few conversations of this one that are really had (`probe`, which spends); where neither
-is at hand, a table of typical lengths stands in, good for half to double.  Every assumption is listed with the plan.
+The number of calls follows from the configuration.  The length of a call is a mean: of a similar run
+(`measured_lengths`), or of a few conversations of this one (`probe`, which costs money).  Otherwise a table of typical
+lengths is used, which is right to within half and double.  The plan lists its assumptions.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discover_lib.engines.llm.calls.prices import Price, price_of
+from discover_lib.engines.llm.calls.exchange import Price, Spent, price_of
 from discover_lib.engines.llm.leak_check import PURPOSE as LEAK_CHECK
 from discover_lib.engines.local.dialect import is_local
 from discover_lib.engines.miniature.assistants import SCRIPTED
-from discover_lib.engines.role_options import RoleOptions, role_defaults
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, model_of
+from discover_lib.engines.spec import MINIATURE, model_of
 from discover_lib.metrics.intervals import percent
-from discover_lib.metrics.satisfaction import FINAL_REQUEST
-from discover_lib.runs.calls import Spent
 from discover_lib.runs.options import RunOptionsError, execute, within_reach
-from discover_lib.runs.scoring import SCORING, scored
 from discover_lib.runs.store import RunStore
-from discover_lib.runs.units import Unit, run_unit
+from discover_lib.runs.units import SCORING, Unit
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.runs.options import LaidOut
-
-CALLS_PER_SECOND = 200  # what one process drives at most
-REHEARSED = 8  # conversations of the miniature that are really had, to time them
 
 
 @dataclass(frozen=True)
@@ -52,7 +43,7 @@ class Span:
 
     @classmethod
     def about(cls, value: float, share: float) -> Span:
-        """`value`, give or take a share of it."""
+        """`value`, plus or minus a share of it."""
         return cls(value * (1 - share), value, value * (1 + share))
 
     def __add__(self, other: Span) -> Span:
@@ -71,9 +62,9 @@ def sum_of(spans: Iterable[Span]) -> Span:
     return sum(spans, NOTHING)
 
 
-FINAL = "final reply"  # the stage; its calls are metered with the assistant's others
-# Prompt and completion tokens of a call, where nothing was measured: of our prompts, counted by our own rule over
-# conversations of five turns in the paper's three domains, and of answers as they are asked for.
+FINAL = "final reply"  # the stage; its calls are recorded with the assistant's others
+# Prompt and completion tokens of a call without a measurement: of our prompts, counted by our own rule over
+# conversations of five turns in the paper's three domains, and of answers as the prompts ask for them.
 TYPICAL = {
     "builder: synthesis": (2200, 900),
     "builder: abstraction": (1800, 1600),
@@ -92,50 +83,27 @@ TYPICAL = {
 }
 HALF_TO_DOUBLE = Span(0.5, 1.0, 2.0)
 REASKED = Span(0.0, 0.02, 0.15)  # share of structured answers that are asked for again
-TURNS_TAKEN = Span(0.8, 1.0, 1.0)  # a conversation in which everything is discovered ends early
-MEASURED = 0.1  # how far another run may differ from the one measured
-PROBED = 0.2  # how far the run may differ from a few of its conversations
+ASKED = Span.exactly(1.0) + REASKED  # calls of one structured answer
+TURNS_TAKEN = Span(0.8, 1.0, 1.0)  # a conversation ends early when everything is discovered
+MEASURED = 0.1  # difference between another run and the measured one, as a share
+PROBED = 0.2  # difference between the run and a few of its conversations, as a share
 ASSUMED_BASIS = "assumed"
 TYPICAL_BASIS = "typical lengths, half to double; --like and --probe measure them"
-# How fast models answer, where nothing was measured.
-FIRST_TOKEN_SECONDS = Span(0.4, 1.0, 3.0)
-SECONDS_PER_TOKEN = Span(1 / 150, 1 / 70, 1 / 25)
 
 
 @dataclass(frozen=True)
 class Length:
-    """What one call takes: tokens in and out, seconds.  `basis` says where that is from."""
+    """Tokens in and out of one call.  `basis` names their source."""
 
     prompt: Span
     completion: Span
     basis: str
-    seconds: Span | None = None
-
-    @property
-    def duration(self) -> Span:
-        return self.seconds or FIRST_TOKEN_SECONDS + SECONDS_PER_TOKEN * self.completion
-
-    def within(self, max_tokens: int | None) -> Length:
-        """The length of a call whose completion is bounded."""
-        if max_tokens is None:
-            return self
-        bounded = Span(*(min(tokens, max_tokens) for tokens in dataclasses.astuple(self.completion)))
-        return dataclasses.replace(self, completion=bounded)
 
 
-def typical(purpose: str, options: RoleOptions, assistants: Sequence[str] = ("",)) -> Length:
-    """What a call of a purpose takes where nothing was measured, within the limit that the role has or was given.
-
-    Args:
-        assistants: by name, where an assistant is called; of several the widest limit holds.
-    """
+def typical(purpose: str) -> Length:
+    """The length of a call of a purpose without a measurement."""
     prompt, completion = (HALF_TO_DOUBLE * tokens for tokens in TYPICAL[purpose])
-    length = Length(prompt, completion, TYPICAL_BASIS)
-    if purpose == LEAK_CHECK:
-        return length
-    role = "scorer" if purpose in SCORING else purpose.partition(":")[0].replace(FINAL, "assistant")
-    limits = [(role_defaults(role) | options.of(role, name))["max_tokens"] for name in assistants]
-    return length.within(None if None in limits else max(limits))
+    return Length(prompt, completion, TYPICAL_BASIS)
 
 
 @dataclass(frozen=True)
@@ -163,12 +131,11 @@ class Stage:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run will take.  Roles that the miniature or a script plays take no calls and have no stage."""
+    """The estimate of a run.  Roles that the miniature or a script plays make no calls and have no stage."""
 
     conversations: int
     turns: Span
     stages: tuple[Stage, ...]
-    minutes: Span
     assumptions: tuple[str, ...] = ()
 
     @property
@@ -181,12 +148,12 @@ class Plan:
 
     @property
     def cost(self) -> Span:
-        """Dollars of the stages whose price is known."""
+        """Dollars of the stages with a known price."""
         return sum_of(stage.cost for stage in self.stages if stage.cost is not None)
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """Models whose price is unknown."""
+        """Models of unknown price."""
         return tuple(dict.fromkeys(stage.model for stage in self.stages if stage.price is None))
 
 
@@ -194,70 +161,43 @@ def plan_run(
     run: LaidOut,
     *,
     settings: ClientSettings,
-    concurrency: int = 1,
     builder: str | None = None,
     measured: Mapping[str, Length] | None = None,
 ) -> Plan:
     """The plan of a run laid out by `discover_lib.runs.options.lay_out`, or of an evaluation by `lay_out_evaluation`.
 
-    An evaluation asks more when a conversation is over: its assistant once for the finished piece, and, where a
-    language model judges, that model three times for the scores.
+    At the end of a conversation an evaluation asks its assistant once for the final artifact.  A language model that
+    judges is also asked three times for the scores.
 
     Args:
-        concurrency: as it will be executed.
         builder: a model that builds the trees, to be counted too.
-        measured: purpose → what its calls took in another run, in place of typical lengths.
+        measured: purpose → length of its calls in another run, in place of typical lengths.
     """
-    asked, units = run.options, len(run.units)
-    if not run.models and builder is None:
-        had, seconds = _rehearsed(run)
-        minutes = Span.about(seconds * units / concurrency / 60, 0.5)
-        note = f"time: {had} of these conversations were just run on this machine"
-        return Plan(units, Span.exactly(asked.turns * units), (), minutes, (note, within_reach(run)))
-    turns = TURNS_TAKEN * asked.turns * units
+    asked = run.options
+    turns = TURNS_TAKEN * (asked.turns * len(run.units))
     known = dict(measured or {})
     if "assistant" in known:
-        known[FINAL] = known["assistant"]  # metered together
-    calls = _calls(run, turns)
-    stages = list(building_stages(builder, asked.role_options, settings, len(run.trees)) if builder else ())
-    for (purpose, model), count in calls.items():
-        named = [name for name in asked.everyone if _models_of([name]) == [model]] or [""]
-        length = known.get(purpose) or typical(purpose, asked.role_options, named)
+        known[FINAL] = known["assistant"]  # recorded together
+    stages = list(building_stages(builder, settings, len(run.trees)) if builder else ())
+    for (purpose, model), count in _calls(run, turns).items():
+        length = known.get(purpose) or typical(purpose)
         stages.append(Stage(purpose, model, count, length, _price(model, settings)))
-    players = asked.spec.players(asked.everyone) | ({"builder": "builder"} if builder else {})
-    if not run.is_evaluation:
-        players.pop("scorer", None)
-    options = (f"as asked for, {line}" for line in asked.role_options.lines(players))
-    assumptions = (*_assumptions(stages), *options, within_reach(run))
-    return Plan(units, turns, tuple(stages), _minutes(stages, run, concurrency, settings), assumptions)
+    return Plan(len(run.units), turns, tuple(stages), (*_assumptions(stages), within_reach(run)))
 
 
-def building_stages(model: str, options: RoleOptions, settings: ClientSettings, trees: int = 1) -> Iterator[Stage]:
-    """What a model is asked for in building so many trees."""
-    calls, price = (Span.exactly(1.0) + REASKED) * trees, _price(model, settings)
+def building_stages(model: str, settings: ClientSettings, trees: int = 1) -> Iterator[Stage]:
+    """The calls to a model that builds so many trees."""
     for purpose in TYPICAL:
         if purpose.startswith("builder: "):
-            yield Stage(purpose, model, calls, typical(purpose, options), price)
+            yield Stage(purpose, model, ASKED * trees, typical(purpose), _price(model, settings))
 
 
 def _price(model: str, settings: ClientSettings) -> Price | None:
     return price_of(model, settings.prices, settings.address_of(model))
 
 
-def _rehearsed(run: LaidOut) -> tuple[int, float]:
-    """How many of a run's conversations were had, spread over it, by scripts in place of models, and seconds of one."""
-    chosen = run.units[:: max(1, len(run.units) // REHEARSED)][:REHEARSED]
-    began, miniature = time.perf_counter(), RoleEngines(EngineSpec())
-    for unit in chosen:
-        stand_ins = tuple(name if name in SCRIPTED else "adaptive" for name in unit.assistants)
-        talk = run_unit(dataclasses.replace(unit, assistants=stand_ins))
-        if run.is_evaluation:
-            scored(talk, unit.place, miniature, FINAL_REQUEST)
-    return len(chosen), (time.perf_counter() - began) / len(chosen)
-
-
-def measured_lengths(folder: Path, share: float = MEASURED) -> dict[str, Length]:
-    """Purpose → mean tokens and seconds of the finished calls of a run, give or take a share.
+def measured_lengths(folder: Path, share: float = MEASURED, basis: str = "") -> dict[str, Length]:
+    """Purpose → mean tokens of the finished calls of a run, plus or minus a share.
 
     Raises:
         StoreError: there is no run.
@@ -266,18 +206,15 @@ def measured_lengths(folder: Path, share: float = MEASURED) -> dict[str, Length]
         lengths = store.calls.lengths()
     return {
         purpose: Length(
-            Span.about(prompt, share),
-            Span.about(completion, share),
-            f"the mean of {count} calls in {folder}",
-            Span.about(seconds, 3 * MEASURED),
+            Span.about(prompt, share), Span.about(completion, share), basis or f"the mean of {count} calls in {folder}"
         )
-        for purpose, (count, prompt, completion, seconds) in lengths.items()
+        for purpose, (count, prompt, completion) in lengths.items()
     }
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What some conversations of a run took when they were really had: purpose → length, and what it cost."""
+    """Conversations of a run that were held to measure it: purpose → length, and their cost."""
 
     conversations: int
     lengths: Mapping[str, Length]
@@ -285,16 +222,16 @@ class Probe:
 
 
 def probe(run: LaidOut, conversations: int, *, settings: ClientSettings, concurrency: int = 1) -> Probe:
-    """Have some whole conversations of each assistant for real, spread over the run's artifacts, and measure them.
+    """Run some whole conversations of each assistant, spread over the run's artifacts, and measure their calls.
 
-    Whole ones, because prompts grow from turn to turn; an evaluation's are scored, too.  Their calls are paid for and
-    not kept.
+    Prompts grow from turn to turn, so conversations are run whole.  Those of an evaluation are scored, too.  Their
+    calls are paid for and not saved.
 
     Raises:
         RunOptionsError: no model takes part, or a conversation failed.
     """
     if not run.models:
-        raise RunOptionsError("nothing to probe: no language model takes part in this run")
+        raise RunOptionsError("no calls to measure: no language model takes part in this run")
     groups: dict[tuple[str, ...], list[Unit]] = {}
     for unit in run.units:
         groups.setdefault(unit.assistants, []).append(unit)
@@ -309,16 +246,13 @@ def probe(run: LaidOut, conversations: int, *, settings: ClientSettings, concurr
         if report.halted is not None or failures or report.unscored:
             why = report.message or (failures[-1][1].line if failures else f"{report.unscored} without a score")
             raise RunOptionsError(f"the probe failed: {' '.join(why.split())}")
-        basis = f"of {len(units)} conversations run to measure it"
-        lengths = measured_lengths(folder, PROBED)
-    said = {name: dataclasses.replace(each, basis=f"the mean {basis}") for name, each in lengths.items()}
-    return Probe(len(units), said, spent)
+        basis = f"the mean of {len(units)} conversations run to measure it"
+        return Probe(len(units), measured_lengths(folder, PROBED, basis), spent)
 
 
 def _calls(run: LaidOut, turns: Span) -> dict[tuple[str, str], Span]:
     """(purpose, model) → calls, in the order of the work."""
     spec, units = run.options.spec, len(run.units)
-    asked_again = Span.exactly(1.0) + REASKED
     calls: dict[tuple[str, str], Span] = {}
     final: dict[tuple[str, str], Span] = {}
     for unit in run.units:
@@ -330,16 +264,16 @@ def _calls(run: LaidOut, turns: Span) -> dict[tuple[str, str], Span]:
     for model in _models_of([run.options.reward_assistant] if ahead else []):
         calls["assistant", model] = calls.get(("assistant", model), NOTHING) + turns * ahead
     if spec.judge != MINIATURE:
-        calls["judge", spec.judge] = turns * (candidates + ahead) * asked_again
+        calls["judge", spec.judge] = turns * (candidates + ahead) * ASKED
     if spec.voice != MINIATURE:
-        spoken = turns * (1 + ahead) + Span.exactly(-float(units))  # nobody speaks after the last turn
-        calls["voice", spec.voice] = Span(max(0.0, spoken.low), spoken.expected, spoken.high) * asked_again
-        if spec.leak_check:  # of every message; of none where everything is discovered
-            calls[LEAK_CHECK, spec.leak_check] = Span(0.0, spoken.expected, spoken.high) * asked_again
+        spoken = turns * (1 + ahead) + Span.exactly(-float(units))  # the last turn has no answer
+        calls["voice", spec.voice] = Span(max(0.0, spoken.low), spoken.expected, spoken.high) * ASKED
+        if spec.leak_check:  # of every message; of none once everything is discovered
+            calls[LEAK_CHECK, spec.leak_check] = Span(0.0, spoken.expected, spoken.high) * ASKED
     if run.is_evaluation:
         calls |= final
-        if spec.judge != MINIATURE:  # who judges the turns scores the whole, too
-            calls |= {(purpose, spec.judge): asked_again * units for purpose in SCORING}
+        if spec.judge != MINIATURE:  # the judge of the turns scores the whole, too
+            calls |= {(purpose, spec.judge): ASKED * units for purpose in SCORING}
     return calls
 
 
@@ -348,46 +282,23 @@ def _models_of(assistants: Iterable[str]) -> list[str]:
     return [model_of(name) for name in assistants if name not in SCRIPTED and not is_local(name)]
 
 
-def _minutes(stages: Sequence[Stage], run: LaidOut, concurrency: int, settings: ClientSettings) -> Span:
-    """The time of the longest chain that cannot be shortened: conversations in waves, or a limit on calls or tokens."""
-    candidates = len(run.units[0].assistants)
-    chain = NOTHING
-    for stage in stages:
-        at_once = candidates if stage.name in ("assistant", "judge") else len(SCORING) if stage.name in SCORING else 1
-        chain = chain + stage.calls * stage.length.duration * (1 / at_once)
-    waves = math.ceil(len(run.units) / concurrency) / len(run.units)
-    floors = [chain * (waves / 60)]
-    calls, tokens = sum_of(stage.calls for stage in stages), sum_of(stage.tokens for stage in stages)
-    floors.append(calls * (1 / CALLS_PER_SECOND / 60))
-    if settings.requests_per_minute:
-        floors.append(calls * (1 / settings.requests_per_minute))
-    if settings.tokens_per_minute:
-        floors.append(tokens * (1 / settings.tokens_per_minute))
-    return Span(*(max(values) for values in zip(*map(dataclasses.astuple, floors), strict=True)))
-
-
-def _assumptions(stages: Sequence[Stage]) -> tuple[str, ...]:
+def _assumptions(stages: Sequence[Stage]) -> Iterator[str]:
     alike: dict[str, dict[str, None]] = {}  # basis → stages that rest on it, each once
     for stage in stages:
         alike.setdefault(stage.length.basis, {})[stage.name] = None
-    return (
-        *(f"{', '.join(names)}: {basis}" for basis, names in alike.items()),
-        f"re-asked structured answers: {_percent(REASKED)}",
-        f"turns taken of those planned: {_percent(TURNS_TAKEN)}",
-        "prices: " + ("; ".join(_price_lines(stages)) or "none needed"),
-        "discounts for cached prompts, thinking that was not measured, and failed calls are left out",
-    )
-
-
-def _price_lines(stages: Sequence[Stage]) -> Iterator[str]:
+    for basis, names in alike.items():
+        yield f"{', '.join(names)}: {basis}"
+    if stages:
+        yield f"re-asked structured answers: {_percent(REASKED)}; turns taken of those planned: {_percent(TURNS_TAKEN)}"
     for model, price in dict.fromkeys((stage.model, stage.price) for stage in stages):
         if price is None:
-            yield f"{model} unknown (give it with --prices)"
+            yield f"price of {model}: unknown (give it with --prices)"
         else:
-            yield (
-                f"{model} ${price.input_per_million:g} in, ${price.output_per_million:g} out per million tokens "
-                f"({', '.join(filter(None, (price.source, price.as_of)))})"
-            )
+            source = ", ".join(filter(None, (price.source, price.as_of)))
+            in_and_out = f"${price.input_per_million:g} in, ${price.output_per_million:g} out per million tokens"
+            yield f"price of {model}: {in_and_out} ({source})"
+    if stages:
+        yield "left out: discounts for cached prompts, reasoning that was not measured, and failed calls"
 
 
 def _percent(span: Span) -> str:

@@ -1,8 +1,8 @@
 """Recorded conversations: trees, replies and judgements of a capable model, to step through without a key.
 
-Each file under `data/recorded/<domain>/` holds one artifact, the stages that led to its tree, and for most of them a
-session of five turns with two candidate replies each.  Only judgements and messages are taken from the file; states,
-rewards and views are computed from them here, by the same code as everywhere.
+Each file under `data/recorded/<domain>/` holds one artifact and the stages that led to its tree.  Most files also have
+a session of five turns with two candidate replies each.  The file gives judgements and messages.  States, rewards and
+views are computed from them by the library's own code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOTE = "recorded: one capable model wrote the tree, the replies and the judgemen
 
 
 class RecordedError(DiscoverError):
-    """A recorded file that is missing or cannot be read; the message names it and says what to do."""
+    """A recorded file that is missing or cannot be read.  The message names it and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ def find_recorded(name: str, folder: Path | None = None) -> Recorded:
     """The entry called `name`: an artifact id, or `domain/artifact id`.
 
     Raises:
-        RecordedError: nothing, or more than one thing, is called so.
+        RecordedError: no entry, or more than one, has this name.
     """
     index = recorded_index(folder)
     entries = [entry for entry in index if name in (entry.name, entry.artifact_id)]
     if len(entries) != 1:
-        choices = ", ".join(entry.artifact_id for entry in index) or "nothing; is the data folder there?"
+        choices = ", ".join(entry.artifact_id for entry in index) or "no file; is the data folder missing?"
         raise RecordedError(f"{len(entries)} recorded artifacts are called {name!r}; there is: {choices}")
     return entries[0]
 

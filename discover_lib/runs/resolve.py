@@ -1,6 +1,6 @@
-"""What a `discover://` id stands for, read from the stores below the outputs folder.
+"""Resolve a `discover://` id to stored data below the outputs folder.
 
-A mean stands on conversations and their values, a difference on users whom both met, a conversation on its turns.
+A mean has the values of conversations, a difference has users that both assistants met, a conversation has turns.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.results import CSV_COLUMNS, MEASURES, Pool, tidy_rows
 from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.scores import EMERGING, ConversationScores
-from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.evaluation import ceilings_of
 from discover_lib.runs.store import FILE, RunStore
+from discover_lib.runs.units import stored_scores
 
 BY_LABEL = {measure.label: measure for measure in MEASURES}  # those that tables average go by their heading
 NEAR_MISSES = "near misses"  # no column: steps, see `NearMisses`
@@ -34,16 +34,16 @@ LISTED = 8  # names of what there is, where one is not
 
 @dataclass(frozen=True)
 class Resolved:
-    """What an id stands for.
+    """The stored data behind an id.
 
     Attributes:
-        values: every conversation (or artifact, of a ceiling) that it stands on → its value of the measure; of a
-            difference the user's conversation with `assistants` → the difference.
-        estimate: the mean of the values over artifacts, where the measure is averaged and they are of one assistant.
-        comparison: of a difference: how it stands, Holm over all pairs of the pool.
-        places: of its conversations in the run.
-        conversation: the only one that it stands for, if it is one.
-        pool: whom the values are taken among; None of a ceiling.
+        values: conversation (artifact for a ceiling) → its value of the measure.  For a difference: the user's
+            conversation with `assistants` → the difference.
+        estimate: the mean over artifacts, if the measure is averaged and the values belong to one assistant.
+        comparison: for a difference, with Holm's correction over all pairs of the pool.
+        places: positions of the conversations in the run.
+        conversation: the conversation, if the id names one.
+        pool: the compared assistants; None for a ceiling.
     """
 
     id: DiscoverId
@@ -75,7 +75,7 @@ def folder_of(id: DiscoverId) -> Path:
 def resolve(id: DiscoverId) -> Resolved:
     """
     Raises:
-        IdError: nothing of that name is stored, or its measure is not known.
+        IdError: the id is not stored, or its measure is unknown.
         StoreError: the run cannot be read.
     """
     folder = folder_of(id)
@@ -118,7 +118,7 @@ def resolve(id: DiscoverId) -> Resolved:
 def _check_names(id: DiscoverId, everybody: Pool) -> None:
     """
     Raises:
-        IdError: a part of the id names nobody and nothing of the run; it says which, and what there is.
+        IdError: a part of the id is not in the run; the message lists the names of the run.
     """
     who = everybody.assistants
     known: dict[str, tuple[Iterable[Any], Collection[Any]]] = {  # part → what it names, what there is
@@ -149,7 +149,7 @@ def id_of(base: DiscoverId, each: ConversationScores) -> DiscoverId:
 
 
 def _values(id: DiscoverId, pool: Pool, chosen: list[ConversationScores]) -> dict[DiscoverId, Any]:
-    """Of what tables average, only users count whom all of the pool have it for."""
+    """The values of a measure.  Averages in tables use only users for whom the whole pool has a value."""
     run, measure = DiscoverId(id.run), BY_LABEL.get(id.measure)
     if not id.measure:
         return {id_of(run, each): None for each in chosen}
@@ -178,13 +178,13 @@ def _values(id: DiscoverId, pool: Pool, chosen: list[ConversationScores]) -> dic
 
 
 def broken_replies(talk: Conversation) -> tuple[int, int]:
-    """Replies that broke a trained model's notation, and all replies; the final piece counts, too."""
+    """Replies that broke a trained model's notation, and all replies, the final artifact included."""
     replies = [turn.reply for turn in talk.turns] + ([talk.final.reply] if talk.final else [])
     return sum(map(is_broken, replies)), len(replies)
 
 
 def _after(id: DiscoverId, each: ConversationScores) -> float | None:
-    """What was found after the turn that an id names, or what that turn itself earned or took."""
+    """The share found after the turn of an id, or that turn's own reward or tokens."""
     assert id.turn is not None
     of_turns = {"reward": each.rewards, "tokens": each.tokens}
     if id.measure == "found":
@@ -201,6 +201,6 @@ def _ceiling(id: DiscoverId, folder: Path, store: RunStore) -> Resolved:
         raise IdError(f"{id}: no artifact of this run is so named")
     values = {row.artifact: ceilings[row.artifact] for row in listed if row.artifact in ceilings}
     if not values:
-        raise IdError(f"{id}: nothing was hidden at the start, so there is no ceiling")
+        raise IdError(f"{id}: no intent was hidden at the start, so there is no ceiling")
     estimate = ceiling_over(values, values)
     return Resolved(id, folder, {DiscoverId(id.run, artifact): share for artifact, share in values.items()}, estimate)

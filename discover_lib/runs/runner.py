@@ -1,9 +1,9 @@
-"""Runs that lose nothing: many conversations into a store, some at once, resumed by asking for the same again.
+"""Run many conversations into a store, some at once.  The same call resumes an interrupted run.
 
-What is to be done is what is not in the store: conversations from the start or from their last finished turn, and, in
-an evaluation, the scores of each as its last step.  The miniature computes, so its conversations run in worker
-processes and are committed when they end.  Language models are waited for, so theirs run in threads, one per
-conversation in flight, and every finished turn is committed.  A role that fails ends its conversation, not the run.
+The store decides the remaining work: conversations from the start or from their last finished turn, and in an
+evaluation their scores.  The miniature computes, so its conversations run in worker processes and are committed at
+their end.  Language models make a run wait, so their conversations run in threads, and every finished turn is
+committed.  A role that fails ends its conversation, not the run.
 """
 
 from __future__ import annotations
@@ -11,32 +11,28 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Literal, Protocol, cast
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.core.conversation import Conversation, Message, Reply, Turn
+from discover_lib.core.conversation import Conversation, Message, Reply, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import AssistantError, Judge, JudgeError, RoleError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState
-from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, RETRIED
-from discover_lib.engines.spec import Engines, EngineSpec, RoleEngines
-from discover_lib.runs.calls import Spent
-from discover_lib.runs.digests import digest_of
-from discover_lib.runs.scoring import SCORING, scored
-from discover_lib.runs.store import Counts, Failure, RunStore, UnitRow, failed_call, failure_of, turn_row
-from discover_lib.runs.units import Unit, run_unit, simulator_of
+from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, RETRIED, Spent
+from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.runs.store import Counts, Failure, RunStore, TurnRow, UnitRow, failed_call, failure_of, turn_row
+from discover_lib.runs.units import SCORING, Unit, digest_of, run_unit, scored, simulator_of
 from discover_lib.runs.work import ParallelMap, Workers, beside, work
 
 Halt = Literal["stopped", "budget", "auth", "failing"]
-FAILING_STREAK = 20  # conversations that fail one after the other, with no turn finished between, end the run
+FAILING_STREAK = 20  # consecutive failed conversations, without a finished turn between them, that end the run
 TICK_SECONDS = 0.5
-TICK_SHARE = 0.05  # of the time, at most: to count a hundred thousand conversations takes 0.2 s
+TICK_SHARE = 0.05  # of the time, at most: counting a hundred thousand conversations takes 0.2 s
 COMMIT_SECONDS = 0.2
 
 
@@ -48,13 +44,12 @@ class JudgeUnreachable(RoleError):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """How a run stands, for a progress display.
+    """The progress of a run.
 
     Attributes:
-        done: conversations that nothing is left to do of: finished, and in an evaluation scored.
+        done: complete conversations: finished, and in an evaluation scored.
         turns_now: turns finished since this start or resumption, `seconds` ago.
-        turns_left: turns still to come, at most.
-        running: conversations in flight.
+        turns_left: maximum number of remaining turns.
     """
 
     counts: Counts
@@ -63,7 +58,6 @@ class Snapshot:
     failures: Mapping[str, int]
     turns_now: int
     turns_left: int
-    running: int
     seconds: float
 
     @property
@@ -77,14 +71,14 @@ class Snapshot:
 
 
 class Progress(Protocol):
-    """Shows how a run goes; called by the thread that started it, twice a second at most."""
+    """Shows the progress of a run.  The thread that started the run calls it, at most twice a second."""
 
     def __call__(self, snapshot: Snapshot, /) -> None: ...
 
 
 @dataclass(frozen=True)
 class Report:
-    """How a run ended.  `halted` is None if every unit was run, though some may have failed."""
+    """The end of a run.  `halted` is None if every unit was run, even if some failed."""
 
     last: Snapshot
     halted: Halt | None = None
@@ -92,12 +86,12 @@ class Report:
 
     @property
     def unscored(self) -> int:
-        """Conversations of an evaluation that ended with a score missing; the same again tries them again."""
+        """Finished conversations of an evaluation that lack a score; a repeated run retries them."""
         return self.last.counts.finished - self.last.done
 
 
 def register(store: RunStore, units: Sequence[Unit]) -> None:
-    """Write the plan of a run into its store; on resumption it is there already."""
+    """Write the plan of a run into its store, if it is not there."""
     first = {unit.artifact_id: unit for unit in reversed(units)}
     trees = {artifact: (unit.domain, unit.tree.to_dict()) for artifact, unit in first.items()}
     rows = [
@@ -111,29 +105,29 @@ def run_into(
     units: Sequence[Unit],
     on: Workers,
     *,
-    engines: Engines | None = None,
+    engines: RoleEngines | None = None,
     together: int = 1,
     final_request: str | None = None,
     apart: float = 0.0,
     on_progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Report:
-    """Have what is left of units, and keep it.
+    """Do the remaining work of units and save it.
 
-    Interrupted conversations go on from their last finished turn, failed ones and failed scores are tried again.
-    Ctrl-C or `stop` begins nothing new and keeps what is finished; give the client of `engines` the same `stop`.
+    Interrupted conversations resume after their last finished turn; failed conversations and scores are retried.
+    After Ctrl-C or `stop`, no unit begins and finished work is saved.  Give the client of `engines` the same `stop`.
 
     Args:
-        engines: who plays, in threads of this process; without them workers elsewhere make their own.
-        together: conversations of one assistant that a worker elsewhere holds side by side.
-        final_request: what asks for the finished piece, where conversations are scored.
-        apart: seconds between the beginnings of the first conversations.  Begun at once they would send their calls
-            at once, turn after turn, and each would wait for the processor until all are sent.
+        engines: players in threads of this process; without them, workers make theirs.
+        together: parallel conversations of one assistant in a worker process.
+        final_request: the message that asks for the final artifact, if conversations are scored.
+        apart: seconds between the starts of the first conversations.  Started together, they would send all calls of a
+            turn together, and every call would wait for the processor.
 
     Raises:
         StoreError: the store cannot be written to.
-        DiscoverError: a worker process died, or no node of a cluster is left; what is finished is kept.
-        Exception: a defect of ours in one conversation, after the others have stopped.
+        DiscoverError: a worker process died, or no node of a cluster is left; finished work is saved.
+        Exception: a defect of this code in one conversation, after the others have stopped.
     """
     register(store, units)
     run = _Run(store, units, engines, final_request, apart, on.at_once, on_progress, stop or threading.Event())
@@ -149,7 +143,7 @@ def run_into(
         return run.report(halted.why, str(halted))
     except BrokenExecutor:
         raise DiscoverError(
-            "a worker process died (out of memory?); what is finished is kept, resume the run"
+            "a worker process died (out of memory?); finished work is saved, so resume the run"
         ) from None
     finally:
         run.commit()
@@ -161,14 +155,14 @@ def run_into(
 
 @dataclass(frozen=True)
 class Step:
-    """What is left of a unit: its conversation from the start, or from where it stands; if that is over, its scores."""
+    """The remaining work of a unit: its conversation so far, or None at the start; if that is finished, its scores."""
 
     unit: Unit
     so_far: Conversation | None
 
 
 class _Left(Sequence[Step]):
-    """What is left of a run, each conversation read when its turn comes; what ended in an error is made to go on."""
+    """The remaining work of a run.  A conversation is read when it is needed; failed conversations resume."""
 
     def __init__(self, store: RunStore, units: Sequence[Unit], scored: bool) -> None:
         store.reopen()
@@ -187,7 +181,7 @@ class _Left(Sequence[Step]):
 
 
 class _Groups(Sequence[list[Step]]):
-    """Steps with the same assistants, some side by side."""
+    """Steps with the same assistants, several in a group."""
 
     def __init__(self, left: _Left, together: int) -> None:
         self._left = left
@@ -212,22 +206,22 @@ class _Groups(Sequence[list[Step]]):
 
 def have(
     step: Step,
-    engines: Engines,
-    store: RunStore,
+    engines: RoleEngines,
+    store: RunStore | Notes,
     final_request: str | None,
     *,
     parallel_map: ParallelMap = map,
     on_turn: Callable[[], None] = lambda: None,
     given_up: Callable[[], bool] = lambda: False,
 ) -> Failure | None:
-    """Have the rest of a conversation and tell the store: every turn, why it ended, what failed, the scores.
+    """Do the rest of a conversation and write it to the store: turns, the reason for its end, failures, scores.
 
     Args:
-        on_turn: called when a turn is told.
-        given_up: whether the run is ending; what breaks then is no failure.
+        on_turn: called after a turn is written.
+        given_up: whether the run is ending; an error is then no failure.
 
     Returns:
-        What ended the conversation, if a role failed.
+        The failure that ended the conversation, if a role failed.
     """
     unit, conversation, left_out = step.unit, step.so_far, list[AssistantError]()
     if conversation is None or conversation.stop is None:
@@ -258,20 +252,43 @@ def have(
     return None
 
 
-class _Notes:
-    """In place of the store, in another process: what it is told there, to be told to the store itself here."""
+@dataclass
+class Notes:
+    """Replaces the store in another process: collects the rows of a conversation.
 
-    def __init__(self) -> None:
-        self.told: list[tuple[str, tuple[Any, ...]]] = []
+    Attributes:
+        place: of the conversation; None if it was finished before.
+        assessment: the arguments of `RunStore.put_assessment`, if it was scored.
+    """
 
-    def put_turns(self, *what: Any) -> None:
-        self.told.append(("put_turns", what))
+    place: int | None = None
+    turns: list[TurnRow] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    stop: Stop | None = None
+    digest: str | None = None
+    assessment: tuple[Any, ...] = ()
+
+    def put_turns(
+        self,
+        place: int,
+        turns: Sequence[TurnRow],
+        stop: Stop | None,
+        failures: Sequence[Failure] = (),
+        digest: str | None = None,
+    ) -> None:
+        self.place, self.stop, self.digest = place, stop, digest
+        self.turns += turns
+        self.failures += failures
 
     def put_assessment(self, *what: Any) -> None:
-        self.told.append(("put_assessment", what))
+        self.assessment = what
 
-
-Told = Sequence[tuple[str, tuple[Any, ...]]]
+    def tell(self, store: RunStore) -> None:
+        """Write the rows to the store."""
+        if self.place is not None:
+            store.put_turns(self.place, self.turns, self.stop, self.failures, self.digest)
+        if self.assessment:
+            store.put_assessment(*self.assessment)
 
 
 @cache
@@ -279,15 +296,15 @@ def _engines(spec: EngineSpec) -> RoleEngines:
     return RoleEngines(spec)
 
 
-def have_apart(final_request: str | None, step: Step) -> Told:
-    """`have` in another process, by the roles that it makes there; what the store is to be told."""
-    notes = _Notes()
-    have(step, _engines(step.unit.asked.spec), cast("RunStore", notes), final_request)
-    return notes.told
+def have_apart(final_request: str | None, step: Step) -> Notes:
+    """`have` in another process, with its own roles."""
+    notes = Notes()
+    have(step, _engines(step.unit.asked.spec), notes, final_request)
+    return notes
 
 
-def have_together(final_request: str | None, steps: Sequence[Step]) -> list[Told]:
-    """`have_apart` of some conversations side by side: a model on this machine answers them at once."""
+def have_together(final_request: str | None, steps: Sequence[Step]) -> list[Notes]:
+    """`have_apart` of several conversations in parallel: a model on this machine answers them in one batch."""
     with ThreadPoolExecutor(len(steps)) as pool:
         return list(pool.map(partial(have_apart, final_request), steps))
 
@@ -296,7 +313,7 @@ def have_together(final_request: str | None, steps: Sequence[Step]) -> list[Told
 
 
 class _Halted(Exception):
-    """What ends a run before its end."""
+    """Ends a run early."""
 
     def __init__(self, why: Halt, message: str) -> None:
         super().__init__(message)
@@ -304,17 +321,17 @@ class _Halted(Exception):
 
 
 class _Ending(Exception):
-    """The run is ending: leave this conversation where it stands."""
+    """The run is ending: leave this conversation after its last turn."""
 
 
 class _Run:
-    """The state of one `run_into`: what is left, what ends it, how it stands."""
+    """The state of one `run_into`: its remaining work, its end, its progress."""
 
     def __init__(
         self,
         store: RunStore,
         units: Sequence[Unit],
-        engines: Engines | None,
+        engines: RoleEngines | None,
         final_request: str | None,
         apart: float,
         at_once: int,
@@ -329,8 +346,8 @@ class _Run:
         self._delays = itertools.chain((apart * place for place in range(at_once)), itertools.repeat(0.0))
         self._over = False
         self._lock = threading.Lock()
-        self._turns = self._running = self._streak = 0
-        self._told: list[Told] = []
+        self._turns = self._streak = 0
+        self._told: list[Notes] = []
         self._commit_due = 0.0
         self._began = time.monotonic()
         self._tick_due = self._began + TICK_SECONDS
@@ -338,7 +355,7 @@ class _Run:
     # -- in threads of this process
 
     def have(self, step: Step) -> None:
-        """Have what is left of a conversation, every finished turn committed."""
+        """Do the remaining work of a conversation, and commit every finished turn."""
         with self._lock:
             due = time.monotonic() + next(self._delays)
         while not self._ending() and (wait := due - time.monotonic()) > 0:
@@ -347,15 +364,15 @@ class _Run:
             return
         helpers = max(len(step.unit.assistants), len(SCORING) if self._final_request is not None else 0) - 1
         try:
-            with self._one_running(), beside(helpers) as parallel_map:
-                engines = cast("Engines", self._engines).for_conversation(step.unit.setting, step.unit.seed)
+            with beside(helpers) as parallel_map:
+                engines = cast("RoleEngines", self._engines).for_conversation(step.unit.setting, step.unit.seed)
                 how: dict[str, Any] = {"on_turn": self._taken, "given_up": self._ending}
                 failure = have(step, engines, self._store, self._final_request, parallel_map=parallel_map, **how)
             if failure is not None:
                 self._count(failure)
         except _Ending:
             pass
-        except Exception as error:  # a budget or a key; or ours, or the store's: the run cannot be trusted to go on
+        except Exception as error:  # a budget or a key, or a defect of this code or the store: the run must end
             self._over = True
             if failed_call(error) not in ENDS_THE_RUN:
                 raise
@@ -380,38 +397,28 @@ class _Run:
                 "failing", f"{self._streak} conversations failed one after the other; the last: {failure.line}"
             )
 
-    @contextmanager
-    def _one_running(self) -> Iterator[None]:
-        with self._lock:
-            self._running += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._running -= 1
-
     # -- in the thread that keeps
 
-    def keep(self, writes: Told) -> None:
-        """Commit what other processes have, that of a fifth of a second together: it costs that, and no more."""
-        self._told.append(writes)
-        self._turns += sum(len(what[1]) for name, what in writes if name == "put_turns")
+    def keep(self, notes: Notes) -> None:
+        """Commit the work of other processes; that of a fifth of a second is one commit."""
+        self._told.append(notes)
+        self._turns += len(notes.turns)
         if time.monotonic() >= self._commit_due:
             self.commit()
             self._commit_due = time.monotonic() + COMMIT_SECONDS
 
-    def keep_all(self, writes: Sequence[Told]) -> None:
-        for one in writes:
+    def keep_all(self, told: Sequence[Notes]) -> None:
+        for one in told:
             self.keep(one)
 
     def commit(self) -> None:
-        told, self._told = self._told, []  # what Ctrl-C cuts off here is had again
+        told, self._told = self._told, []  # conversations that Ctrl-C cuts off here are repeated
         with self._store.together():
-            for name, what in (each for one in told for each in one):
-                getattr(self._store, name)(*what)
+            for notes in told:
+                notes.tell(self._store)
 
     def tick(self) -> None:
-        """Tell how it stands, if the last time was long enough ago."""
+        """Report the progress, if the last report was long enough ago."""
         began = time.monotonic()
         if self._on_progress is not None and began >= self._tick_due:
             self._on_progress(self._snapshot())
@@ -427,7 +434,6 @@ class _Run:
             failures=self._store.failures_by_role(),
             turns_now=self._turns,
             turns_left=counts.open * self._turns_of_a_unit - counts.turns_open,
-            running=self._running,
             seconds=time.monotonic() - self._began,
         )
 
@@ -440,7 +446,7 @@ class _Run:
 
 
 class _WatchedJudge:
-    """A judge whose failures are kept with what came back, for the record of one conversation."""
+    """A judge whose failures are recorded with the raw answers, for one conversation."""
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge

@@ -1,9 +1,9 @@
-"""A run on disk: one SQLite file that loses nothing finished, wherever the process is killed.
+"""A run on disk: one SQLite file that keeps all finished work, even if the process is killed.
 
-It holds the run's configuration, the trees, one row per planned conversation (a *unit*), every finished turn as JSON,
-the numbers of every finished conversation (its *digest*: what lists, tables and figures read in place of its turns),
-what went wrong, and every finished model call (`RunStore.calls`; see `discover_lib.runs.calls`).  One process writes,
-behind a lock; notebooks and commands read at the same time through `RunStore.read`.
+It holds the run's configuration, the trees, one row per planned conversation (a *unit*), and every finished turn as
+JSON.  It also holds failures, every finished model call (`RunStore.calls`; see `discover_lib.runs.calls`), and the
+*digest* of every finished conversation.  Lists, tables and figures read its numbers in place of the turns.  One
+process writes, behind a lock.  Notebooks and commands can read at the same time through `RunStore.read`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -29,16 +29,16 @@ from discover_lib.core.conversation import FORMAT, Conversation, FinalTurn, Stop
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import RoleError
 from discover_lib.core.rules import Rules
+from discover_lib.engines.llm.calls.exchange import Spent as Spent
 from discover_lib.engines.spec import EDITION
 from discover_lib.metrics.scores import leaked
 from discover_lib.runs.calls import ANSWERS_TABLE, CALLS_INDEX, CALLS_TABLE, CallStore
-from discover_lib.runs.calls import Spent as Spent
 from discover_lib.runs.database import LOCK, Database, StoreError, errors_in_one_line
 from discover_lib.runs.database import LockedError as LockedError
 
 FILE = "run.sqlite"
 RUN_FORMAT = "discover-run/1"  # of configurations, with EDITION
-APPLICATION = 0x44697363  # "Disc": tells our files from other SQLite files
+APPLICATION = 0x44697363  # "Disc": marks our SQLite files
 SCHEMA_VERSION = 1
 SCHEMA = (
     "CREATE TABLE run (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -67,9 +67,9 @@ SCHEMA = (
     ANSWERS_TABLE,
 )
 TABLES = len([each for each in SCHEMA if each.startswith("CREATE TABLE")])
-UNREAD = "unread artifact: "  # how the names of artifacts that the rule about leaks cannot read begin, in `run`
+UNREAD = "unread artifact: "  # prefix in `run` for artifacts that the word rule for leaks cannot read
 SUMS = "count(turn), total(discovered), total(reward), total(tokens), total(unscored), total(leaks > 0)"
-# The sums over the turns of every unit: read off its digest where there is one.
+# The sums over the turns of every unit, from its digest if there is one.
 NUMBERS = f"""SELECT place, turns, discovered, reward, tokens, unscored, leaks FROM digests UNION ALL
     SELECT place, {SUMS} FROM units LEFT JOIN turns USING (place)
     WHERE place NOT IN (SELECT place FROM digests) GROUP BY place"""
@@ -79,7 +79,7 @@ ENDED = "stop IS NOT NULL AND stop != 'error'"
 
 @dataclass(frozen=True)
 class UnitRow:
-    """One planned conversation as the store keeps it.  `setting` goes into the conversation as it is."""
+    """A planned conversation in the store.  `setting` becomes the conversation's setting."""
 
     place: int  # position in the run, from 0
     artifact: str
@@ -91,7 +91,7 @@ class UnitRow:
 
 @dataclass(frozen=True)
 class TurnRow:
-    """A finished turn as the store keeps it: what lists and filters need, and the whole turn as JSON."""
+    """A finished turn in the store: the columns of lists and filters, and the whole turn as JSON."""
 
     turn: int
     discovered: int
@@ -105,13 +105,13 @@ class TurnRow:
 
 @dataclass(frozen=True)
 class Failure:
-    """What went wrong in one turn, and what came back.
+    """A failure in one turn, with the raw answers.
 
     Attributes:
         role: judge, voice, assistant ...
-        kind: "content" (an answer came back and could not be used), "timeout", "server" ...; see `LLMError`.
-        came_back: the raw answers that could not be used.
-        ended: it stopped the conversation; otherwise a candidate went unscored and the conversation went on.
+        kind: "content" (an unusable answer), "timeout", "server" ...; see `LLMError`.
+        came_back: the raw, unusable answers.
+        ended: whether it stopped the conversation; otherwise a candidate is unscored and the conversation continued.
     """
 
     turn: int
@@ -141,13 +141,13 @@ class Listed:
     reward: float  # sum over turns
     tokens: int
     unscored: int  # candidates without a judgement
-    leaks: int  # user messages that said what the user could not know
-    leaks_checked: bool = True  # False: the rule about words cannot read the user's intents
+    leaks: int  # user messages that reveal an undiscovered intent
+    leaks_checked: bool = True  # False: the word rule cannot read the user's intents
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How far a run is."""
+    """The progress of a run in counts."""
 
     units: int
     finished: int
@@ -181,12 +181,12 @@ class RunStore:
         """Open a run for writing: a new one in a new or empty folder (made if it is missing), or the same one again.
 
         Args:
-            configuration: everything that decides the results, as plain JSON values; never a key.
-            notes: what is worth knowing but decides nothing (when, where); kept from the first time.
+            configuration: all values that decide the results, as plain JSON; never a key.
+            notes: further values (when, where) that decide no result; the first ones are kept.
 
         Raises:
-            StoreError: the folder holds something else, another process is writing to the run, the file is damaged,
-                or the run was made with another configuration.
+            StoreError: the folder holds other files, another process is writing to the run, the file is damaged, or the
+                run has another configuration.
         """
         path = folder / FILE
         try:
@@ -195,18 +195,11 @@ class RunStore:
             raise StoreError(f"{folder}: cannot be written to ({error.strerror or error})") from None
         if not path.exists() and any(each.name != LOCK for each in folder.iterdir()):
             raise StoreError(f"{folder} holds other files and no run; choose another --run folder")
-        with errors_in_one_line(path):
-            store = cls(Database(path, read_only=False))
-            try:
-                store._settle(configuration, notes or {})
-            except BaseException:
-                store.close()
-                raise
-        return store
+        return cls._opened(path, lambda store: store._settle(configuration, notes or {}), read_only=False)
 
     @classmethod
     def read(cls, folder: Path) -> RunStore:
-        """Open a run for reading only; it may be going on at the same time.
+        """Open a run for reading, also while another process writes to it.
 
         Raises:
             StoreError: there is no run, or the file is not one of ours or damaged.
@@ -214,10 +207,14 @@ class RunStore:
         path = folder / FILE if folder.is_dir() else folder
         if not path.is_file():
             raise StoreError(f"{folder}: no run here (no {FILE})")
+        return cls._opened(path, cls._check_kind, read_only=True)
+
+    @classmethod
+    def _opened(cls, path: Path, settle: Callable[[RunStore], None], *, read_only: bool) -> RunStore:
         with errors_in_one_line(path):
-            store = cls(Database(path, read_only=True))
+            store = cls(Database(path, read_only=read_only))
             try:
-                store._check_kind()
+                settle(store)
             except BaseException:
                 store.close()
                 raise
@@ -233,7 +230,7 @@ class RunStore:
         self.close()
 
     def _settle(self, configuration: Mapping[str, Any], notes: Mapping[str, Any]) -> None:
-        """Set the file up, or find that it holds this very run."""
+        """Set the file up, or check that it holds this run."""
         self._database.execute("PRAGMA synchronous=FULL")  # of this connection; the journal's mode is the file's
         if self._is_blank():
             self._database.execute("PRAGMA page_size=16384")
@@ -255,7 +252,7 @@ class RunStore:
             )
 
     def _is_blank(self) -> bool:
-        """Nothing was committed to the file yet: it is new, or its creation was cut off."""
+        """The file has no commit yet: it is new, or its creation was interrupted."""
         return (
             not self._database.one("SELECT count(*) FROM sqlite_master")[0]
             and not self._database.one("PRAGMA application_id")[0]
@@ -290,7 +287,7 @@ class RunStore:
         return Rules.from_dict(self.configuration["rules"])
 
     def add_units(self, trees: Mapping[str, tuple[str, Mapping[str, Any]]], units: Iterable[UnitRow]) -> None:
-        """Write the plan down: artifact → (domain, tree in plain form), and what is to be run.  Idempotent."""
+        """Write the plan: artifact → (domain, tree in plain form), and the units.  Idempotent."""
         with self._database.transaction():
             self._database.execute_many(
                 "INSERT OR IGNORE INTO trees VALUES (?, ?, ?)",
@@ -309,14 +306,14 @@ class RunStore:
             )
 
     def forget_plan(self) -> None:
-        """Take out all conversations, trees and what is known of them; calls stay.  For a run that is read anew."""
+        """Delete all conversations, trees and their scores, but no calls, before a run is imported again."""
         with self._database.transaction():
             for table in ("turns", "assessments", "digests", "failures", "units", "trees"):
                 self._database.execute(f"DELETE FROM {table}")
             self._database.execute("DELETE FROM run WHERE name GLOB ?", (f"{UNREAD}*",))
 
     def unfinished(self) -> list[int]:
-        """Places of the units still to be run, or to be run again since they ended in an error."""
+        """Places of the unfinished units, including those that ended in an error."""
         rows = self._database.all("SELECT place FROM units WHERE stop IS NULL OR stop = 'error' ORDER BY place")
         return [place for (place,) in rows]
 
@@ -332,11 +329,11 @@ class RunStore:
         failures: Iterable[Failure] = (),
         digest: str | None = None,
     ) -> None:
-        """Commit finished turns of a unit, why it ended if it did, and what went wrong on the way.
+        """Commit finished turns of a unit, the reason for its end, if it ended, and its failures.
 
         Args:
-            digest: numbers of a conversation that is finished with these turns (JSON; see
-                `discover_lib.metrics.scores`), to be kept beside them.
+            digest: the numbers of a conversation that ends with these turns (JSON; see
+                `discover_lib.metrics.scores`).
         """
         with self._database.transaction():
             self._database.execute_many(
@@ -358,12 +355,12 @@ class RunStore:
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """Commit what is put within at once: one wait for the disk in place of many.  For work that costs nothing."""
+        """One commit for all writes in this block, and one wait for the disk, for work without paid calls."""
         with self._database.transaction():
             yield
 
     def reopen(self) -> None:
-        """Make go on what ended in an error or without a score: answers that could not be used are asked for anew."""
+        """Reopen conversations that ended in an error or without a score, and ask unusable answers again."""
         with self._database.transaction():
             ended = self._database.all("SELECT came_back FROM failures WHERE ended AND NOT retried")
             scores = self._database.all(
@@ -375,11 +372,11 @@ class RunStore:
             self._database.execute("UPDATE units SET stop = NULL WHERE stop = 'error'")
 
     def put_assessment(self, place: int, data: Mapping[str, Any], digest: Mapping[str, Any]) -> None:
-        """Commit what an evaluation found about a finished conversation (see `discover_lib.metrics.scores`).
+        """Commit the scores of a finished conversation (see `discover_lib.metrics.scores`).
 
         Args:
-            data: the assessment whole, the final turn under "final", what could not be had under "failures".
-            digest: what tables and figures need of the conversation, so that they need not read it.
+            data: the whole assessment, with the final turn under "final" and missing parts under "failures".
+            digest: the numbers that tables and figures read in place of the conversation.
         """
         row = (place, bool(data.get("failures")), record_json(data), record_json(digest))
         with self._database.transaction():
@@ -388,14 +385,14 @@ class RunStore:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def assessment(self, place: int) -> dict[str, Any] | None:
-        """What `put_assessment` was given as `data`, or None."""
+        """The `data` of `put_assessment`, or None."""
         row = self._database.one("SELECT data FROM assessments WHERE place = ?", (place,))
         return json.loads(row[0]) if row else None
 
     def digests(self) -> list[tuple[int, str | None]]:
-        """(place, digest) of every finished conversation in the order of the plan: of its assessment, if it has one.
+        """(place, digest) of every finished conversation in the order of the plan; of its assessment, if any.
 
-        None for one that has none (people's, or of others), whose turns must be read.
+        The digest is None for people's and imported conversations, whose turns must be read.
         """
         return self._database.all(
             "SELECT place, coalesce(assessments.digest, digests.data) FROM units "
@@ -440,7 +437,7 @@ class RunStore:
         return Conversation(tree, rules, seed, start, taken, stop, setting)
 
     def conversations(self, *, finished: bool = True, **filters: Any) -> Iterator[Conversation]:
-        """Conversations in the order of the plan, one at a time; `filters` are those of `listing`."""
+        """Conversations in the order of the plan, one at a time, with the filters of `listing`."""
         for row in self.listing(**filters):
             if not finished or row.stop not in (None, "error"):
                 yield self.conversation(row.place)
@@ -450,10 +447,7 @@ class RunStore:
         return (line.decode() for line in self.encoded_lines())
 
     def encoded_lines(self) -> Iterator[bytes]:
-        """`lines` in UTF-8, as they stand in a file.
-
-        Strung together from what is stored, without making the conversations, and without decoding the turns.
-        """
+        """`lines` in UTF-8, joined from the stored JSON without decoding the turns."""
         rules = spaced(to_json(self.rules.to_dict()).encode())
         trees = {
             artifact: spaced(tree.encode()) for artifact, tree in self._database.all("SELECT artifact, tree FROM trees")
@@ -489,7 +483,7 @@ class RunStore:
                 yield b"{" + b", ".join(f'"{name}": '.encode() + value for name, value in parts.items()) + b"}"
 
     def flawed(self) -> dict[int, int]:
-        """Place → how many of its user messages are flawed by their voice's own check.  Reads every turn."""
+        """Place → number of user messages with a flaw by the voice's check.  Reads every turn."""
         return dict(
             self._database.all(
                 "SELECT place, count(*) FROM turns WHERE json_array_length(data, '$.flaws') > 0 GROUP BY place", {}
@@ -508,8 +502,8 @@ class RunStore:
     ) -> list[Listed]:
         """The run's table of contents in the order of the plan; every filter given must hold.
 
-        `assistant` matches conversations in which it took part, `stop="open"` those not finished, `failed_role`
-        those in which that role failed (and was not retried since).
+        `assistant` matches conversations with that assistant, `stop="open"` unfinished ones, and `failed_role`
+        conversations with a failure of that role that was not retried.
         """
         rows = self._database.all(
             f"""SELECT place, artifact, domain, assistants, trial, stop, turns, discovered, reward, tokens, unscored,
@@ -551,7 +545,7 @@ class RunStore:
         ]
 
     def choices(self) -> tuple[list[str], list[str], int]:
-        """What a list of conversations can be narrowed by: assistants, artifacts, and the most discovered in one."""
+        """The values of list filters: assistants, artifacts, and the maximum of discovered intents."""
         groups = self._database.all("SELECT assistants FROM units GROUP BY assistants ORDER BY min(place)")
         artifacts = self._database.all("SELECT artifact FROM units GROUP BY artifact ORDER BY min(place)")
         (most,) = self._database.one(f"SELECT coalesce(max(discovered), 0) FROM ({NUMBERS})")
@@ -559,7 +553,7 @@ class RunStore:
         return list(names), [artifact for (artifact,) in artifacts], int(most)
 
     def failures(self, place: int | None = None, *, retried: bool = False) -> list[tuple[int, Failure]]:
-        """(place, failure) of the run or of one unit; those of turns retried since only if asked for."""
+        """(place, failure) of the run or of one unit; with `retried` also failures of repeated turns."""
         rows = self._database.all(
             "SELECT place, turn, role, kind, message, came_back, ended FROM failures "
             "WHERE (:place IS NULL OR place = :place) AND (:retried OR NOT retried) ORDER BY place, turn, id",
@@ -571,7 +565,7 @@ class RunStore:
         ]
 
     def unscored(self) -> dict[str, int]:
-        """What could not be scored → how often: "judge" for candidates, else the part of an assessment."""
+        """Missing scores with a count: "judge" for candidates, else the part of an assessment."""
         (candidates,) = self._database.one(f"SELECT total(unscored) FROM ({NUMBERS})")
         parts = self._database.all(
             """SELECT json_extract(failure.value, '$.part'), count(*)
@@ -580,16 +574,16 @@ class RunStore:
         return ({"judge": int(candidates)} if candidates else {}) | dict(parts)
 
     def leaks(self) -> int:
-        """User messages that give away what the user cannot know."""
+        """Number of user messages that reveal an undiscovered intent."""
         return int(self._database.one(f"SELECT total(leaks) FROM ({NUMBERS})")[0])
 
     def unread_artifacts(self) -> frozenset[str]:
-        """Artifacts of somebody's own whose intents the rule about leaks cannot read: 0 leaks are not known of them."""
+        """Brought artifacts whose intents the word rule cannot read, so that their leaks are unknown."""
         rows = self._database.all("SELECT substr(name, ?) FROM run WHERE name GLOB ?", (len(UNREAD) + 1, f"{UNREAD}*"))
         return frozenset(artifact for (artifact,) in rows)
 
     def scoring_failures(self, limit: int) -> list[tuple[int, dict[str, Any]]]:
-        """(place, `ScoringFailure` in plain form) of the first parts of assessments that could not be had."""
+        """(place, `ScoringFailure` in plain form) of the first missing parts of assessments."""
         rows = self._database.all(
             """SELECT place, failure.value FROM assessments, json_each(assessments.data, '$.failures') AS failure
             WHERE failed ORDER BY place LIMIT ?""",
@@ -598,7 +592,7 @@ class RunStore:
         return [(place, json.loads(failure)) for place, failure in rows]
 
     def failures_by_role(self) -> dict[str, int]:
-        """How many failures stand, per role, most first."""
+        """Number of failures per role that were not retried, most first."""
         rows = self._database.all(
             "SELECT role, count(*) FROM failures WHERE NOT retried GROUP BY role ORDER BY 2 DESC, 1"
         )
@@ -615,12 +609,12 @@ class RunStore:
 
 
 def _is_read(domain: str, tree: Mapping[str, Any]) -> bool:
-    """Whether the rule about leaks can read the intents of a tree; it reads those of a known domain."""
+    """Whether the word rule for leaks can read the intents of a tree, as it can in a known domain."""
     return bool(domain) or is_checkable("", [each.text for each in IntentTree.from_dict(tree).intents.values()])
 
 
 def failed_call(error: BaseException | None) -> Any:
-    """Why the model call behind an error failed ("timeout", "auth" ...), or None if no call failed."""
+    """The kind of the failed model call behind an error ("timeout", "auth" ...), or None."""
     while error is not None:
         kind = getattr(error, "kind", None)
         if isinstance(kind, str):
@@ -630,7 +624,7 @@ def failed_call(error: BaseException | None) -> Any:
 
 
 def failure_of(error: RoleError, turn: int, *, ended: bool = True) -> Failure:
-    """The record of a role's failure, with the raw answers that could not be used."""
+    """The record of a role's failure, with the raw, unusable answers."""
     came_back: tuple[str, ...] = ()
     cause: BaseException | None = error
     while cause is not None and not came_back:
@@ -639,7 +633,7 @@ def failure_of(error: RoleError, turn: int, *, ended: bool = True) -> Failure:
 
 
 def id_of_run(folder: Path) -> DiscoverId:
-    """The id of all that a run's folder holds."""
+    """The id of the run in a folder."""
     whole, outputs = folder.resolve(), outputs_folder().resolve()
     return DiscoverId(str(whole.relative_to(outputs) if whole.is_relative_to(outputs) else whole))
 
@@ -662,27 +656,23 @@ _AS_ROW = attrgetter(*(field.name for field in dataclasses.fields(TurnRow)))
 
 
 def _kind_last(configuration: dict[str, Any]) -> dict[str, Any]:
-    """What can be changed by an option first, beginning with the domain, on which much depends: a simulation becomes
-    an evaluation where nothing else differs.
-    """
+    """A configuration ordered for messages: first the domain, then options, last the differences of an evaluation."""
     places = {"domain": -1, "kind": 1, "final_request": 1}
     return {key: configuration[key] for key in sorted(configuration, key=lambda key: places.get(key, 0))}
 
 
 def first_difference(ours: Any, theirs: Any, name: str = "") -> str | None:
-    """Where two configurations first differ, in words ("turns is 5 in the run and 6 now"), or None."""
-    if isinstance(ours, dict) and isinstance(theirs, dict):
-        for key in dict.fromkeys([*ours, *theirs]):
-            where = f"{name}.{key}" if name else key
-            if key not in ours or key not in theirs:
-                return f"{where} is {'not set' if key not in ours else _short(ours[key])} in the run and " + (
-                    "not set now" if key not in theirs else f"{_short(theirs[key])} now"
-                )
-            difference = first_difference(ours[key], theirs[key], where)
-            if difference:
-                return difference
-        return None
-    return None if ours == theirs else f"{name} is {_short(ours)} in the run and {_short(theirs)} now"
+    """The first difference of two configurations, in words ("turns is 5 in the run and 6 now"), or None."""
+    if not (isinstance(ours, dict) and isinstance(theirs, dict)):
+        return None if ours == theirs else f"{name} is {_short(ours)} in the run and {_short(theirs)} now"
+    for key in dict.fromkeys([*ours, *theirs]):
+        where = f"{name}.{key}" if name else key
+        there, now = (_short(each[key]) if key in each else "not set" for each in (ours, theirs))
+        if key not in ours or key not in theirs:
+            return f"{where} is {there} in the run and {now} now"
+        if difference := first_difference(ours[key], theirs[key], where):
+            return difference
+    return None
 
 
 def _short(value: Any) -> str:

@@ -1,8 +1,9 @@
-"""What is asked of a run, and the conversations that it consists of: assistants × artifacts × trials.
+"""The options of a run, and its conversations: assistants × artifacts × trials.
 
-Every unit of work has a seed of its own, derived from the run's seed, the artifact and the trial (not the assistant:
-all assistants meet the same user with the same thresholds), so the results do not depend on how many run at once.
-`discover_lib.runs.runner` has units into a store; `run_unit` has one without.
+Every unit of work has its seed, derived from the run's seed, the artifact and the trial.  All assistants meet the same
+user with the same thresholds.  So the results do not depend on the number of parallel conversations.  `run_unit` runs a
+unit.  `scored` is the last step of a conversation in an evaluation: it asks for the final artifact and scores all.
+`discover_lib.runs.runner` runs units into a store.
 """
 
 from __future__ import annotations
@@ -12,48 +13,55 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.json_text import record_json
 from discover_lib.base.seeds import derive_seed
 from discover_lib.base.tokens import COUNTING
-from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
+from discover_lib.core.conversation import Candidate, Conversation, FinalTurn, Message, Reply, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import AssistantError, Judge, UserVoice
+from discover_lib.core.roles import Assistant, AssistantError, Judge, RoleError, SeesIntents, UserVoice, ask
 from discover_lib.core.rollout import MAX_TURNS, Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.manner import Manner
 from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
-from discover_lib.engines.spec import MINIATURE, Engines, EngineSpec, RoleEngines
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.look_ahead import LookAhead
-from discover_lib.metrics.satisfaction import request_named
+from discover_lib.metrics.satisfaction import FINAL_REQUEST, request_named
+from discover_lib.metrics.scorer import Scorer
+from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
+from discover_lib.runs.store import RunStore, failure_of
+from discover_lib.runs.work import ParallelMap
+
+Split = Literal["train", "eval"]
 
 
 class RunOptionsError(DiscoverError):
-    """What was asked for cannot be run; the message is one line that says what to do."""
+    """The options cannot be run.  The message is one line with the remedy."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What decides the results of a run.
+    """The options that decide the results of a run.
 
     Attributes:
         assistants: scripted ones by name, or LiteLLM models as MODEL or MODEL+STYLE.
         domain: generated artifacts of this domain, or of several separated by ", ", with the miniature's trees; or
         trees: a folder of tree files (JSON).
-        split: which of the generated artifacts: those to train on, or the others, to evaluate on.
-        engine: who judges and speaks for the user, unless `judge` or `voice` names another.
-        artifacts: artifacts, at most.
-        candidates: None lets every assistant have conversations of its own; a number lets all of them answer every
-            turn of one conversation, this many times each; the one with the highest reward continues.
+        split: generated artifacts for training, or for evaluation.
+        engine: model for judge and voice, unless `judge` or `voice` names another.
+        artifacts: maximum number of artifacts.
+        candidates: None gives every assistant separate conversations.  A number makes all of them answer every turn of
+            one conversation, this many times each, and the reply with the highest reward is selected.
         prompts: folder of prompts in place of ours.
-        leak_check: who checks the messages of a language model's voice for paraphrases: a model, "judge", or nobody.
+        leak_check: a model that checks the messages of a language model's voice for paraphrases, or "judge", or None.
         interactivity, final_request: the paper's scale and wording or ours, in an evaluation.
         look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
-        role_options: how the models are asked, where that differs from the roles' defaults.
-        taste: number of the taste that generated artifacts are drawn with; 0 for none.
-        manner: how the user types; None for the paper's.
+        role_options: options of the models that differ from the roles' defaults.
+        taste: number of the taste of generated artifacts; 0 draws evenly.
+        manner: typing style of the user; None for the paper's.
     """
 
     assistants: tuple[str, ...]
@@ -69,7 +77,7 @@ class RunOptions:
     rules: Rules = field(default_factory=Rules.paper)
     seed: int = 0
     prompts: Path | None = None
-    split: Literal["train", "eval"] = "eval"
+    split: Split = "eval"
     look_ahead: int = 0
     reward_assistant: str = ""
     leak_check: str | None = None
@@ -81,7 +89,7 @@ class RunOptions:
 
     @property
     def everyone(self) -> tuple[str, ...]:
-        """All assistants that take part, the one that plays the look-ahead included."""
+        """All assistants that take part, including the one that plays the look-ahead."""
         return (*self.assistants, self.reward_assistant) if self.look_ahead else self.assistants
 
     @property
@@ -98,18 +106,18 @@ class RunOptions:
 
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, Any]) -> RunOptions:
-        """The options that a run on generated artifacts was begun with, to go on with it.
+        """The options of a run on generated artifacts, to resume it.
 
-        Those of an evaluation name no domain: its configuration lists them, separated by ", ".
+        An evaluation's options name no domain: its configuration lists the domains, separated by ", ".
 
         Raises:
-            RunOptionsError: the run was begun with files; only the command that began it knows them.
+            RunOptionsError: the run uses files, which only its command knows.
         """
         kind, domain = configuration.get("kind"), configuration.get("domain")
         own = "artifacts" not in configuration  # conversations of people, for one
         if kind not in ("simulate", "synthesize", "evaluate") or not domain or own:
             raise RunOptionsError("this run was begun by a command with files of its own; the same command resumes it")
-        # An evaluation has none of the first three; the rest is there where it is not the default.
+        # An evaluation lacks the first three; the others are there if they differ from the default.
         if_there = ("candidates", "look_ahead", "reward_assistant", "leak_check", "interactivity", "taste")
         artifacts, domains = configuration["artifacts"], domain.split(", ")
         return cls(
@@ -119,7 +127,7 @@ class RunOptions:
             **configuration["engine"],
             artifacts=len(artifacts) // len(domains),
             rules=Rules.from_dict(configuration["rules"]),
-            role_options=RoleOptions.from_dict(configuration.get("options", {})),
+            role_options=RoleOptions(configuration.get("options", {})),
             manner=manner_in(configuration),
             **{name: configuration[name] for name in ("trials", "turns", "seed")},
             final_request=request_named(configuration.get("final_request")),
@@ -128,32 +136,32 @@ class RunOptions:
 
 
 def manner_in(configuration: Mapping[str, Any]) -> Manner | None:
-    """How the user of a stored configuration types; None for the paper's."""
+    """The typing style in a stored configuration; None for the paper's."""
     return Manner.from_dict(configuration["manner"]) if configuration.get("manner") else None
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One conversation to be had."""
+    """One planned conversation."""
 
     asked: RunOptions
     domain: str
     artifact_id: str
     tree: IntentTree
-    assistants: tuple[str, ...]  # one, or several whose best goes on
+    assistants: tuple[str, ...]  # one, or several, whose best reply is selected
     trial: int
     seed: int
     place: int  # in the run
 
     @property
     def engine(self) -> str:
-        """Who judges and speaks, as the record names it."""
+        """The players of judge and voice, as in the record."""
         judge, voice = self.asked.judge or self.asked.engine, self.asked.voice or self.asked.engine
         return judge if judge == voice else f"{judge} (judge), {voice} (voice)"
 
     @property
     def setting(self) -> dict[str, Any]:
-        """What the conversation's record says about how it came about."""
+        """The origin of the conversation, for its record."""
         ahead, manner = ("look_ahead", "reward_assistant"), self.asked.manner
         return {
             **({name: getattr(self.asked, name) for name in ahead} if self.asked.look_ahead else {}),
@@ -174,8 +182,8 @@ def seed_of(run_seed: int, artifact_id: str, trial: int) -> int:
 def units_of(asked: RunOptions, trees: Mapping[str, tuple[str, IntentTree]]) -> list[Unit]:
     """All units of a run.  `trees` maps artifact id → (domain, tree).
 
-    With `candidates` all assistants take part in every conversation, each with that many candidate replies a turn, and
-    the best goes on; without it every assistant has conversations of its own.
+    With `candidates` all assistants take part in every conversation, each with that many candidate replies per turn,
+    and the best is selected.  Otherwise every assistant has separate conversations.
     """
     groups: list[tuple[str, ...]] = [(name,) for name in asked.assistants]
     if asked.candidates is not None:
@@ -196,19 +204,19 @@ def plan_units(trees: Mapping[str, tuple[str, IntentTree]], assistants: Sequence
 
 @runtime_checkable
 class CheckedAgainstTree(Protocol):
-    """A voice that may have what it says checked against a tree, which it does not speak from."""
+    """A voice whose messages may be checked against a tree that it does not know."""
 
     def checked_against(self, tree: IntentTree) -> UserVoice: ...
 
 
-def user_of(engines: Engines, domain: str, tree: IntentTree) -> tuple[Judge, UserVoice]:
-    """Who judges and who speaks for a user of this tree."""
+def user_of(engines: RoleEngines, domain: str, tree: IntentTree) -> tuple[Judge, UserVoice]:
+    """The judge and the voice of a user of this tree."""
     voice = engines.voice(domain)
     return engines.judge(domain), voice.checked_against(tree) if isinstance(voice, CheckedAgainstTree) else voice
 
 
-def simulator_of(unit: Unit, engines: Engines, so_far: Conversation | None = None) -> UserSimulator:
-    """The user of a unit, at the start or where a stored conversation stands."""
+def simulator_of(unit: Unit, engines: RoleEngines, so_far: Conversation | None = None) -> UserSimulator:
+    """The user of a unit, at the start or after the turns of a stored conversation."""
     judge, voice = user_of(engines, unit.domain, unit.tree)
     if so_far is not None:
         return UserSimulator.resume(so_far, judge, voice)
@@ -217,22 +225,22 @@ def simulator_of(unit: Unit, engines: Engines, so_far: Conversation | None = Non
 
 def run_unit(
     unit: Unit,
-    engines: Engines | None = None,
+    engines: RoleEngines | None = None,
     *,
     simulator: UserSimulator | None = None,
     on_turn: Callable[[Turn], None] | None = None,
     parallel_map: Map = map,
     on_left_out: Callable[[AssistantError], None] = lambda _: None,
 ) -> Conversation:
-    """Run one unit of work, from the start or from where `simulator` stands; the miniature plays unless told otherwise.
+    """Run one unit of work, from the start or from the state of `simulator`.  The miniature is the default player.
 
-    Of several candidates of a turn one without a reply is left out: it stays unscored and never wins.
+    A candidate without a reply is left out: it has no score and is never selected.
 
     Args:
-        on_left_out: takes why, in the order of the candidates.
+        on_left_out: called with each reason, in the order of the candidates.
 
     Raises:
-        RoleError: a role could not do its part; what was taken so far is in `simulator`.
+        RoleError: a role failed; the turns so far are in `simulator`.
     """
     engines = engines or RoleEngines(EngineSpec(manner=unit.asked.manner))
     assistants = [engines.assistant(name, unit.domain) for name in unit.assistants]
@@ -255,7 +263,7 @@ def _without_failed(
     places: Iterable[int],
     /,
 ) -> list[Candidate]:
-    """The candidates of a turn, unscored where an assistant failed; if all failed, the turn fails with the first."""
+    """The candidates of a turn, unscored if an assistant failed; if all failed, the turn fails with the first error."""
     errors: dict[int, AssistantError] = {}
 
     def candidate(place: int) -> Candidate:
@@ -276,5 +284,94 @@ def _without_failed(
 
 
 def run_units(units: Iterable[Unit]) -> Iterator[Conversation]:
-    """The conversations of units, one after the other, kept nowhere."""
+    """The conversations of units, one after the other, without a store."""
     return map(run_unit, units)
+
+
+# -- the last step of a conversation: its scores ----------------------------------------------------------------------
+
+SCORING = ("satisfaction", "interactivity", "behaviour")  # of a conversation, in the order of their records
+T = TypeVar("T")
+
+
+def scored(
+    conversation: Conversation, place: int, engines: RoleEngines, request: str, parallel_map: ParallelMap = map
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The assessment of a finished conversation and its digest, as `RunStore.put_assessment` takes them.
+
+    Args:
+        request: the message that asks for the final artifact.
+        parallel_map: asks for the scores; it must keep their order.
+    """
+    domain = conversation.setting["domain"]
+    assistant = engines.assistant(conversation.setting["assistants"][0], domain)
+    final = _tried("final", lambda: final_turn(conversation, assistant, request))
+    found = assessed(conversation, engines.scorer(domain), final, parallel_map=parallel_map)
+    return found.to_dict(), scores_of(conversation, place, found).digest()
+
+
+def final_turn(conversation: Conversation, assistant: Assistant | SeesIntents, request: str) -> FinalTurn:
+    """The final artifact of the conversation's assistant.
+
+    Raises:
+        AssistantError: it did not reply.
+    """
+    messages, seed = final_question(conversation, request)
+    return FinalTurn(request, ask(assistant, conversation.tree, conversation.state, messages, seed))
+
+
+def final_question(conversation: Conversation, request: str = FINAL_REQUEST) -> tuple[tuple[Message, ...], int]:
+    """The messages that ask the assistant for the final artifact, and the seed."""
+    messages = conversation.messages()
+    if messages[-1].role == "user":  # the user answered the last turn, and the request follows that message
+        question = Message("user", f"{messages[-1].content}\n\n{request}")
+        return (*messages[:-1], question), derive_seed(conversation.seed, "final")
+    return (*messages, Message("user", request)), derive_seed(conversation.seed, "final")
+
+
+def assessed(
+    conversation: Conversation, scorer: Scorer, final: FinalTurn | ScoringFailure, *, parallel_map: ParallelMap = map
+) -> Assessment:
+    """All scores of a finished conversation; a part that fails is unscored.
+
+    Args:
+        parallel_map: asks for the scores; it must keep their order.
+    """
+
+    def score(name: str) -> Any:
+        if name == "satisfaction":
+            if isinstance(final, ScoringFailure):
+                return final
+            return _tried(name, lambda: scorer.satisfaction(conversation.tree, final.reply))
+        return _tried(name, lambda: getattr(scorer, name)(conversation))
+
+    scores = list(parallel_map(score, SCORING))
+    failures = tuple(each for each in scores if isinstance(each, ScoringFailure))
+    finished, *parts = (None if isinstance(each, ScoringFailure) else each for each in (final, *scores))
+    return Assessment(scorer.name, finished, **dict(zip(SCORING, parts, strict=True)), failures=failures)
+
+
+def _tried(name: str, score: Callable[[], T]) -> T | ScoringFailure:
+    try:
+        return score()
+    except RoleError as error:
+        failure = failure_of(error, 0)
+        return ScoringFailure(name, failure.message, failure.came_back)
+
+
+def digest_of(conversation: Conversation, place: int) -> str:
+    """The digest of a finished conversation that was not assessed."""
+    return record_json(scores_of(conversation, place).digest())
+
+
+def stored_scores(store: RunStore) -> Iterator[ConversationScores]:
+    """The scores of every finished conversation, assessed or not, in the order of the plan.
+
+    A conversation without a digest is read whole.
+    """
+    for place, digest in store.digests():
+        scores = ConversationScores.from_json(digest, place) if digest else None
+        if scores is None:
+            data = store.assessment(place)
+            scores = scores_of(store.conversation(place), place, Assessment.from_dict(data) if data else None)
+        yield scores

@@ -1,29 +1,38 @@
-"""One executor: units of work here, in threads, in processes or on a Ray cluster (`discover_lib.runs.cluster`).
+"""One executor: units of work in this thread, in threads, in processes or on a Ray cluster.
 
-`work` begins units, as many as its workers hold at once, and has what comes of them kept by the thread that called it.
-It ends when nothing is left, when `stop` is set or Ctrl-C pressed, or after the first error; what is under way by then
-is waited for and kept.
+`work` begins as many units as its workers hold at once.  The calling thread keeps the results.  It ends when all units
+are done, when `stop` is set or Ctrl-C is pressed, or after the first error.  Begun units are always awaited and kept.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
+import socket
 import threading
+import time
+import warnings
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+from discover_lib.base import VERSION
+from discover_lib.base.errors import DiscoverError
 
 WAIT_SECONDS = 0.5  # between looks at what else happens
 CHUNK = 8  # units handed to a process at once, at most
-AHEAD = 2  # chunks in hand per process: it never waits for the next
+AHEAD = 2  # tasks in hand per process or processor, which so never waits for the next
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class Workers(Protocol):
-    """Where units are worked on, some in a task.
+    """A place of work, where a task has several units.
 
     Attributes:
         at_once: tasks begun and not finished, at most.
@@ -33,7 +42,7 @@ class Workers(Protocol):
     def at_once(self) -> int: ...
 
     def pieces(self, left: int) -> int:
-        """How many units the next task has, of so many that are left."""
+        """The size of the next task, if so many units are left."""
         ...
 
     def begin(self, do: Callable[[Any], Any], units: Sequence[Any]) -> Any:
@@ -41,15 +50,15 @@ class Workers(Protocol):
         ...
 
     def finished(self, tasks: Sequence[Any]) -> Sequence[Any]:
-        """Those of the tasks that are finished; waits half a second for one, at most."""
+        """The finished tasks; waits at most half a second for one."""
         ...
 
     def results(self, task: Any) -> Sequence[Any]:
-        """What came of the units of a finished task, or the error that ended it is raised."""
+        """The results of a finished task; raises the error that ended it."""
         ...
 
     def close(self, tasks: Sequence[Any]) -> None:
-        """Give up tasks that nobody waits for any more."""
+        """Cancel these tasks."""
         ...
 
 
@@ -62,15 +71,15 @@ def work(
     stop: threading.Event | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> None:
-    """Have `do` done to every unit, and `keep` take what comes of it, in the order in which it comes.
+    """Call `do` with every unit, and `keep` with every result, in the order of completion.
 
-    Ctrl-C sets `stop`; a second one goes through.
+    Ctrl-C sets `stop`; a second Ctrl-C is raised.
 
     Args:
-        units: cut into chunks as these are begun, so that a lazy sequence need not be held whole.
-        do: importable by name where `on` is no threads.
-        stop: begins nothing new.
-        tick: called now and then by this thread.
+        units: may be a lazy sequence, which is read task by task.
+        do: importable by name, unless `on` is threads.
+        stop: prevents new tasks.
+        tick: called repeatedly by this thread.
 
     Raises:
         Exception: the first of `do`, `keep` or the workers.
@@ -85,7 +94,7 @@ def work(
                     tasks.append(on.begin(do, units[begun : begun + size]))
                     begun += size
                 for task in on.finished(tasks) if tasks else ():
-                    tasks.remove(task)  # before what came of it is kept: nothing is kept twice
+                    tasks.remove(task)  # before its results are kept, so no result is kept twice
                     try:
                         for result in on.results(task):
                             keep(result)
@@ -127,7 +136,7 @@ class _Here:
 
 
 class Alone(_Here):
-    """One unit after the other, in the thread that asks for them."""
+    """One unit after the other, in the calling thread."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -140,7 +149,7 @@ class Alone(_Here):
 
 
 class Threads(_Here):
-    """Units that wait, each in a new thread: the allocator keeps memory for a thread as long as it lives."""
+    """Units that wait, each in a new thread, because the allocator keeps memory for the life of a thread."""
 
     def begin(self, do: Callable[[Item], Result], units: Sequence[Item]) -> Future[list[Result]]:
         task: Future[list[Result]] = Future()
@@ -153,13 +162,14 @@ class Processes(_Here):
     """Units that compute, in worker processes.
 
     Args:
-        fresh: begin workers anew instead of forking them, for work with libraries that do not survive a fork (torch).
-            A process with several threads does so anyhow: a forked worker could inherit a lock that nobody frees.
-        chunk: units of a task, at most.
+        fresh: start new workers instead of forks, for libraries that do not survive a fork (torch).  A process with
+            several threads always does so, because a fork could inherit a locked lock.
+        chunk: maximum number of units in a task.
     """
 
     def __init__(self, number: int, *, fresh: bool = False, chunk: int = CHUNK) -> None:
         import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
 
         super().__init__(AHEAD * number)
         self._chunk = chunk
@@ -190,7 +200,7 @@ def _fulfil(task: Future[list[Result]], do: Callable[[Item], Result], units: Seq
 
 
 def _init_worker() -> None:
-    """Set a worker up: Ctrl-C is the parent's to answer, and a parent that is killed leaves no workers behind."""
+    """Set a worker up: it ignores Ctrl-C, which the parent handles, and exits when the parent is killed."""
     import multiprocessing
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -208,21 +218,21 @@ def _init_worker() -> None:
 
 
 class ParallelMap(Protocol):
-    """The builtin `map`, or one that does its work in parallel and keeps the order."""
+    """The builtin `map`, or a parallel one that keeps the order."""
 
     def __call__(self, function: Callable[[Item], Result], items: Iterable[Item], /) -> Iterable[Result]: ...
 
 
 @contextmanager
 def beside(helpers: int) -> Iterator[ParallelMap]:
-    """`map` with this many threads to help.  At its end what was begun is waited for: its calls are paid for."""
+    """`map` with this many more threads.  Its end waits for begun calls, because they are paid for."""
     if not helpers:
         yield map
         return
     with ThreadPoolExecutor(helpers) as pool:
 
         def parallel_map(function: Callable[[Item], Result], items: Iterable[Item], /) -> Generator[Result, None, None]:
-            # The first is worked on here: a thread for every item would be one more, waiting and keeping its memory.
+            # This thread does the first item; another thread for it would only wait and use memory.
             first, *others = items
             futures = [pool.submit(function, item) for item in others]
             try:
@@ -234,3 +244,204 @@ def beside(helpers: int) -> Iterator[ParallelMap]:
                     future.cancel()
 
         yield parallel_map
+
+
+# -- a Ray cluster ----------------------------------------------------------------------------------------------------
+
+LOCAL, REMOTE = "ray", "ray://"
+FOUND_BY_RAY = ("", "auto", "local")  # values of RAY_ADDRESS that are no address
+PROBE_SECONDS = 2.0  # for an address to answer
+LOOK_SECONDS = 2.0  # between looks at which nodes are alive
+CHECK_SECONDS = 60.0  # for a node to report its version
+TASK_SECONDS = 0.5  # of a task: handing one out and fetching its results costs some 15 ms
+SOURCES = (".py", ".yaml", ".json", ".txt", ".jinja", ".safetensors")  # files that decide results, but for prompts
+MOST = 64  # units of a task, whose results of 33 kB each travel together
+
+
+@contextmanager
+def cluster(where: str) -> Iterator[Cluster]:
+    """A Ray cluster whose nodes have the same version of this package.
+
+    Workers need this package and an address, and no shared disk.  Ray repeats the work of a lost node.  A unit has its
+    own seed and is saved when its result arrives, so the node changes no result.
+
+    Args:
+        where: "ray": the cluster that RAY_ADDRESS names or this machine belongs to, else Ray on this machine;
+            "ray://HOST:PORT": another one, through its client port.
+
+    Raises:
+        DiscoverError: no Ray here, no cluster there or at RAY_ADDRESS, or another version of Ray, Python or this
+            package on a node.
+    """
+    address = where if where.startswith(REMOTE) else None
+    if where != LOCAL and (address is None or not _has_port(address)):
+        raise DiscoverError(f"invalid place {where!r} to run on; write ray, or ray://HOST:PORT")
+    try:
+        import ray
+    except ImportError as error:
+        raise DiscoverError(f"running on Ray needs ray ({error}): pip install 'discover-lib[ray]'") from None
+    joined = ray.is_initialized()
+    if not joined:
+        _check_answers(address or os.environ.get("RAY_ADDRESS", ""))
+    try:
+        if not joined:
+            with warnings.catch_warnings(action="ignore"):  # the error has the same text
+                ray.init(address, log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise DiscoverError(f"no Ray cluster to run on at {where}: {lines[0]}") from None
+    try:
+        nodes = Cluster(ray)
+        nodes.check()
+        yield nodes
+    finally:
+        if not joined:
+            ray.shutdown()
+
+
+def _has_port(address: str) -> bool:
+    host, _, port = address.removeprefix(REMOTE).rpartition(":")
+    return bool(host) and port.isdigit()
+
+
+def _check_answers(address: str) -> None:
+    """Check an address before Ray does, which waits half a minute and more for one that does not answer.
+
+    Raises:
+        DiscoverError: RAY_ADDRESS is no address, or there is no answer.
+    """
+    if address in FOUND_BY_RAY:
+        return
+    if not _has_port(address):
+        raise DiscoverError(
+            f"invalid address {address!r} in RAY_ADDRESS; write HOST:PORT, or ray://HOST:PORT, or unset it"
+        )
+    host, _, port = address.removeprefix(REMOTE).rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), PROBE_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise DiscoverError(f"no Ray cluster to run on at {address}: nobody answers there ({error})") from None
+
+
+class Cluster:
+    """A Ray cluster as `Workers`.
+
+    Attributes:
+        at_once: tasks in flight.
+        done: node → units of work that it finished.
+    """
+
+    def __init__(self, ray: Any) -> None:
+        self.done: Counter[str] = Counter()
+        self._ray = ray
+        self._work = ray.remote(max_retries=-1, scheduling_strategy="SPREAD")(_work)
+        self._expected = 0.0  # seconds that a unit takes, by those that came back
+        self._alive = self._look()
+
+    @property
+    def line(self) -> str:
+        """The work of each node."""
+        shares = ", ".join(f"{node} {count:,}" for node, count in sorted(self.done.items()))
+        return f"conversations by node: {shares or 'none'}"
+
+    def check(self) -> None:
+        """Compare every node's version with the version here.
+
+        Raises:
+            DiscoverError: a node has another version, or none.
+        """
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        for node, address in self._alive.items():
+            there = NodeAffinitySchedulingStrategy(node, soft=False)
+            asked = self._ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=there)(_version_there).remote()
+            try:
+                version = self._ray.get(asked, timeout=CHECK_SECONDS)
+            except self._ray.exceptions.RayError as error:
+                reason = str(error).strip().splitlines()[-1]
+                raise DiscoverError(f"node {address} does not run discover_lib: {reason}") from None
+            if version != version_here():
+                raise DiscoverError(
+                    f"node {address} has discover_lib {version}, here is {version_here()}; install the same on both"
+                )
+
+    def pieces(self, left: int) -> int:
+        return pieces_of_a_task(self._expected, left, self.at_once)
+
+    def begin(self, do: Callable[[Any], Any], units: Sequence[Any]) -> Any:
+        return self._work.remote(do, units)
+
+    def finished(self, tasks: Sequence[Any]) -> Sequence[Any]:
+        """The finished tasks.
+
+        Raises:
+            DiscoverError: no node is left.
+        """
+        if time.monotonic() - self._looked > LOOK_SECONDS and not self._look():
+            raise DiscoverError("no node of the cluster is left; finished work is saved, so resume the run")
+        ready, _ = self._ray.wait(list(tasks), timeout=WAIT_SECONDS)
+        return ready  # type: ignore[no-any-return]
+
+    def results(self, task: Any) -> Sequence[Any]:
+        try:
+            node, seconds, results = self._ray.get(task)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.as_instanceof_cause() from None
+        self.done[node] += len(results)
+        lately = seconds / len(results)
+        self._expected = (self._expected + lately) / 2 if self._expected else lately
+        return results  # type: ignore[no-any-return]
+
+    def close(self, tasks: Sequence[Any]) -> None:
+        for task in tasks:
+            self._ray.cancel(task, force=True)
+
+    def _look(self) -> dict[str, str]:
+        """The nodes that can work, id → address; notes how many tasks they hold."""
+        self._looked = time.monotonic()
+        self.at_once = AHEAD * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        return {
+            node["NodeID"]: node["NodeManagerAddress"]
+            for node in self._ray.nodes()
+            if node["Alive"] and node["Resources"].get("CPU")
+        }
+
+
+def pieces_of_a_task(seconds: float, left: int, at_once: int) -> int:
+    """How many units make a task: `TASK_SECONDS` of work, and few at the end, so that all workers end together.
+
+    Args:
+        seconds: expected time of a unit; 0 before the first result.
+        left: units that have not gone out.
+        at_once: tasks in flight.
+    """
+    return max(1, min(MOST, int(TASK_SECONDS / seconds), left // at_once)) if seconds else 1
+
+
+@cache
+def version_here() -> str:
+    """This package's version and a digest of its source, which decides results more often than the number changes."""
+    package = Path(__file__).resolve().parent.parent
+    digest = hashlib.blake2b(digest_size=4)
+    for path in sorted(package.rglob("*")):
+        if path.suffix in SOURCES:
+            digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
+    return f"{VERSION} ({digest.hexdigest()})"
+
+
+# A worker looks up these two by name, so that it runs its own copy of the package.
+
+
+def _version_there() -> str:
+    return version_here()
+
+
+def _work(function: Callable[[Item], Result], items: Sequence[Item]) -> tuple[str, float, list[Result]]:
+    """One task: the node that did it, its seconds, and its results."""
+    import ray
+
+    began = time.monotonic()
+    context = ray.get_runtime_context()
+    name = f"{ray.util.get_node_ip_address()}/{context.get_node_id()[:6]}"
+    results = [function(item) for item in items]
+    return name, time.monotonic() - began, results

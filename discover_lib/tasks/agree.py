@@ -39,10 +39,8 @@ from discover_lib.metrics.agreement import (
     moments_of,
     recorded_labels,
 )
-from discover_lib.runs.calls import Spent
-from discover_lib.runs.failures import overruled_in
 from discover_lib.runs.options import check_prices, is_model
-from discover_lib.runs.outcomes import Outcomes, cost_line
+from discover_lib.runs.outcomes import Outcomes, cost_line, overruled_in
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.leaks import finished_conversations
 from discover_lib.tasks.playing import Models, how_to_pay
@@ -164,16 +162,8 @@ def _answered(talks: Mapping[str, Conversation], asked: Agree, how: Models) -> t
 
 
 def _paid(client: LLMClient) -> list[str]:
-    said, spent = Outcomes.of_usage(client.usage), client.usage.total
-    cost = Spent(
-        spent.calls,
-        spent.attempts,
-        spent.prompt_tokens,
-        spent.completion_tokens,
-        spent.cost,
-        spent.calls_of_unknown_price,
-    )
-    return [f"asked now: {cost_line(cost)}; {said.line}"] if said.line else []
+    said = Outcomes.of_usage(client.usage)
+    return [f"asked now: {cost_line(client.usage.total)}; {said.line}"] if said.line else []
 
 
 def _factory(name: str, domain: str, client: LLMClient | None, options: RoleOptions) -> JudgeFactory:

@@ -16,8 +16,7 @@ from pathlib import Path
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_text_lines
 from discover_lib.engines.llm.assistants import model_and_style
-from discover_lib.engines.llm.calls.direct import PREFIX
-from discover_lib.engines.llm.calls.litellm import NO_KEY
+from discover_lib.engines.llm.calls.wires import NO_KEY, PREFIX
 from discover_lib.engines.spec import asked_assistants
 
 LOG, OUTPUT = "*.eval", "output.txt"

@@ -152,7 +152,7 @@ def panel_of(asked: Certify, kept: Path) -> LaidOut:
         rules=Rules.from_dict(configuration["rules"]),
         seed=asked.seed,
         prompts=asked.prompts,
-        role_options=RoleOptions.from_dict(options),
+        role_options=RoleOptions(options),
         manner=manner_in(configuration),
     )
     return lay_out(laid_out)

@@ -31,10 +31,9 @@ from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.metrics.intervals import INTERVAL, Share, share_of
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of, suspects, worst_turns
 from discover_lib.metrics.scores import leaked, unchecked_messages
-from discover_lib.runs.digests import stored_scores
-from discover_lib.runs.failures import RunFailures, failures_of_run
-from discover_lib.runs.refused import Refused, refusals, refused_in
+from discover_lib.runs.outcomes import Refused, RunFailures, failures_of_run, refusals, refused_in
 from discover_lib.runs.store import RunStore
+from discover_lib.runs.units import stored_scores
 from discover_lib.tasks.waist import Asked, How, Lines, Mark, Quote, Report, RunFolder, Table, Tell, Tone, task
 
 ALARM = 5  # the exit code

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import yaml
 
 from discover_lib.base.files import data_folder
-from discover_lib.engines.llm.calls.prices import Price
+from discover_lib.engines.llm.calls.exchange import Price
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.runs.plan import ASSUMED_BASIS, NOTHING, Length, Plan, Span, Stage
@@ -324,7 +324,7 @@ def paper_accounting() -> tuple[Plan, Plan]:
             talk.append(Stage(name, "gemini-3-flash-preview", Span.exactly(PAPER_TURNS), length, FLASH))
     note = "lengths are assumptions chosen to agree with the printed totals; models, prices and totals are given"
     turns = Span.exactly(PAPER_TURNS)
-    return Plan(0, NOTHING, tuple(tree), NOTHING, (note,)), Plan(1, turns, tuple(talk), NOTHING, (note,))
+    return Plan(0, NOTHING, tuple(tree), (note,)), Plan(1, turns, tuple(talk), (note,))
 
 
 # -- what follows although it is not printed --------------------------------------------------------------------------

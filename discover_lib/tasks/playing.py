@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.llm.calls.prices import read_prices
 from discover_lib.runs.options import LaidOut, check_prices, execute, unpriced
 from discover_lib.runs.runner import Snapshot
 from discover_lib.tasks.waist import How, Stopped, Tell, ask
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a run of the miniature calls no model
+    from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.runs.plan import Plan
 
 IN_FLIGHT = 16  # conversations with language models at a time, unless asked otherwise
@@ -43,6 +42,9 @@ def client_settings(api_base: Sequence[str] | None, prices: Path | None = None, 
     Raises:
         DiscoverError: an address that cannot be one, or an invalid file of prices.
     """
+    from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.engines.llm.calls.exchange import read_prices
+
     options["prices"] = read_prices(prices) if prices else {}
     try:
         first, *more = api_base or (None,)
@@ -65,7 +67,7 @@ def allowed(run: LaidOut, how: Models, smaller: str) -> None:
     if not run.models:
         return
     if how.budget is None:
-        price = price_of(plan_run(run, settings=how.settings, concurrency=how.concurrency or IN_FLIGHT))
+        price = price_of(plan_run(run, settings=how.settings))
         raise DiscoverError(f"{price}; nothing was spent; {how_to_pay(run.models, how.settings)}, {smaller}")
     check_prices(run.models, how.settings, how.budget, needed=True)
 

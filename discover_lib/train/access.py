@@ -197,6 +197,6 @@ class PatientClient(LLMClient):
         now = self.usage.total
         last, self._logged = self._logged, now
         spending = {"spent/calls": float(now.calls - last.calls)}
-        if now.calls_of_unknown_price == 0:
+        if now.unpriced == 0:
             spending |= {"spent/dollars": now.cost - last.cost, "spent/total": self._before + now.cost}
         return spending

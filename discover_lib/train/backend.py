@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
-from discover_lib.engines.local.chat import end_tokens
-from discover_lib.engines.local.dialect import TINY, is_tiny
+from discover_lib.engines.local.dialect import end_tokens, is_tiny
 from discover_lib.engines.local.names import native_bf16
 from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Precision, StageRecipe
 
@@ -61,7 +60,7 @@ def choose_backend(requested: str = "auto", base: str = "") -> Backend:
     """The backend for this machine.  Imports torch at most, and nothing that Unsloth would patch.
 
     Args:
-        base: what is trained; a tiny base is made in the same process by `transformers`, which then trains it, too.
+        base: the model to train; `transformers` trains a tiny one.
 
     Raises:
         DiscoverError: an unknown name, a library that is missing, or Unsloth where it cannot run.
@@ -71,7 +70,7 @@ def choose_backend(requested: str = "auto", base: str = "") -> Backend:
     if missing := missing_libraries():
         raise DiscoverError(f"training needs {', '.join(missing)}, which is not installed: {INSTALL}")
     installed, cuda = importlib.util.find_spec("unsloth") is not None, has_cuda()
-    tiny, bf16 = is_tiny(base) or Path(base).parent.name == TINY, cuda and native_bf16()
+    tiny, bf16 = is_tiny(base), cuda and native_bf16()
     if requested == "unsloth":
         if tiny:
             raise DiscoverError("the tiny model is not for Unsloth; use --backend transformers")

@@ -1,46 +1,115 @@
-"""What a training run has changed: the model before and after it, asked the same.
+"""Changes through training: the model before, at every checkpoint and after, with the same user.
 
-One model at a time; on a GPU in a process of its own, whose memory is free again for the stage that comes next.
+One model at a time; on a GPU in a process of its own, so that its memory is free for the next stage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from discover_lib.base.files import read_json, write_json
 from discover_lib.core.conversation import Conversation, Message, Reply
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.rollout import run_conversation
+from discover_lib.core.rollout import MAX_TURNS, run_conversation
+from discover_lib.dataset.rows import digest
 from discover_lib.engines.local.dialect import PREFIX
-from discover_lib.engines.local.lineage import adapter_chain
-from discover_lib.engines.local.names import BEFORE, local_assistant, on_gpu
+from discover_lib.engines.local.lineage import BEFORE, FILE, STEPS, adapter_chain
+from discover_lib.engines.local.names import local_assistant, on_gpu
 from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean
+from discover_lib.metrics.scores import moves_of
 from discover_lib.runs.work import Alone, Processes, work
 
 Result = TypeVar("Result")
+FOLLOWED = "followed"  # folder of a run: conversations at its checkpoints
 
 
 def before_and_after(run: Path) -> dict[str, str]:
-    """ "before" and "after" of a finished run → assistant.  Both are asked as the run was trained: what differs is its
-    adapter alone.
+    """ "before" and "after" of a finished run → assistant.  Both get the run's system message.
 
     Raises:
-        LineageError: the run has no adapter yet, or what it was trained on cannot be told.
+        LineageError: the run has no adapter yet, or its origin is unknown.
     """
     adapter_chain(run)
     return {"before": f"{PREFIX}{run}+{BEFORE}", "after": f"{PREFIX}{run}"}
 
 
+def checkpoints(run: Path) -> dict[int, str]:
+    """Update → assistant, for the model before a run (0) and at every kept checkpoint; {} if the run has not begun.
+
+    A run keeps all its checkpoints if the adapter is small (`recorder.SMALL_ADAPTER`).
+    """
+    if not (run / FILE).is_file():
+        return {}
+    kept = sorted(int(each.name.removeprefix("step-")) for each in (run / STEPS).glob("step-*"))
+    return {0: f"{PREFIX}{run}+{BEFORE}"} | {step: f"{PREFIX}{run}+step-{step}" for step in kept}
+
+
+def follow(
+    run: Path, domain: str, tree: IntentTree, seed: int = 0, turns: int = 1
+) -> Iterator[tuple[int, Conversation]]:
+    """A user's conversation with the model at every checkpoint of a run, as (update, conversation) in order.
+
+    Each conversation is stored in the run's folder, so a second call computes new checkpoints only.  With one turn,
+    `conversation.turns[0].reply` is the reply to the user's initial request.
+
+    Raises:
+        LineageError: the run's base is missing or has changed.
+    """
+    for step, name in checkpoints(run).items():
+        yield step, _conversation_at(run, step, name, domain, tree, seed, turns)
+
+
+def found(
+    run: Path, step: int, domain: str, users: int, seed: int = 0, on_done: Callable[[int], None] = lambda done: None
+) -> Estimate | None:
+    """Share of the hidden intents that the model at a checkpoint discovers, over users of the evaluation split.
+
+    The conversations have the usual number of turns.  They are stored as in `follow`, so a stopped call resumes.
+
+    Args:
+        step: a key of `checkpoints`.
+        on_done: called with the number of finished users.
+    """
+    name, builder = checkpoints(run)[step], engine(domain).builder
+    shares: dict[str, list[float]] = {}
+    for place in range(users):
+        artifact = generate_artifact(domain, "eval", place)
+        talk = _conversation_at(run, step, name, domain, builder.build(artifact).tree, seed, MAX_TURNS)
+        moves = moves_of(talk)
+        if moves:
+            shares[artifact.id] = [sum(discovered > 0 for _, discovered in moves.values()) / len(moves)]
+        on_done(place + 1)
+    return bootstrap_mean(shares) if shares else None
+
+
 def replies(names: Mapping[str, str], domain: str, messages: Sequence[Message], seed: int) -> dict[str, Reply]:
-    """What each of some assistants answers; by the label that its name has in `names`."""
+    """The reply of each assistant, by its label in `names`."""
     return _of_each(names, partial(_reply, domain, tuple(messages), seed))
 
 
-def conversations(names: Mapping[str, str], domain: str, tree: IntentTree, seed: int) -> dict[str, Conversation]:
-    """How each of some assistants fares with the same simulated user of the miniature."""
-    return _of_each(names, partial(_conversation, domain, tree, seed))
+def conversations(
+    names: Mapping[str, str], domain: str, tree: IntentTree, seed: int, turns: int = MAX_TURNS
+) -> dict[str, Conversation]:
+    """A conversation of each assistant with the same simulated user of the miniature, by its label in `names`."""
+    return _of_each(names, partial(_conversation, domain, tree, seed, turns))
+
+
+def _conversation_at(
+    run: Path, step: int, name: str, domain: str, tree: IntentTree, seed: int, turns: int
+) -> Conversation:
+    """The conversation with one checkpoint, from the run's folder if it is there."""
+    key = digest([tree.to_dict(), domain, seed, turns])
+    path = run / FOLLOWED / key / f"step-{step}.json"
+    if not path.exists():
+        talk = conversations({"": name}, domain, tree, seed, turns)[""]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, talk.to_dict())
+    return Conversation.from_dict(read_json(path))
 
 
 def _of_each(names: Mapping[str, str], ask: Callable[[str], Result]) -> dict[str, Result]:
@@ -53,6 +122,6 @@ def _reply(domain: str, messages: tuple[Message, ...], seed: int, name: str) -> 
     return local_assistant(name, domain).reply(messages, seed)
 
 
-def _conversation(domain: str, tree: IntentTree, seed: int, name: str) -> Conversation:
-    world, assistant = engine(domain), local_assistant(name, domain)
-    return run_conversation(tree, world.judge, world.voice, [assistant], seed=seed, setting={"domain": domain})
+def _conversation(domain: str, tree: IntentTree, seed: int, turns: int, name: str) -> Conversation:
+    world, assistant, setting = engine(domain), local_assistant(name, domain), {"domain": domain}
+    return run_conversation(tree, world.judge, world.voice, [assistant], seed=seed, turns=turns, setting=setting)

@@ -1,4 +1,4 @@
-"""Training rows: read from an export or a run, measured before anything is trained, and put as trainers take them."""
+"""Training rows: made or read from an export or a run, measured before training, and converted for the trainers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import outputs_folder
 from discover_lib.dataset.export import MARK, Source, make_rows, read_rows
 from discover_lib.dataset.rows import Kind, RowOptions, digest
-from discover_lib.engines.local.chat import Chat
-from discover_lib.engines.local.dialect import Dialect
+from discover_lib.engines.local.dialect import Chat, Dialect
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import FILE as STORE_FILE
 from discover_lib.runs.store import RunStore
 from discover_lib.train.recipes import Stage
@@ -28,7 +29,9 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
     "prompt": ("prompt", "state"),
 }
 TRAIN, HELD_OUT = "train", "test"
-NAMED = 3  # rows left out that a report names
+NAMED = 3  # omitted rows in a report
+# Conversations whose rows pass the checks: the length of a reply does not predict its label (`dataset.lengths`).
+DEFAULT_RUN = RunOptions(("ask", "adaptive"), domain="svg_drawing", split="train", artifacts=100, candidates=1)
 IGNORED = -100  # label of a token that carries no loss
 
 
@@ -57,6 +60,14 @@ class TrainingRows:
             "train": len(self.train),
             "held_out": len(self.held_out),
         }
+
+
+def default_data() -> Path:
+    """The folder of `DEFAULT_RUN` among the outputs.  Its conversations are simulated at first use, in two seconds."""
+    folder = outputs_folder() / "synthesis" / "default"
+    folder.mkdir(parents=True, exist_ok=True)
+    execute(lay_out(DEFAULT_RUN), folder)
+    return folder
 
 
 def load_rows(folder: Path, stage: Stage, text: str, *, system: str = "none", seed: int = 0) -> TrainingRows:

@@ -1,7 +1,7 @@
-"""Whether a stage fits a card: arithmetic from the recipe and the model's shape, as its own `config.json` has it.
+"""Whether a stage fits a GPU, before it begins.
 
-No figure here was measured on a GPU by this project.  Weights and adapter are exact; what grows with the batch may be
-off by half (`ERROR`), and every estimate says so.
+Memory is computed from the recipe and the model's `config.json`.  No figure was measured on a GPU by this project.
+Weights and adapter are exact.  The part that grows with the batch may be off by half (`ERROR`).
 """
 
 from __future__ import annotations
@@ -126,6 +126,12 @@ class Card:
     memory: float
     bf16: bool = True
 
+    @classmethod
+    def of_driver(cls, line: str) -> Card:
+        """From a line of the driver, as `runs.doctor.find_gpu` gives it: ``Tesla T4, 15360 MiB``."""
+        name, _, memory = line.rpartition(",")
+        return cls(name.strip(), float(memory.split()[0]) / 1024)
+
 
 CARDS = {
     each.name: each
@@ -145,11 +151,12 @@ CARD_OF_RECIPE = {"t4": "t4", "24gb": "rtx4090", "40gb": "a100-40", "80gb": "a10
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a stage needs.
+    """The needs of a stage on a card.
 
     Attributes:
-        weights, adapter, optimizer: GiB that are there whatever the batch is, as `CONTEXT_GIB` is.
-        batch: GiB that grow with what is processed at a time; give or take half.
+        weights, adapter, optimizer: GiB that do not depend on the batch, like `CONTEXT_GIB`.
+        batch: GiB that grow with the batch, ± half.
+        tokens: upper limit of the tokens of one update.
     """
 
     stage: Stage
@@ -159,6 +166,7 @@ class Estimate:
     adapter: float
     optimizer: float
     batch: float
+    tokens: int
 
     @property
     def fixed(self) -> float:
@@ -175,15 +183,21 @@ class Estimate:
         more = f"{self.fixed:.1f} + {self.batch:.1f} (± {self.batch * ERROR:.1f})"
         return f"{self.stage} on {self.card.name}: {more} GiB of {self.card.memory:g}: {FITS[self.fits]}"
 
+    @property
+    def price(self) -> str:
+        """One line for a page: the verdict, the memory and the tokens of an update."""
+        needed = f"about {self.fixed + self.batch:.0f} of {self.card.memory:g} GiB"
+        return f"{FITS[self.fits]} on {self.card.name} ({needed}), at most {self.tokens:,} tokens per update"
+
 
 FITS = {"yes": "fits", "perhaps": "may fit", "no": "does not fit"}
 
 
 def estimate(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backend: str = "transformers") -> Estimate:
-    """What one stage takes on one card.
+    """The needs of one stage on one card.
 
     Args:
-        backend: "unsloth" keeps no logits of SFT and fewer activations.
+        backend: "unsloth" stores no logits of SFT and fewer activations.
     """
     part = recipe.of(stage)
     size = base.linear * FOUR_BITS + base.embedding * 2 if part.load_in_4bit else base.weights * 2
@@ -194,7 +208,8 @@ def estimate(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backe
     if isinstance(part, GrpoRecipe):
         batch = max(batch, part.batch * part.max_length * base.cache_bytes / GIB)
     adapter, optimizer = trained * ADAPTER_BYTES / GIB, trained * ADAM_BYTES[part.optimizer] / GIB
-    return Estimate(stage, card, base, size / GIB, adapter, optimizer, batch)
+    tokens = part.batch * part.max_length * (2 if stage == "dpo" else 1)
+    return Estimate(stage, card, base, size / GIB, adapter, optimizer, batch, tokens)
 
 
 def misfit(stage: Stage, base: str, recipe: Recipe, card: Card, backend: str) -> list[str]:

@@ -1,8 +1,7 @@
 """Recipes: every number of a training run in small frozen records, with the checks that need no model.
 
-`Recipe.paper()` holds the paper's numbers; where the paper is silent, those of its authors' scripts.  Trainers and
-backends have defaults of their own that differ from each other, so whatever they would choose is a field here or set
-by us in `discover_lib.train.arguments`.
+`Recipe.paper()` has the paper's numbers.  Numbers missing from the paper are from its authors' scripts.  Trainers and
+backends have different defaults, so each default is a field here or is set in `discover_lib.train.arguments`.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ Schedule = Literal["linear", "cosine", "constant"]
 Precision = Literal["auto", "bf16", "fp16", "fp32"]
 Generation = Literal["transformers", "vllm-server", "vllm-colocate", "unsloth-fast"]
 
-# Numbers by their range, which holds for what is read.
+# Numbers by their range, checked when a recipe is read.
 Positive = Annotated[float, Meta(gt=0, lt=1e300)]
 PositiveInt = Annotated[int, Meta(gt=0)]
 NotNegative = Annotated[float, Meta(ge=0, lt=1e300)]
 Share = Annotated[float, Meta(ge=0, lt=1)]
-Count = Annotated[int, Meta(ge=0)]  # 0 for none
+Count = Annotated[int, Meta(ge=0)]  # 0 switches it off
 
 STAGES: tuple[Stage, ...] = ("sft", "dpo", "grpo")
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -43,7 +42,7 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "
 
 @dataclass(frozen=True)
 class LoraRecipe:
-    """The adapter.  `targets` are named one by one, so that every backend means the same modules."""
+    """The adapter.  `targets` lists the modules, so that every backend trains the same ones."""
 
     r: PositiveInt = 32
     alpha: PositiveInt = 64
@@ -53,20 +52,20 @@ class LoraRecipe:
 
 @dataclass(frozen=True, kw_only=True)
 class StageRecipe:
-    """What all stages share.
+    """Fields of all stages.
 
     Attributes:
         batch: effective batch size: sequences per update (GRPO: completions).
-        per_device: sequences at a time on one device; the rest of the batch is accumulated.
-        max_steps: updates in all; None for whole `epochs`.
-        max_length: of a whole sequence, in tokens; longer rows are left out and counted.
-        reference: what the adapter starts from.  "merged": the earlier stage is merged into the base and a fresh
-            adapter begins there, so that the reference policy is exactly the earlier stage, whatever the trainer
-            means by reference.  "continue": the earlier stage's adapter is trained on.
+        per_device: sequences at a time on one device.  The rest of the batch is accumulated.
+        max_steps: total updates; None for whole `epochs`.
+        max_length: of a whole sequence, in tokens.  Longer rows are omitted and counted.
+        reference: start of the adapter.  "merged": the earlier stage is merged into the base and a fresh adapter
+            starts, so the reference policy is exactly the earlier stage.  "continue": the earlier adapter is trained
+            further.
         warmup: updates if at least 1, else a share of all.
         precision: "auto" is bf16 (fp16 on older GPUs) on CUDA, fp32 elsewhere.
         save_steps: updates between checkpoints.
-        sample_steps: updates between written samples of the model's replies; 0 for none.
+        sample_steps: updates between stored samples of the model's replies; 0 for no samples.
     """
 
     learning_rate: Positive
@@ -93,21 +92,21 @@ class StageRecipe:
 
     @property
     def accumulation(self) -> int:
-        """Forward and backward passes per update, on one device."""
+        """Forward and backward passes per update on one device."""
         return self.batch // self.per_device
 
     def steps(self, n_rows: int) -> int:
-        """Updates in all on this many rows."""
+        """Total updates on this many rows."""
         return self.max_steps or math.ceil(self.epochs * math.ceil(n_rows / self.batch))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SupervisedRecipe(StageRecipe):
-    """What the stages share that learn from rows alone.
+    """Fields of SFT and DPO, which learn from rows alone.
 
     Attributes:
-        eval_steps: updates between measurements on held-out rows; 0 for none.
-        eval_rows: held-out rows of a measurement, at most.
+        eval_steps: updates between measurements on held-out rows; 0 for no measurement.
+        eval_rows: maximum number of held-out rows in a measurement.
     """
 
     batch: PositiveInt = 16
@@ -119,7 +118,7 @@ class SupervisedRecipe(StageRecipe):
 
 @dataclass(frozen=True, kw_only=True)
 class SftRecipe(SupervisedRecipe):
-    """Supervised fine-tuning on whole chosen conversations; only the assistant's tokens carry loss."""
+    """Supervised fine-tuning on whole selected conversations; only the assistant's tokens carry loss."""
 
     learning_rate: Positive = 2e-5
     per_device: PositiveInt = 4
@@ -127,12 +126,12 @@ class SftRecipe(SupervisedRecipe):
 
 @dataclass(frozen=True, kw_only=True)
 class DpoRecipe(SupervisedRecipe):
-    """Direct preference optimisation on chosen and rejected replies to one prompt.
+    """Direct preference optimization on chosen and rejected replies to one prompt.
 
     Attributes:
-        beta: how strongly the policy is held to the reference.
-        sft_weight: weight of an added likelihood term on the chosen reply; 0 is plain DPO.  It keeps a small model's
-            language intact; the paper's recipe has none.
+        beta: strength of the pull to the reference.
+        sft_weight: weight of an additional likelihood term on the chosen reply.  It keeps a small model's language
+            intact.  0 is plain DPO, as in the paper.
     """
 
     learning_rate: Positive = 5e-6
@@ -146,34 +145,34 @@ class DpoRecipe(SupervisedRecipe):
 
 @dataclass(frozen=True, kw_only=True)
 class GrpoRecipe(StageRecipe):
-    """Group relative policy optimisation, rewarded by the live simulator.
+    """Group relative policy optimization, rewarded by the live simulator.
 
     Attributes:
         batch: completions per update, `n_generations` to a prompt.
-        max_completion: longest reply, in tokens; it counts towards `max_length`.
+        max_completion: longest reply, in tokens; it is part of `max_length`.
         beta: weight of the KL term; 0 uses no reference.
         epsilon_high: upper clip; None for the same as `epsilon`.
-        generation: what writes the replies: "transformers", the model itself; "vllm-server", a vLLM that
-            `trl vllm-serve` has started; "vllm-colocate", vLLM on the same GPU; "unsloth-fast", Unsloth's own vLLM.
-        generation_memory: share of the GPU that a vLLM beside the model may take.
-        generation_tokens: tokens of prompts and replies that are written at a time, padding counted; fewer need less
-            memory and more time.  None for all replies of an update at once.
-        tau: τ of the reward, in the rows' unit of tokens; None for the rows' own (500 in the paper).
-        broken_penalty: taken off the reward of a reply that breaks the notation.  An addition to the paper's reward,
-            for small models that must not forget their language.
-        look_ahead: turns beyond the reply that its reward counts, too; the single-turn reward can be earned by
-            opening up for ever, and what a reply prepares is worth nothing to it.
+        generation: writer of the replies: "transformers", the model itself; "vllm-server", a vLLM from
+            `trl vllm-serve`; "vllm-colocate", vLLM on the same GPU; "unsloth-fast", Unsloth's vLLM.
+        generation_memory: share of the GPU for a vLLM beside the model.
+        generation_tokens: tokens of prompts and replies per batch of generation, with padding.  A smaller number saves
+            memory and takes time.  None writes all replies of an update at once.
+        tau: τ of the reward, in the rows' unit of tokens; None for the rows' value (500 in the paper).
+        broken_penalty: subtracted from the reward of a reply that breaks the notation.  The paper has no such penalty;
+            it keeps small models from forgetting their language.
+        look_ahead: further turns in the reward of a reply.  The single-turn reward pays for endless alternatives, and
+            does not pay for preparation.
         look_ahead_assistant: the scripted assistant that plays those turns.
-        multi_turn: turns of a rollout; beyond 1 the model plays whole stretches of conversation itself, the user's
-            words carry no loss, and the reward is the sum over the turns.
-        reward_to_go: of several turns: a reply is credited with what was earned from its turn on, against the same
-            turn of the other rollouts, in place of the whole sum.
-        own_prefixes: before every round prompts are collected from the model's own conversations with the training
-            users, in place of the rows' prompts.
-        rounds: equal parts of the run, each ended by a probe on held-out users; the best one is kept.
-        probe_users: held-out users of a probe; 0 for none.
-        probe_turns, probe_temperature: how they are talked to.
-        workers: judgements at a time where a language model judges.
+        multi_turn: turns of a rollout.  Above 1 the model plays several turns itself, the user's words carry no loss,
+            and the reward is the sum over the turns.
+        reward_to_go: credit each reply with the reward from its turn on, compared with the same turn of the other
+            rollouts.  Otherwise each reply gets the whole sum.
+        own_prefixes: collect the prompts of each round from the model's own conversations with the training users.
+            Otherwise the rows are the prompts.
+        rounds: equal parts of the run.  After each, validation rollouts measure the model; the best round is selected.
+        probe_users: held-out users of the validation rollouts; 0 switches them off.
+        probe_turns, probe_temperature: turns and temperature of a validation rollout.
+        workers: parallel judgments of a language model.
     """
 
     learning_rate: Positive = 5e-6
@@ -217,14 +216,14 @@ class GrpoRecipe(StageRecipe):
         return self.batch // self.n_generations
 
     def steps(self, n_rows: int) -> int:
-        """Updates in all on this many prompts; an incomplete batch at the end of an epoch is left out."""
+        """Total updates on this many prompts; an incomplete batch at the end of an epoch is omitted."""
         per_epoch = n_rows // self.prompts_per_step * self.iterations
         return self.max_steps or math.ceil(self.epochs * per_epoch)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How each stage is trained."""
+    """The numbers of all stages."""
 
     name: str = "paper"
     lora: LoraRecipe = field(default_factory=LoraRecipe)
@@ -239,8 +238,10 @@ class Recipe:
 
     @classmethod
     def miniature(cls) -> Recipe:
-        """For the tiny language model on a CPU.  The paper's rates do nothing at its size: these are 20 to 100 times
-        larger, DPO is given a likelihood term, and GRPO a KL term, its own prefixes and a penalty for broken replies.
+        """For the tiny language model on a CPU.
+
+        The paper's rates have no effect at its size, so these are 20 to 100 times larger.  DPO has a likelihood term.
+        GRPO has a KL term, its own prefixes and a penalty for broken replies.
         """
         return cls.named("miniature")
 
@@ -293,7 +294,7 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Recipe:
-        """The recipe of such values; parts and fields that are missing keep the paper's.
+        """A recipe from plain values; missing parts and fields keep the paper's numbers.
 
         Raises:
             DiscoverError: an unknown part or field, or a value of the wrong kind.
@@ -307,12 +308,12 @@ class Recipe:
     def problems(
         self, stage: Stage, *, n_rows: int | None = None, adapter: bool | None = None, context: int | None = None
     ) -> list[str]:
-        """What contradicts itself, one line each; [] if nothing does.
+        """Contradictions in the recipe, one line each.
 
         Args:
-            n_rows: training rows, where known.
-            adapter: whether there is an earlier stage, where known.
-            context: longest sequence that the base can read, where known.
+            n_rows: number of training rows, if known.
+            adapter: whether there is an earlier stage, if known.
+            context: longest sequence that the base can read, if known.
         """
         part = self.of(stage)
         lines = _contradictions(part, adapter, context)
@@ -330,7 +331,7 @@ _PARTS: Mapping[str, type] = {"lora": LoraRecipe, "sft": SftRecipe, "dpo": DpoRe
 
 @cache
 def _presets() -> Mapping[str, Mapping[str, Any]]:
-    """Name → part → what differs from the paper's numbers."""
+    """Name → part → changes to the paper's numbers."""
     text = Path(__file__).with_name("recipes.yaml").read_text(encoding="utf-8")
     return {name: parts for name, parts in yaml.safe_load(text).items() if name != "shared"}
 
@@ -360,17 +361,17 @@ def _grpo_contradictions(part: GrpoRecipe) -> list[str]:
             f"max_completion {part.max_completion} leaves no room for a prompt in max_length {part.max_length}"
         )
     if part.generation != "transformers" and part.multi_turn > 1:
-        lines.append(f"replies of several turns are not written by {part.generation}; set generation to transformers")
+        lines.append(f"{part.generation} writes no replies of several turns; set generation to transformers")
     if part.reward_to_go and part.multi_turn == 1:
         lines.append("reward_to_go is for several turns; raise multi_turn")
     if part.look_ahead and part.multi_turn > 1:
-        lines.append("look_ahead and multi_turn both reward what comes later; use one of them")
+        lines.append("look_ahead and multi_turn both reward later turns; use one of them")
     if part.max_steps is not None and part.max_steps % part.rounds:
-        lines.append(f"max_steps {part.max_steps} cannot be parted into {part.rounds} equal rounds")
+        lines.append(f"max_steps {part.max_steps} cannot be divided into {part.rounds} equal rounds")
     if part.own_prefixes and part.max_steps is None:
         lines.append("own_prefixes collects new prompts, so epochs have no length; set max_steps")
     if part.rounds > 1 and part.max_steps is None:
-        lines.append("rounds part a fixed number of updates; set max_steps")
+        lines.append("rounds divide a fixed number of updates; set max_steps")
     return lines
 
 
@@ -386,7 +387,7 @@ def _row_problems(part: StageRecipe, n_rows: int) -> list[str]:
 
 
 def _record(kind: type, data: Any, part: str) -> Any:
-    """A part of a recipe from plain values, each of its field's type and within its range."""
+    """A part of a recipe from plain values, with the type and range of every field checked."""
     if not isinstance(data, Mapping):
         raise DiscoverError(f"{part}: a mapping of fields is needed, got {data!r:.60}")
     hints, values = get_type_hints(kind, include_extras=True), {}
@@ -412,7 +413,7 @@ def _unknown(name: str, known: Sequence[str] | Mapping[str, Any], what: str) -> 
 
 
 def beside_the_paper(recipe: Recipe) -> str:
-    """What a recipe has in place of the paper's numbers, in one line; what all stages have alike comes first."""
+    """A recipe's changes to the paper's numbers, in one line; changes of all stages come first."""
     changes = {stage: changes_between(Recipe.paper(), recipe, stage) for stage in STAGES}
     shared = [change for change in changes["sft"] if all(change in others for others in changes.values())]
     parts = [", ".join(shared)] if shared else []
@@ -423,7 +424,7 @@ def beside_the_paper(recipe: Recipe) -> str:
 
 
 def changes_between(preset: Recipe, recipe: Recipe, stage: Stage) -> list[str]:
-    """What makes a recipe out of a preset, for one stage, as `assignments` reads it: ``learning_rate=1e-4``."""
+    """Changes from a preset to a recipe for one stage, in the form of `assignments`: ``learning_rate=1e-4``."""
     changes = []
     for part, prefix in ((stage, ""), ("lora", "lora.")):
         before, after = preset.to_dict()[part], recipe.to_dict()[part]
@@ -432,7 +433,7 @@ def changes_between(preset: Recipe, recipe: Recipe, stage: Stage) -> list[str]:
 
 
 def assignments(pairs: Sequence[str]) -> dict[str, Any]:
-    """``name=value`` texts of a command line as a mapping; values are read as JSON where they are, else as text.
+    """``name=value`` texts of a command line as a mapping; values that are not JSON are text.
 
     Raises:
         DiscoverError: a text is not of that form, or a name is given twice.
@@ -441,7 +442,7 @@ def assignments(pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name.strip():
-            raise DiscoverError(f"{pair!r} sets nothing; write name=value, e.g. learning_rate=1e-4")
+            raise DiscoverError(f"{pair!r} has no value; write name=value, e.g. learning_rate=1e-4")
         if name.strip() in values:
             raise DiscoverError(f"{name.strip()} is set twice")
         try:

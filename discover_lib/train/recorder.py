@@ -1,10 +1,11 @@
-"""What a training run tells while it goes on: lines of `metrics.jsonl` and `samples.jsonl`, and when to stop."""
+"""The log of a training run: lines of `metrics.jsonl` and `samples.jsonl`, kept adapters, and the clean stop."""
 
 from __future__ import annotations
 
 import json
 import math
 import resource
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,24 +16,26 @@ import torch
 from transformers import TrainerCallback
 
 from discover_lib.base.files import write_text_lines
+from discover_lib.engines.local.lineage import STEPS
 from discover_lib.train import Progress
 from discover_lib.train.run_files import METRICS, SAMPLES, STOP, read_lines
 
-SUMMARY = "train_runtime"  # marks the trainer's closing log, which is no step
+SUMMARY = "train_runtime"  # marks the trainer's closing log, which is not a step
+SMALL_ADAPTER = 20_000_000  # bytes; a run keeps the adapters of all checkpoints up to this size
 
 Samples = Callable[[], Sequence[Mapping[str, Any]]]
 
 
 class Recorder(TrainerCallback):
-    """Appends a line per logged step, writes samples, and ends the run cleanly when it is asked to.
+    """Appends a line per logged step, writes samples, keeps small adapters, and stops the run on request.
 
-    A file `STOP` in the folder ends the run after the step in hand, with a checkpoint; who answers signals makes it.
+    A file `STOP` in the folder ends the run after the current step, with a checkpoint.
 
     Args:
         folder: of the run.
-        samples: what the model writes just now, each with prompt and replies.
+        samples: returns the model's current samples, each with prompt and replies.
         sample_steps: updates between samples; 0 for none.
-        on_progress: takes lines for people.
+        on_progress: receives lines of text.
     """
 
     def __init__(
@@ -62,8 +65,21 @@ class Recorder(TrainerCallback):
         if logs is not None and SUMMARY not in logs and state.is_world_process_zero:
             self.write(state, logs)
 
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Keep the adapter of a checkpoint, whose folder goes when newer ones come."""
+        checkpoint, kept = Path(args.output_dir) / f"checkpoint-{state.global_step}", self.folder / STEPS
+        files = [checkpoint / "adapter_config.json", checkpoint / "adapter_model.safetensors"]
+        if all(file.is_file() for file in files) and files[1].stat().st_size <= SMALL_ADAPTER:
+            partial, target = kept / ".partial", kept / f"step-{state.global_step}"
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(parents=True)
+            for file in files:
+                shutil.copy(file, partial)
+            shutil.rmtree(target, ignore_errors=True)
+            partial.rename(target)
+
     def has_round(self, number: int) -> bool:
-        """Whether what was measured after a round is logged."""
+        """Whether the measurements after a round are logged."""
         return any(line.get("round") == number for line in read_lines(self.folder / METRICS).lines)
 
     def write(self, state: Any, logs: Mapping[str, Any]) -> None:
@@ -86,11 +102,11 @@ class Recorder(TrainerCallback):
 
     @property
     def seconds(self) -> float:
-        """Since the run was first begun, without the time between attempts."""
+        """Since the first start, without the time between attempts."""
         return self._before + time.monotonic() - self._begun
 
     def _running(self, state: Any, logs: Mapping[str, Any]) -> dict[str, Any]:
-        """Speed, memory and time: tokens a second, MB, seconds since the run was first begun, seconds left."""
+        """Speed, memory and time: tokens per second, MB, seconds since the first start, seconds left."""
         now, done = time.monotonic(), state.global_step - self._first_step
         row = {"seconds": round(self.seconds, 3), "memory_mb": round(peak_memory_mb(), 1)}
         if done > 0:
@@ -104,7 +120,7 @@ class Recorder(TrainerCallback):
 
 
 def peak_memory_mb() -> float:
-    """The most memory that this process has had: of the CUDA device where there is one, else resident."""
+    """Peak memory of this process: of the CUDA device if there is one, else resident."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated() / 1e6
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in KiB elsewhere
@@ -112,7 +128,7 @@ def peak_memory_mb() -> float:
 
 
 def _plain(logs: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers as JSON has them: not finite is null."""
+    """Numbers for JSON; a number that is not finite becomes null."""
     numbers = {name: value for name, value in logs.items() if isinstance(value, int | float)}
     return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
 
@@ -123,7 +139,7 @@ def _append(path: Path, line: Mapping[str, Any]) -> None:
 
 
 def _go_back(path: Path, step: int) -> None:
-    """Drop what was logged after the step that is gone on from, and what a killed process left half written."""
+    """Drop the lines after the step of the checkpoint, and a line that a killed process left unfinished."""
     if path.exists():
         kept = [line for line in read_lines(path).lines if line.get("step", 0) <= step]
         write_text_lines(path, (json.dumps(line, ensure_ascii=False) for line in kept))

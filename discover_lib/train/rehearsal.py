@@ -6,9 +6,12 @@ adapters fit together, before a GPU is paid for.
 
 from __future__ import annotations
 
+import functools
+import os
 import re
 import tempfile
 import time
+import types
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +52,7 @@ BY_CONSTRUCTION = {
 BEGINNINGS = ("<|begin_of_text|>", "<bos>")
 MARKS = re.compile(r"<\|[\w]+\|>|<(?:start|end)_of_turn>|<bos>")
 DOMAIN = "technical_writing"
+QUIET = {"TORCHDYNAMO_DISABLE": "1", "UNSLOTH_COMPILE_DISABLE": "1"}
 
 
 def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Progress = print) -> float:
@@ -64,8 +68,6 @@ def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Pro
     """
     begun = time.monotonic()
     if unsloth:
-        from discover_lib.train.unsloth_on_cpu import rehearse_on_unsloth
-
         rehearse_on_unsloth()
     with tempfile.TemporaryDirectory() as place:
         folder, adapter = Path(place), ""
@@ -218,3 +220,34 @@ def _tokenizer(base: str, family: tuple[str, str, str] | None, texts: Iterable[s
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, eos_token=end, pad_token="<|pad|>", bos_token=first)
     tokenizer.chat_template = template
     return tokenizer, False
+
+
+def rehearse_on_unsloth() -> None:
+    """Make every stage of this process use Unsloth's trainers on the CPU.  Call it before transformers is imported.
+
+    Unsloth can be imported without a GPU.  It writes and patches its trainers as on a GPU.  Its kernels and its loading
+    of models are not tried: `transformers` loads the model, and Unsloth's modes are added.
+    """
+    os.environ.update(QUIET, UNSLOTH_ALLOW_CPU="1")
+    os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", tempfile.mkdtemp(prefix="unsloth-"))  # what it writes
+    import unsloth  # noqa: F401
+    from unsloth.models import rl
+    from unsloth.models.llama import FastLlamaModel, unsloth_fast_generate
+
+    os.environ["UNSLOTH_ALLOW_CPU"] = "0"
+    rl.patch_trl_disable_gradient_checkpointing()
+    for trainer in ("sft_trainer", "dpo_trainer", "grpo_trainer"):
+        rl._patch_trl_rl_trainers(trainer)
+    from discover_lib.train import backend
+    from discover_lib.train import run_stage as stage
+
+    def load(base: str, lora: Any, recipe: Any, chosen: Any, seed: int) -> Any:
+        model = backend._transformers(base, [], lora, recipe, backend.Backend("transformers", "cpu", ""))
+        model._unsloth_gradient_checkpointing = "unsloth" if recipe.gradient_checkpointing else False
+        model._old_generate, model.generate = model.generate, types.MethodType(unsloth_fast_generate, model)
+        model.for_training = functools.partial(FastLlamaModel.for_training, model)
+        model.for_inference = functools.partial(FastLlamaModel.for_inference, model)
+        return model
+
+    backend._unsloth = load  # type: ignore[assignment]
+    stage.choose_backend = lambda *_: backend.Backend("unsloth", "cpu", "as on a GPU")

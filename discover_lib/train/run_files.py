@@ -1,4 +1,7 @@
-"""The files of a training run that its process writes and whoever watches it reads."""
+"""The files of a training run, written by its process and read by its watchers, and alarms in its log.
+
+The thresholds of alarms are rules of thumb.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from discover_lib.base.files import read_json
+from discover_lib.metrics.intervals import percent
 
 SETTINGS, METRICS, SAMPLES, STOP, RESULT = "settings.json", "metrics.jsonl", "samples.jsonl", "STOP", "result.json"
 ACCESS = "access.json"
+WINDOW = 5  # logged values that are averaged; no alarm before there are as many
 
 
 @dataclass(frozen=True)
@@ -80,3 +86,68 @@ def differences(stored: Mapping[str, Any], requested: Mapping[str, Any], above: 
         elif one != other:
             lines.append(f"{path}: {one!r} there, {other!r} asked")
     return lines
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A sign in the log of GRPO that training goes wrong, with a remedy.
+
+    Attributes:
+        column: the logged figure.
+        limit: of the mean of the last values; with `relative`, of its ratio to the mean of the first values.
+        falling: low values are the sign.
+        words: the meaning, with {now} for the value and {share} for its percentage.
+    """
+
+    column: str
+    limit: float
+    words: str
+    relative: bool = False
+    falling: bool = False
+
+    def line(self, values: Sequence[float]) -> str:
+        """The alarm for these values, oldest first; "" within the limit."""
+        if len(values) < WINDOW + (1 if self.relative else 0):
+            return ""
+        now, first = fmean(values[-WINDOW:]), fmean(values[:WINDOW])
+        if self.relative:
+            if first <= 0:
+                return ""
+            now /= first
+        beyond = now < self.limit if self.falling else now > self.limit
+        return self.words.format(now=now, share=percent(now)) if beyond else ""
+
+
+ALARMS = (
+    Alarm("kl", 0.2, "far from the reference (KL {now:.2f} a token): lower learning_rate or raise beta"),
+    Alarm(
+        "entropy",
+        0.3,
+        "entropy is {share} of what it was: replies become all alike; lower learning_rate or raise temperature",
+        relative=True,
+        falling=True,
+    ),
+    Alarm("completions/mean_length", 1.5, "replies are {now:.1f} times as long as at first: see tau", relative=True),
+    Alarm("completions/clipped_ratio", 0.3, "{share} of the replies are cut off: raise max_completion"),
+    Alarm(
+        "frac_reward_zero_std",
+        0.5,
+        "in {share} of the groups all rewards are equal and teach nothing: raise n_generations or temperature",
+    ),
+    Alarm("share/repeated", 0.3, "{share} of the replies say what another of their group says: raise temperature"),
+    Alarm(
+        "share/near_misses",
+        0.6,
+        "{share} of the steps that earn reward are near misses: it may be learning to list alternatives "
+        "(make the prompts with --near-miss-cap)",
+    ),
+    Alarm("share/unscored", 0.1, "{share} of the replies could not be judged: see the log"),
+)
+
+
+def alarms(lines: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Column → alarm, over the logged lines that count."""
+    columns = {
+        alarm: [float(line[alarm.column]) for line in lines if line.get(alarm.column) is not None] for alarm in ALARMS
+    }
+    return {alarm.column: text for alarm, values in columns.items() if (text := alarm.line(values))}

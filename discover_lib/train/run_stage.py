@@ -1,12 +1,11 @@
-"""One stage of training from settings to adapter: the one way through for commands, jobs, notebooks and scripts.
+"""One stage of training, from settings to adapter.  Commands, jobs, notebooks and scripts all use `run_stage`.
 
 ```
 settings = StageSettings("sft", data="outputs/rows", base="Qwen/Qwen3-8B")
 run_stage(settings, Path("outputs/my-sft"))
 ```
 
-Checks come first, all at once; then the libraries, the model, and training, which goes on from the last checkpoint
-where there is one.
+All checks come first.  Then the libraries and the model are loaded, and training starts or resumes.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ import msgspec
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, read_json, write_json
 from discover_lib.dataset.rows import system_text
-from discover_lib.engines.local.chat import Chat, said
-from discover_lib.engines.local.dialect import Dialect, LocalModelError, Notation, dialect_of, tiny_domains
+from discover_lib.engines.local.dialect import Chat, Dialect, LocalModelError, dialect_of, said, tiny_domains
 from discover_lib.engines.local.lineage import (
     ADAPTER,
     FILE,
@@ -66,13 +64,13 @@ if TYPE_CHECKING:
     from discover_lib.train.recorder import Recorder
 
 CHECKPOINTS = "checkpoints"
-SAMPLED = 2  # held-out prompts that are answered for the written samples
+SAMPLED = 2  # held-out prompts for the stored samples
 
 Probe = Callable[[int], Mapping[str, Any]]
 
 
 class StageError(DiscoverError):
-    """A stage that cannot be trained; `problems` holds all reasons, one line each."""
+    """A stage that cannot be trained; `problems` lists all reasons, one line each."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -81,18 +79,17 @@ class StageError(DiscoverError):
 
 @dataclass(frozen=True)
 class StageSettings:
-    """What is trained, on what, and how: all that decides the result.
+    """The settings that decide the result of a stage.
 
     Attributes:
-        data: folder of exported rows, or of a run that rows are made from.
-        base: a model folder, a hub's model id, or the folder of a finished training run (then its adapter is meant,
-            too).
-        adapter: folder of the training run of the stage before; "" for none.
+        data: folder of exported rows, or of a run.
+        base: a model folder, a hub's model id, or the folder of a finished training run, with its adapter.
+        adapter: folder of the previous stage's training run; "" for none.
         backend: "auto", "unsloth" or "transformers".
-        judge, voice: who judges and speaks for the user in GRPO: "miniature", or a LiteLLM model.
-        options: how these models are asked, as `RoleOptions.to_dict` has it.
-        system: the system policy of rows made from a run; exported rows have theirs.  What the rows hold is what the
-            trained model is asked with.
+        judge, voice: GRPO's judge and voice of the user: "miniature", or a LiteLLM model.
+        options: options of these models, in the form of `RoleOptions.given`.
+        system: the system policy of rows made from a run.  Exported rows have a fixed system message.  The trained
+            model gets the message of its rows.
         thinking: whether the model may think before it replies, in training and in use.
     """
 
@@ -115,7 +112,7 @@ class StageSettings:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> StageSettings:
-        """The settings of such values.
+        """Settings from plain values.
 
         Raises:
             DiscoverError: a missing setting, or one of another type.
@@ -123,19 +120,19 @@ class StageSettings:
         try:
             return msgspec.convert(data, cls)
         except msgspec.ValidationError as error:
-            raise DiscoverError(f"no settings of a stage: {error}") from None
+            raise DiscoverError(f"not the settings of a stage: {error}") from None
 
     @property
     def spec(self) -> EngineSpec:
-        return EngineSpec(judge=self.judge, voice=self.voice, options=RoleOptions.from_dict(self.options))
+        return EngineSpec(judge=self.judge, voice=self.voice, options=RoleOptions(self.options))
 
     def models(self) -> list[str]:
-        """The language models that judge and speak; none in other stages than GRPO."""
+        """GRPO's language models as judge and voice; [] in other stages."""
         return self.spec.models() if self.stage == "grpo" else []
 
     @property
     def base_path(self) -> str:
-        """The base itself, where a training run stands for it."""
+        """The base model, also if `base` is a training run."""
         try:
             return self.chain().base.path
         except LineageError:
@@ -143,14 +140,14 @@ class StageSettings:
 
     @property
     def earlier(self) -> str:
-        """Folder of the training run that this stage stands on; "" for none."""
+        """Folder of the previous stage's training run; "" for none."""
         return self.adapter or (self.base if (Path(self.base) / FILE).is_file() else "")
 
     def chain(self) -> Chain:
         """The base and the adapters of earlier stages.
 
         Raises:
-            LineageError: an earlier stage is not there, has changed, or was trained on another base.
+            LineageError: an earlier stage is missing, has changed, or has another base.
         """
         earlier = self.earlier
         if not earlier:
@@ -163,14 +160,14 @@ class StageSettings:
 
 @dataclass(frozen=True)
 class StageResult:
-    """What came out of one attempt.
+    """The result of one attempt.
 
     Attributes:
-        stopped: ended before its last step, as asked; the same call goes on from its checkpoint.
+        stopped: ended before its last step; the same call resumes from its checkpoint.
         adapter: None if stopped.
-        kept_round: of GRPO with a probe, the round whose adapter this is.
+        kept_round: the round of the adapter, for GRPO with validation rollouts.
         seconds: over all attempts.
-        halt: what held a stopped stage up (`HeldUpError.kind`); "" for whoever stopped it.
+        halt: why it stopped without a request (`HeldUpError.kind`), or "".
     """
 
     folder: Path
@@ -189,27 +186,23 @@ class StageResult:
         return {name: value for name, value in plain.items() if name != "halt"}
 
 
-def problems(
-    settings: StageSettings, run: Path | None = None, access: Access | None = None, *, to_be_made: bool = False
-) -> list[str]:
-    """What stands in the way, as far as it can be told without loading a library or a model; [] if nothing does.
+def problems(settings: StageSettings, run: Path | None = None, access: Access | None = None) -> list[str]:
+    """Obstacles to training that need no library and no loaded model; [] if there are none.
 
     Args:
-        run: where it is to be trained.
-        access: how GRPO's language models are to be reached; None: as that folder says.
-        to_be_made: the base is the tiny one and is not there yet; what it will speak is known, so all but it is looked
-            at.
+        run: the run's folder.
+        access: access to GRPO's language models; None for the access in that folder.
     """
-    lines = [] if to_be_made else _damaged(settings)
+    lines = _damaged(settings)
     chain: Chain | None = None
     rows: TrainingRows | None = None
-    if not lines and not to_be_made:
+    if not lines:
         try:
             chain = settings.chain()
         except LineageError as error:
             lines.append(str(error))
     base = chain.base.path if chain else settings.base
-    dialect = Notation() if to_be_made else dialect_of(base)
+    dialect = dialect_of(base)
     try:
         rows = load_rows(Path(settings.data), settings.stage, dialect.text, system=settings.system, seed=settings.seed)
     except DiscoverError as error:
@@ -217,7 +210,7 @@ def problems(
     known = {"adapter": bool(chain.adapters)} if chain else {}
     lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None, **known)
     if rows is not None:
-        lines += _domain_problems(base, rows, to_be_made) + _system_problems(settings, rows, dialect)
+        lines += _domain_problems(base, rows) + _system_problems(settings, rows, dialect)
         lines += [line for line in [rows_of.overlap(rows)] if line]
     if settings.stage == "grpo":
         lines += _role_problems(settings, rows)
@@ -233,18 +226,13 @@ def problems(
     return lines
 
 
-def checked(
-    settings: StageSettings, folder: Path, access: Access | None = None, *, to_be_made: bool = False
-) -> Backend:
-    """What trains these settings here, once nothing stands in the way.
-
-    Args:
-        access, to_be_made: as of `problems`.
+def checked(settings: StageSettings, folder: Path, access: Access | None = None) -> Backend:
+    """The backend for these settings, after all checks of `problems`.
 
     Raises:
-        StageError: something stands in the way; nothing was loaded or written.
+        StageError: all obstacles; nothing was loaded or written.
     """
-    lines = problems(settings, folder, access, to_be_made=to_be_made)
+    lines = problems(settings, folder, access)
     lines += filter(None, [in_the_way(folder, settings.to_dict())])
     try:
         backend = choose_backend(settings.backend, settings.base_path)
@@ -260,14 +248,14 @@ def checked(
 def run_stage(
     settings: StageSettings, folder: Path, *, on_progress: Progress = print, probe: Probe | None = None
 ) -> StageResult:
-    """Train one stage in a folder of its own, or go on with it.
+    """Train one stage in its folder, or resume it.
 
     Args:
-        on_progress: takes lines for people.
-        probe: of GRPO: measures discovery after a round, in place of our own probe on held-out users.
+        on_progress: receives lines of text.
+        probe: measures discovery after a GRPO round, in place of the default validation rollouts.
 
     Raises:
-        StageError: something stands in the way; nothing was loaded or written but the settings.
+        StageError: an obstacle; only the settings were written.
         DiscoverError: the libraries or the model do not work here.
     """
     backend = checked(settings, folder)
@@ -313,6 +301,7 @@ class _Run:
         )
         trained = sum(each.numel() for each in model.parameters() if each.requires_grad)
         total = self.part.steps(len(self.rows))
+        self._lineage().write(self.folder)  # its checkpoints can be asked while it trains
         self.on_progress(f"{settings.stage}: {len(self.rows)} rows, {total} updates, {trained:,} trained parameters")
         with ExitStack() as stack:
             trainer, recorder, run = self._trainer(stack, model)
@@ -321,14 +310,16 @@ class _Run:
                 trainer.train(resume_from_checkpoint=self._checkpoint())
             except HeldUpError as error:
                 recorder.stopped, halt = True, error.kind
-                self.on_progress(f"{error}; stopped after step {trainer.state.global_step}, the same command goes on")
+                self.on_progress(
+                    f"{error}; stopped after step {trainer.state.global_step}; repeat the command to resume"
+                )
             return self._finish(trainer, recorder, run, halt)
 
     def _fitting(self) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]:
-        """Rows that fit, for training and to measure on; GRPO's prompts must leave room for a reply.
+        """The rows within the length limit, for training and for measurement.  GRPO's prompts leave room for a reply.
 
         Raises:
-            StageError: the base's chat template cannot take them.
+            StageError: the base's chat template refuses them.
         """
         part, made = self.part, []
         limit = part.max_length - (part.max_completion if isinstance(part, GrpoRecipe) else 0)
@@ -344,7 +335,7 @@ class _Run:
         return made[0], made[1]
 
     def _check(self) -> None:
-        """What only the tokenizer and the model's configuration can tell, before the model is loaded."""
+        """Checks that need the tokenizer and the model's configuration, before the model is loaded."""
         settings, base, tokenizer = self.settings, self.chain.base.path, self.chat.tokenizer
         lines = settings.recipe.problems(settings.stage, n_rows=len(self.rows), context=context_of(base))
         if self.backend.device == "cuda":
@@ -354,12 +345,12 @@ class _Run:
             mark = tokenizer.decode(self.chat.closing[:1])
             lines.append(
                 f"the base's chat template ends a reply with {mark!r}, which its settings do not name as an end "
-                "(eos_token_id), so replies would not stop; take an instruction-tuned base, or mend its settings"
+                "(eos_token_id), so replies would not stop; choose an instruction-tuned base, or correct its settings"
             )
         if self.backend.name == "unsloth" and settings.stage == "grpo" and tokenizer.pad_token_id in ends:
             lines.append(
-                "the base's tokenizer has nothing to pad with but its end mark, which Unsloth's GRPO would take out of "
-                "the prompts; use --backend transformers"
+                "the base's tokenizer can pad only with its end mark, which Unsloth's GRPO would remove from the "
+                "prompts; use --backend transformers"
             )
         if lines:
             raise StageError(lines)
@@ -411,7 +402,7 @@ class _Run:
         return trainer, recorder, run
 
     def _checkpoint(self) -> str | None:
-        """The last complete checkpoint.  One that was being written when the process died is removed."""
+        """The last complete checkpoint.  An incomplete one is removed."""
         checkpoints = (self.folder / CHECKPOINTS).glob("checkpoint-*")
         for path in sorted(checkpoints, key=lambda path: int(path.name.split("-")[1]), reverse=True):
             try:
@@ -442,13 +433,12 @@ class _Run:
         )
         if not stopped:
             self._save(trainer, run, kept)
-            self._lineage().write(self.folder)
             write_json(self.folder / RESULT, result.to_dict())
             self.on_progress(f"adapter saved in {self.folder / ADAPTER}")
         return result
 
     def _save(self, trainer: Any, run: GrpoRun | None, kept: int | None) -> None:
-        """The adapter alone: what a trainer saves can hold its reference copy, too.  It appears whole or not at all."""
+        """Save the adapter alone, whole or not at all.  A trainer would also save its reference copy."""
         partial = self.folder / f"{ADAPTER}.partial"
         shutil.rmtree(partial, ignore_errors=True)
         if run is not None and kept is not None:
@@ -480,7 +470,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Answers:
-    """What the model answers to a few held-out prompts, for the written samples of SFT and DPO."""
+    """The model's replies to a few held-out prompts, for the stored samples of SFT and DPO."""
 
     model: Any
     chat: Chat
@@ -492,7 +482,7 @@ class _Answers:
     def __call__(self) -> list[dict[str, Any]]:
         from discover_lib.train.grpo.rollouts import Sampler, seeded
 
-        every: dict[str, Mapping[str, Any]] = {}  # two users may begin with the same words
+        every: dict[str, Mapping[str, Any]] = {}  # two users may start with the same words
         for row in self.source.held_out or self.source.train:
             every.setdefault(json.dumps(_first_prompt(row)), row)
         answered = []
@@ -522,21 +512,19 @@ def _first_prompt(row: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _damaged(settings: StageSettings) -> list[str]:
-    """What cannot be read of the base and the adapters that a stage stands on: their settings, the weights' header."""
+    """Unreadable files of the base and the earlier adapters: their settings, the headers of their weights."""
     folders, base, run = [], settings.base, run_of(Path(settings.earlier))
-    with suppress(LineageError):  # whose reason `StageSettings.chain` gives
+    with suppress(LineageError):  # `StageSettings.chain` gives the reason
         if settings.earlier:
             lineage = Lineage.read(run)
             base, folders = lineage.base.path, [*(Path(each.path) for each in lineage.merged), run / ADAPTER]
     return damaged(Path(base), [folder for folder in folders if folder.is_dir()])
 
 
-def _domain_problems(base: str, rows: TrainingRows, to_be_made: bool) -> list[str]:
-    """A tiny model reads only the domains that it was pretrained in."""
-    from discover_lib.engines.local.tiny_language import known_domains
-
+def _domain_problems(base: str, rows: TrainingRows) -> list[str]:
+    """A tiny model reads only the domains of its pretraining."""
     try:
-        known = known_domains() if to_be_made else tiny_domains(base)
+        known = tiny_domains(base)
     except LocalModelError as error:
         return [str(error)]
     if known is None:
@@ -547,11 +535,11 @@ def _domain_problems(base: str, rows: TrainingRows, to_be_made: bool) -> list[st
 
 
 def _system_problems(settings: StageSettings, rows: TrainingRows, dialect: Dialect) -> list[str]:
-    """Whether the rows hold the system message that was asked for."""
+    """Whether the rows contain the requested system message."""
     if settings.system == "none" or (rows.system == system_text(settings.system) and dialect.text == "content"):
         return []
     if dialect.text == "notation":
-        return ["the tiny model reads no system message; leave system at none"]
+        return ["the tiny model reads no system message; set system to none"]
     return [f"{settings.data}: exported rows with another system message; export them again with --system"]
 
 

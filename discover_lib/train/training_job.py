@@ -1,18 +1,19 @@
 """Training runs as folders: any process can watch, stop and resume them.
 
-A run is a process of its own in a session of its own: it outlives the page, the notebook server and the terminal that
-began it.  All that is known of it lies in its folder:
+A run is a process in a separate session.  It outlives the page, the notebook server and the terminal that started it.
+Its folder holds its whole state:
 
 ```
-settings.json   what is trained, from what, how; decides everything
-access.json     how GRPO's models are reached and what they may cost; decides nothing
-status.json     state, process, steps, and every time that the run was begun or gone on with
+settings.json   model, data and recipe; they decide the result
+access.json     endpoints and cost limits of GRPO's models; they do not change the result
+status.json     state, process, steps, and every start and resumption
 metrics.jsonl   one line per logged step          samples.jsonl   replies at intervals
-log.txt         what the process wrote            STOP            asks for a clean end, a checkpoint first
-checkpoints/    to go on from                     adapter/, lineage.json, result.json   what came out
+log.txt         output of the process             STOP            request for a clean stop with a checkpoint
+checkpoints/    the last two, to resume from      steps/          adapters of all checkpoints, if they are small
+adapter/, lineage.json, result.json               the trained adapter, its origin, and the result
 ```
 
-Nothing here imports torch: a page can list and draw runs where no trainer is installed.
+This module does not import torch, so a page can list and draw runs without a trainer.
 """
 
 from __future__ import annotations
@@ -58,21 +59,21 @@ REFUSED = "refused"
 
 State = Literal["starting", "running", "stopping", "stopped", "finished", "failed"]
 GOING: tuple[State, ...] = ("starting", "running", "stopping")
-SAME_START_SECONDS = 2.0  # clocks may be set; a process number is hardly used again within this time
-LOCK_SECONDS = 10.0  # longest time that a start waits for another one in the same folder to be decided
-TAIL = 1 << 16  # bytes at the end of the metrics in which the last step stands
+SAME_START_SECONDS = 2.0  # tolerance for changed clocks; a process number is hardly reused within this time
+LOCK_SECONDS = 10.0  # longest wait of a start for another start in the same folder
+TAIL = 1 << 16  # bytes at the end of the metrics that contain the last step
 
-Work = Callable[[Path, Progress], Any]  # trains in a folder; what it returns says by `stopped` whether it ended early
+Work = Callable[[Path, Progress], Any]  # trains in a folder; `stopped` of its result marks an early end
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One stretch of work on a run: from a start, or a resumption, to its end.
+    """One period of work on a run, from a start or a resumption to its end.
 
     Attributes:
-        started, ended: Unix seconds; `ended` is None while it goes on, or if the process vanished.
-        from_step: the checkpoint that it went on from; 0 from the beginning.
-        end: the state that it ended in; "" while it goes on, or if the process vanished.
+        started, ended: Unix seconds; `ended` is None while it runs, and after a kill.
+        from_step: the checkpoint of its start; 0 for a new run.
+        end: its final state; "" while it runs, and after a kill.
     """
 
     started: float
@@ -83,16 +84,16 @@ class Attempt:
 
 @dataclass(frozen=True)
 class JobStatus:
-    """Where a run stands.
+    """The state of a run.
 
     Attributes:
-        pid, process_started: the process at work and when it began (Unix seconds), so that another process that was
-            given the same number later is not taken for it.
+        pid, process_started: the process and the Unix seconds of its start.  The start tells it from a later process
+            with the same number.
         updated: Unix seconds of the last sign of life.
         total_steps: None until it is known.
-        message: the last thing it said; of a failed run, what went wrong.
-        halt: what held a stopped run up: "budget", "auth", "connection"; "" for whoever stopped it.  Of a failed run
-            "refused" where what was asked for cannot be trained, and nothing was.
+        message: its last line; of a failed run, the error.
+        halt: why a run stopped without a request: "budget", "auth" or "connection".  "refused" marks a failed run that
+            never began to train.
     """
 
     state: State
@@ -112,13 +113,13 @@ class JobStatus:
 
     @property
     def resumable(self) -> bool:
-        """Whether going on with it makes sense; a failed run may have failed for a reason that is mended now."""
+        """Whether it can be resumed.  The reason of a failure may have been repaired."""
         return self.state in ("stopped", "failed")
 
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """A run by its folder.  Holds nothing else: any process can make one at any time."""
+    """A run, identified by its folder alone, so that any process can open it at any time."""
 
     folder: Path
 
@@ -127,7 +128,7 @@ class TrainingJob:
         return self.folder.name
 
     def settings(self) -> dict[str, Any]:
-        """What is trained, as the run was begun with it.
+        """The settings of the run.
 
         Raises:
             DiscoverError: there is no run here, or its settings are damaged.
@@ -135,7 +136,7 @@ class TrainingJob:
         return read_json(self.folder / SETTINGS)
 
     def status(self) -> JobStatus:
-        """Where the run stands now, by what its process wrote and by whether that process is alive.
+        """The present state: the status file, corrected if the process is gone.
 
         Raises:
             DiscoverError: there is no run here, or its status is damaged.
@@ -155,65 +156,63 @@ class TrainingJob:
         return replace(written, **seen)
 
     def stop(self) -> None:
-        """Ask for a clean end: the step in hand is finished and a checkpoint saved.  Nothing happens to a run that
-        is not going.
-        """
+        """Request a clean stop after the current step, with a checkpoint.  Only a running run is affected."""
         if self.status().going:
             (self.folder / STOP).touch()
 
     def resume(self) -> TrainingJob:
-        """Go on from the last checkpoint with the settings that the run was begun with, in a process of its own.
+        """Resume from the last checkpoint with the settings of the run, in a new process.
 
         Raises:
-            DiscoverError: it is going, or finished.
+            DiscoverError: it is running, or finished.
         """
         return launch(self.settings(), self.folder)
 
     def metrics(self, since: int = 0) -> MetricLines:
-        """Logged lines from a position in bytes on: 0 for all, or the position of the last reading."""
+        """Logged lines from a position in bytes: 0 for all, or the position of the last reading."""
         return read_lines(self.folder / METRICS, since)
 
     def samples(self, since: int = 0) -> MetricLines:
-        """Replies written at intervals, read like `metrics`."""
+        """Sample replies, read like `metrics`."""
         return read_lines(self.folder / SAMPLES, since)
 
     def result(self) -> dict[str, Any]:
-        """What came out of a finished run.
+        """The result of a finished run.
 
         Raises:
-            DiscoverError: it has not come to its end.
+            DiscoverError: it is not finished.
         """
         return read_json(self.folder / RESULT)
 
     def rows(self) -> int | None:
-        """How many rows a finished run was trained on."""
+        """Number of training rows of a finished run; None before its end."""
         return self.result()["rows"] if (self.folder / RESULT).exists() else None
 
     def wait(self, seconds: float, every: float = 0.2) -> JobStatus:
-        """Wait until the run is at an end, at most so long; where it stands then."""
+        """Wait until the run ends, at most `seconds`; returns the state then."""
         deadline = time.monotonic() + seconds
         while (now := self.status()).going and time.monotonic() < deadline:
             time.sleep(every)
         return now
 
 
-# -- beginning ---------------------------------------------------------------------------------------------------------
+# -- starting ----------------------------------------------------------------------------------------------------------
 
 
 def start(settings: StageSettings, folder: Path, access: Access | None = None) -> TrainingJob:
-    """Begin a run in a process of its own, or go on with one that was stopped or killed.
+    """Start a run in a new process, or resume a stopped or killed one.
 
     Args:
-        access: how language models are reached from now on; None: as before.
+        access: access to language models from now on; None keeps the stored access.
 
     Raises:
-        DiscoverError: another process is at work in the folder, the run there is finished, or it has other settings.
+        DiscoverError: another process trains in the folder, or its run is finished or has other settings.
     """
     return launch(settings.to_dict(), folder, access=access)
 
 
 def is_finished(settings: StageSettings, folder: Path) -> bool:
-    """Whether a folder holds the finished training of these settings.
+    """Whether a folder contains the finished training of these settings.
 
     Raises:
         DiscoverError: its files are damaged.
@@ -227,9 +226,7 @@ def is_finished(settings: StageSettings, folder: Path) -> bool:
 def launch(
     settings: Mapping[str, Any], folder: Path, command: Sequence[str] = (), access: Access | None = None
 ) -> TrainingJob:
-    """`start` with the settings as plain values, and the command that does the work by `work_on(folder, ...)`; ours if
-    none is given.
-    """
+    """`start` with plain settings.  The command calls `work_on(folder, ...)`; the default is `discover_lib.train`."""
     command = command or (sys.executable, "-m", "discover_lib.train", str(folder))
     job = TrainingJob(folder)
     with _deciding(folder):
@@ -244,12 +241,12 @@ def launch(
 
 
 def run_here(settings: StageSettings, folder: Path, on_progress: Progress, access: Access | None = None) -> JobStatus:
-    """Do the work in this process and wait for it; Ctrl-C ends it cleanly, a second one at once.
+    """Train in this process.  Ctrl-C stops cleanly; a second Ctrl-C stops at once.
 
-    Of a training that is refused no new folder stays behind.
+    A refused training leaves no new folder.
 
     Raises:
-        DiscoverError: as `start`.
+        DiscoverError: see `start`.
     """
     new = not folder.exists()
     with _deciding(folder):
@@ -266,49 +263,31 @@ def run_here(settings: StageSettings, folder: Path, on_progress: Progress, acces
     return status
 
 
-class StoppedEarlyError(Exception):
-    """The run was asked to stop before training began."""
-
-
 def train_stage(folder: Path, on_progress: Progress) -> Any:
-    """Run the stage that a folder's settings describe; the tiny base model is made first if that is what is missing."""
+    """Run the stage of a folder's settings."""
     from discover_lib.train.run_stage import StageSettings, run_stage
 
-    settings = StageSettings.from_dict(TrainingJob(folder).settings())
-    base = Path(settings.base)
-    if base.is_absolute() and not base.exists():
-        from discover_lib.engines.local.tiny_model import Pretraining, base_folder, ensure_base
-
-        def tell(now: Pretraining) -> None:
-            on_progress(f"making the tiny base model; {now}")
-            if (folder / STOP).exists():
-                raise StoppedEarlyError("stopped while the tiny base model was being made; it goes on from there")
-
-        if base == base_folder():
-            ensure_base(on_progress=tell)
-    return run_stage(settings, folder, on_progress=on_progress)
+    return run_stage(StageSettings.from_dict(TrainingJob(folder).settings()), folder, on_progress=on_progress)
 
 
 def work_on(folder: Path, on_progress: Progress, work: Work = train_stage) -> JobStatus:
-    """The part that runs in the process at work: train, and write down how it stands and how it ended."""
+    """The part in the training process: train, and record the progress and the end."""
     job = TrainingJob(folder)
 
     def tell(line: str) -> None:
         on_progress(line)
         _write(job, replace(_stored_status(folder), message=line))
 
-    with _deciding(folder):  # the process that began this is written down by now
+    with _deciding(folder):  # by now the starting process has recorded this one
         _write(job, replace(_stored_status(folder), state="running"))
     try:
         with graceful_stop((folder / STOP).touch):
             result = work(folder, tell)
         state = "stopped" if getattr(result, "stopped", False) else "finished"
         return _end(job, state=state, halt=getattr(result, "halt", ""))
-    except StoppedEarlyError as error:
-        return _end(job, state="stopped", message=str(error))
     except KeyboardInterrupt:
         return _end(job, state="stopped", message="interrupted before a checkpoint could be saved")
-    except Exception as error:  # whatever it is, the folder must tell
+    except Exception as error:  # every error must be in the folder
         with (folder / LOG).open("a", encoding="utf-8") as log:
             log.write(traceback.format_exc())
         lines = (" ".join(line.split()) for line in str(error).splitlines())
@@ -319,7 +298,7 @@ def work_on(folder: Path, on_progress: Progress, work: Work = train_stage) -> Jo
 
 
 def _admit(wanted: Mapping[str, Any], folder: Path, access: Access | None = None) -> JobStatus | None:
-    """Where the run stood before, or None for a new one; the folder then holds the settings and no wish to stop."""
+    """The earlier state of the run, or None for a new one.  Afterwards the folder has settings and no STOP."""
     before = TrainingJob(folder).status() if (folder / STATUS).exists() else None
     if before is not None and before.going:
         raise DiscoverError(f"{folder}: a process (number {before.pid}) is training here; stop it or wait for it")
@@ -357,20 +336,20 @@ def _write(job: TrainingJob, status: JobStatus) -> None:
 
 
 def _vanished(written: JobStatus, folder: Path) -> dict[str, Any]:
-    """What is known of a run whose process is gone without a word."""
+    """Corrections to the status of a run whose process has vanished."""
     if written.state == "starting":
         return {"state": "failed", "message": f"the process ended before it began; see {folder / LOG}"}
     saved = last_checkpoint(folder)
-    on = f"it can go on from step {saved}" if saved else "no checkpoint was saved yet; it can begin again"
+    on = f"it can resume from step {saved}" if saved else "no checkpoint was saved yet; it can begin again"
     return {"state": "stopped", "message": f"killed: the process is gone; {on}"}
 
 
 @contextlib.contextmanager
 def _deciding(folder: Path) -> Iterator[None]:
-    """One process at a time decides what happens to a folder; the system frees the lock however that process ends.
+    """A lock on decisions about a folder; the system frees it when its process ends.
 
     Raises:
-        DiscoverError: the folder cannot be written to, or a decision takes too long.
+        DiscoverError: the folder is not writable, or another decision takes too long.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -382,14 +361,14 @@ def _deciding(folder: Path) -> Iterator[None]:
         yield
 
 
-_children: list[subprocess.Popen[bytes]] = []  # asked for their end, so that none stays behind as a zombie
+_children: list[subprocess.Popen[bytes]] = []  # polled, so that ended ones do not remain as zombies
 
 
-# -- looking -----------------------------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def find_jobs(folder: Path) -> dict[str, TrainingJob]:
-    """Runs below a folder, at most two levels deep, newest first: name → run."""
+    """Name → run, newest first, at most two levels below a folder."""
     files = [file for pattern in (f"*/{STATUS}", f"*/*/{STATUS}") for file in folder.glob(pattern)]
     files = [file for file in files if (file.parent / SETTINGS).is_file()]
     files.sort(key=lambda file: (file.parent / SETTINGS).stat().st_mtime_ns, reverse=True)
@@ -403,7 +382,7 @@ def last_checkpoint(folder: Path) -> int | None:
 
 
 def is_alive(pid: int, started: float) -> bool:
-    """Whether the process that had this number at that time still runs."""
+    """Whether the process with this number and start time still runs."""
     for child in _children[:]:
         if child.poll() is not None:
             _children.remove(child)
@@ -412,7 +391,7 @@ def is_alive(pid: int, started: float) -> bool:
 
 
 def process_start(pid: int) -> float | None:
-    """When a process began, in Unix seconds; None if it is gone, or only waiting to be forgotten."""
+    """The start of a process in Unix seconds; None if it has ended."""
     import psutil
 
     try:
@@ -423,7 +402,7 @@ def process_start(pid: int) -> float | None:
 
 
 def standing_lines(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The lines that still count: what was logged after a checkpoint that a run went back to is superseded."""
+    """The lines that count.  A run that resumed from an earlier checkpoint supersedes later lines."""
     kept: list[Mapping[str, Any]] = []
     for line in lines:
         if (step := line.get("step")) is not None:
@@ -434,7 +413,7 @@ def standing_lines(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
 
 
 def _stored_status(folder: Path) -> JobStatus:
-    """As its process wrote it last."""
+    """The status file."""
     if not (folder / STATUS).exists():
         raise DiscoverError(f"{folder}: no training run here")
     try:

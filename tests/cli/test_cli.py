@@ -40,14 +40,6 @@ def test_demo_prints_a_conversation_and_saves_it(domain, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_parts_of_every_printed_reward_add_up(tmp_path):
-    printed = discover("demo", "--rules", "authors", "--seed", 1, "--out", tmp_path).stdout
-    parts = re.findall(r"reward (\S+) \((\S+) discovered, (\S+) for", printed)
-    assert len(parts) == 5 and any(float(found) % 1 for _, found, _ in parts), "some intent only emerges"
-    assert all(float(total) == pytest.approx(float(found) + float(length)) for total, found, length in parts)
-
-
-@pytest.mark.slow
 def test_trees_that_are_not_played_are_counted(tmp_path):
     (piece, *_) = sorted(Path("data/artifacts/creative_writing").glob("*.md"))
     pieces = [tmp_path / f"{number}.md" for number in range(21)]
@@ -234,14 +226,14 @@ def test_plan_says_what_a_run_takes_before_anything_is_spent():
     asked = ["plan", "--domain", "technical_writing", "--assistant", "adaptive", "--artifacts", 10]
     miniature = discover(*asked)
     assert miniature.returncode == 0, miniature.stderr
-    assert "10 conversations, 50 turns, 0 calls, $0" in miniature.stdout
+    assert "10 conversations, 50 (40–50) turns, 0 calls, $0" in miniature.stdout
     priced = discover(*asked, "--engine", "gpt-4o-mini").stdout
     assert re.search(r"judge +│ gpt-4o-mini +│ +51 \(40–5[78]\)", priced) and "$0.15 in, $0.6 out" in priced
     scored = discover(*asked, "--for", "evaluate", "--domain", "travel_plan", "--engine", "gpt-4o-mini").stdout
     assert "60 conversations, 300 (240–300) turns" in scored, "10 artifacts of two domains, in evaluate's three trials"
     assert all(re.search(rf"{purpose} +│ gpt-4o-mini +│ +61 ", scored) for purpose in ("satisfaction", "behaviour"))
     both = discover(*asked, "--domain", "travel_plan").stdout
-    assert "20 conversations, 100 turns" in both, "10 artifacts of two domains"
+    assert "20 conversations, 100 (80–100) turns" in both, "10 artifacts of two domains"
     assert_one_line_error(discover(*asked, "--for", "synthesize"), "best-of-n needs at least 2 candidates")
     unknown = discover(*asked, "--engine", "openai/mine", "--api-base", "http://localhost:1/v1").stdout
     assert "and what openai/mine costs" in unknown

@@ -27,15 +27,6 @@ def test_synthesis_judges_all_candidates_on_artifacts_to_train_on(run: Path) -> 
 
 
 @pytest.mark.slow
-def test_samples_of_one_assistant_differ(tmp_path: Path) -> None:
-    asked = ["--assistant", "random", "--candidates", 3, "--domain", "svg_drawing", "--artifacts", 2]
-    assert discover("synthesize", "--run", tmp_path / "run", *asked).returncode == 0
-    talks = [json.loads(line) for line in (tmp_path / "run" / "conversations.jsonl").read_text("utf-8").splitlines()]
-    texts = [{each["reply"]["text"] for each in turn["candidates"]} for talk in talks for turn in talk["turns"]]
-    assert max(map(len, texts)) > 1
-
-
-@pytest.mark.slow
 def test_a_look_ahead_is_asked_for_by_turns_and_player(tmp_path: Path) -> None:
     run, asked = tmp_path / "run", ["--assistant", "draft", "--assistant", "options", "--domain", "svg_drawing"]
     asked += ["--artifacts", 2, "--turns", 2, "--run", run]

@@ -76,7 +76,7 @@ def test_what_cannot_work_is_one_line_before_anything_is_made(
         (("sft",), {"data": "tea"}, "knows the domains svg_drawing, creative_writing"),
     ],
 )
-def test_what_cannot_work_is_refused_before_the_tiny_base_is_made(
+def test_training_of_the_tiny_base_that_cannot_work_is_refused(
     place: Path, words: tuple[str, ...], changed: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(place / "outputs"))
@@ -86,7 +86,6 @@ def test_what_cannot_work_is_refused_before_the_tiny_base_is_made(
     (place / "tea" / "dataset.json").write_text(json.dumps({"format": FORMAT, "files": "jsonl", "splits": ["train"]}))
     (place / "tea" / "data" / "train.jsonl").write_text(json.dumps(row))
     assert said in refusal(place, *words, **({"base": "tiny"} | changed))
-    assert not (place / "outputs").exists()
 
 
 @pytest.mark.slow
@@ -152,7 +151,7 @@ def test_a_finished_training_says_so_and_is_no_failure(place: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("kept", "said"),
     [
-        (0, "what the steps logged is not said here: it is of models that were not kept"),
+        (0, "the logged figures are omitted: they belong to models that were not kept"),
         (1, "after round 1: loss 0.1, reward 1, KL to the reference 0.001, broken replies 6\u00a0%"),
         (2, "at the last step: loss 0.2, reward 2, KL to the reference 0.001, broken replies 6\u00a0%"),
     ],

@@ -1,14 +1,10 @@
 """Every number that leaves an evaluation resolves to what is stored, and is the same when it is computed again."""
 
-import csv
-import io
 import json
-import math
 import re
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -20,24 +16,17 @@ from discover_lib.cli.show import print_results, write_and_print_results
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.dataset.hub import write_folder
-from discover_lib.metrics.ceiling import ceiling_over
 from discover_lib.metrics.intervals import Estimate
-from discover_lib.metrics.near_misses import near_misses_of
-from discover_lib.metrics.paired import compare
-from discover_lib.metrics.results import MEASURE, MEASURES, Pool, ScopeResults, table_of, values_of
+from discover_lib.metrics.results import ScopeResults
 from discover_lib.metrics.satisfaction import SATISFIED
 from discover_lib.metrics.scorer import InteractivityRating
 from discover_lib.metrics.transcript import COLUMNS
-from discover_lib.runs.evaluation import ceilings_of, lay_out_evaluation, load_scores, write_evaluation
+from discover_lib.runs.evaluation import lay_out_evaluation, write_evaluation
 from discover_lib.runs.options import RunOptions, execute
-from discover_lib.runs.resolve import BY_LABEL, Resolved, resolve
+from discover_lib.runs.resolve import Resolved, resolve
 from discover_lib.runs.store import RunStore, id_of_run
 from workbench.carried import opened_by
 from workbench.main import app
-from workbench.views.figures.theme import looks
-from workbench.views.html import EMPTY
-from workbench.views.saved_pages import evaluation_page, scores_csv
-from workbench.views.score_parts import report_parts
 
 pytestmark = pytest.mark.slow
 
@@ -188,89 +177,6 @@ class Evidence:
 @pytest.fixture(scope="module")
 def evidence(folder: Path) -> Evidence:
     return Evidence(folder)
-
-
-class Crawler(HTMLParser):
-    """The texts of a page with the nearest id above each, and whether that stands on the very cell or sentence."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[tuple[str, str | None]] = []
-        self.texts: list[tuple[str | None, str, str]] = []  # id, the element that bears it, text
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in ("br", "img", "input", "meta", "link"):
-            self.open.append((tag, dict(attrs).get("data-id")))
-
-    def handle_endtag(self, tag: str) -> None:
-        while self.open and self.open.pop()[0] != tag:
-            pass
-
-    def handle_data(self, data: str) -> None:
-        tags = [tag for tag, _ in self.open]
-        if not {"style", "script", "title", "h1"} & {*tags} and NUMBER.search(data):
-            tag, id = next(((tag, id) for tag, id in reversed(self.open) if id), ("", None))
-            self.texts.append((id, tag, data))
-
-
-@pytest.fixture(scope="module")
-def report(folder: Path) -> str:
-    """The report of page 60, over all conversations."""
-    scores = load_scores(folder)
-    pool, measure = Pool(scores), MEASURE["discovery"]
-    values = values_of(pool)
-    with RunStore.read(folder) as store:
-        in_reach = ceiling_over(ceilings_of(store), {each.artifact for each in scores})
-    ids = id_of_run(folder)
-    parts = report_parts(
-        EMPTY,
-        pool,
-        table_of(values, pool.assistants),
-        compare(values[measure.name]),
-        near_misses_of(scores),
-        looks(pool.assistants),
-        measure,
-        ceiling=in_reach,
-        ids=ids,
-    )
-    return evaluation_page("An evaluation", parts, ids)
-
-
-def test_every_number_of_the_report_resolves_and_comes_out_the_same(
-    folder: Path, report: str, evidence: Evidence
-) -> None:
-    crawler = Crawler()
-    crawler.feed(report)
-    assert len(crawler.texts) > 150
-    resolved: dict[str, Resolved] = {}
-    for id, _, text in crawler.texts:
-        assert id is not None, f"{text!r} stands on nothing"
-        if id not in resolved:
-            resolved[id] = resolve(DiscoverId.parse(id))
-            if DiscoverId.parse(id).measure in BY_LABEL:
-                evidence.check(resolved[id])
-    assert len(resolved) > 40
-    shown = [(resolved[id], text) for id, element, text in crawler.texts if id and element == "td"]
-    means = [
-        (BY_LABEL[each.id.measure].shown(each.estimate.mean), text)
-        for each, text in shown
-        if each.estimate and not each.comparison and each.id.measure in BY_LABEL and not each.id.pool
-    ]
-    assert sum(mean in text for mean, text in means) > 15
-
-
-@pytest.mark.slow
-def test_every_number_of_the_table_of_scores_resolves_and_comes_out_the_same(folder: Path, evidence: Evidence) -> None:
-    rows = list(csv.DictReader(io.StringIO(scores_csv(Pool(load_scores(folder)), id_of_run(folder)))))
-    assert len(rows) == 48
-    for row in rows[::4]:
-        for column in (name for name in row if name != "id"):
-            (value,) = resolve(DiscoverId.parse(f"{row['id']}?measure={column}")).values.values()
-            assert ("" if value is None else str(value)) == row[column]
-    for row in rows:
-        for column in ("discovery", "proportion", "satisfaction", "interactivity", "tokens", "reward"):
-            value = evidence.value(DiscoverId.parse(row["id"]), column, OPTIONS.assistants)
-            assert row[column] == "" if value is None else math.isclose(float(row[column]), value, abs_tol=1e-12)
 
 
 ACCOUNTS = {  # of results.json: what was asked for, and what the run took; no measurement of a conversation
@@ -461,7 +367,3 @@ def test_a_page_opens_what_an_id_stands_on(folder: Path) -> None:
     chosen = {"domain": "svg_drawing", "measure": "kTok", "pool": '["ask","draft"]', "pick": '["pair","ask","draft"]'}
     assert opened_by(str(pair)) == {"run": run} | chosen
     assert opened_by("discover://gone/x") == {"run": "discover://gone/x"}
-
-
-def test_measures_are_known_by_their_headings() -> None:
-    assert list(BY_LABEL.values()) == list(MEASURES)

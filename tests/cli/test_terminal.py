@@ -13,7 +13,6 @@ import pytest
 from command_line import discover, discover_apart
 from rich.table import Table
 
-from discover_lib.base.seeds import derive_seed
 from discover_lib.cli.common import console, one_line
 from discover_lib.cli.terminal import Shown, visible
 from workbench.sharing import shared
@@ -117,8 +116,3 @@ def test_half_a_character_in_a_run_stops_no_command(foreign: Path, tmp_path: Pat
     told = discover_apart("share", foreign, "--out", tmp_path / "shared.html")
     assert told.returncode == 0, told.stderr
     assert shared_page(shared(str(foreign)))
-
-
-def test_a_seed_may_be_of_half_a_character() -> None:
-    assert derive_seed("\ud800") == derive_seed("\ud800") != derive_seed("?")
-    assert derive_seed(0, "turn", 1) == 7757192700293621763

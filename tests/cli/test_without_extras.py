@@ -58,7 +58,7 @@ COMMANDS = {
     "serve": ("--domain svg_drawing", "needs another package"),
     "share": ("run --out shared.html", ""),
     "show": ("discover://nothing", "discover://"),
-    "train": ("sft --data run --base tiny --run trained", "this needs torch, which is not installed"),
+    "train": ("sft --data run --base tiny --run trained", "training needs torch"),
 }
 ELSEWHERE = {"open", "site", "study"}  # they serve until they are stopped, or fetch; tests of their own begin them
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from discover_lib.dataset.hub import write_folder
-from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
+from discover_lib.runs.units import stored_scores
 
 
 @pytest.fixture(scope="module")

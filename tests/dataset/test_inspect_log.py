@@ -10,10 +10,10 @@ from discover_lib.core.conversation import Message
 from discover_lib.dataset.inspect_log import SCORER, import_log, unjudged, write_log
 from discover_lib.metrics.results import Pool, tidy_rows
 from discover_lib.metrics.summary import summarise
-from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.evaluation import lay_out_evaluation, results_of_run
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
+from discover_lib.runs.units import stored_scores
 
 
 @pytest.fixture(scope="module")

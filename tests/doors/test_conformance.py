@@ -9,7 +9,7 @@ import asyncio
 import json
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
@@ -48,9 +48,24 @@ class Told:
     state: Any
 
 
+Step = tuple[str | None, float | None, bool]  # the user's message, the reward, whether the episode is over
+
+
+async def played(opening: str | None, step: Callable[[str], Awaitable[Step]], state: Callable[[], str]) -> Told:
+    """An episode with the five replies."""
+    messages, rewards = [opening], []
+    for reply in replies():
+        message, reward, done = await step(reply)
+        messages.append(message)
+        rewards.append(reward)
+        if done:
+            break
+    return Told(tuple(messages), tuple(rewards), json.loads(state()))
+
+
 @cache
 def native(counted: bool = False) -> tuple[Told, ...]:
-    """By the neutral object itself; `counted` gives it each reply's length, as doors with a tokenizer do."""
+    """Episodes of the neutral object; `counted` gives it each reply's length, as doors with a tokenizer do."""
     return tuple(natively(*each, count_tokens if counted else lambda reply: None) for each in WHOM)
 
 
@@ -61,19 +76,11 @@ def _episode() -> Episode:
 
 def natively(seed: int, artifact: int, length: Callable[[str], int | None]) -> Told:
     episode = _episode()
-    messages: list[str | None] = [episode.reset(seed, artifact)]
-    rewards = []
-    for reply in replies():
-        step = episode.step(reply, length(reply))
-        messages.append(step.message)
-        rewards.append(step.reward)
-        if step.done:
-            break
-    return Told(tuple(messages), tuple(rewards), json.loads(episode.state))
 
+    async def step(reply: str) -> Step:
+        return episode.step(reply, length(reply))[:3]
 
-def told(messages: list[str | None], rewards: list[float | None], state: str) -> Told:
-    return Told(tuple(messages), tuple(rewards), json.loads(state))
+    return asyncio.run(played(episode.reset(seed, artifact), step, lambda: episode.state))
 
 
 @pytest.mark.slow
@@ -88,21 +95,18 @@ def test_gymnasium() -> None:
     import gymnasium
 
     env = gymnasium.make("discover_lib.doors.gymnasium:DiscoverUser-v0", **OPTIONS)
-    episodes = []
-    for seed, artifact in WHOM:
+
+    async def step(reply: str) -> Step:
+        observation, reward, terminated, truncated, info = env.step(reply)
+        assert observation == (info["message"] or "")
+        return info["message"], reward, terminated or truncated
+
+    async def play(seed: int, artifact: int) -> Told:
         observation, info = env.reset(seed=seed, options={"artifact": artifact})
-        messages, rewards, over = [info["message"]], [], False
         assert observation == info["message"]
-        for reply in replies():
-            if not over:
-                observation, reward, terminated, truncated, info = env.step(reply)
-                assert observation == (info["message"] or "")
-                messages.append(info["message"])
-                rewards.append(reward)
-                over = terminated or truncated
-        assert over
-        episodes.append(told(messages, rewards, env.unwrapped.episode.state))
-    assert tuple(episodes) == native()
+        return await played(observation, step, lambda: env.unwrapped.episode.state)
+
+    assert tuple(asyncio.run(play(*each)) for each in WHOM) == native()
 
 
 @pytest.mark.integration("gymnasium")
@@ -122,21 +126,21 @@ def test_skyrl() -> None:
 
     import discover_lib.doors.skyrl  # noqa: F401  # registers it
 
-    episodes = []
-    for seed, artifact in WHOM:
+    async def play(seed: int, artifact: int) -> Told:
         env = skyrl_gym.make("discover", env_config=OPTIONS, extras={"seed": seed, "artifact": artifact})
+
+        async def step(reply: str) -> Step:
+            out = env.step(reply)
+            said = out["observations"][0]["content"] if out["observations"] else None
+            return said, out["reward"], out["done"]
+
         prompt, _ = env.init([{"role": "system", "content": "be kind"}, {"role": "user", "content": "placeholder"}])
         assert [each["role"] for each in prompt] == ["system", "user"]
-        messages, rewards = [prompt[-1]["content"]], []
-        for reply in replies():
-            step = env.step(reply)
-            messages.append(step["observations"][0]["content"] if step["observations"] else None)
-            rewards.append(step["reward"])
-            if step["done"]:
-                break
-        assert env.get_metrics()["turns"] == len(rewards)
-        episodes.append(told(messages, rewards, env.episode.state))
-    assert tuple(episodes) == native()
+        found = await played(prompt[-1]["content"], step, lambda: env.episode.state)
+        assert env.get_metrics()["turns"] == len(found.rewards)
+        return found
+
+    assert tuple(asyncio.run(play(*each)) for each in WHOM) == native()
 
 
 @pytest.mark.integration("tinker")
@@ -145,15 +149,13 @@ def test_tinker() -> None:
 
     async def play(seed: int, artifact: int) -> Told:
         env = DiscoverUser(seed, artifact, **OPTIONS)
-        messages = [(await env.initial_observation())[-1]["content"]]
-        rewards = []
-        for reply in replies():
-            step = await env.step({"role": "assistant", "content": [{"type": "text", "text": reply}]})
-            messages.append(None if step.episode_done else step.next_messages[-1]["content"])
-            rewards.append(step.reward)
-            if step.episode_done:
-                break
-        return told(messages, rewards, env.episode.state)
+
+        async def step(reply: str) -> Step:
+            out = await env.step({"role": "assistant", "content": [{"type": "text", "text": reply}]})
+            return None if out.episode_done else out.next_messages[-1]["content"], out.reward, out.episode_done
+
+        opening = (await env.initial_observation())[-1]["content"]
+        return await played(opening, step, lambda: env.episode.state)
 
     assert tuple(asyncio.run(play(*each)) for each in WHOM) == native()
 
@@ -162,27 +164,22 @@ def test_tinker() -> None:
 def test_nemo_gym() -> None:
     from discover_lib.doors.nemo_gym import UserSessions
 
-    class Server(UserSessions):
-        episode_options = OPTIONS
-
-    server = Server()
-
-    def response(text: str) -> dict[str, Any]:
-        return {"output": [{"type": "message", "content": [{"type": "output_text", "text": text}]}]}
+    server = UserSessions()
+    server.episode_options = OPTIONS
 
     async def play(seed: int, artifact: int) -> Told:
         session, metadata = f"{seed}/{artifact}", {"seed": seed, "artifact": artifact}
+
+        async def step(reply: str) -> Step:
+            response = {"output": [{"type": "message", "content": [{"type": "output_text", "text": reply}]}]}
+            message, reward, terminated, truncated, _ = await server.step(response, metadata, session)
+            return message, reward, terminated or truncated
+
         opening, _ = await server.reset(metadata, session)
-        episode = server._sessions[session]
-        messages, rewards = [opening], []
-        for reply in replies():
-            message, reward, terminated, truncated, _ = await server.step(response(reply), metadata, session)
-            messages.append(message)
-            rewards.append(reward)
-            if terminated or truncated:
-                break
-        assert session not in server._sessions
-        return told(messages, rewards, episode.state)
+        episode = server.sessions[session]
+        found = await played(opening, step, lambda: episode.state)
+        assert session not in server.sessions
+        return found
 
     async def everybody() -> list[Told]:
         return await asyncio.gather(*[play(*each) for each in WHOM])  # all sessions at once
@@ -241,22 +238,23 @@ def openenv_server(**options: Any) -> AbstractContextManager[str]:
 def test_openenv_with_eight_sessions_at_once() -> None:
     from openenv.core.generic_client import GenericEnvClient
 
-    async def play(client: Any, seed: int, artifact: int) -> Told:
-        result = await client.reset(seed=seed, artifact=artifact)
-        messages, rewards = [result.observation["message"]], []
-        for reply in replies():
-            result = await client.step({"text": reply})
-            messages.append(result.observation["message"])
-            rewards.append(result.reward)
-            if result.done:
-                break
-        return told(messages, rewards, (await client.state())["episode"])
-
     async def session(url: str, whom: list[tuple[int, int]]) -> list[Told]:
         client = GenericEnvClient(base_url=url)
+        states: list[str] = []
+
+        async def step(reply: str) -> Step:
+            out = await client.step({"text": reply})
+            if out.done:
+                states.append((await client.state())["episode"])
+            return out.observation["message"], out.reward, out.done
+
+        async def play(seed: int, artifact: int) -> Told:
+            opening = (await client.reset(seed=seed, artifact=artifact)).observation["message"]
+            return await played(opening, step, lambda: states[-1])
+
         await client.connect()
         try:
-            return [await play(client, *each) for each in whom]
+            return [await play(*each) for each in whom]
         finally:
             await client.close()
 

@@ -71,8 +71,7 @@ def test_a_restored_episode_goes_on_as_if_nothing_had_been() -> None:
 def test_places_wrap_around_and_a_seed_alone_chooses_its_artifact() -> None:
     episode = Episode(artifacts=3)
     assert episode.reset(0, 4) == episode.reset(0, 1) == episode.reset(0, episode.artifacts[1])
-    episode.reset(5)
-    assert episode.conversation.setting["artifact"] == episode.artifacts[2]
+    assert episode.reset(5) == episode.reset(5, 2)
 
 
 class _Mute:
@@ -97,44 +96,32 @@ def test_a_failed_turn_is_unscored_and_ends_the_episode(broken: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("begun", "wrong", "told"),
+    ("wrong", "told"),
     [
-        (False, lambda episode: episode.step("a cat?"), "reset the episode first"),
-        (False, lambda episode: episode.reset(0, "nobody"), "no artifact 'nobody'"),
-        (False, lambda episode: episode.reset(0, trial=-1), "invalid trial -1"),
-        (False, lambda episode: episode.restore('{"format": "discover-episode/0"}'), "not the state of an episode"),
-        (False, lambda episode: episode.restore("{"), "not the state of an episode"),
+        (lambda episode: Episode().step("a cat?"), "reset the episode first"),
+        (lambda episode: episode.reset(0, "nobody"), "no artifact 'nobody'"),
+        (lambda episode: episode.reset(0, trial=-1), "invalid trial -1"),
+        (lambda episode: episode.restore('{"format": "discover-episode/0"}'), "not the state of an episode"),
+        (lambda episode: episode.restore("{"), "not the state of an episode"),
         (
-            True,
             lambda episode: episode.restore(episode.state.replace('"engine":"miniature"', '"engine":"openai/m"')),
             "was openai/m, this episode's is miniature",
         ),
-        (True, lambda episode: episode.step(None), "a reply is text, not NoneType"),
-        (False, lambda episode: Episode(artifacts=101), "has 100 artifacts"),
+        (lambda episode: episode.step(None), "a reply is text, not NoneType"),
+        (lambda episode: Episode(artifacts=101), "has 100 artifacts"),
+        (lambda episode: Episode(artifacts=0), "invalid artifacts 0"),
+        (lambda episode: Episode(turns=0), "invalid turns 0"),
+        (lambda episode: Episode(turns=2.5), "invalid turns 2.5"),
+        (lambda episode: Episode(turns=True), "invalid turns True"),
+        (lambda episode: Episode(split="test"), "invalid split 'test'; give train or eval"),
+        (lambda episode: Episode(rules="ours"), "unknown rules 'ours'; choose one of paper; paper, GRPO; authors"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(begun: bool, wrong: Callable[[Episode], object], told: str) -> None:
+def test_what_cannot_be_is_said_in_one_line(wrong: Callable[[Episode], object], told: str) -> None:
     episode = Episode(artifacts=1)
-    if begun:
-        episode.reset(0)
+    episode.reset(0)
     with pytest.raises(DiscoverError, match=told):
         wrong(episode)
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"artifacts": 0}, "invalid artifacts 0"),
-        ({"turns": 0}, "invalid turns 0"),
-        ({"turns": 2.5}, "invalid turns 2.5"),
-        ({"turns": True}, "invalid turns True"),
-        ({"split": "test"}, "invalid split 'test'; give train or eval"),
-        ({"rules": "ours"}, "unknown rules 'ours'; choose one of paper; paper, GRPO; authors"),
-    ],
-)
-def test_an_option_that_is_none_is_named(options: dict, told: str) -> None:
-    with pytest.raises(DoorError, match=told):
-        Episode(**options)
 
 
 def test_options_go_by_the_names_of_the_command_line(tmp_path: Path) -> None:

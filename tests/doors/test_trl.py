@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
-import json
+from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pytest
-from doors.test_conformance import OPTIONS, WHOM, Told, native, natively, replies
+from doors.test_conformance import OPTIONS, WHOM, Step, Told, native, natively, played, replies
 
 from discover_lib.doors.trl import USER, DiscoverUser, prompt_rows, reward, rollout_func
 
@@ -72,19 +74,23 @@ def test_rollout_func_is_the_same_conversation(tokenizer: Any) -> None:
 
 def test_the_tool_form_is_the_same_conversation() -> None:
     make = functools.partial(DiscoverUser, **OPTIONS)
-    episodes = []
-    for seed, artifact in WHOM:
+
+    async def play(seed: int, artifact: int) -> Told:
         user = make()
-        messages: list[str | None] = [user.reset(seed=seed, artifact=artifact, prompt="another column")]
-        for reply in replies():
-            if not user._done:
-                answer = user.show_to_user(reply)
-                messages.append(None if user._done else answer)
-        expected = native()[len(episodes)]
-        assert user.get_reward() == sum(expected.rewards, 0.0)
+
+        async def step(reply: str) -> Step:
+            answer = user.show_to_user(reply)
+            done = user.episode.conversation.stop is not None
+            return None if done else answer, user.get_reward(), done
+
+        opening = user.reset(seed=seed, artifact=artifact, prompt="another column")
+        found = await played(opening, step, lambda: user.episode.state)
         assert user.show_to_user("are you there?") == "The user has left."
-        episodes.append(Told(tuple(messages), expected.rewards, json.loads(user.episode.state)))
-    assert tuple(episodes) == native()
+        return found
+
+    found = [asyncio.run(play(*each)) for each in WHOM]
+    summed = [replace(each, rewards=tuple(accumulate(each.rewards))) for each in native()]
+    assert found == summed, "the reward so far"
     tools = [name for name, _ in inspect.getmembers(DiscoverUser, inspect.isfunction) if not name.startswith("_")]
     assert tools == ["get_reward", "reset", "show_to_user"]  # TRL's trainer makes a tool of all but the first two
 

@@ -4,10 +4,11 @@ import json
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
-from training import make_base
+from training import make_base, make_data
 
 pytestmark = pytest.mark.slow
 
@@ -20,6 +21,38 @@ def test_it_holds_nothing_that_was_run_and_no_shell_lines() -> None:
     code = [cell for cell in book.cells if cell.cell_type == "code"]
     assert code and all(not cell.outputs and cell.execution_count is None for cell in code)
     assert not [line for cell in code for line in cell.source.splitlines() if line.startswith(("!", "%"))]
+
+
+@pytest.mark.parametrize(
+    ("project", "wanted"),
+    [
+        ("git+https://example.org/us/project", "discover-lib[train] @ git+https://example.org/us/project"),
+        ("/content/lib-1-py3-none-any.whl", "discover-lib[train] @ file:///content/lib-1-py3-none-any.whl"),
+    ],
+)
+def test_pip_is_given_a_git_address_or_a_wheel(project: str, wanted: str) -> None:
+    from packaging.requirements import Requirement
+
+    book = nbformat.read(BOOK, as_version=4)
+    source = next(cell.source for cell in book.cells if "def requirement" in cell.source)
+    names: dict[str, Any] = {}
+    exec(source, names)  # the project is installed here, so the cell installs nothing
+    assert names["requirement"](project, "train") == wanted and Requirement(wanted).url
+
+
+def test_rows_of_one_s_own_take_the_place_of_the_miniature_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nbclient import NotebookClient
+
+    rows = make_data(tmp_path / "mine")
+    for name, value in {"OUTPUTS": tmp_path / "new", "DATA": rows, "STAGES": "sft dpo", "BASE": "tiny"}.items():
+        monkeypatch.setenv(f"DISCOVER_{name}", str(value))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    book = nbformat.read(BOOK, as_version=4)
+    last = next(place for place, cell in enumerate(book.cells) if "def price" in cell.source)
+    book.cells = book.cells[: last + 1]
+    NotebookClient(book, timeout=180, kernel_name="python3").execute()
+    assert "sft: 3 rows, 102 updates, about 1 min" in str(book.cells[-1].outputs)
+    assert (tmp_path / "new" / "colab" / "rows" / "dpo" / "dataset.json").is_file()
 
 
 def test_it_runs_to_the_end_without_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,6 +84,8 @@ def test_it_runs_to_the_end_without_a_gpu(tmp_path: Path, monkeypatch: pytest.Mo
         for output in cell.outputs
     )
     assert "the tiny model shows the way" in shown and "6 of 6 conversations finished" in shown
+    for stage in ("sft", "dpo", "grpo"):  # said before each stage begins
+        assert re.search(rf"{stage}: \d+ rows, 2 updates; the time on this machine is unknown", shown)
     assert 'data-job="finished"' in shown and "<polyline" in shown and "dl-chat" in shown
     (packed,) = (tmp_path / "colab").glob("*.zip")
     with zipfile.ZipFile(packed) as archive:

@@ -89,7 +89,7 @@ def test_a_killed_run_is_found_shown_and_can_go_on(outputs: Path) -> None:
         shown, defined = run(TRAIN)
         page = "".join(shown)
         assert defined["get_folder"]() == folder and defined["status"].state == "stopped"
-        assert "it can go on from step 8" in page and "Go on with this run" in page and "■ Stop" not in page
+        assert "it can resume from step 8" in page and "Go on with this run" in page and "■ Stop" not in page
         assert [line["step"] for line in defined["logged"]] == list(range(1, 10)) and "dt-mark" in page
         assert "went on from step 4" in page and "hello" in page
     finally:

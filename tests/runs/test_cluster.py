@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.runs.cluster import cluster, pieces_of_a_task
 from discover_lib.runs.options import RunOptions, RunOptionsError, check_spreads, execute, lay_out
 from discover_lib.runs.store import RunStore
+from discover_lib.runs.work import cluster, pieces_of_a_task
 
 OPTIONS = RunOptions(("draft", "adaptive"), domain="svg_drawing", artifacts=10, trials=2, seed=3)
 

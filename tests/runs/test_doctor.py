@@ -5,7 +5,6 @@ from llm_server import FakeServer
 from typer.testing import CliRunner
 
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.role_options import RoleOptions
 from discover_lib.runs.doctor import check_connection
 from workbench.main import app
 
@@ -30,16 +29,6 @@ def test_each_model_is_asked_once_and_the_miniature_never(monkeypatch: pytest.Mo
     assert server.api_base in lines["judge"].text and "answered" in lines["judge"].text
     assert "openai/two" in lines["assistant"].text and "no model" in lines["tree builder"].text
     assert KEY not in "".join(each.text for each in lines.values())
-
-
-def test_a_role_asks_as_it_would_in_a_run() -> None:
-    with FakeServer() as server:
-        settings = ClientSettings(api_base=server.api_base, env_file=None)
-        options = RoleOptions.read(max_tokens=["builder=9"], temperature=["voice=none", "judge=0.5"], timeout=["60"])
-        roles = dict.fromkeys(("tree builder", "judge", "voice", "assistant"), "openai/one")
-        assert all(each.works for each in check_connection(roles, settings, options))
-        asked = [(body["max_tokens"], body.get("temperature")) for body in server.received]
-    assert sorted(asked, key=str) == [(200, 0.5), (200, None), (9, None)]  # voice and assistant ask the same
 
 
 @pytest.mark.parametrize("fault", ["401", "404", "500", "cut_before", "malformed_body"])

@@ -19,7 +19,7 @@ from discover_lib.metrics.behaviour import TurnBehaviour
 from discover_lib.metrics.results import Pool, results_of, tidy_rows
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, LeafScore
 from discover_lib.metrics.scorer import InteractivityRating, ScoreError
-from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
+from discover_lib.metrics.scores import Assessment, ScoringFailure, scores_of
 from discover_lib.runs.evaluation import (
     RESULTS_FILE,
     SCORES_FILE,
@@ -30,8 +30,8 @@ from discover_lib.runs.evaluation import (
     write_sensitivity,
 )
 from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
-from discover_lib.runs.scoring import assessed
 from discover_lib.runs.store import FILE, RunStore, StoreError, UnitRow, id_of_run, turn_row
+from discover_lib.runs.units import assessed
 
 # -- a frozen evaluation: 3 assistants × 10 artifacts × 3 trials ------------------------------------------------------
 #
@@ -249,18 +249,6 @@ def test_the_frozen_run_scores_again_as_recorded(frozen: Path) -> None:
 
 
 # -- scores are plain -----------------------------------------------------------------------------------------------
-
-
-def test_digests_and_assessments_round_trip() -> None:
-    talk, found = frozen_conversation("wide", 0, 0), frozen_assessment("wide", 0)
-    failed = dataclasses.replace(found, satisfaction=None, failures=(ScoringFailure("satisfaction", "no", ("raw",)),))
-    for each in (found, failed):
-        assert Assessment.from_dict(json.loads(json.dumps(each.to_dict()))) == each
-        scores = scores_of(talk, 3, each)
-        assert ConversationScores.from_json(json.dumps(scores.digest()), 3) == scores
-    whole = dataclasses.replace(talk, final=found.final)
-    assert Conversation.from_dict(json.loads(json.dumps(whole.to_dict()))) == whole
-    assert "final" not in talk.to_dict()
 
 
 def test_what_is_unscored_is_left_out_for_everyone_and_never_zero(frozen: Path) -> None:

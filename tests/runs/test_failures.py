@@ -11,7 +11,7 @@ from llm_contrary import Contrary, Given
 from llm_server import FakeServer
 
 from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request
-from discover_lib.runs.failures import contradiction, failures_of_run
+from discover_lib.runs.outcomes import contradiction, failures_of_run
 from discover_lib.runs.store import Failure, RunStore
 
 DOMAIN = "technical_writing"

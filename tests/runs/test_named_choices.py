@@ -67,10 +67,3 @@ def test_an_evaluation_sends_the_papers_versions_and_checks_messages(tmp_path: P
     with RunStore.read(tmp_path) as store:
         final = store.conversation(0).final
     assert final is not None and final.request == FINAL_REQUESTS["paper"]
-
-
-def test_the_papers_final_request_is_the_papers_sentence() -> None:
-    assert FINAL_REQUESTS["paper"] == (
-        "Okay, now generate a complete output artifact considering the conversation so far. "
-        "Return only the artifact without any other text or explanation."
-    )

@@ -9,8 +9,6 @@ import pytest
 from command_line import discover
 from llm_server import FakeServer
 
-from discover_lib.base.leak_words import is_checkable
-from discover_lib.base.words import reads
 from discover_lib.core.view import leaked_words
 from discover_lib.metrics.scores import scores_of
 from discover_lib.metrics.summary import summarise
@@ -58,24 +56,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder / "run", done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [
-        ("a retired harbour pilot", True),
-        ("Erzähler in Köln", True),
-        (HIDDEN, False),
-        ("Ένας ναυτικός", False),
-        ("退役的引航员", False),
-        ("メモ: Python", True),
-        ("12 + 3 !?", True),
-        ("", True),
-    ],
-)
-def test_which_texts_the_rule_can_read(text: str, read: bool) -> None:
-    assert reads(text) is read
-    assert is_checkable("a boat", [text]) is read
-
-
 def test_a_hidden_intent_said_word_for_word_in_russian_is_not_checked(run: tuple[Path, str]) -> None:
     folder, told = run
     with RunStore.read(folder) as store:
@@ -101,20 +81,3 @@ def test_the_audit_leaves_them_out_of_its_denominator(run: tuple[Path, str]) -> 
     assert "not checked" in show_audit.audit_line(found) and "0 of" not in show_audit.audit_line(found)
     done = discover("audit", folder)
     assert "leaks: 1 user turn not checked" in done.stdout and "user turns raise an alarm" not in done.stdout
-
-
-def test_an_artifact_in_such_letters_is_refused_before_any_call(tmp_path: Path) -> None:
-    (tmp_path / "parom.txt").write_text("Ночью паром шёл через залив. " * 20, encoding="utf-8")
-    asked: list[object] = []
-
-    def noted(messages: Sequence[dict[str, Any]], body: dict[str, Any]) -> tuple[str, int]:
-        asked.append(messages)
-        return "{}", 1
-
-    with FakeServer(noted) as server:
-        done = discover(
-            *("build", tmp_path / "parom.txt", "--type", "story", "--engine", "openai/builder"),
-            *("--api-base", server.api_base, "--out", tmp_path / "trees"),
-        )
-    assert done.returncode != 0 and not asked
-    assert "letters a to z" in done.stdout + done.stderr

@@ -12,10 +12,7 @@ from llm_brain import answer
 from llm_contrary import Contrary, Given
 from llm_server import FakeServer
 
-from discover_lib.dataset.filters import Filters
-from discover_lib.dataset.rows import Origin, RowOptions, examples
 from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request
-from discover_lib.metrics.scores import leaked, scores_of
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, caveats, lay_out
 from discover_lib.runs.outcomes import Outcomes, closing_lines
@@ -81,22 +78,6 @@ def test_an_answer_that_is_asked_for_anew_stays_counted(tmp_path: Path) -> None:
         store.calls.put_answer(Answered(request.key, "judge", "clean"))
     with RunStore.read(tmp_path) as store:
         assert store.calls.answers()[0] == {("judge", "failed"): 1, ("judge", "clean"): 1}
-
-
-def test_a_leak_that_only_the_voices_check_sees_is_counted_everywhere(tmp_path: Path) -> None:
-    discover("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--turns", 2, "--run", tmp_path)
-    with RunStore.read(tmp_path) as store:
-        talk, configuration = store.conversation(0), store.configuration
-    turn = dataclasses.replace(talk.turns[0], flaws=("leak",))
-    assert not turn.leaks and leaked(turn) and turn_row(turn).leaks == 1
-    flawed = dataclasses.replace(talk, turns=(turn, *talk.turns[1:]))
-    assert scores_of(flawed, 0).leaks == 1
-    [row] = examples("sft", [flawed], Origin("run"), RowOptions())
-    assert Filters().reasons(row) == ("leak",)
-    with RunStore.write(tmp_path, configuration) as store:
-        forget(store)
-        store.put_turns(0, [turn_row(each) for each in flawed.turns], flawed.stop)
-        assert store.leaks() == 1 and Outcomes.of_run(store).line == "answers: 1 leak kept"
 
 
 @pytest.mark.slow
@@ -181,4 +162,4 @@ def test_artifacts_that_stand_twice_are_told_before_anything_runs() -> None:
     assert caveats(run) == []
     first = next(iter(run.trees.values()))
     (told,) = caveats(dataclasses.replace(run, trees=dict.fromkeys(run.trees, first)))
-    assert told.startswith("only 1 of the 3 artifacts differ, and intervals count each as one of its own")
+    assert told.startswith("only 1 of the 3 artifacts differ, and intervals count each as independent")

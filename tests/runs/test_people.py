@@ -11,7 +11,6 @@ from discover_lib.core.state import Discovery
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.metrics.replay import replay
 from discover_lib.runs.evaluation import results_of_run
 from discover_lib.runs.options import RunOptions, RunOptionsError
 from discover_lib.runs.people import NOTE, PEOPLE, Chat, scored_afterwards, write_people
@@ -69,11 +68,6 @@ def test_what_a_reply_showed_first_stays_the_reply_s_though_the_person_says_it_l
     wish = leaves_and_words(text)[0]
     talk = scored_afterwards(chat(text, ("hm", wish), (text, text)), ENGINES)
     assert talk.tree.initially_discovered == ()
-
-
-def test_a_recorded_conversation_replays_to_the_same_states(text: str) -> None:
-    talk = scored_afterwards(chat(text, ("hm", "and?"), ("A sketch first?", text)), ENGINES)
-    assert replay(talk) == talk
 
 
 def test_the_run_opens_wherever_a_simulated_one_does(tmp_path: Path, text: str) -> None:

@@ -9,11 +9,11 @@ import pytest
 from command_line import discover
 
 from discover_lib.core.conversation import Conversation
+from discover_lib.engines.llm.asking import again
 from discover_lib.engines.llm.calls.exchange import Completion, Request
-from discover_lib.engines.llm.calls.structured import again
 from discover_lib.engines.llm.prompting import transcript
 from discover_lib.engines.llm.voice import LEAKED, PARAPHRASED
-from discover_lib.runs.refused import refusals, refused_in
+from discover_lib.runs.outcomes import refusals, refused_in
 from discover_lib.runs.store import RunStore
 
 pytestmark = pytest.mark.slow

@@ -14,10 +14,9 @@ from discover_lib.engines.llm.calls.exchange import Completion, Request
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.metrics.scores import scores_of
-from discover_lib.runs.digests import stored_scores
 from discover_lib.runs.runner import register, run_into
 from discover_lib.runs.store import FILE, RUN_FORMAT, Failure, RunStore, StoreError, first_difference, turn_row
-from discover_lib.runs.units import plan_units, run_unit
+from discover_lib.runs.units import plan_units, run_unit, stored_scores
 from discover_lib.runs.work import Alone
 
 DOMAIN = "technical_writing"
@@ -163,7 +162,7 @@ def test_finished_calls_are_kept_and_added_up(store):
     assert (found.prompt_tokens, found.completion_tokens, found.cost, found.attempts) == (10, 5, 0.25, 2)
     spent = store.calls.spent()
     assert (spent.calls, spent.cost, spent.unpriced, spent.prompt_tokens) == (2, 0.25, 1, 10)
-    assert store.calls.lengths() == {"voice": (1, 10, 5, 1.5)}
+    assert store.calls.lengths() == {"voice": (1, 10, 5)}
 
 
 def test_another_configuration_is_refused_naming_the_first_difference(store, tmp_path):

@@ -226,7 +226,7 @@ def test_the_command_refuses_in_one_line(run: Path, tmp_path: Path) -> None:
 def test_people_label_a_sheet(run: Path, tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.csv"
     assert (
-        "things to label in 2 conversations"
+        "rows to label in 2 conversations"
         in discover("audit", run, "--label-sheet", sheet, "--conversations", 2).stdout
     )
     rows = list(csv.DictReader(io.StringIO(sheet.read_text())))

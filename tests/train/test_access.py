@@ -19,8 +19,8 @@ from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.engines.llm.calls.exchange import Request
 from discover_lib.runs.store import RunStore
 from discover_lib.train.access import CALLS, Access, HeldUpError, PatientClient, patient_client
+from discover_lib.train.forecast import plan_stage
 from discover_lib.train.run_stage import StageResult, StageSettings, problems, run_stage
-from discover_lib.train.stage_plan import plan_stage
 
 MODEL = "openai/miniature:svg_drawing"
 PRICES = {MODEL: Price(1.0, 1.0)}  # a dollar for a million tokens
@@ -94,7 +94,7 @@ def test_when_patience_ends_it_stops_with_a_checkpoint_and_pays_for_nothing_twic
         first = train(one, tmp_path / "run", access(server, patience_minutes=0.005), lines)
         assert first.stopped and first.halt == "connection" and first.adapter is None
         assert lines[-1].startswith("no answer for 0.005 min (openai/miniature:svg_drawing: ")
-        assert lines[-1].endswith(f"; stopped after step {first.step}, the same command goes on")
+        assert lines[-1].endswith(f"; stopped after step {first.step}; repeat the command to resume")
         server.script.clear()
         second = train(one, tmp_path / "run", access(server), lines)
     assert first.step and f"going on from step {first.step}" in lines

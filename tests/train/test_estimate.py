@@ -16,7 +16,9 @@ from discover_lib.train.estimate import (
     misfit,
     refusal,
 )
+from discover_lib.train.forecast import Forecast, forecast
 from discover_lib.train.recipes import STAGES, LoraRecipe, Recipe
+from discover_lib.train.run_stage import StageSettings
 
 LLAMA = Architecture(4096, 32, 32, 8, 128, 14336, 128256, tied=False)  # 3.1 of 8B
 QWEN = Architecture(4096, 36, 32, 8, 128, 12288, 151936, tied=False)  # Qwen3-8B
@@ -72,3 +74,41 @@ def test_no_preset_asks_for_more_than_its_card_may_have(name: str, stage: str) -
     needed = estimate(stage, base, recipe, card, "transformers")  # type: ignore[arg-type]
     assert needed.fits in ("yes", "perhaps")
     assert recipe.problems(stage) == []  # type: ignore[arg-type]
+
+
+def test_a_price_in_one_line_says_the_verdict_the_memory_and_the_tokens() -> None:
+    recipe = Recipe.paper().changed("dpo", {"batch": 16, "per_device": 2, "max_length": 1000})
+    priced = estimate("dpo", QWEN_4B, recipe, CARDS["a100-80"])
+    assert priced.tokens == 2 * 16 * 1000  # both replies of every pair
+    assert re.fullmatch(r"fits on a100-80 \(about \d+ of 80 GiB\), at most 32,000 tokens per update", priced.price)
+    assert estimate("sft", QWEN, Recipe.paper(), CARDS["t4"]).price.startswith("does not fit on t4 (about ")
+
+
+def test_a_forecast_counts_down_training_and_evaluation_together() -> None:
+    work = Forecast("sft", 100, 20, 60.0, 0.5, measured=False)
+    assert work.line == "100 updates, about 1 min 10 s on one processor core"
+    assert work.progress(0) == (0.0, "SFT 0 of 100 · evaluation 0 of 20 · 1 min 10 s left")
+    assert work.progress(50)[1].endswith("40 s left") and work.progress(50)[0] == pytest.approx(3 / 7)
+    assert work.progress(100, 20) == (1.0, "SFT 100 of 100 · evaluation 20 of 20 · 0 s left")
+    unknown = Forecast("dpo", 1200, 0, None, 0.5, measured=False)
+    assert unknown.line == "1,200 updates; the time on this machine is unknown"
+    assert unknown.progress(600) == (0.5, "DPO 600 of 1,200")
+
+
+def test_a_forecast_takes_its_time_from_the_last_run_like_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    base = tmp_path / "base"
+    base.mkdir()
+    settings = StageSettings("sft", "rows", str(base), recipe=Recipe.miniature())
+    assert (forecast(settings, 90).updates, forecast(settings, 90).seconds) == (102, None)
+    (base / "tiny.json").write_text('{"domains": []}')
+    assumed = forecast(settings, 90, users=8)
+    assert assumed.seconds and not assumed.measured and assumed.conversations == 16
+    run = tmp_path / "train" / "one"
+    run.mkdir(parents=True)
+    stored = {"settings": settings.to_dict(), "result": {"seconds": 51.0, "step": 102}, "status": {"state": "finished"}}
+    for name, content in stored.items():
+        (run / f"{name}.json").write_text(json.dumps(content))
+    assert (forecast(settings, 90).seconds, forecast(settings, 90).measured) == (51.0, True)
+    other = StageSettings("sft", "rows", str(base), recipe=Recipe.miniature().changed("sft", {"max_steps": 10}))
+    assert not forecast(other, 90).measured

@@ -14,8 +14,7 @@ from training import make_data
 
 from discover_lib.core.conversation import Message
 from discover_lib.dataset.export import read_rows
-from discover_lib.engines.local.chat import Chat
-from discover_lib.engines.local.dialect import PlainChat
+from discover_lib.engines.local.dialect import Chat, PlainChat
 from discover_lib.engines.local.lineage import FILE, Lineage
 from discover_lib.train.comparison import before_and_after
 from discover_lib.train.recipes import Recipe

@@ -54,9 +54,9 @@ def test_a_named_recipe_has_no_problems_and_survives_json(name: str) -> None:
         ("dpo", {"loss_type": "ipo", "label_smoothing": 0.1}, {}, "no meaning for the loss 'ipo'"),
         ("grpo", {"batch": 30, "per_device": 5, "n_generations": 4}, {}, "batch 30 counts completions"),
         ("grpo", {"max_completion": 6000}, {}, "leaves no room for a prompt"),
-        ("grpo", {"look_ahead": 2, "multi_turn": 3}, {}, "both reward what comes later"),
+        ("grpo", {"look_ahead": 2, "multi_turn": 3}, {}, "both reward later turns"),
         ("grpo", {"reward_to_go": True}, {}, "reward_to_go is for several turns"),
-        ("grpo", {"max_steps": 10, "rounds": 3}, {}, "10 cannot be parted into 3 equal rounds"),
+        ("grpo", {"max_steps": 10, "rounds": 3}, {}, "10 cannot be divided into 3 equal rounds"),
         ("grpo", {"own_prefixes": True}, {}, "set max_steps"),
         ("grpo", {"rounds": 2}, {}, "set max_steps"),
         ("grpo", {"batch": 32}, {"n_rows": 7}, "7 prompts are fewer than the 8 of one update"),
@@ -210,15 +210,13 @@ def test_who_cannot_write_replies_here_is_refused_in_one_line(generation: Any, b
 def test_the_tiny_base_is_never_trained_by_unsloth(
     asked: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is made by `transformers` in the same process, where Unsloth would come too late."""
     cuda(monkeypatch, here=True, unsloth=True)
     (tmp_path / "tiny.json").write_text("{}")
-    for base in (str(tmp_path), "outputs/cache/tiny/0123"):  # there, and yet to be made
-        if name:
-            assert choose_backend(asked, base).name == name
-        else:
-            with pytest.raises(DiscoverError, match="the tiny model is not for Unsloth"):
-                choose_backend(asked, base)
+    if name:
+        assert choose_backend(asked, str(tmp_path)).name == name
+    else:
+        with pytest.raises(DiscoverError, match="the tiny model is not for Unsloth"):
+            choose_backend(asked, str(tmp_path))
     assert choose_backend("auto", "Qwen/Qwen3-8B").name == "unsloth"
 
 
@@ -267,10 +265,10 @@ def test_a_base_that_changed_or_went_away_is_noticed(tmp_path: Path) -> None:
     (base / "README.md").write_text("notes are no content")
     assert adapter_chain(run).base.path == str(base)
     (base / "model.safetensors").write_bytes(b"w" * 2_999_999 + b"v")
-    with pytest.raises(LineageError, match="the base has changed since"):
+    with pytest.raises(LineageError, match="the base has changed"):
         adapter_chain(run)
     shutil.rmtree(base)
-    with pytest.raises(LineageError, match="the base is not there any more"):
+    with pytest.raises(LineageError, match="the base is missing"):
         adapter_chain(run)
     with pytest.raises(LineageError, match=r"no lineage\.json here"):
         adapter_chain(tmp_path)

@@ -69,7 +69,7 @@ REFUSED: dict[str, tuple[Any, Callable[[Path], Told], str]] = {
     "a template that drops replies": (
         "sft",
         lambda place: {"base": with_template(place, "first", FIRST_ONLY)},
-        "leaves replies out",
+        "omits replies",
     ),
     "a system message for gemma": (
         "sft",

@@ -58,5 +58,5 @@ def test_one_command_rehearses_all_stages_and_leaves_nothing_behind(tmp_path: Pa
     assert told in lines
     assert sum(line.startswith("in place of the paper's numbers: per_device=1, optimizer=") for line in lines) == 1
     assert "Writing model shards" not in done.output
-    assert done.exit_code == 0 and lines[-1].endswith("; nothing was kept")
+    assert done.exit_code == 0 and lines[-1].endswith("; its files were deleted")
     assert not (tmp_path / "run").exists()

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from discover_lib.core.roles import RoleError
-from discover_lib.engines.local.chat import Chat
-from discover_lib.engines.local.dialect import Notation
+from discover_lib.engines.local.dialect import Chat, Notation
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.train.grpo.rollouts import Sampler, evaluating, within
 from discover_lib.train.grpo.simulated_reward import Scorer, Users

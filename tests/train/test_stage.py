@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import shutil
 import signal
 from collections.abc import Sequence
 from multiprocessing import get_context
@@ -16,8 +17,7 @@ from training import DOMAIN, short_recipe
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import Judge, JudgeError
-from discover_lib.engines.local.chat import Chat
-from discover_lib.engines.local.dialect import Notation
+from discover_lib.engines.local.dialect import Chat, Notation
 from discover_lib.engines.miniature.judge import MiniatureJudge
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.train.grpo.rollouts import difference_text
@@ -484,3 +484,31 @@ def test_before_and_after_are_asked_for_the_same_prompt_and_the_same_user(
     assert len(local_names._MODELS) == 2
     tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
     assert all(talk.turns for talk in conversations(names, DOMAIN, tree, 0).values())
+
+
+@pytest.mark.slow
+def test_a_user_is_followed_through_the_checkpoints_of_a_run_that_has_not_ended(
+    sft: StageResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.artifacts import generate_artifact
+    from discover_lib.train import comparison
+
+    tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
+    after = comparison.conversations({"after": f"hf:{sft.folder}"}, DOMAIN, tree, 0, turns=5)["after"]
+    run = sft.folder.with_name("going")
+    shutil.copytree(sft.folder, run, ignore=shutil.ignore_patterns("adapter", "result.json"))
+    (run / "steps" / ".partial").mkdir()  # as a killed process leaves it
+
+    followed = dict(comparison.follow(run, DOMAIN, tree, turns=5))
+    assert list(followed) == [0, 1, 2, 3, 4, 5, 6]
+    replies = [[turn.reply.text for turn in talk.turns] for talk in followed.values()]
+    assert replies[6] == [turn.reply.text for turn in after.turns] and replies[0] != replies[6]
+    done: list[int] = []
+    found = comparison.found(run, 6, DOMAIN, users=2, on_done=done.append)
+    assert found is not None and found.n_artifacts == 2 and done == [1, 2]
+
+    monkeypatch.setattr(comparison, "conversations", None)  # all of it is stored
+    assert dict(comparison.follow(run, DOMAIN, tree, turns=5)) == followed
+    assert comparison.found(run, 6, DOMAIN, users=2) == found
+    assert comparison.checkpoints(run.with_name("nothing")) == {}

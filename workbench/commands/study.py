@@ -11,8 +11,7 @@ import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
-from discover_lib.cli.common import UNFINISHED, OneValueCommand, command_from, console
-from discover_lib.cli.flags import example_of
+from discover_lib.cli.common import UNFINISHED, OneValueCommand, command_from, console, example_of
 from discover_lib.engines.manner import PAPER, manner_named
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import percent

@@ -17,7 +17,7 @@ from discover_lib.base.files import whole_file, write_text_lines
 from discover_lib.base.personal import personal_data
 from discover_lib.core.conversation import Reply
 from discover_lib.core.rules import Rules
-from discover_lib.engines.spec import Engines
+from discover_lib.engines.spec import RoleEngines
 from discover_lib.runs.people import Chat, Written, write_people
 from workbench.study import attrition
 from workbench.study.design import Study
@@ -80,7 +80,7 @@ def _texts_of(row: Finished) -> list[str]:
     return [*said, *final.get("texts", {}).values(), final.get("text", "")]
 
 
-def export_study(desk: Desk, engines: Engines, judge: str, personal: Personal = "refuse") -> Exported:
+def export_study(desk: Desk, engines: RoleEngines, judge: str, personal: Personal = "refuse") -> Exported:
     """Write `export/` beside the participants: the tables and their codebook; and `run/`, the conversations.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Any
 
 from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.words import price_line
-from discover_lib.runs.calls import Spent
+from discover_lib.engines.llm.calls.exchange import Spent
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import Counts, Failure, Listed
 from workbench.views.html import EMPTY, Markup, code, more, plain_list, quiet, signed, table, tag

@@ -1,9 +1,8 @@
-"""What language models answer, as pydantic models: one for each prompt that wants structure.
+"""The forms of language models' answers as pydantic models, one for each prompt with a structured answer.
 
-The models take what their prompts ask for and nothing else: no field of another name, no text for a number.  Three
-things are read as they are meant: an id in brackets, as prompts show it, a choice with a capital, and a word such as
-"none" in a list of texts, which is no text.  A field that may be left out is required in the schema that is sent, as
-strict modes of providers want it.
+A form accepts only the fields and types of its prompt.  There are three exceptions: an id in brackets, as prompts show
+it, a choice with a capital, and a word such as "none" in a list of texts, which is dropped.  The schema that is sent
+requires every field, also optional ones, as the strict modes of providers demand.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ def _choice(value: Any) -> Any:
 
 
 def _texts(value: Any) -> Any:
-    """Without words that only say that there is none."""
+    """The list without words for "none"."""
     return [each for each in value if not _says_none(each)] if isinstance(value, list) else value
 
 
 def _says_none(value: Any) -> bool:
-    """Whether this is "none", "(none)", "N/A.", "-", "" and the like; "..." says that there is more."""
+    """Whether this is "none", "(none)", "N/A.", "-", "" and the like, but not "..."."""
     return isinstance(value, str) and value.strip(" ()[]-–").removesuffix(".").lower() in _NOTHING
 
 
@@ -55,12 +54,12 @@ def _steps(lowest: int, highest: int) -> dict[str, Any]:
     return {"enum": list(range(lowest, highest + 1)), "type": "integer"}
 
 
-# Bounds are checked here and not stated in the schema: the strict modes of some providers refuse them there.
+# The code checks the bounds, because the strict modes of some providers refuse them in a schema.
 Text = Annotated[str, AfterValidator(_written_out)]
 Id = Annotated[Text, BeforeValidator(_id)]
 Texts = Annotated[list[Text], BeforeValidator(_texts)]
-# Scales whose steps are whole numbers.  A judge who answers between two steps has answered: 4.5 is kept as 4.5 (and
-# satisfied, 3.5 is not), 2.5 of 3 likewise, as the paper's interactivity is a float.
+# Scales with whole steps.  A score between two steps is kept: 4.5 stays 4.5 (satisfied, unlike 3.5), and 2.5 of 3
+# stays 2.5, as the paper's interactivity is a float.
 Satisfaction = Annotated[int | float, BeforeValidator(_within(1, 5)), WithJsonSchema(_steps(1, 5))]
 Rating = Annotated[int | float, BeforeValidator(_within(1, 3)), WithJsonSchema(_steps(1, 3))]
 
@@ -88,7 +87,7 @@ class JudgedIntent(Form):
 
 
 class ResponseEvaluation(Form):
-    """`response_evaluation`: the kind of a reply and a verdict on each intent that was reached."""
+    """`response_evaluation`: the kind of a reply and a verdict on each intent."""
 
     kind_reason: str
     kind: Annotated[Literal["artifact", "dialogue_act"], BeforeValidator(_choice)]
@@ -96,14 +95,14 @@ class ResponseEvaluation(Form):
 
 
 class UserMessage(Form):
-    """`user_reply`: what the user types next."""
+    """`user_reply`: the user's next message."""
 
     thought: str
     message: Text
 
 
 class LeakCheck(Form):
-    """`leak_check`: which hidden intents a message gives away."""
+    """`leak_check`: the hidden intents that a message reveals."""
 
     reason: str
     leaks: bool
@@ -111,7 +110,7 @@ class LeakCheck(Form):
 
 
 class Refusal(Form):
-    """`refusal`: whether a reply refuses what was asked."""
+    """`refusal`: whether a reply refuses the request."""
 
     reason: str
     refuses: bool
@@ -151,7 +150,7 @@ class Place(Form):
 
 
 class Hierarchy(Form):
-    """`hierarchy`: where each item stands."""
+    """`hierarchy`: the place of each item in the forest."""
 
     items: list[Place]
 
@@ -212,6 +211,6 @@ class AnnotatedTurn(Form):
 
 
 class BehaviourAnnotation(Form):
-    """`behaviour_annotation`: whether each turn opened up or closed in."""
+    """`behaviour_annotation`: whether each turn was divergent or convergent."""
 
     turns: list[AnnotatedTurn]

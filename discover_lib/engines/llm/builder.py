@@ -1,8 +1,7 @@
 """A language model as the tree builder: the paper's four stages, each checked by code (appendix A.1).
 
-Synthesis, abstraction, organisation, initial request.  Items travel by id between the stages, so that their texts are
-kept exactly.  What a check finds wrong is named to the model once; what is wrong again is an error that names the
-stage.
+Synthesis, abstraction, organisation, initial request.  Items pass between the stages by id, so their texts stay exact.
+A defect that a check finds is named to the model once.  If it stays, the error names the stage.
 """
 
 from __future__ import annotations
@@ -20,10 +19,8 @@ from discover_lib.core.roles import BuildError, BuiltTree, Recognised
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import hidden_texts, known_texts, leaked_words
 from discover_lib.engines.llm import answers
-from discover_lib.engines.llm.asking import Effort, failing_as
-from discover_lib.engines.llm.calls.answer_text import Check, T
-from discover_lib.engines.llm.calls.exchange import Request
-from discover_lib.engines.llm.calls.structured import Answer, Asks, again, ask_structured
+from discover_lib.engines.llm.asking import Answer, Check, Effort, Model, T, again, ask_structured, failing_as
+from discover_lib.engines.llm.calls.exchange import Asks, Request
 from discover_lib.engines.llm.leak_check import LeakCheck
 from discover_lib.engines.llm.organisation import (
     MOST_TREES,
@@ -46,19 +43,23 @@ MAX_TOKENS = 8192
 MIN_ITEMS = 3
 MAX_TOPIC_WORDS = 3
 MAX_REQUEST_WORDS = 40
-# Of these a tree file keeps a hash; not of `leak_check`, so that trees built before there was one are built no more.
-PROMPTS = ("requirement_synthesis", "abstraction", "hierarchy", "superset_check", "initial_request")
-STAGES = ("synthesis", "abstraction", "organisation", "direction", "initial request")  # as their calls are named
+PROMPT_OF = {  # stage, as its calls are named → prompt; a tree file contains a hash of these prompts
+    "synthesis": "requirement_synthesis",
+    "abstraction": "abstraction",
+    "organisation": "hierarchy",
+    "direction": "superset_check",
+    "initial request": "initial_request",
+}
 
 UNREAD = (
-    "nothing was asked for: requirements are told apart and checked for leaks by words in the letters a to z, and this "
-    "text is in others; give a translation"
+    "no model was asked: requirements are compared and checked for leaks by words in the letters a to z, and this text "
+    "is in other letters; give a translation"
 )
 
 
 @dataclass(frozen=True)
 class Synthesised:
-    """After stage 1: what the artifact's maker must have asked for."""
+    """After stage 1: the requirements of the artifact."""
 
     artifact: Artifact
     topic: str
@@ -76,7 +77,7 @@ class Abstracted:
 
 @dataclass(frozen=True)
 class Organised:
-    """After stage 3: the forest; `notes` say what is not as it was wanted."""
+    """After stage 3: the forest; `notes` name its defects."""
 
     abstracted: Abstracted
     roots: tuple[Intent, ...]
@@ -87,13 +88,7 @@ Stage = Synthesised | Abstracted | Organised | BuiltTree
 
 
 class LLMBuilder:
-    """Builds trees from any artifact.
-
-    Args:
-        client, model: who answers.
-        check_direction: ask of every edge of a forest whether the parent is really the broader one.
-        check_paraphrases: ask of a first message whether it gives away in other words what is latent.
-    """
+    """Builds trees from any artifact."""
 
     def __init__(
         self,
@@ -102,30 +97,24 @@ class LLMBuilder:
         *,
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
-        check_direction: bool = True,
-        check_paraphrases: bool = True,
         prompts: PromptSet | None = None,
         **effort: Unpack[Effort],
     ) -> None:
-        self.client = client
-        self.name, self.temperature, self.max_tokens, self.effort = model, temperature, max_tokens, effort
-        self.prompts = prompts or default_prompts()
-        self.check_direction = check_direction
-        purpose = "builder: leak check"
-        self.leak_check = LeakCheck(client, model, prompts=self.prompts, purpose=purpose) if check_paraphrases else None
+        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts(), **effort)
+        self.leak_check = LeakCheck(client, model, prompts=prompts, purpose="builder: leak check")
 
     def build(self, artifact: Artifact) -> BuiltTree:
         """See the module.
 
         Raises:
-            BuildError: naming the artifact, the stage, and what came back twice that cannot be used.
+            BuildError: names the artifact, the stage, and the defect that the re-ask did not remove.
         """
         *_, built = self.stages(artifact)
         assert isinstance(built, BuiltTree)
         return built
 
     def stages(self, artifact: Artifact) -> Iterator[Stage]:
-        """The result of each stage as it comes, the built tree last.
+        """The result of each stage in order, the built tree last.
 
         Raises:
             BuildError: as `build`.
@@ -143,14 +132,13 @@ class LLMBuilder:
             raise BuildError(f"{artifact.id}: the artifact is empty")
         if not reads(artifact.text):
             raise BuildError(f"{artifact.id}: {UNREAD}")
-        values = {
-            "artifact_type": artifact.type,
-            "topic": artifact.topic or "(not known)",
-            "file_name": one_line(artifact.id),
-            "artifact": quoted("artifact", artifact.text),
-        }
-
-        request = self._request(artifact, "synthesis", "requirement_synthesis", values)
+        request = self._request(
+            artifact,
+            "synthesis",
+            topic=artifact.topic or "(not known)",
+            file_name=one_line(artifact.id),
+            artifact=quoted("artifact", artifact.text),
+        )
         given = self._ask(artifact, "synthesis", request, answers.Synthesis, synthesis_defect).value
         items = tuple(
             Recognised(one_line(each.text), one_line(each.aspect), one_line(each.evidence)) for each in given.items
@@ -159,27 +147,23 @@ class LLMBuilder:
 
     def abstract(self, synthesised: Synthesised) -> Abstracted:
         """Stage 2: ever broader versions of the whole list."""
-        artifact = synthesised.artifact
+        artifact, topic = synthesised.artifact, synthesised.topic
         specific = tuple(item.text for item in synthesised.items)
-        known = content_words(f"{artifact.type} {synthesised.topic}")
+        known = content_words(f"{artifact.type} {topic}")
 
         def check(answer: answers.Abstraction) -> str | None:
             return abstraction_defect([specific, *_texts(answer)], known)
 
-        values = {
-            "artifact_type": artifact.type,
-            "topic": synthesised.topic,
-            "items": by_aspect(synthesised.items, {text: text for text in specific}),
-        }
-        request = self._request(artifact, "abstraction", "abstraction", values)
+        items = by_aspect(synthesised.items, {text: text for text in specific})
+        request = self._request(artifact, "abstraction", topic=topic, items=items)
         given = self._ask(artifact, "abstraction", request, answers.Abstraction, check).value
         return Abstracted(synthesised, (specific, *_texts(given)))
 
     def organise(self, abstracted: Abstracted) -> Organised:
         """Stage 3: all items of all levels in one forest, each once, with its exact text.
 
-        Every edge is asked about in one call.  What is wrong is named to the model once, and edges that are new then
-        are asked about; one that is denied is cut.
+        One call asks about every edge.  The defects are named to the model once.  A second call asks about the new
+        edges, and every denied edge is cut.
         """
         synthesised = abstracted.synthesised
         artifact, items = synthesised.artifact, Items.of_levels(abstracted.levels)
@@ -187,12 +171,8 @@ class LLMBuilder:
         def check(answer: answers.Hierarchy) -> str | None:
             return hierarchy_defect(answer, items)
 
-        values = {
-            "artifact_type": artifact.type,
-            "topic": synthesised.topic,
-            "levels": shown_levels(items, synthesised.items),
-        }
-        request = self._request(artifact, "organisation", "hierarchy", values)
+        levels = shown_levels(items, synthesised.items)
+        request = self._request(artifact, "organisation", topic=synthesised.topic, levels=levels)
         given = self._ask(artifact, "organisation", request, answers.Hierarchy, check)
         parents = parents_of(given.value)
         said = self._denials(artifact, edges(parents), items)
@@ -208,7 +188,7 @@ class LLMBuilder:
         return Organised(abstracted, roots, tuple(notes))
 
     def open(self, organised: Organised) -> BuiltTree:
-        """Stage 4: the first message, and the roots that are known with it."""
+        """Stage 4: the first message, and the roots that it makes known."""
         abstracted, roots = organised.abstracted, organised.roots
         synthesised = abstracted.synthesised
         artifact, topic = synthesised.artifact, synthesised.topic
@@ -219,46 +199,39 @@ class LLMBuilder:
             return request_defect(answer, roots) or leak_defect(opened) or self._paraphrase_defect(opened)
 
         below = [intent for root in roots for intent in root.walk() if intent is not root]
-        values = {
-            "artifact_type": artifact.type,
-            "topic": topic,
-            "roots": listed(f"[{root.id}] {root.text}" for root in roots),
-            "latent": listed(intent.text for intent in below),
-        }
-        request = self._request(artifact, "initial request", "initial_request", values)
+        request = self._request(
+            artifact,
+            "initial request",
+            topic=topic,
+            roots=listed(f"[{root.id}] {root.text}" for root in roots),
+            latent=listed(intent.text for intent in below),
+        )
         given = self._ask(artifact, "initial request", request, answers.InitialRequest, check).value
         tree = _opened(bare, given.chosen, given.request)
         return BuiltTree(tree, synthesised.items, abstracted.levels, organised.notes)
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
-    def _request(self, artifact: Artifact, stage: str, prompt: str, values: dict[str, str]) -> Request:
-        # The seed lets a provider that takes one repeat itself: the same artifact, the same tree.
-        return Request(
-            model=self.name,
-            messages=self.prompts.render(prompt, **values),
-            purpose=f"builder: {stage}",
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=derive_seed(artifact.text, stage),
-            **self.effort,
-        )
+    def _request(self, artifact: Artifact, stage: str, /, **values: str) -> Request:
+        # A provider that accepts the seed gives the same tree for the same artifact.
+        messages = self.model.prompts.render(PROMPT_OF[stage], artifact_type=artifact.type, **values)
+        return self.model.request(messages, f"builder: {stage}", seed=derive_seed(artifact.text, stage))
 
     def _ask(self, artifact: Artifact, stage: str, request: Request, form: type[T], check: Check[T]) -> Answer[T]:
         with failing_as(BuildError, f"{artifact.id}, stage {stage}"):
-            return ask_structured(self.client, request, form, check)
+            return ask_structured(self.model.client, request, form, check)
 
     def _paraphrase_defect(self, tree: IntentTree) -> str | None:
-        """What a model says that the request gives away in other words; None if nothing, or if it could not tell."""
+        """Latent intents that the request reveals in other words, by the leak check; None if it found none."""
         state = IntentState(dict.fromkeys(tree.initially_discovered, Discovery.DISCOVERED))
         hidden, known = hidden_texts(tree, state), [f"{tree.artifact_type}: {tree.topic}", *known_texts(tree, state)]
-        ids = self.leak_check.given_away(tree.initial_request, hidden, known) if self.leak_check and hidden else ()
+        ids = self.leak_check.given_away(tree.initial_request, hidden, known) if hidden else ()
         told = ", ".join(repr(hidden[key]) for key in ids or ())
         return f"the request gives away in other words what is latent: {told}" if told else None
 
     def _denials(self, artifact: Artifact, asked: Sequence[Edge], items: Items) -> dict[Edge, str]:
-        """What a model says against each of these edges, all asked about in one call."""
-        if not (self.check_direction and asked):
+        """A model's objection to each of these edges, in one call."""
+        if not asked:
             return {}
         pairs = [
             f"{number}. narrow: {items.texts[low]}\n   broad: {items.texts[high]}"
@@ -269,13 +242,12 @@ class LLMBuilder:
             numbers = sorted(pair.number for pair in compared.pairs)
             return None if numbers == [*range(1, len(asked) + 1)] else f"give the pairs 1 to {len(asked)} once each"
 
-        values = {"artifact_type": artifact.type, "pairs": "\n".join(pairs)}
-        request = self._request(artifact, "direction", "superset_check", values)
+        request = self._request(artifact, "direction", pairs="\n".join(pairs))
         given = self._ask(artifact, "direction", request, answers.SupersetCheck, check)
         return denials(given.value, asked, items.texts)
 
 
-# -- what code can check -------------------------------------------------------------------------------------------
+# -- checks by code -----------------------------------------------------------------------------------------------
 
 
 def synthesis_defect(answer: answers.Synthesis) -> str | None:
@@ -290,8 +262,9 @@ def synthesis_defect(answer: answers.Synthesis) -> str | None:
 
 
 def abstraction_defect(levels: Sequence[Sequence[str]], known: frozenset[str]) -> str | None:
-    """At least one broader level; never more items than below; on no level a text twice, or nothing new, or an item
-    that type and topic imply.
+    """At least one broader level, never with more items than the level below.
+
+    Each level adds a broader item, repeats no text, and has no item that type and topic imply.
 
     Args:
         levels: texts of every level, level 0 first.
@@ -332,9 +305,9 @@ def request_defect(answer: answers.InitialRequest, roots: Sequence[Intent]) -> s
 
 
 def leak_defect(tree: IntentTree) -> str | None:
-    """Words of the request that only latent intents hold."""
+    """Words of the request that only latent intents contain."""
     state = IntentState(dict.fromkeys(tree.initially_discovered, Discovery.DISCOVERED))
-    given = Message("user", f"{tree.artifact_type} {tree.topic}")  # what both sides know before anybody speaks
+    given = Message("user", f"{tree.artifact_type} {tree.topic}")  # known to both sides before the first message
     leaked = leaked_words(tree.initial_request, tree, state, [given.content])
     return f"the request gives away what is latent: leave out {', '.join(map(repr, leaked))}" if leaked else None
 
@@ -356,13 +329,13 @@ def _in_one_line(defects: Sequence[str]) -> str | None:
 
 
 def _opened(bare: IntentTree, chosen: Iterable[str], request: str) -> IntentTree:
-    """The tree with its first message and the roots that are known from the start."""
+    """The tree with its first message and the roots that it makes known."""
     ids = set(chosen)
     discovered = tuple(root.id for root in bare.roots if root.id in ids)
     return replace(bare, initial_request=one_line(request), initially_discovered=discovered)
 
 
-# -- what a model is shown -----------------------------------------------------------------------------------------
+# -- values of prompts -------------------------------------------------------------------------------------------
 
 
 def by_aspect(items: Sequence[Recognised], shown: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
 """A language model as the judge: one structured call per reply (paper, appendix A.2.1).
 
-The model sees the intents that `walk` may ask about and nothing else of the tree.  Its verdicts go through the same
-`walk` as the miniature's, so the same truth gives the same `Evaluation`: what the walk does not reach is dropped.
+The model sees only the intents that `walk` may ask about.  Its verdicts go through the same `walk` as the miniature's,
+so equal verdicts give an equal `Evaluation`.  Verdicts that the walk does not reach are dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.engines.llm.answers import JudgedIntent, ResponseEvaluation
 from discover_lib.engines.llm.asking import Effort, Model, failing_as
-from discover_lib.engines.llm.calls.client import LLMClient
+from discover_lib.engines.llm.calls.exchange import Asks
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, listed, one_line, quoted, transcript
 
 TEMPERATURE = 0.0  # the same reply should get the same verdict
@@ -27,11 +27,11 @@ MAX_TOKENS = 8192
 
 @dataclass(frozen=True)
 class Judged:
-    """A judge's reading of one reply, and the answer behind it where the two differ.
+    """The evaluation of one reply, and the verdicts in the answer that it overrules.
 
     Attributes:
-        overruled: intent id → the reason with which the answer says that it is missed, although something more
-            specific is said to be met: read as met.
+        overruled: intent id → reason of a "missed" verdict that is read as met, because the answer calls a more
+            specific intent met.
     """
 
     evaluation: Evaluation
@@ -39,17 +39,11 @@ class Judged:
 
 
 class LLMJudge:
-    """Judges replies by a language model.
-
-    Args:
-        client, model: who answers.
-        temperature: of the judge, part of every run's record.
-        prompts: where `response_evaluation` comes from.
-    """
+    """Judges replies by a language model."""
 
     def __init__(
         self,
-        client: LLMClient,
+        client: Asks,
         model: str,
         *,
         temperature: float | None = TEMPERATURE,
@@ -67,7 +61,7 @@ class LLMJudge:
     def judged(
         self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
     ) -> Judged:
-        """As `evaluate`, with what was said and read otherwise."""
+        """As `evaluate`, with the overruled verdicts."""
         shown = askable(tree, state, rules)
 
         def check(answer: ResponseEvaluation) -> str | None:
@@ -97,7 +91,7 @@ class LLMJudge:
 
 
 def askable(tree: IntentTree, state: IntentState, rules: Rules) -> frozenset[str]:
-    """Ids of all intents that a walk over this state can ask about, whatever is found on the way."""
+    """Ids of all intents that a walk over this state can ask about, under any verdicts."""
     return frozenset(verdict.intent_id for verdict in walk(tree, state, rules, lambda each: Verdict(each.id, True)))
 
 
@@ -113,14 +107,14 @@ def describe_focus(tree: IntentTree, state: IntentState, rules: Rules, shown: fr
 
 
 def describe_wishes(tree: IntentTree, state: IntentState, rules: Rules, shown: frozenset[str]) -> str:
-    """What is asked for outside the focus: discovered, not yet satisfied."""
+    """The intents outside the focus that are discovered and not yet satisfied."""
     inside = focus(tree, state, rules)
     outside = [each for each in tree.intents.values() if each.id in shown and tree.root_of[each.id] not in inside]
     return listed(f"[{intent.id}] {one_line(intent.text)}" for intent in outside)
 
 
 def read_verdicts(answer: ResponseEvaluation, shown: frozenset[str]) -> dict[str, Verdict]:
-    """Id → verdict, of those asked about.  Near misses count only where an intent was missed, each once."""
+    """Id → verdict on each intent in `shown`.  Only a missed intent has near misses, each once."""
     return {each.id: _verdict(each) for each in answer.intents if each.id in shown}
 
 
@@ -130,7 +124,7 @@ def _verdict(judged: JudgedIntent) -> Verdict:
 
 
 def close_upwards(verdicts: Mapping[str, Verdict], tree: IntentTree, shown: frozenset[str]) -> dict[str, Verdict]:
-    """`verdicts` with everything above an engaged intent engaged too: the more specific one implies it."""
+    """`verdicts` with all intents above an engaged one engaged, too: the specific intent implies them."""
     closed = dict(verdicts)
     for intent_id, verdict in verdicts.items():
         for above in ancestors(tree, intent_id) if verdict.engaged else ():
@@ -140,16 +134,16 @@ def close_upwards(verdicts: Mapping[str, Verdict], tree: IntentTree, shown: froz
 
 
 def met_below(reason: str) -> str:
-    """Why an intent counts as met where something more specific is met for `reason`; the voice reads it: no id."""
+    """The reason of an intent that counts as met with a more specific one.  It has no id, since the voice reads it."""
     return f"met with something more specific: {reason}"
 
 
 def defect(
     answer: ResponseEvaluation, shown: frozenset[str], tree: IntentTree, state: IntentState, rules: Rules
 ) -> str | None:
-    """What is wrong with the ids of an answer, in words for whoever gave it, or None.
+    """The defect in the ids of an answer, in words for its writer, or None.
 
-    An entry too many is no defect where all that is needed is there: it is left out (see `stray`).
+    An extra entry is left out (see `stray`) and is a defect only beside a missing one.
     """
     given = [each.id for each in answer.intents]
     twice = sorted({intent_id for intent_id in given if intent_id in shown and given.count(intent_id) > 1})
@@ -182,7 +176,7 @@ def stray(answer: ResponseEvaluation, tree: IntentTree, state: IntentState, rule
 
 
 def contradicted(answer: ResponseEvaluation, tree: IntentTree, shown: frozenset[str]) -> list[JudgedIntent]:
-    """Entries of intents that an answer says are missed although it says that something more specific is met."""
+    """Entries with a "missed" verdict above an intent that the same answer calls met."""
     met = {each.id for each in answer.intents if each.engaged and each.id in shown}
     closed = {above for intent_id in met for above in ancestors(tree, intent_id)}
     return [each for each in answer.intents if not each.engaged and each.id in closed & shown]

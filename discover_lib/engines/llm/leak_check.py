@@ -1,7 +1,7 @@
-"""A model's yes or no: does what a user wrote give a hidden intent away in other words?
+"""A language model as the leak check: does a user's message reveal a hidden intent in other words?
 
-The rule about words (`base.leaks`) cannot see a paraphrase.  The check is asked after the rule, and only of texts; one
-that fails leaves the text *unchecked*, which is counted, and never costs the text.
+The rule about words (`base.leaks`) cannot see a paraphrase, so this check follows it.  If the check fails, the message
+is kept and counted as *unchecked*.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from discover_lib.core.conversation import Message
 from discover_lib.engines.llm import answers
-from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Answered, LLMError, Request
-from discover_lib.engines.llm.calls.structured import Asks, ask_structured
+from discover_lib.engines.llm.asking import Model, ask_structured
+from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Answered, Asks, LLMError, Request
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, listed, one_line, quoted, transcript
 
 TEMPERATURE = 0.0
@@ -20,36 +20,34 @@ PURPOSE = "leak check"
 
 
 class LeakCheck:
-    """Asks a model, of each text once; `purpose` is what its calls are metered under."""
+    """Asks a model about each text once; `purpose` names its calls in records."""
 
     def __init__(self, client: Asks, model: str, *, prompts: PromptSet | None = None, purpose: str = PURPOSE) -> None:
-        self.client = client
+        self.model = Model(client, model, TEMPERATURE, MAX_TOKENS, prompts or default_prompts())
         self.purpose = purpose
-        self.model = model
-        self.prompts = prompts or default_prompts()
         self._asked: dict[str, tuple[str, ...] | None] = {}  # key of the call → ids
 
     def given_away(
         self, message: str, hidden: Mapping[str, str], known: Iterable[str], messages: Sequence[Message] = ()
     ) -> tuple[str, ...] | None:
-        """Ids of the hidden intents that a message gives away; None if no usable answer came.
+        """Ids of the hidden intents that a message reveals; None without a usable answer.
 
         Args:
-            hidden: intent id → text of what the user does not know.
-            known: texts of what they do know.
+            hidden: intent id → text of an intent that the user does not know.
+            known: texts of the intents that the user knows.
             messages: the conversation before the message.
 
         Raises:
             LLMError: the run is over (stopped, no budget, no key).
         """
-        rendered = self.prompts.render(
+        rendered = self.model.prompts.render(
             "leak_check",
             known=listed(map(one_line, known)),
             conversation=transcript(messages) or "(none)",
             hidden="\n".join(f"- [{key}] {one_line(text)}" for key, text in hidden.items()),
             message=quoted("message", message),
         )
-        request = Request(self.model, rendered, self.purpose, temperature=TEMPERATURE, max_tokens=MAX_TOKENS)
+        request = self.model.request(rendered, self.purpose)
         if request.key not in self._asked:
             self._asked[request.key] = self._ask(request, hidden)
         return self._asked[request.key]
@@ -65,10 +63,10 @@ class LeakCheck:
             return {"stray ids": sum(key not in hidden for key in answer.ids)}
 
         try:
-            answer = ask_structured(self.client, request, answers.LeakCheck, check, seen).value
+            answer = ask_structured(self.model.client, request, answers.LeakCheck, check, seen).value
         except LLMError as error:
             if error.kind in ENDS_THE_RUN:
                 raise
-            self.client.note(Answered(request.key, self.purpose, remarks={"unchecked": 1}))
+            self.model.client.note(Answered(request.key, self.purpose, remarks={"unchecked": 1}))
             return None
         return tuple(dict.fromkeys(key for key in answer.ids if key in hidden))

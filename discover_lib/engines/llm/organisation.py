@@ -1,7 +1,7 @@
-"""From items on several levels to trees (paper, appendix A.1.3): what code decides.
+"""Trees from items on several levels (paper, appendix A.1.3): the decisions of code.
 
-A model says which item stands below which and is asked apart whether each parent is really the broader one.  What is
-wrong is named to it once; an edge that is still denied then is cut.
+A model gives each item a parent.  A second question asks whether each parent is really broader.  The defects are named
+to the model once, and an edge that it still denies is cut.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from discover_lib.base.words import words
 from discover_lib.core.intents import Intent
 from discover_lib.engines.llm import answers
 
-MOST_TREES = 6  # the limit, one more than a conversation has turns: the judge is shown one tree a turn
-DROP = "drop"  # the parent of an item that is left out
+MOST_TREES = 6  # one more than a conversation has turns, since the judge sees one tree a turn
+DROP = "drop"  # the parent of a discarded item
 
-Parents = Mapping[str, str | None]  # item → the broader item above it, in the order in which trees and children stand
+Parents = Mapping[str, str | None]  # item → its broader parent, in the order of trees and children
 Edge = tuple[str, str]  # child, parent
 
 
 @dataclass(frozen=True)
 class Items:
-    """What is to be organised, each text once.
+    """The items of all levels, each text once.
 
     Attributes:
-        texts: id → text; the id "LEVEL.NUMBER" names the most specific level on which the text stands.
-        highest: id → the broadest level on which it stands, where that is another.
+        texts: id → text; the id "LEVEL.NUMBER" names the text's most specific level.
+        highest: id → the text's broadest level, if it is another.
     """
 
     texts: Mapping[str, str]
@@ -34,7 +34,7 @@ class Items:
 
     @classmethod
     def of_levels(cls, levels: Sequence[Sequence[str]]) -> Items:
-        """Items that stand unchanged on several levels become one."""
+        """Equal texts on several levels become one item."""
         texts: dict[str, str] = {}
         highest: dict[str, int] = {}
         ids: dict[str, str] = {}
@@ -51,7 +51,7 @@ class Items:
 
 
 def wording(text: str) -> str:
-    """What makes two texts one: their words, without case and punctuation."""
+    """The words of a text, without case and punctuation; texts with equal words are one item."""
     return " ".join(words(text))
 
 
@@ -59,11 +59,11 @@ def level_of(item_id: str) -> int:
     return int(item_id.partition(".")[0])
 
 
-# -- what a model answered -----------------------------------------------------------------------------------------
+# -- a model's answers ---------------------------------------------------------------------------------------------
 
 
 def hierarchy_defect(answer: answers.Hierarchy, items: Items) -> str | None:
-    """Every item once, nothing invented, no most specific one left out, parents known and on a broader level."""
+    """Every given item exactly once, all of level 0 kept, parents known and on a broader level."""
     texts, given = items.texts, [place.id for place in answer.items]
     if unknown := [key for key in given if key not in texts]:
         return f"there is no item {unknown[0]!r}; use the ids as given, such as {next(iter(texts))!r}"
@@ -91,12 +91,12 @@ def hierarchy_defect(answer: answers.Hierarchy, items: Items) -> str | None:
 
 
 def parents_of(answer: answers.Hierarchy) -> Parents:
-    """The trees of an answer without defects; what is the same as another item is left to that one."""
+    """The trees of an answer without defects; duplicates and discarded items are left out."""
     return {place.id: place.parent for place in answer.items if place.same_as is None and place.parent != DROP}
 
 
 def _above(item_id: str, parents: Parents) -> list[str]:
-    """The items above one, nearest first; ends where it would go round in a circle."""
+    """The items above one, nearest first; ends at the first repetition."""
     path: list[str] = []
     parent = parents.get(item_id)
     while parent is not None and parent not in path:
@@ -111,7 +111,7 @@ def edges(parents: Parents) -> list[Edge]:
 
 
 def denials(compared: answers.SupersetCheck, asked: Sequence[Edge], texts: Mapping[str, str]) -> dict[Edge, str]:
-    """What is said against each edge that was asked about, in words; "" of one that holds."""
+    """The objection to each edge of a comparison, in words; "" for an edge that holds."""
     said = {}
     for pair in compared.pairs:
         child, parent = asked[pair.number - 1]
@@ -125,7 +125,7 @@ def denials(compared: answers.SupersetCheck, asked: Sequence[Edge], texts: Mappi
 
 
 def what_to_change(parents: Parents, denied: Mapping[Edge, str]) -> str:
-    """What is said of a forest with edges that do not hold, or with too many trees; "" of one that is well."""
+    """The complaint about denied edges or too many trees of a forest; "" for a forest without defects."""
     lines = [denied[edge] for edge in edges(parents) if denied.get(edge)]
     roots = [key for key, parent in without(parents, denied).items() if parent is None]
     if not lines and len(roots) <= MOST_TREES:
@@ -139,7 +139,7 @@ def what_to_change(parents: Parents, denied: Mapping[Edge, str]) -> str:
 
 
 def without(parents: Parents, denied: Mapping[Edge, str]) -> dict[str, str | None]:
-    """Trees without the edges that do not hold, and without broad items that then have nothing more precise below."""
+    """Trees without the denied edges, and without broad items that then have no children."""
     kept = {child: None if parent and denied.get((child, parent)) else parent for child, parent in parents.items()}
     while leaves := [key for key in kept if level_of(key) > 0 and key not in kept.values()]:
         kept = {key: parent for key, parent in kept.items() if key not in leaves}
@@ -147,7 +147,7 @@ def without(parents: Parents, denied: Mapping[Edge, str]) -> dict[str, str | Non
 
 
 def forest(parents: Parents, texts: Mapping[str, str], aspects: Mapping[str, str] | None = None) -> tuple[Intent, ...]:
-    """The trees with dotted ids, in order; `aspects` maps text → what it is about."""
+    """The trees with dotted ids, in order; `aspects` maps text → aspect."""
     children: dict[str | None, list[str]] = {}
     for item_id, parent in parents.items():
         children.setdefault(parent, []).append(item_id)

@@ -1,15 +1,14 @@
-"""Prompts as readable files: rendered strictly, told apart by a hash of what they send, replaceable from a folder.
+"""Prompts as readable files: rendered strictly, identified by a hash of the sent text, replaceable from a folder.
 
-A template (`prompts/<name>.md`) opens with a comment for its readers, then holds one or more messages, each under a
-line such as ``--- system ---``; ``{{ name }}`` stands for a value.  Whatever is quoted in a prompt (a conversation, an
-artifact) goes through `quoted`, so that no quotation can pretend to have ended.
+A template (`prompts/<name>.md`) opens with a comment for its readers.  One or more messages follow, each under a line
+such as ``--- system ---``.  ``{{ name }}`` marks the place of a value.  `quoted` wraps a conversation or an artifact so
+that its text cannot close the quotation.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,8 +20,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Message
 
 PROMPT_FOLDER = Path(__file__).parent / "prompts"
-OVERRIDE_VARIABLE = "DISCOVER_PROMPTS"  # environment variable: a folder whose templates replace ours
-# What a run sends only if it says so.
+# Prompts that a run sends only by an option.
 BY_CHOICE = frozenset({"collabllm", "interactivity_paper", "leak_check", "refusal", "user_manner"})
 WIRE_ROLES = ("system", "user", "assistant")
 
@@ -40,7 +38,7 @@ class Template:
     Attributes:
         parts: (role, text with placeholders) of each message.
         names: the values it needs.
-        sha: SHA-256 of what is sent, hexadecimal: the parts, without the comment.
+        sha: SHA-256 of the parts, without the comment, hexadecimal.
     """
 
     name: str
@@ -52,15 +50,12 @@ class Template:
         """The messages with every value in its place.
 
         Raises:
-            DiscoverError: a value is missing, unknown, or not text.
+            DiscoverError: a value is missing or unknown.
         """
         for problem, names in (("needs", self.names - set(values)), ("has no place for", set(values) - self.names)):
             if names:
                 raise DiscoverError(f"prompt {self.name!r} {problem} {', '.join(sorted(names))}")
-        for name, value in values.items():
-            if not isinstance(value, str):
-                raise DiscoverError(f"prompt {self.name!r}: {name} must be text, got {type(value).__name__}")
-        # One pass: a value that itself holds "{{ … }}" is left as it is.
+        # One pass: a value may itself contain "{{ … }}".
         return tuple(
             {"role": role, "content": _VALUE.sub(lambda found: values[found.group(1)], text)}
             for role, text in self.parts
@@ -68,14 +63,13 @@ class Template:
 
 
 class PromptSet:
-    """All templates, ours or with some replaced by files of the same name in `folder`.
+    """All built-in templates; files of the same name in `folder` replace them.
 
     Raises:
-        DiscoverError: `folder` is missing, or holds a template that we do not know or that needs other values.
+        DiscoverError: `folder` is missing, or contains an unknown template or one that needs other values.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder
         self.templates = _read_folder(PROMPT_FOLDER)
         if folder is not None:
             self.templates |= self._replacements(folder)
@@ -85,7 +79,7 @@ class PromptSet:
         return self[name].render(values)
 
     def hashes(self, chosen: Collection[str] = ()) -> dict[str, str]:
-        """Prompt name → SHA-256 of what it sends, as stored with every run; of those by choice the `chosen` alone."""
+        """Prompt name → SHA-256, as stored with every run; without the prompts of `BY_CHOICE` that are not `chosen`."""
         left_out = BY_CHOICE.difference(chosen)
         return {name: each.sha for name, each in sorted(self.templates.items()) if name not in left_out}
 
@@ -106,19 +100,10 @@ class PromptSet:
         return found
 
 
+@lru_cache(maxsize=1)
 def default_prompts() -> PromptSet:
-    """Our prompts, with those of the folder that DISCOVER_PROMPTS names in their place."""
-    return _prompts_of(os.environ.get(OVERRIDE_VARIABLE) or None)
-
-
-def render(name: str, /, **values: str) -> WireMessages:
-    """The messages of one of the default prompts (see `Template.render`)."""
-    return default_prompts().render(name, **values)
-
-
-@lru_cache(maxsize=8)
-def _prompts_of(folder: str | None) -> PromptSet:
-    return PromptSet(Path(folder) if folder else None)
+    """The built-in prompts."""
+    return PromptSet()
 
 
 def _read_folder(folder: Path) -> dict[str, Template]:
@@ -145,7 +130,7 @@ def _parse(name: str, text: str) -> Template:
     return Template(name, parts, names, sha)
 
 
-# -- what goes into a prompt ---------------------------------------------------------------------------------------
+# -- values of prompts -------------------------------------------------------------------------------------------
 
 
 def quoted(tag: str, text: str) -> str:
@@ -158,7 +143,7 @@ def quoted(tag: str, text: str) -> str:
 
 
 def transcript(messages: Sequence[Message], *, numbered: bool = False) -> str:
-    """A conversation for someone who is not in it; `numbered` says above every reply which turn it is."""
+    """A conversation as quotations; `numbered` writes its turn above every reply."""
     replies = count(1)
     return "\n".join(
         (f"Turn {next(replies)}:\n" if numbered and message.role == "assistant" else "")
@@ -172,5 +157,5 @@ def one_line(text: str) -> str:
 
 
 def listed(lines: Iterable[str]) -> str:
-    """One line each, or a word that says that there is none."""
+    """One line each, or "(none)"."""
     return "\n".join(f"- {line}" for line in lines) or "(none)"

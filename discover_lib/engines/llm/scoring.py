@@ -1,4 +1,7 @@
-"""A language model as the scorer of conversations: satisfaction, interactivity, behaviour (paper, 4.2 and B.6)."""
+"""A language model as the scorer of conversations: satisfaction, interactivity, behavior (paper, 4.2 and B.6).
+
+`LLMRefusalJudge` scores single replies for the content policy.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,15 @@ from typing import Unpack
 
 from discover_lib.core.conversation import Conversation, Reply
 from discover_lib.core.intents import IntentTree
-from discover_lib.engines.llm.answers import BehaviourAnnotation, Interactivity, PaperInteractivity, SatisfactionScores
+from discover_lib.engines.llm.answers import (
+    BehaviourAnnotation,
+    Interactivity,
+    PaperInteractivity,
+    Refusal,
+    SatisfactionScores,
+)
 from discover_lib.engines.llm.asking import Effort, Model, failing_as
-from discover_lib.engines.llm.calls.client import LLMClient
+from discover_lib.engines.llm.calls.exchange import Asks
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, one_line, quoted, transcript
 from discover_lib.metrics.behaviour import TurnBehaviour
 from discover_lib.metrics.satisfaction import LeafScore
@@ -17,8 +26,9 @@ from discover_lib.metrics.scorer import InteractivityRating, ScoreError
 
 TEMPERATURE = 0.0
 MAX_TOKENS = 8192
+REFUSAL_TOKENS = 1024
 BETWEEN = "between steps"
-INTERACTIVITY: dict[str, tuple[str, type[Interactivity]]] = {  # whose scale → prompt, form of its answer
+INTERACTIVITY: dict[str, tuple[str, type[Interactivity]]] = {  # scale → prompt, form of its answer
     "ours": ("interactivity_judge", Interactivity),
     "paper": ("interactivity_paper", PaperInteractivity),
 }
@@ -28,12 +38,12 @@ class LLMScorer:
     """Scores by a language model, one structured call a question.
 
     Args:
-        interactivity: on whose scale, a name of `INTERACTIVITY`; the others as of `LLMJudge`.
+        interactivity: scale of the rating, a name in `INTERACTIVITY`.
     """
 
     def __init__(
         self,
-        client: LLMClient,
+        client: Asks,
         model: str,
         *,
         temperature: float | None = TEMPERATURE,
@@ -97,15 +107,29 @@ class LLMScorer:
         return tuple(found[turn] for turn in turns)
 
 
+class LLMRefusalJudge:
+    """Decides whether a reply refuses, one structured call per reply."""
+
+    def __init__(self, client: Asks, model: str, prompts: PromptSet | None = None) -> None:
+        self.name = model
+        self.model = Model(client, model, TEMPERATURE, REFUSAL_TOKENS, prompts or default_prompts())
+
+    def refuses(self, asked: str, reply: str) -> bool:
+        values = {"asked": quoted("asked", asked), "reply": quoted("reply", reply)}
+        with failing_as(ScoreError, "whether a reply refuses could not be judged"):
+            answer = self.model.answer("refusal", values, Refusal, purpose="refusal")
+        return answer.refuses
+
+
 def _between(scores: Iterable[float]) -> int:
-    """How many scores lie between the whole numbers that a prompt names: they are kept (`answers.Satisfaction`)."""
+    """The number of scores between the whole numbers of a prompt, which are kept (`answers.Satisfaction`)."""
     return sum(score != int(score) for score in scores)
 
 
 def each_once(given: Sequence[str], wanted: Collection[str], what: str) -> str | None:
-    """What keeps `given` from holding each of `wanted` once, in words for whoever gave it, or None.
+    """The defect of a `given` list that lacks or repeats a `wanted` item, in words for its writer, or None.
 
-    What is given beyond that is no defect: it is left out, and counted.
+    An extra item is left out and counted.
     """
     twice = [each for each in given if each in wanted and given.count(each) > 1]
     if twice:

@@ -1,17 +1,16 @@
 """A language model as the user's voice: one structured call per message (paper, appendix A.2.3).
 
-The voice sees the conversation and the filtered view, never the tree.  What it says is checked for length, for plain
-text, for a break of the role and for words that, as far as the view tells, the user cannot know (by choice a model
-looks for paraphrases, too); one re-ask names the defect.  A message that is still defective is used all the same, if it
-is a user's at all, and the turn keeps its flaws: a simulated user with a flaw that is known is worth more than a
-conversation thrown away, and `Turn.leaks` keeps what really leaked.
+The voice sees the conversation and the filtered view, never the tree.  Its message is checked for length, plain text,
+breaks of the role, and words that the user cannot know by the view.  A leak check (optional) looks for paraphrases.
+One re-ask names the defect.  A message that is still defective is used if it could be a user's, and the turn records
+its flaws: a known flaw costs less than a discarded conversation.  `Turn.leaks` records the actual leaks.
 """
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Unpack
@@ -23,10 +22,8 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import VoiceError
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.answers import UserMessage
-from discover_lib.engines.llm.asking import Effort, Model, failing_as
-from discover_lib.engines.llm.calls.client import LLMClient
-from discover_lib.engines.llm.calls.exchange import Request
-from discover_lib.engines.llm.calls.structured import StructuredError, ask_structured
+from discover_lib.engines.llm.asking import Effort, Model, ask_structured, failing_as
+from discover_lib.engines.llm.calls.exchange import Asks, LLMError, Request
 from discover_lib.engines.llm.leak_check import LeakCheck
 from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts, one_line, transcript
 from discover_lib.engines.manner import Form, Manner
@@ -41,7 +38,7 @@ _MARKUP = re.compile(r"```|^\s*(?:[-*•]|\d+[.)])\s|^#|\*\*|__|</?[a-zA-Z][^>]*
 
 _SPEAKER = re.compile(r"user:\s+(?=\S)", re.IGNORECASE)
 
-# Ids that are no decimals: in brackets, or named as such.
+# Ids and not decimals: in brackets, or after a word such as "intent".
 _ANY_ID = r"\s*\[\d+(?:\.\d+)*\]|\s*\b(?:intent|requirement|item|id)s? #?\d+(?:\.\d+)*\b"
 
 BREAKS_ROLE = re.compile(
@@ -56,7 +53,7 @@ BREAKS_ROLE = re.compile(
 
 @dataclass(frozen=True)
 class Flaw:
-    """What is wrong with a message: its kind, and a line for whoever wrote it."""
+    """A defect of a message: its kind, and a line for its writer."""
 
     kind: str  # "length", "markup", "role" or "leak"
     line: str
@@ -67,7 +64,7 @@ class LLMVoice:
 
     def __init__(
         self,
-        client: LLMClient,
+        client: Asks,
         model: str,
         *,
         temperature: float | None = TEMPERATURE,
@@ -84,16 +81,16 @@ class LLMVoice:
         self._tree: IntentTree | None = None
 
     def checked_against(self, tree: IntentTree) -> LLMVoice:
-        """The same voice, whose plain wishes are checked, too, against all that is hidden in `tree` at that moment.
+        """The same voice; its leak check also compares clear intents with all hidden intents of `tree`.
 
-        The tree is the check's alone: whoever speaks never sees it.
+        Only the check sees the tree.
         """
         checked = copy.copy(self)
         checked._tree = tree if self.leak_check else None
         return checked
 
     def of(self, user: int) -> LLMVoice:
-        """The same voice with the habits of one user, who keeps them from message to message."""
+        """The same voice with the habits of one user, the same in every message."""
         if self.manner is None:
             return self
         voice = copy.copy(self)
@@ -115,7 +112,7 @@ class LLMVoice:
             return self._asked(request, view, messages)
 
     def _formed(self, prompt: WireMessages, form: Form) -> WireMessages:
-        """A prompt that also says how the message is to look, in its last part: many models want one from each side."""
+        """The prompt with the form of the message in its last part: many models require alternating roles."""
         marks = [
             "small letters throughout" if self._lower else "capitals as usual",
             "a question" if form.asks else "no question mark",
@@ -125,21 +122,17 @@ class LLMVoice:
         return (*prompt[:-1], {**prompt[-1], "content": f"{prompt[-1]['content']}\n\n{added['content']}"})
 
     def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
-        found = [flaw.kind for flaw in self._visible(message, view, messages)]
+        found = [flaw.kind for flaw in find_flaws(message, view, messages, self._longest)]
         if "leak" not in found and self._paraphrases(message, view, messages):
             found.append("leak")
         return tuple(found)
 
-    def _visible(self, message: str, view: UserView, messages: Sequence[Message]) -> list[Flaw]:
-        """The flaws that words show; paraphrases are the leak check's."""
-        return find_flaws(message, view, messages, self._longest)
-
     def _asked(self, request: Request, view: UserView, messages: Sequence[Message]) -> str:
-        heard: dict[str, int] = {}  # message → how many flaws it has
+        heard: dict[str, int] = {}  # message → number of flaws
 
         def check(answer: UserMessage) -> str | None:
             message = plain(answer.message)
-            lines = [flaw.line for flaw in self._visible(message, view, messages)]
+            lines = [flaw.line for flaw in find_flaws(message, view, messages, self._longest)]
             if not lines and self._paraphrases(message, view, messages):
                 lines.append(PARAPHRASED)
             if not BREAKS_ROLE.search(message):
@@ -148,15 +141,15 @@ class LLMVoice:
 
         try:
             return plain(ask_structured(self.model.client, request, UserMessage, check).value.message)
-        except StructuredError:
-            if not heard:
+        except LLMError as error:
+            if not (error.raw and heard):
                 raise
             return min(reversed(heard), key=heard.__getitem__)  # the later one on a tie
 
     def _paraphrases(self, message: str, view: UserView, messages: Sequence[Message]) -> bool:
-        """Whether a message gives away in other words what the user cannot know, by the model that checks it if any.
+        """Whether the leak check finds in a message, in other words, an intent that the user cannot know.
 
-        That is what they only feel; where they say plain wishes, all that they have not discovered.
+        For a fuzzy or latent intent that is the intent itself, for a clear one every undiscovered intent.
         """
         if self.leak_check is None or view.pursuing is None:
             return False
@@ -169,7 +162,7 @@ class LLMVoice:
 
 
 def undiscovered(tree: IntentTree, known: Iterable[str]) -> dict[str, str]:
-    """Id → text of what is neither known nor above something that is: nothing is discovered below what is hidden."""
+    """Id → text of the hidden intents: the known ones and all intents above them are discovered."""
     discovered = set(known)
     for intent_id in tuple(discovered):
         above = tree.parents[intent_id]
@@ -180,7 +173,7 @@ def undiscovered(tree: IntentTree, known: Iterable[str]) -> dict[str, str]:
 
 
 def plain(message: str) -> str:
-    """The message without white space around it, "User:" before it, and quotation marks around the whole of it."""
+    """The message without surrounding white space, a leading "User:", and quotation marks around the whole."""
     message = _SPEAKER.sub("", message.strip())
     for opening, closing in ('""', "''", "“”"):
         inner = message[1:-1]
@@ -190,26 +183,23 @@ def plain(message: str) -> str:
 
 
 def describe_items(intent_ids: Sequence[str], view: UserView) -> str:
-    """The items of a view, one a line, each followed by what the last reply did about it."""
-    return "\n".join(_item_lines(intent_ids, view)) or "(none)"
-
-
-def _item_lines(intent_ids: Sequence[str], view: UserView) -> Iterator[str]:
+    """The items of a view, one a line, each followed by the effect of the last reply."""
+    lines = []
     for intent_id in intent_ids:
-        yield f"- [{intent_id}] {one_line(view.texts[intent_id])}"
+        lines.append(f"- [{intent_id}] {one_line(view.texts[intent_id])}")
         if intent_id in view.changed:
-            yield "  new: this changed with the last reply"
+            lines.append("  new: this changed with the last reply")
         if note := without_ids(one_line(view.notes.get(intent_id, "")), view):
-            yield f"  what happened: {note}"
+            lines.append(f"  what happened: {note}")
+    return "\n".join(lines) or "(none)"
 
 
 def describe_latent(view: UserView, messages: Sequence[Message]) -> str:
-    """Of what is latent the category alone: its name, else the nearest thing of the same tree that the user has.
+    """Only the category of a latent intent: its name, or the nearest achieved intent of the same tree.
 
-    Without anything achieved in that tree there is no category (`UserView.shared`).
-
-    Neither a text nor a reason of what they do not know is shown: what the voice has not read it cannot give away.  A
-    name that would itself give something away ("gift", where that there is one is hidden) is no name.
+    There is no category if the user has achieved no intent of that tree (`UserView.shared`).  The texts and reasons of
+    unknown intents are left out, so the voice cannot reveal them.  A name that would itself reveal an intent ("gift",
+    where its existence is hidden) is left out, too.
     """
     if not view.shared:
         return "- something, of no category that you could name"
@@ -221,18 +211,18 @@ def describe_latent(view: UserView, messages: Sequence[Message]) -> str:
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many parts two ids begin with alike."""
+    """The number of equal parts at the beginning of two ids."""
     return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
 
 
 def without_ids(note: str, view: UserView) -> str:
-    """A judge's reason as words: ids in it mean nothing to a user."""
+    """A judge's reason without ids, which a user does not know."""
     ids = "".join(rf"{re.escape(key)}|" for key in view.texts if "." in key)
     return re.sub(_ANY_ID + rf"|\s*(?<![\d.])(?:{ids}\d+(?:\.\d+){{2,}})(?!\d|\.\d)", "", note).strip()
 
 
 def find_flaws(message: str, view: UserView, messages: Sequence[Message], longest: int = MAX_WORDS) -> list[Flaw]:
-    """What is wrong with a message, as far as view and conversation tell."""
+    """The flaws of a message by its words, its view and the conversation."""
     found = []
     if (length := len(message.split())) > longest:
         found.append(Flaw("length", f"the message has {length} words; at most {longest}"))
@@ -247,7 +237,7 @@ def find_flaws(message: str, view: UserView, messages: Sequence[Message], longes
 
 
 def worded(message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
-    """Words of `message`, in order, that give away a fuzzy or latent item and that nobody has said yet."""
+    """Words of `message`, in order, that reveal a fuzzy or latent item and are new to the conversation."""
     if view.pursuing not in ("fuzzy", "latent"):
         return ()
     hidden = {intent_id: view.texts[intent_id] for intent_id in view.items}

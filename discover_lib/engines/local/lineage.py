@@ -1,8 +1,8 @@
-"""Where an adapter comes from: the base, the earlier stages merged into it, the data, all by content.
+"""The origin of an adapter: its base, the earlier stages merged into it and its data, all by content.
 
-`lineage.json` lies beside the adapter in a run's folder.  An adapter's own configuration names the path that its base
-had on the machine that trained it, which says nothing about what it was; here paths are relative to the run's folder
-and checked against a hash, so that a folder of runs can be moved as a whole and a changed base is noticed.
+`lineage.json` is in the folder of a training run.  An adapter's own configuration stores the path of its base on the
+machine of the training.  Here paths are relative to the run's folder, and a hash checks their content.  A folder of
+runs can be moved as a whole, and a changed base is noticed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ from discover_lib.base.records import Record, RecordError
 from discover_lib.engines.local.dialect import LocalModelError
 
 FILE, ADAPTER = "lineage.json", "adapter"
+STEPS = "steps"  # folder of the adapters at checkpoints: step-20, step-40, …
+BEFORE = "before"  # in place of an adapter's name: the model before the training
 FORMAT = "discover-lineage/1"
 LIBRARIES = ("torch", "transformers", "trl", "peft", "datasets", "accelerate", "unsloth", "bitsandbytes")
-EDGE_BYTES = 1 << 20  # of a large file's beginning and end that its hash reads
+EDGE_BYTES = 1 << 20  # of a large file's beginning and end that enter its hash
 NOT_CONTENT = (".md", ".bin.tmp", ".lock")  # notes and leftovers beside a model
 
 
 class LineageError(LocalModelError):
-    """Where an adapter comes from cannot be told, or is not there any more; one line that says what to do."""
+    """The origin of an adapter is unknown or missing, in one line with a remedy."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,13 @@ class Source(Record):
 
 @dataclass(frozen=True)
 class Lineage(Record):
-    """What is known of one adapter.
+    """The origin of one adapter.
 
     Attributes:
         merged: adapters merged into the base before training, in order.
-        continued: the adapter that was trained on, if one was.
+        continued: the earlier adapter that was trained further, if any.
         data: folder, digest and numbers of the rows.
-        system: the system message of the rows, which the trained model is asked with, too; None where an earlier
-            version did not write it down.
+        system: the system message of the rows, also used with the trained model; None if unknown.
         thinking: whether the model may think before it replies.
     """
 
@@ -68,12 +69,12 @@ class Lineage(Record):
     thinking: bool = False
 
     def write(self, folder: Path) -> None:
-        """Beside the adapter of a run's folder, local paths relative to it."""
+        """Into a run's folder, local paths relative to it."""
         write_json(folder / FILE, {"format": FORMAT, **self._mapped(relative_to, folder).to_dict()})
 
     @classmethod
     def read(cls, folder: Path) -> Lineage:
-        """Of a run's folder, local paths made absolute.
+        """From a run's folder, local paths made absolute.
 
         Raises:
             LineageError: it is missing or damaged.
@@ -102,43 +103,50 @@ class Lineage(Record):
 
 @dataclass(frozen=True)
 class Chain:
-    """A base and the adapters to be put on it, in order; together they are one model."""
+    """A base and its adapters in order; together they are one model."""
 
     base: Source
     adapters: tuple[Source, ...] = ()
 
 
-def adapter_chain(folder: Path) -> Chain:
+def adapter_chain(folder: Path, moment: str = "") -> Chain:
     """The base and all adapters of a trained model, by the folder of its run or its adapter.
+
+    Args:
+        moment: "" for the finished model, `BEFORE`, or the name of a checkpoint such as "step-20".
 
     Raises:
         LineageError: there is no lineage, or the base or an adapter is missing or has changed.
     """
     run = run_of(folder)
     lineage = Lineage.read(run)
-    own = Source(str((run / ADAPTER).resolve()), stage=lineage.stage)
-    if not (run / ADAPTER).is_dir():
-        raise LineageError(f"{run}: the training has no adapter yet; let it finish")
     for each in (lineage.base, *lineage.merged):
         verify(each)
-    return Chain(lineage.base, (*lineage.merged, dataclasses.replace(own, hash=content_hash(own.path))))
+    if moment == BEFORE:
+        continued = (lineage.continued,) if lineage.continued else ()
+        return Chain(lineage.base, (*lineage.merged, *continued))
+    own = (run / STEPS / moment if moment else run / ADAPTER).resolve()
+    if not own.is_dir():
+        line = f"no adapter of {moment} here; see {run / STEPS}" if moment else "the training has no adapter yet"
+        raise LineageError(f"{run}: {line}{'' if moment else '; let it finish'}")
+    return Chain(lineage.base, (*lineage.merged, Source(str(own), content_hash(own), lineage.stage)))
 
 
 def run_of(folder: Path) -> Path:
-    """The folder of a run, by itself or by its adapter's."""
+    """The folder of a run, from itself or its adapter's folder."""
     return folder.parent if folder.name == ADAPTER and not (folder / FILE).exists() else folder
 
 
 def verify(source: Source) -> None:
-    """Whether a source is still what it was.
+    """Check that a source is unchanged.
 
     Raises:
         LineageError: it is missing, or its content has changed.
     """
     if Path(source.path).is_absolute() and not is_local(source.path):
-        raise LineageError(f"{source.path}: the {source.stage} is not there any more; put it back or train anew")
+        raise LineageError(f"{source.path}: the {source.stage} is missing; put it back or train again")
     if source.hash and is_local(source.path) and content_hash(source.path) != source.hash:
-        raise LineageError(f"{source.path}: the {source.stage} has changed since; its adapters do not fit it any more")
+        raise LineageError(f"{source.path}: the {source.stage} has changed; its adapters no longer fit it")
 
 
 def is_local(path: str) -> bool:
@@ -146,9 +154,9 @@ def is_local(path: str) -> bool:
 
 
 def content_hash(path: str | Path) -> str:
-    """A hash of what a model folder holds: names, sizes and both ends of every file; "" of a hub's model id.
+    """A hash of a model folder: names, sizes and both ends of every file; "" for a hub's model id.
 
-    Reading whole files would take minutes for large models; weights differ at their ends, too.
+    Reading whole files would take minutes for large models.  The ends of weights differ, too.
     """
     folder, hasher = Path(path), hashlib.blake2b(digest_size=16)
     if not folder.is_dir():
@@ -165,17 +173,17 @@ def content_hash(path: str | Path) -> str:
 
 
 def relative_to(path: str, folder: Path) -> str:
-    """A local folder's path as seen from the run's folder; a hub's model id as it is."""
+    """A local folder's path relative to the run's folder; a hub's model id unchanged."""
     return os.path.relpath(Path(path).resolve(), folder.resolve()) if is_local(path) else path
 
 
 def absolute_from(path: str, folder: Path) -> str:
-    """The reverse of `relative_to`; relative paths begin with a dot there, which no model id does."""
+    """The reverse of `relative_to`.  Relative paths begin with a dot there, unlike model ids."""
     return str((folder / path).resolve()) if path.startswith(".") else path
 
 
 def versions() -> dict[str, str]:
-    """Versions of the libraries that took part, as far as they are installed."""
+    """Versions of the installed libraries that take part in training."""
     installed = {}
     for name in LIBRARIES:
         with suppress(metadata.PackageNotFoundError):

@@ -1,7 +1,9 @@
-"""A language model on this machine as an assistant: loaded once, asked by many conversations, answering in batches.
+"""A language model on this machine as an assistant: loaded once, shared by many conversations, answering in batches.
 
-Conversations run in threads of their own; the first thread that finds the model idle answers all waiting questions in
-one batch.  A reply depends on its conversation and seed alone (see `sampling`), so results are those of one by one.
+Each conversation runs in its own thread.  The first thread that finds the model idle answers all waiting questions in
+one batch.  A reply depends only on its prompt and its seed, so batching does not change results.  Rows are padded on
+the left and draw from their own generators.  Small models compute in double precision (`exact`), so the rounding of
+padded rows decides no draw.  In half precision on a GPU a batch can still change a close draw.
 """
 
 from __future__ import annotations
@@ -10,19 +12,131 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import AssistantError
-from discover_lib.engines.local.chat import Chat, end_tokens, said
-from discover_lib.engines.local.dialect import Notation, PlainChat
-from discover_lib.engines.local.sampling import Draw, draw, exact
+from discover_lib.engines.local.dialect import Chat, Notation, PlainChat, end_tokens, said
 from discover_lib.engines.local.tiny_language import MAX_REPLY_TOKENS
 
-TEMPERATURE = 0.7  # of evaluation, as for models behind an API
+if TYPE_CHECKING:
+    import torch
+
+TEMPERATURE = 0.7  # of evaluation, the same as for API models
 MAX_NEW_TOKENS = 1024
 IN_FLIGHT = 128  # conversations at once
-GATHER_SECONDS = 0.015  # more than a simulated user takes to answer
+GATHER_SECONDS = 0.015  # longer than a simulated user takes to answer
+EXACT_PARAMETERS = 10_000_000  # largest model for double precision, which costs little on a CPU at this size
+CPU_BATCH_TOKENS = 6_000  # prompt and reply tokens at once: larger batches overflow a processor's caches
+GPU_BATCH_TOKENS = 60_000
+
+
+# -- drawing replies -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One reply to draw: the prompt's token ids and a seed."""
+
+    prompt: tuple[int, ...]
+    seed: int
+
+
+def exact(model: Any) -> Any:
+    """A small model on a CPU in double precision; other models unchanged."""
+    on_cpu = next(model.parameters()).device.type == "cpu"
+    small = sum(each.numel() for each in model.parameters()) <= EXACT_PARAMETERS
+    return model.double() if on_cpu and small else model
+
+
+def draw(
+    model: Any, draws: Sequence[Draw], *, temperature: float, max_new_tokens: int, end: Sequence[int], pad: int
+) -> list[list[int]]:
+    """The token ids of one reply per draw, without the end mark, in the order of `draws`.
+
+    Args:
+        model: a causal model of `transformers`, in evaluation mode.
+        temperature: 0 selects the most likely token.
+        end: ids of tokens that end a reply.
+    """
+    import torch
+
+    limit = CPU_BATCH_TOKENS if next(model.parameters()).device.type == "cpu" else GPU_BATCH_TOKENS
+    batches: list[list[int]] = [[]]  # draws of similar length, within the limit
+    for place in sorted(range(len(draws)), key=lambda place: len(draws[place].prompt)):
+        width = len(draws[place].prompt) + max_new_tokens
+        if batches[-1] and (len(batches[-1]) + 1) * width > limit:
+            batches.append([])
+        batches[-1].append(place)
+    replies: dict[int, list[int]] = {}
+    with torch.inference_mode():
+        for places in filter(None, batches):
+            drawn = _draw_batch(model, [draws[place] for place in places], temperature, max_new_tokens, end, pad)
+            replies.update(zip(places, drawn, strict=True))
+    return [replies[place] for place in range(len(draws))]
+
+
+def _draw_batch(
+    model: Any, draws: Sequence[Draw], temperature: float, max_new_tokens: int, end: Sequence[int], pad: int
+) -> list[list[int]]:
+    """Draw token by token with a key-value cache; a finished row leaves the batch."""
+    import numpy as np
+    import torch
+
+    device = next(model.parameters()).device
+    width = max(len(each.prompt) for each in draws)
+    ids = torch.tensor([[pad] * (width - len(each.prompt)) + list(each.prompt) for each in draws], device=device)
+    mask = torch.tensor([[0] * (width - len(each.prompt)) + [1] * len(each.prompt) for each in draws], device=device)
+    chances = np.stack([np.random.default_rng(each.seed).random(max_new_tokens) for each in draws])
+    positions = (mask.cumsum(1) - 1).clamp(min=0)
+    replies: list[list[int]] = [[] for _ in draws]
+    rows = list(range(len(draws)))  # row of the batch → its draw
+    cache = None
+    for step in range(max_new_tokens):
+        out = model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        cache = out.past_key_values
+        drawn = choose(out.logits[:, -1], torch.tensor(chances[rows, step], device=device), temperature)
+        tokens = drawn.tolist()
+        going = [place for place, token in enumerate(tokens) if token not in end]
+        for place in going:
+            replies[rows[place]].append(tokens[place])
+        if not going:
+            break
+        if len(going) < len(rows):
+            kept = torch.tensor(going, device=device)
+            cache.batch_select_indices(kept)
+            mask, drawn, positions = mask[kept], drawn[kept], positions[kept]
+            rows = [rows[place] for place in going]
+        ids = drawn[:, None]
+        mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=1)
+        positions = positions[:, -1:] + 1
+    return replies
+
+
+def choose(logits: torch.Tensor, chances: torch.Tensor, temperature: float) -> torch.Tensor:
+    """One token per row: the position of the row's chance in its cumulative distribution.
+
+    Args:
+        logits: (rows, vocabulary).
+        chances: (rows,), uniform in [0, 1).
+    """
+    import torch
+
+    if temperature == 0:
+        return logits.argmax(-1)
+    weights = torch.softmax(logits.double() / temperature, dim=-1).cumsum(-1)
+    places = torch.searchsorted(weights, (chances * weights[:, -1])[:, None], right=True)[:, 0]
+    return places.clamp(max=logits.shape[-1] - 1)
+
+
+# -- an assistant ----------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -41,11 +155,11 @@ class LocalModel:
     """A model of `transformers` with its tokenizer.  Thread-safe.
 
     Attributes:
-        name: what records call it.
-        model: taken over: set to evaluation, a small one to double precision, so not one that is still being trained.
-        speaks_notation: it is a tiny model of the miniature and is told and read in the notation.
+        name: its name in records.
+        model: set to evaluation, and a small one to double precision.  Do not pass a model in training.
+        speaks_notation: a tiny model of the miniature, which reads and writes the notation.
         system: text of a system message for other models, or "".
-        thinking: whether it may think before it replies; its thoughts are no part of the reply.
+        thinking: whether it may think before it replies.  Thoughts are removed from the reply.
     """
 
     name: str
@@ -58,8 +172,8 @@ class LocalModel:
     max_new_tokens: int = MAX_NEW_TOKENS
     _waiting: list[_Question] = field(default_factory=list, repr=False)
     _condition: threading.Condition = field(default_factory=threading.Condition, repr=False)
-    _busy: bool = False  # somebody leads: has the model answer all that wait
-    _batching: bool = False  # whether the last batch held several questions
+    _busy: bool = False  # a thread is answering the waiting questions
+    _batching: bool = False  # the last batch had several questions
 
     def __post_init__(self) -> None:
         if self.speaks_notation:
@@ -74,7 +188,7 @@ class LocalModel:
         return tuple(self.chat.prompt(self.dialect.encode(messages, domain)))
 
     def answer(self, draws: Sequence[Draw]) -> list[list[int]]:
-        """The token ids of replies; questions that wait in other threads are answered along with these."""
+        """The token ids of replies.  Questions waiting in other threads are answered in the same batch."""
         questions = [_Question(each) for each in draws]
         with self._condition:
             self._waiting += questions
@@ -93,7 +207,7 @@ class LocalModel:
         return [each.answer or [] for each in questions]
 
     def _acquire_leadership(self, questions: Sequence[_Question]) -> bool:
-        """Wait until these questions are answered (False), or until the model is free to answer them (True)."""
+        """Wait until these questions are answered (False) or the model is idle (True)."""
         with self._condition:
             while not all(each.done for each in questions):
                 if not self._busy:
@@ -103,7 +217,7 @@ class LocalModel:
             return False
 
     def _wait_for_batch(self) -> None:
-        """Where several ask at a time, wait until nobody new has come for a moment: one batch is cheaper than two."""
+        """With several threads, wait briefly for further questions: one batch is cheaper than two."""
         seen, asked = 0, len(self._waiting)
         while seen != asked and (asked > 1 or self._batching):
             time.sleep(GATHER_SECONDS)
@@ -120,7 +234,7 @@ class LocalModel:
                 end=self.ends,
                 pad=self.tokenizer.pad_token_id or 0,
             )
-        except Exception as error:  # everybody in the batch must hear of it
+        except Exception as error:  # every thread of the batch raises it
             for question in batch:
                 question.error = error
             return
@@ -140,7 +254,7 @@ class LocalAssistant:
         return self.reply_batch([(messages, seed)])[0]
 
     def reply_batch(self, requests: Sequence[tuple[Sequence[Message], int]]) -> list[Reply]:
-        """Replies to several conversations at once, each as it would be alone.
+        """Replies to several conversations at once; each reply is the same as alone.
 
         Raises:
             AssistantError: the model failed.
@@ -155,5 +269,5 @@ class LocalAssistant:
         if self._model.speaks_notation:
             return replace(reply, assistant=self.name)
         if not text:
-            raise AssistantError(f"{self.name} replied with nothing{' but thoughts' if ids else ''}")
+            raise AssistantError(f"{self.name} replied with {'thoughts only' if ids else 'an empty text'}")
         return replace(reply, counting=f"tokens of {self.name}", assistant=self.name)

@@ -1,22 +1,24 @@
 """Models on this machine by name: the tiny language model, and any folder of `transformers` with adapters on it.
 
 ```
-tiny                       the base of the tiny language model, pretrained at first use
+tiny                       the base of the tiny language model, which comes with the package
 hf:DIR                     a model's folder, or the folder of a training run: its base and all its adapters
 hf:DIR+ADAPTER+ADAPTER     a model with adapters put on it in this order, each a folder of weights
-hf:DIR+collaborative       the same with one of the system prompts that API models have, too
-hf:RUN+before              what a training run began with, asked as what came out of it is
+hf:DIR+collaborative       the same with one of the system prompts of API models
+hf:RUN+before              the model before a training run, with the run's system message
+hf:RUN+step-20             the model at a checkpoint of a run, finished or not
 ```
 
-`merge` writes such a model as one folder, which vLLM or `transformers serve` then offer to everything that speaks to
-an API (`serving`).
+`merge` writes such a model as one folder.  vLLM and `transformers serve` offer it to API clients (`serving`).
 """
 
 from __future__ import annotations
 
 import gc
 import json
-import sys
+import os
+import re
+import shutil
 import threading
 import warnings
 from collections.abc import Sequence
@@ -25,27 +27,53 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from discover_lib.engines.local.dialect import CARD, PREFIX, TINY, LocalModelError, is_tiny, tiny_domains
-from discover_lib.engines.local.lineage import ADAPTER, FILE, Lineage, adapter_chain, content_hash, run_of
+from discover_lib.base.files import outputs_folder
+from discover_lib.engines.local.dialect import CARD, PREFIX, TINY, LocalModelError, is_tiny, read_card, tiny_domains
+from discover_lib.engines.local.lineage import (
+    ADAPTER,
+    BEFORE,
+    FILE,
+    Chain,
+    Lineage,
+    Source,
+    adapter_chain,
+    content_hash,
+    run_of,
+)
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
-from discover_lib.engines.local.tiny_language import known_domains
 
 COLLABORATIVE = "collaborative"
-BEFORE = "before"
-MODELS_KEPT = 8  # a base, what was trained on it, and some more to compare with; on a GPU one
-TOLD_EVERY = 100  # steps of pretraining
+MOMENT = re.compile(rf"{BEFORE}|step-\d+")
+MODELS_KEPT = 8  # a base, some models trained on it, and some for comparison; on a GPU one
+SHIPPED = Path(__file__).with_name("tiny_base")  # the model of `TinyRecipe()`; `tiny_model` makes it
+
+
+def base_folder() -> Path:
+    """The folder of the tiny base among the outputs, copied from the package at first use.
+
+    Training runs refer to it by a relative path, so that all outputs can be moved together.
+    """
+    folder = outputs_folder() / "cache" / TINY / read_card(SHIPPED)["key"]
+    if not (folder / CARD).is_file():
+        partial = folder.with_name(f"{folder.name}.{os.getpid()}.{threading.get_ident()}.partial")
+        shutil.copytree(SHIPPED, partial)
+        try:
+            partial.rename(folder)
+        except OSError:  # another process has copied it
+            shutil.rmtree(partial)
+    return folder
 
 
 @dataclass(frozen=True)
 class LocalName:
-    """A local model's name, taken apart.
+    """The parts of a local model's name.
 
     Attributes:
         folder: None for the tiny base.
         adapters: in order.
         style: of `STYLES`, names a system prompt; "" for none.
-        system: the system message that it was trained with; None where that is not known.
-        thinking: whether it may think before it replies, as it was trained.
+        system: the system message of its training; None if unknown.
+        thinking: whether it may think before it replies, as in training.
     """
 
     name: str
@@ -57,10 +85,10 @@ class LocalName:
 
 
 def parse_name(name: str) -> LocalName:
-    """Take a name apart and look its folders up; the folder of a training run becomes its base and adapters.
+    """Split a name into its parts and check its folders; a training run becomes its base and adapters.
 
     Raises:
-        LocalModelError: a folder is missing or holds no model, or the adapters do not fit it any more.
+        LocalModelError: a folder is missing, contains no model, or does not fit its adapters.
     """
     from discover_lib.engines.llm.assistants import STYLES
 
@@ -68,25 +96,22 @@ def parse_name(name: str) -> LocalName:
         return LocalName(name, None)
     parts = name.removeprefix(PREFIX).split("+")
     style = parts.pop() if parts[-1] in STYLES else ""
-    before = len(parts) > 1 and parts[-1] == BEFORE
-    first, *rest = _folders(parts[:-1] if before else parts)
-    base, adapters = _with_adapters(first)
-    for each in rest:
-        adapters += _adapters_of(each)
+    moment = parts.pop() if len(parts) > 1 and MOMENT.fullmatch(parts[-1]) else ""
+    first, *rest = _folders(parts)
     last = (rest or [first])[-1]
     lineage = Lineage.read(run_of(last)) if _is_run(last) else None
+    if moment and (lineage is None or rest):
+        raise LocalModelError(f"{last}: no training run (no {FILE}), so it has no model {moment!r}")
+    chain = adapter_chain(first, moment) if _is_run(first) else _plain(first)
+    adapters = tuple(Path(each.path) for each in chain.adapters) + tuple(map(_adapter_of, rest))
     system, thinking = (lineage.system, lineage.thinking) if lineage else (None, False)
     if system is None and adapters:
         style = style or COLLABORATIVE  # the paper gives its trained models a system prompt (E.10); this one is ours
-    if before:
-        if lineage is None:
-            raise LocalModelError(f"{last}: no finished training run (no {FILE}), so there is nothing before it")
-        adapters = (*adapters[:-1], *([Path(lineage.continued.path)] if lineage.continued else []))
-    return LocalName(name, base, adapters, style, system, thinking)
+    return LocalName(name, Path(chain.base.path), adapters, style, system, thinking)
 
 
 def _folders(parts: Sequence[str]) -> list[Path]:
-    """The folders that a name lists; a "+" may belong to a folder's own name, the longest that is there is meant."""
+    """The folders of a name.  A folder's own name may contain "+"; the longest existing folder is meant."""
     folders, rest = [], list(parts)
     while rest:
         taken = next((n for n in range(len(rest), 0, -1) if Path("+".join(rest[:n])).is_dir()), 1)
@@ -95,64 +120,61 @@ def _folders(parts: Sequence[str]) -> list[Path]:
     return folders
 
 
-def _with_adapters(folder: Path) -> tuple[Path, tuple[Path, ...]]:
-    """The base that a folder stands for, and what belongs on it."""
-    if _is_run(folder):
-        chain = adapter_chain(folder)
-        return Path(chain.base.path), tuple(Path(each.path) for each in chain.adapters)
+def _plain(folder: Path) -> Chain:
+    """A model's folder without adapters."""
     if not (folder / "config.json").is_file():
         why = f"no model here (no config.json) and no finished training run (no {FILE})"
         why = why if folder.is_dir() else "no such folder; name one that holds a model or a training run"
         raise LocalModelError(f"{folder}: {why}")
-    return folder, ()
+    return Chain(Source(str(folder)))
 
 
-def _adapters_of(folder: Path) -> tuple[Path, ...]:
-    """An adapter alone, or that of a run."""
+def _adapter_of(folder: Path) -> Path:
+    """The folder of an adapter, from itself or its run."""
     own = folder / ADAPTER if (folder / ADAPTER).is_dir() else folder
     if not (own / "adapter_config.json").is_file():
         raise LocalModelError(f"{folder}: no adapter here (no adapter_config.json)")
-    return (own,)
+    return own
 
 
 def _is_run(folder: Path) -> bool:
-    return (folder / FILE).is_file() or (folder.name == ADAPTER and (folder.parent / FILE).is_file())
+    return (run_of(folder) / FILE).is_file()
 
 
 def check_local(name: str, domain: str) -> None:
     """Check a name before any work starts.
 
     Raises:
-        LocalModelError: what `parse_name` raises; no torch; a tiny model that does not speak the domain; or a file that
-            is missing or damaged.
+        LocalModelError: from `parse_name`; torch is missing; a tiny model without the domain; or a file that is missing
+            or damaged.
     """
     parts = parse_name(name)
-    folder = parts.folder
-    domains = tiny_domains(folder) if folder else known_domains()
+    folder = parts.folder or SHIPPED
+    domains = tiny_domains(folder)
     if domains is not None and domain not in domains:
         spoken = ", ".join(domains)
         raise LocalModelError(f"{name!r} is a tiny model of {spoken}; it does not speak {domain or 'other domains'!r}")
     for library in ("torch", "transformers", "peft"):
         if find_spec(library) is None:
-            raise LocalModelError(f"{name!r} needs {library}: install what training needs with 'make train'")
-    if folder and (problems := damaged(folder, parts.adapters)):
+            raise LocalModelError(f"{name!r} needs {library}: install the libraries for training with 'make train'")
+    if problems := damaged(folder, parts.adapters):
         raise LocalModelError(problems[0])
 
 
 def damaged(base: Path, adapters: Sequence[Path] = ()) -> list[str]:
-    """What cannot be read of a model and its adapters: their settings, and the beginnings of their weights.
+    """Unreadable files of a model and its adapters: their settings, and the headers of their weights.
 
-    A file each, in a line that says what to do; weights are not read, which would take as long as loading them.
+    One line per file, with a remedy.  Weights are not read: reading them takes as long as loading them.
     """
     files = [folder / "adapter_config.json" for folder in adapters]
     for folder in adapters:
         files += sorted(folder.glob("adapter_model.*")) or [folder / "adapter_model.safetensors"]
     files += sorted(base.glob("*.safetensors"))
-    return [f"{file}: {why}; put the whole file back, or make it anew" for file in files if (why := _defect(file))]
+    return [f"{file}: {why}; put the whole file back, or make it again" for file in files if (why := _defect(file))]
 
 
 def _defect(file: Path) -> str:
-    """Why a file of a model cannot be read, as far as its beginning tells; "" where it can."""
+    """Why a file of a model cannot be read, judged by its beginning; "" if it can."""
     try:
         if file.suffix == ".json":
             json.loads(file.read_text(encoding="utf-8"))
@@ -168,16 +190,14 @@ def _defect(file: Path) -> str:
 
 
 def fingerprint(name: str) -> str:
-    """Equal for names that mean the same weights, so that a run is not gone on with by another model.
+    """Equal for names of the same weights, so that another model cannot resume a run.
 
     Raises:
         LocalModelError: see `parse_name`.
     """
     parts = parse_name(name)
     if parts.folder is None:
-        from discover_lib.engines.local.tiny_model import TinyRecipe
-
-        return TinyRecipe().key
+        return str(read_card(SHIPPED)["key"])
     return "+".join(content_hash(each) for each in (parts.folder, *parts.adapters))
 
 
@@ -197,7 +217,7 @@ def local_assistant(name: str, domain: str) -> LocalAssistant:
 
 
 def _loaded(name: str) -> LocalModel:
-    """The model of a name; one that is not kept any more is free for the memory of the next."""
+    """The model of a name; an older model is released to free memory for the next."""
     if name not in _MODELS:
         while len(_MODELS) >= (1 if on_gpu() else MODELS_KEPT):
             _MODELS.pop(next(iter(_MODELS)))
@@ -207,7 +227,7 @@ def _loaded(name: str) -> LocalModel:
 
             torch.cuda.empty_cache()
         parts = parse_name(name)
-        folder = parts.folder or _tiny_base()
+        folder = parts.folder or SHIPPED
         model, tokenizer = load(folder, parts.adapters)
         tiny = is_tiny(folder)
         system = "" if tiny else _system(parts.style) or parts.system or ""
@@ -215,22 +235,11 @@ def _loaded(name: str) -> LocalModel:
     return _MODELS[name]
 
 
-def _tiny_base() -> Path:
-    """The tiny model's base; pretraining it for the first time takes minutes, which standard error says."""
-    from discover_lib.engines.local.tiny_model import Pretraining, ensure_base
-
-    def tell(now: Pretraining) -> None:
-        if now.step % TOLD_EVERY == 0 or now.step == now.steps:
-            print(f"tiny model, made once: {now}", file=sys.stderr, flush=True)
-
-    return ensure_base(on_progress=tell)
-
-
 def _system(style: str) -> str:
     from discover_lib.engines.llm.assistants import STYLES
-    from discover_lib.engines.llm.prompting import render
+    from discover_lib.engines.llm.prompting import default_prompts
 
-    return render(STYLES[style])[0]["content"] if style else ""
+    return default_prompts().render(STYLES[style])[0]["content"] if style else ""
 
 
 def on_gpu() -> bool:
@@ -241,7 +250,7 @@ def on_gpu() -> bool:
 
 
 def native_bf16() -> bool:
-    """Whether the GPU computes in bf16 itself: what older ones emulate is slower than anything else."""
+    """Whether the GPU computes in bf16 itself.  Emulation on older GPUs is very slow."""
     import torch
 
     return bool(torch.cuda.is_bf16_supported(including_emulation=False))
@@ -251,7 +260,7 @@ def load(folder: Path, adapters: tuple[Path, ...] = ()) -> tuple[Any, Any]:
     """(model, tokenizer), with the adapters merged in their order; on the GPU in its own precision if there is one.
 
     Raises:
-        LocalModelError: what lies there cannot be loaded.
+        LocalModelError: the files cannot be loaded.
     """
     import torch
     from peft import PeftModel
@@ -261,14 +270,14 @@ def load(folder: Path, adapters: tuple[Path, ...] = ()) -> tuple[Any, Any]:
     disable_progress_bar()
     cuda = on_gpu()
     if not cuda:
-        torch.set_num_threads(1)  # more of them wait for each other; processes side by side gain more
+        torch.set_num_threads(1)  # threads wait for each other; parallel processes gain more
     try:
         model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto" if cuda else torch.float32)
         if cuda and model.dtype is torch.bfloat16 and not native_bf16():
             model = model.half()
         tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers in a way that is going to change
+            warnings.simplefilter("ignore", FutureWarning)  # of peft about a coming change in transformers
             for adapter in adapters:
                 model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
         if cuda:
@@ -279,21 +288,19 @@ def load(folder: Path, adapters: tuple[Path, ...] = ()) -> tuple[Any, Any]:
     return model.eval(), tokenizer
 
 
-# -- one folder, to be served ---------------------------------------------------------------------------------------
+# -- one folder, for serving ----------------------------------------------------------------------------------------
 
 
 def merge(name: str, folder: Path) -> Path:
     """Write a local model with all its adapters as one folder.
 
     Raises:
-        LocalModelError: no such model, or the folder holds something already.
+        LocalModelError: no such model, or the folder is not empty.
     """
-    import shutil
-
     parts = parse_name(name)
     if folder.exists() and any(folder.iterdir()):
         raise LocalModelError(f"{folder}: not empty; name a new folder for the merged model")
-    base = parts.folder or _tiny_base()
+    base = parts.folder or SHIPPED
     model, tokenizer = load(base, parts.adapters)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -303,12 +310,12 @@ def merge(name: str, folder: Path) -> Path:
 
 
 def serving(folder: Path, *, served_as: str = "discover", port: int = 8000) -> dict[str, str]:
-    """How to serve a merged model and use it as any other: the commands, by what they are for.
+    """Commands that serve a merged model and use it as an assistant, by purpose.
 
-    A tiny model is not for serving: its ear and its notation live in this library.
+    A tiny model cannot be served: its message parser and its notation are in this library.
 
     Raises:
-        LocalModelError: the folder holds a tiny model, or none.
+        LocalModelError: the folder contains a tiny model, or none.
     """
     if not (folder / "config.json").is_file():
         raise LocalModelError(f"{folder}: no merged model here; write one with merge() first")

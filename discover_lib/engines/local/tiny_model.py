@@ -1,9 +1,17 @@
 """The tiny language model: a small transformer, pretrained from scratch to behave like the assistant *draft*.
 
-`ensure_base(recipe)` gives the folder of a base model, from the cache or newly pretrained, with the files that
-`AutoModelForCausalLM` and `AutoTokenizer` read.  It is a plain Llama whose embeddings begin where the lexicon's
-taxonomies put them: a value is the sum of its dimension, of the broader values above it and of itself, so that "an
-animal is wanted, draft one" need not be learnt value by value.
+The package contains the model of the default recipe (`tiny_base`).  This command makes it again, in six minutes of
+processor time.  The same torch on the same processor gives the same weights:
+
+    python -m discover_lib.engines.local.tiny_model discover_lib/engines/local/tiny_base
+
+The model is a plain Llama.  Its embeddings start from the lexicon's taxonomies: a value is the sum of its dimension, of
+the broader values above it and of itself.  So it need not learn value by value which draft answers which request.
+
+Pretraining uses made-up conversations in the model's own words, with an assistant that resembles *draft*.  They are not
+conversations of the simulator.  A made-up user has a value in some dimensions and asks, likes or doubts at random,
+without the rules of intent discovery.  The base model knows the language and follows requests, and it has not met the
+users of training and evaluation.
 """
 
 from __future__ import annotations
@@ -12,8 +20,9 @@ import dataclasses
 import hashlib
 import json
 import math
-import os
+import random
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,12 +33,13 @@ from typing import Any
 import torch
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder, write_json
+from discover_lib.base.files import write_json
 from discover_lib.base.records import Record
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.local.dialect import CARD
+from discover_lib.engines.local.lineage import versions
 from discover_lib.engines.local.model import IN_FLIGHT, LocalAssistant, LocalModel
 from discover_lib.engines.local.tiny_language import (
     ASSISTANT,
@@ -41,28 +51,32 @@ from discover_lib.engines.local.tiny_language import (
     is_broken,
     known_domains,
     save_tokenizer,
+    transcript,
     vocabulary,
 )
-from discover_lib.engines.local.tiny_practice import DRILLS, HABITS, Exchange, practice_conversation
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
-from discover_lib.engines.miniature.lexicon import load_lexicon
-from discover_lib.engines.miniature.reading import read_reply, read_user
+from discover_lib.engines.miniature.assistants import ask, draft, final_draft, mixed, options, show
+from discover_lib.engines.miniature.beliefs import Beliefs
+from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
+from discover_lib.engines.miniature.notation import Move, write
+from discover_lib.engines.miniature.reading import UserReading, read_reply, read_user
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 
 FORMAT = "discover-tiny/1"
-LEAST_HONOURED = 0.85  # of what a user asked for plainly
-MOST_BROKEN = 0.02  # of the replies
-GATE_USERS = 60  # over all domains, from the end of the training split: no evaluation looks at those of the other
-CHECKPOINT_EVERY = 50  # steps
-REPORT_EVERY = 10
-KEY_STEPS = 20  # of practice, at either end, that a recipe's key is made of
-METHOD = 1  # part of the key: to be raised when the same practice is learnt in another way
+MADE_BY = "python -m discover_lib.engines.local.tiny_model FOLDER"
+LEAST_HONOURED = 0.85  # share of plain requests
+MOST_BROKEN = 0.02  # share of replies
+GATE_USERS = 60  # over all domains, from the end of the training split; evaluations use another split
+HELD_OUT_STEPS = 10  # of practice after the last step of pretraining, for the loss on the card
+REPORT_EVERY = 50
+KEY_STEPS = 20  # practice steps at either end that enter a recipe's key
+METHOD = 1  # part of the key; raise it when the training method changes
 IGNORED = -100  # the label of a token without loss
 
 
 class TinyModelError(DiscoverError):
-    """A base model that is not good enough to be trained, or a recipe that cannot make one."""
+    """A base model below the required quality, or a recipe that cannot make one."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +84,14 @@ class TinyRecipe:
     """How the base model is made.
 
     Attributes:
-        domains: that it speaks; none named: all that there is a lexicon of.
+        domains: the model's domains; () for all shipped lexicons.
         steps: of pretraining, each on `batch` practice conversations.
-        drills: share of the steps in which all ways of replying are practised; in the others drafts are the habit.
-        rate: the highest learning rate; it rises over `warmup` steps and falls on a cosine to 3 %.
+        drills: share of the steps that practice all kinds of replies.  The other steps mostly practice drafts.
+        rate: the highest learning rate.  It rises over `warmup` steps and falls on a cosine to 3%.
         width, layers, heads, inner: of the transformer.
-        scale: standard deviation of the embeddings.  The lever of it all: at the usual 0.02 copying is not learnt.
-        own: how much of a value's embedding is its own, against one part each for what stands above it.
-        taxonomy: begin the embeddings where the lexicon's taxonomies put them; without it every word is a direction of
-            its own, and which values stand below which must be learnt.
+        scale: standard deviation of the embeddings.  At the usual 0.02 the model does not learn to copy.
+        own: weight of a value's own direction in its embedding; each broader value has weight 1.
+        taxonomy: start the embeddings from the lexicon's taxonomies.  Otherwise every word has a random direction.
     """
 
     domains: tuple[str, ...] = ()
@@ -97,7 +110,7 @@ class TinyRecipe:
     taxonomy: bool = True
 
     def resolved(self) -> TinyRecipe:
-        """This recipe with its domains named.
+        """This recipe with all domains listed.
 
         Raises:
             TinyModelError: an unknown domain, or a number out of range.
@@ -105,17 +118,17 @@ class TinyRecipe:
         domains = self.domains or known_domains()
         unknown = [name for name in domains if name not in known_domains()]
         if unknown:
-            raise TinyModelError(f"unknown domain {unknown[0]!r}; there are {', '.join(known_domains())}")
+            raise TinyModelError(f"unknown domain {unknown[0]!r}; choose from {', '.join(known_domains())}")
         if self.steps < 1 or self.batch < 1 or self.width % self.heads:
-            raise TinyModelError("a tiny model needs at least one step and one conversation; width divides into heads")
+            raise TinyModelError("a tiny model needs at least one step and one conversation; heads must divide width")
         return dataclasses.replace(self, domains=tuple(domains))
 
     @property
     def key(self) -> str:
-        """Equal for recipes that make the same model: of the numbers, the words, the method, and what is practised.
+        """Equal for recipes that make the same model: the same numbers, words, method and practice.
 
-        A sample of the practice stands for the lexicons and the policies that make it, so that whatever changes it
-        makes another model, and nothing else does.
+        A sample of the practice represents the lexicons and policies.  A change that affects the practice changes the
+        key.
         """
         recipe = self.resolved()
         words = vocabulary(recipe.domains)
@@ -127,29 +140,12 @@ class TinyRecipe:
 
 
 @dataclass(frozen=True)
-class Pretraining:
-    """How pretraining stands.  `loss` is of the last `REPORT_EVERY` steps; `seconds_left` an estimate."""
-
-    step: int
-    steps: int
-    loss: float
-    seconds: float
-    seconds_left: float
-
-    def __str__(self) -> str:
-        return f"pretraining: step {self.step} of {self.steps}, loss {self.loss:.2f}, {self.seconds_left:.0f} s left"
-
-
-Progress = Callable[[Pretraining], None]
-
-
-@dataclass(frozen=True)
 class Gate(Record, derived=("passed",)):
-    """What was measured of a base on users that it was not pretrained on.
+    """Measurements of a base with users outside its pretraining.
 
     Attributes:
-        honoured: share of the values asked for plainly in the last message that the reply shows or names.
-        broken: share of replies that are no notation.
+        honoured: share of the values requested in the last message that the reply shows or names.
+        broken: share of replies that violate the notation.
     """
 
     honoured: Estimate
@@ -160,43 +156,30 @@ class Gate(Record, derived=("passed",)):
         return self.honoured.mean > LEAST_HONOURED and self.broken.mean < MOST_BROKEN
 
 
-# -- the cache ------------------------------------------------------------------------------------------------------
-
-
-def base_folder(recipe: TinyRecipe | None = None) -> Path:
-    """Where the base model of a recipe is kept, made or not."""
-    return outputs_folder() / "cache" / "tiny" / (recipe or TinyRecipe()).key
-
-
-def ensure_base(recipe: TinyRecipe | None = None, on_progress: Progress | None = None) -> Path:
-    """The folder of a recipe's base model; pretrains it if it is not in the cache, going on where it was stopped.
+def make_base(recipe: TinyRecipe, folder: Path, on_progress: Callable[[str], None] = print) -> Path:
+    """Pretrain a recipe's model and write it with its card; replaces the folder.
 
     Raises:
-        TinyModelError: the pretrained model does not do what it is told well enough; nothing is kept.
+        TinyModelError: the model's measurements are below the limits; the folder stays as it was.
     """
-    recipe = (recipe or TinyRecipe()).resolved()
-    folder = base_folder(recipe)
-    if (folder / CARD).is_file():
-        return folder
-    partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
-    checkpoint = folder.with_name(f"{folder.name}.checkpoint")
+    recipe, began = recipe.resolved(), time.monotonic()
+    partial = folder.with_name(f"{folder.name}.partial")
     try:
-        began = time.monotonic()
-        model = pretrain(recipe, on_progress, checkpoint)
+        model = pretrain(recipe, on_progress)
+        seconds = round(time.monotonic() - began, 1)
         save_model(model, vocabulary(recipe.domains), partial)
-        seconds = time.monotonic() - began
         gate = measure(partial, recipe.domains, GATE_USERS)
-        checkpoint.unlink(missing_ok=True)
         if not gate.passed:
             raise TinyModelError(
-                f"the base model honours {gate.honoured} of clear requests and breaks {gate.broken} of its replies "
+                f"the base model honors {gate.honoured} of clear requests and breaks {gate.broken} of its replies "
                 f"({gate.broken.n_artifacts} users); more than {LEAST_HONOURED} and less than {MOST_BROKEN} are "
                 f"needed: raise the recipe's steps beyond {recipe.steps}"
             )
-        made = {"recipe": dataclasses.asdict(recipe), "seconds": round(seconds, 1), "measured": gate.to_dict()}
-        write_json(partial / CARD, {"format": FORMAT, "domains": list(recipe.domains), **made})
-        if not (folder / CARD).is_file():  # if somebody was faster, theirs is as good
-            partial.rename(folder)
+        card: dict[str, Any] = {"format": FORMAT, "domains": list(recipe.domains), "recipe": dataclasses.asdict(recipe)}
+        card |= {"seconds": seconds, "measured": gate.to_dict(), "practice_loss": practice_loss(model, recipe)}
+        write_json(partial / CARD, card | {"key": recipe.key, "made_by": MADE_BY, "versions": versions()})
+        shutil.rmtree(folder, ignore_errors=True)
+        partial.rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return folder
@@ -216,7 +199,7 @@ def save_model(model: Any, words: Vocabulary, folder: Path) -> None:
 
 
 def new_model(recipe: TinyRecipe) -> Any:
-    """An untrained model of a recipe: a small Llama with tied embeddings that hold the taxonomies."""
+    """An untrained model of a recipe: a small Llama with tied embeddings from the taxonomies."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     recipe = recipe.resolved()
@@ -242,9 +225,9 @@ def new_model(recipe: TinyRecipe) -> Any:
 
 
 def taxonomy_embeddings(words: Vocabulary, recipe: TinyRecipe) -> torch.Tensor:
-    """(words, width): values as normalised sums of random directions, everything else as a direction of its own.
+    """(words, width): a value is a normalized sum of random directions; any other word has one random direction.
 
-    A word that is a value in several domains is the mean of what it is in each, scaled to the same length.
+    A value of several domains is the mean over these domains, scaled to the same length.
     """
     generator = torch.Generator().manual_seed(derive_seed(recipe.seed, "embeddings") % 2**63)
     table = torch.randn(len(words.words), recipe.width, generator=generator)
@@ -272,22 +255,15 @@ def taxonomy_embeddings(words: Vocabulary, recipe: TinyRecipe) -> torch.Tensor:
     return table * recipe.scale
 
 
-def pretrain(recipe: TinyRecipe, on_progress: Progress | None = None, checkpoint: Path | None = None) -> Any:
-    """Train a new model on practice conversations; the loss is on the replies alone.
-
-    Every step's conversations and nothing else decide it, so a run that was stopped goes on to the same model.
-
-    Args:
-        checkpoint: file that is written every `CHECKPOINT_EVERY` steps, and begun from if it is there.
-    """
+def pretrain(recipe: TinyRecipe, on_progress: Callable[[str], None] = print) -> Any:
+    """Train a new model on practice conversations.  Only replies carry loss; the recipe alone decides the result."""
     recipe = recipe.resolved()
     torch.set_num_threads(1)
     words, model = vocabulary(recipe.domains), new_model(recipe)
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
-    first = _resume(model, optimizer, checkpoint)
     model.train()
     began, losses = time.monotonic(), []
-    for step in range(first, recipe.steps):
+    for step in range(recipe.steps):
         tokens, labels = practice_batch(recipe, words, step)
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate * schedule(step, recipe)
@@ -298,17 +274,24 @@ def pretrain(recipe: TinyRecipe, on_progress: Progress | None = None, checkpoint
         optimizer.step()
         losses.append(float(loss.item()))
         done = step + 1
-        if on_progress is not None and (done % REPORT_EVERY == 0 or done == recipe.steps):
-            seconds, recent = time.monotonic() - began, losses[-REPORT_EVERY:]
-            left = seconds / (done - first) * (recipe.steps - done)
-            on_progress(Pretraining(done, recipe.steps, sum(recent) / len(recent), seconds, left))
-        if checkpoint is not None and done % CHECKPOINT_EVERY == 0:
-            _save_checkpoint(checkpoint, done, model, optimizer)
+        if done % REPORT_EVERY == 0 or done == recipe.steps:
+            recent, left = losses[-REPORT_EVERY:], (time.monotonic() - began) / done * (recipe.steps - done)
+            loss_now = sum(recent) / len(recent)
+            on_progress(f"pretraining: step {done} of {recipe.steps}, loss {loss_now:.2f}, {left:.0f} s left")
     return model.eval()
 
 
+def practice_loss(model: Any, recipe: TinyRecipe) -> float:
+    """Mean loss on practice conversations that pretraining did not use."""
+    recipe, words = recipe.resolved(), vocabulary(recipe.resolved().domains)
+    batches = (practice_batch(recipe, words, recipe.steps + step) for step in range(HELD_OUT_STEPS))
+    with torch.no_grad():
+        losses = [float(model(input_ids=tokens, labels=labels).loss) for tokens, labels in batches]
+    return round(sum(losses) / len(losses), 4)
+
+
 def schedule(step: int, recipe: TinyRecipe) -> float:
-    """The share of the highest learning rate at a step: a linear rise, then a cosine down to 3 %."""
+    """The share of the highest learning rate at a step: a linear rise, then a cosine down to 3%."""
     rise = min(1.0, (step + 1) / max(1, recipe.warmup))
     return rise * (0.03 + 0.97 * (1 + math.cos(math.pi * step / recipe.steps)) / 2)
 
@@ -317,7 +300,7 @@ def practice_conversations(recipe: TinyRecipe, step: int) -> Iterator[tuple[str,
     """The conversations of a step of pretraining, each with its domain."""
     rng = derive_rng(recipe.seed, "practice", step)
     manners = DRILLS if step < recipe.drills * recipe.steps else HABITS
-    sizes = [len(load_lexicon(domain).values) for domain in recipe.domains]  # who has more words needs more practice
+    sizes = [len(load_lexicon(domain).values) for domain in recipe.domains]  # more words need more practice
     for domain in rng.choices(recipe.domains, sizes, k=recipe.batch):
         yield domain, practice_conversation(load_lexicon(domain), rng, manners=manners)
 
@@ -348,30 +331,124 @@ def _padded(rows: Sequence[Sequence[int]], filler: int) -> torch.Tensor:
     return torch.tensor([[*row, *[filler] * (longest - len(row))] for row in rows])
 
 
-def _save_checkpoint(path: Path, step: int, model: Any, optimizer: torch.optim.Optimizer) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    torch.save({"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, partial)
-    partial.replace(path)
+# -- practice -------------------------------------------------------------------------------------------------------
+
+Policy = Callable[[Beliefs, random.Random], list[Move]]
+
+TURNS = 5
+DIMENSIONS_WISHED = (5, 9)
+WISHES_AT_ONCE = (1, 1, 2, 3, 4)  # more than a user says, for more practice in following requests
+FINAL_SHARE = 0.5  # of the conversations end with a request for the finished artifact
+# The drills practice every kind of reply, samples most of all: they are short, and choosing another value than the
+# last one is the hardest task.  The later steps mostly practice drafts, so that the base behaves like `draft` and can
+# still explore the other kinds.
+Manners = tuple[tuple[Policy, float], ...]
+DRILLS: Manners = ((draft, 0.32), (show, 0.48), (mixed, 0.09), (options, 0.08), (ask, 0.03))
+HABITS: Manners = ((draft, 0.80), (show, 0.12), (mixed, 0.03), (options, 0.03), (ask, 0.02))
 
 
-def _resume(model: Any, optimizer: torch.optim.Optimizer, path: Path | None) -> int:
-    """Load a checkpoint if there is one; the number of steps done."""
-    if path is None or not path.is_file():
-        return 0
-    kept = torch.load(path, weights_only=True)
-    model.load_state_dict(kept["model"])
-    optimizer.load_state_dict(kept["optimizer"])
-    return int(kept["step"])
+@dataclass(frozen=True)
+class Exchange:
+    """One message of the made-up user as a transcript, and the reply to it in the notation."""
+
+    heard: str
+    reply: str
+
+
+class _Wisher:
+    """A made-up user with one value in some dimensions, who names each value from its broadest form to a leaf."""
+
+    def __init__(self, lexicon: Lexicon, rng: random.Random) -> None:
+        self.lexicon = lexicon
+        self.rng = rng
+        low, high = (min(number, len(lexicon.dimensions)) for number in DIMENSIONS_WISHED)
+        names = rng.sample(list(lexicon.dimensions), rng.randint(low, high))
+        self.chains = {
+            name: tuple(reversed(lexicon.lineages[rng.choice(lexicon.dimensions[name].leaves)])) for name in names
+        }
+        self.said = dict.fromkeys(names, 0)  # position in each chain
+
+    def opens(self) -> UserReading:
+        asked = [name for name in self.chains if self.lexicon.dimensions[name].asked]
+        others = [name for name in self.chains if name not in asked]
+        names = [*asked[:1], *self.rng.sample(others, len(others))][: self.rng.choice(WISHES_AT_ONCE)]
+        return UserReading(wanted=tuple(self._next(name) for name in names))
+
+    def goes_on(self, drafted: Sequence[str]) -> UserReading:
+        """A request, a hint, a doubt, or only that something is missing."""
+        kind = self.rng.random()
+        if kind < 0.45:
+            names = self._open()[: self.rng.choice(WISHES_AT_ONCE)]
+            return UserReading(wanted=tuple(self._next(name) for name in names))
+        name = self._open()[0]
+        known = self.chains[name][: self.said[name]]
+        if kind < 0.60:
+            return UserReading(hinted=known[-1:], doubted=(name,))
+        liked = self._met(name, drafted)
+        if kind < 0.80 and liked:
+            return UserReading(liked=liked, doubted=(name,))
+        return UserReading(liked=self._met(self.rng.choice(list(self.chains)), drafted))
+
+    def _open(self) -> list[str]:
+        """Dimensions in random order, unfinished ones first."""
+        names = self.rng.sample(list(self.chains), len(self.chains))
+        return sorted(names, key=lambda name: self.said[name] == len(self.chains[name]))
+
+    def _next(self, name: str) -> str:
+        """A value further down a chain, by one step or several."""
+        chain = self.chains[name]
+        self.said[name] = min(len(chain), self.said[name] + self.rng.choice((1, 1, 2, 3)))
+        return chain[self.said[name] - 1]
+
+    def _met(self, name: str, drafted: Sequence[str]) -> tuple[str, ...]:
+        """The most specific value of a chain that the draft shows."""
+        met = [value for value in self.chains[name] if any(self.lexicon.covers(value, each) for each in drafted)]
+        return tuple(met[-1:])
+
+
+def practice_conversation(
+    lexicon: Lexicon, rng: random.Random, turns: int = TURNS, manners: Manners = HABITS
+) -> list[Exchange]:
+    """One conversation of `turns` turns, each reply of a random kind; `FINAL_SHARE` of them end with the artifact."""
+    wisher, beliefs = _Wisher(lexicon, rng), Beliefs(lexicon)
+    exchanges = []
+    for turn in range(turns):
+        reading = wisher.opens() if turn == 0 else wisher.goes_on(beliefs.draft)
+        beliefs = _heard(beliefs, reading)
+        policy = rng.choices([each for each, _ in manners], [share for _, share in manners])[0]
+        moves = policy(beliefs, rng)
+        exchanges.append(Exchange(transcript(reading, lexicon.domain), write(moves, lexicon)))
+        _recall(beliefs, moves)
+    if rng.random() < FINAL_SHARE:
+        moves = [Move("draft", final_draft(beliefs, rng))]
+        exchanges.append(Exchange(transcript(UserReading(final=True), lexicon.domain), write(moves, lexicon)))
+    return exchanges
+
+
+def _heard(beliefs: Beliefs, reading: UserReading) -> Beliefs:
+    """Beliefs after one more message: a new record, because derived facts are computed once per record."""
+    wanted, liked = [*beliefs.wanted, *reading.wanted], [*beliefs.liked, *reading.liked]
+    return dataclasses.replace(beliefs, wanted=wanted, liked=liked, latest=reading)
+
+
+def _recall(beliefs: Beliefs, moves: Sequence[Move]) -> None:
+    for move in moves:
+        beliefs.tried += move.values
+        if move.verb == "draft":
+            beliefs.draft = move.values
+        elif move.verb == "ask":
+            beliefs.asked.append(str(move.dimension))
+        elif move.dimension:
+            beliefs.explored.append(move.dimension)
 
 
 # -- the gate -------------------------------------------------------------------------------------------------------
 
 
 def measure(folder: Path, domains: Sequence[str], users: int, seed: int = 0) -> Gate:
-    """Let a model talk with users of the simulator and see whether it does what it is told.
+    """Let a model talk with users of the simulator, and measure whether its replies follow their requests.
 
-    The users are the last ones of the training split, this many in all domains together.
+    The users are the last of the training split; `users` is their number over all domains.
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -401,7 +478,16 @@ def measure(folder: Path, domains: Sequence[str], users: int, seed: int = 0) -> 
         for message, turn in zip(messages, conversation.turns, strict=False):
             broken.setdefault(artifact, []).append(float(is_broken(turn.reply)))
             shown = [value for option in read_reply(turn.reply.text, domain).options for value in option]
-            for wish in read_user(str(message), domain).wanted:
-                met = any(load_lexicon(domain).covers(wish, value) for value in shown)
+            for intent in read_user(str(message), domain).wanted:
+                met = any(load_lexicon(domain).covers(intent, value) for value in shown)
                 honoured.setdefault(artifact, []).append(float(met))
     return Gate(bootstrap_mean(honoured), bootstrap_mean(broken))
+
+
+def main() -> None:
+    """Make the base of the default recipe in the folder of the first argument."""
+    print(make_base(TinyRecipe(), Path(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

@@ -119,6 +119,9 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     world: _Number = 1
 
 
+msgspec.json.Decoder(_File)  # msgspec crashes if several threads are the first to look at a record
+
+
 @dataclass(frozen=True)
 class Lexicon:
     """A checked lexicon.  `values` maps value ids to values in the file's order."""

@@ -15,9 +15,8 @@ from discover_lib.base.tokens import WireMessage
 from discover_lib.core.roles import RoleError
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.rows import state_json
-from discover_lib.engines.local.chat import Chat, end_tokens, said
-from discover_lib.engines.local.dialect import Dialect
-from discover_lib.engines.local.sampling import GPU_BATCH_TOKENS
+from discover_lib.engines.local.dialect import Chat, Dialect, end_tokens, said
+from discover_lib.engines.local.model import GPU_BATCH_TOKENS
 from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.train.grpo.simulated_reward import Scored, Scorer, domain_of
 

@@ -21,9 +21,8 @@ from discover_lib.core.roles import RoleError
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.pairs import under
 from discover_lib.dataset.rows import grpo_rules, restore
-from discover_lib.engines.local.chat import said
-from discover_lib.engines.local.dialect import Dialect, behaviour
-from discover_lib.engines.spec import Engines
+from discover_lib.engines.local.dialect import Dialect, behaviour, said
+from discover_lib.engines.spec import RoleEngines
 from discover_lib.metrics.look_ahead import LookAhead
 from discover_lib.train.recipes import GrpoRecipe
 
@@ -58,7 +57,7 @@ class Scored:
 class Users:
     """Simulated users, restored from the states of prompt rows; one that many replies are scored by is kept."""
 
-    engines: Engines
+    engines: RoleEngines
     tau: float | None = None
     _kept: OrderedDict[str, UserSimulator] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)

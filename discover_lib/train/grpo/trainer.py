@@ -27,8 +27,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json, write_lines
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.base.words import counted
-from discover_lib.engines.local.chat import Chat
-from discover_lib.engines.local.dialect import Dialect
+from discover_lib.engines.local.dialect import Chat, Dialect
 from discover_lib.train import Progress, arguments
 from discover_lib.train.backend import Backend
 from discover_lib.train.data import TrainingRows, domain_of, row_name, starting_users

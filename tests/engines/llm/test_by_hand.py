@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from discover_lib.engines.llm import judge
-from discover_lib.engines.llm.calls.answer_text import UnusableError
+from discover_lib.engines.llm.asking import UnusableError
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))  # a script, not part of the library
 import by_hand

@@ -63,9 +63,8 @@ def whole_path(brain: Contrary, folder: Path, trees: Path | None = None) -> Play
     with RunStore.read(folder / "run") as store:
         contradictions = len(store.calls.answers_with("contradicted", 1_000_000))
         failed = store.counts().failed + len(store.unassessed())
-        return Played(
-            calls, report, built, Outcomes.of_run(store), tuple(store.conversations()), contradictions, failed
-        )
+        talks = tuple(store.conversations())
+        return Played(calls, report, built, Outcomes.of_run(store), talks, contradictions, failed)
 
 
 def read(talks: Sequence[Conversation]) -> list[Any]:

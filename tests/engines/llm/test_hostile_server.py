@@ -3,50 +3,46 @@
 import gzip
 import json
 import re
-import socket
+import socketserver
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 
 import pytest
 
-from discover_lib.engines.llm.calls import direct, wire
+from discover_lib.engines.llm.calls import wires
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, LLMError, Price, Request
 
 Answer = Callable[[str], Iterator[bytes]]  # the head of a request → the bytes of an answer
 
 
-@contextmanager
-def served(answer: Answer) -> Iterator[str]:
-    """The address of a server that answers every request with these bytes, as long as somebody takes them."""
-    listening = socket.create_server(("127.0.0.1", 0))
+class Server(socketserver.ThreadingTCPServer):
+    """Answers every request with these bytes, as long as the client reads them; its context is its URL."""
 
-    def serve() -> None:
-        while True:
-            try:
-                line, _ = listening.accept()
-            except OSError:
-                return
-            with line:
-                asked = b""
-                while b"\r\n\r\n" not in asked:
-                    asked += line.recv(65536)
-                head, _, body = asked.partition(b"\r\n\r\n")
-                length = re.search(rb"(?i)content-length: (\d+)", head)
-                while length and len(body) < int(length[1]):
-                    body += line.recv(65536)
-                try:
-                    for part in answer(head.decode()):
-                        line.sendall(part)
-                except OSError:
-                    pass  # nobody listens any more
+    daemon_threads = True
 
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-    finally:
-        listening.close()
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(("127.0.0.1", 0), Reader)
+        self.answer = answer
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def __enter__(self) -> str:  # type: ignore[override]
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class Reader(socketserver.StreamRequestHandler):
+    server: Server
+
+    def handle(self) -> None:
+        head = b"".join(iter(self.rfile.readline, b"\r\n")).decode()
+        self.rfile.read(int(re.findall(r"(?i)content-length: (\d+)", head)[0]))
+        with suppress(OSError):  # the client left
+            for part in self.server.answer(head):
+                self.wfile.write(part)
 
 
 def said(body: bytes, status: str = "200 OK", *headers: str) -> Answer:
@@ -71,15 +67,15 @@ ASKED = Request("openai/m", ({"role": "user", "content": "draw"},), "assistant")
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"choices":' + b"[" * 100_000 + b"]" * 100_000 + b"}"])
 def test_json_that_is_nested_without_end_is_no_completion(body: bytes) -> None:
-    with served(said(body)) as address, client_of(address) as client:
+    with Server(said(body)) as address, client_of(address) as client:
         with pytest.raises(LLMError, match="the reply is no chat completion") as caught:
             client.complete(ASKED)
         assert caught.value.kind == "server"
     events, refusal = said(b"data: " + body + b"\n\n"), said(body, "400 Bad Request")
     holds_none = pytest.raises(LLMError, match="the stream holds no chat completion")
-    with served(events) as address, client_of(address) as client, holds_none:
+    with Server(events) as address, client_of(address) as client, holds_none:
         client.stream(ASKED, lambda _: None)
-    with served(refusal) as address, client_of(address) as client, pytest.raises(LLMError, match="HTTP 400"):
+    with Server(refusal) as address, client_of(address) as client, pytest.raises(LLMError, match="HTTP 400"):
         client.complete(ASKED)
 
 
@@ -87,10 +83,10 @@ def test_json_that_is_nested_without_end_is_no_completion(body: bytes) -> None:
 def test_what_is_no_count_of_tokens_is_unknown_and_costs_no_budget(count: object) -> None:
     prices = {"openai/m": Price(1.0, 1.0)}
     usage = completion(prompt_tokens=count, completion_tokens=count)
-    with served(said(usage)) as address, client_of(address, prices=prices) as client:
+    with Server(said(usage)) as address, client_of(address, prices=prices) as client:
         got = client.complete(ASKED)
         assert (got.text, got.prompt_tokens, got.completion_tokens, got.cost) == ("a boat", None, None, None)
-        assert client.usage.total.cost == 0.0 and client.usage.total.calls_of_unknown_price == 1
+        assert client.usage.total.cost == 0.0 and client.usage.total.unpriced == 1
 
 
 # -- what does not end -------------------------------------------------------------------------------------------------
@@ -118,9 +114,8 @@ def endless(part: bytes) -> Answer:
     ids=["body", "packed", "comments", "events", "packed comments"],
 )
 def test_a_reply_that_does_not_end_is_given_up(answer: Answer, streamed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (wire, direct):
-        monkeypatch.setattr(module, "BIGGEST_REPLY", 2**20)  # what 16 MiB would take sixteen times as long to show
-    with served(answer) as address, client_of(address) as client:
+    monkeypatch.setattr(wires, "BIGGEST_REPLY", 2**20)  # 16 MiB take sixteen times as long
+    with Server(answer) as address, client_of(address) as client:
         with pytest.raises(LLMError, match="the reply is longer than 1 MiB") as caught:
             client.stream(ASKED, lambda _: None) if streamed else client.complete(ASKED)
         assert caught.value.kind == "server"
@@ -139,7 +134,7 @@ def test_a_key_of_whatever_name_is_in_no_message(key: str, monkeypatch: pytest.M
         return said(json.dumps({"error": {"message": f"no user {sent[1]!r}"}}).encode(), "401 No")(head)
 
     refused = pytest.raises(LLMError)
-    with served(echo) as address, client_of(address, key_variable="MY_OWN_SERVER") as client, refused as caught:
+    with Server(echo) as address, client_of(address, key_variable="MY_OWN_SERVER") as client, refused as caught:
         client.complete(ASKED)
     assert key.strip() not in str(caught.value)
     assert "no user '[key]'" in str(caught.value) or "\n" in key  # a line's end is never sent
@@ -152,7 +147,7 @@ def test_a_character_that_comes_in_two_events_is_one() -> None:
     events = [{"choices": [{"delta": {"content": piece}}]} for piece in ("a \ud83d", "\ude00 boat", " \ud83d")]
     body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
     seen: list[str] = []
-    with served(said(body.encode())) as address, client_of(address) as client:
+    with Server(said(body.encode())) as address, client_of(address) as client:
         text = client.stream(ASKED, seen.append).text
     assert text == "a 😀 boat \ud83d"  # what was cut stays as it came
     assert seen == ["a \ufffd", "a 😀 boat", "a 😀 boat \ufffd"]  # and can be shown

@@ -2,53 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from llm_script import Script
 
 from discover_lib.core.conversation import Artifact, Message
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import BuildError
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.builder import Abstracted, LLMBuilder, Organised, Synthesised
-from discover_lib.engines.llm.calls.exchange import Answered, Completion, LLMError, Request
+from discover_lib.engines.llm.calls.exchange import LLMError
 from discover_lib.engines.llm.leak_check import LeakCheck
 from discover_lib.engines.llm.voice import PARAPHRASED, LLMVoice
 
 LEAKS = {"reason": "snooping is listening in secret", "leaks": True, "ids": ["1.1"]}
 INNOCENT = {"reason": "only the topic", "leaks": False, "ids": []}
-
-
-@dataclass
-class Script:
-    """A client whose model gives these answers, by prompt, one after the other, the last again and again."""
-
-    answers: dict[str, list[Any]]
-    asked: list[Request] = field(default_factory=list)
-    remarks: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        self.answers = {name: list(texts) for name, texts in self.answers.items()}
-
-    def complete(self, request: Request) -> Completion:
-        self.asked.append(request)
-        texts = self.answers["check" if "leak check" in request.purpose else "spoken"]
-        answer = texts.pop(0) if len(texts) > 1 else texts[0]
-        if isinstance(answer, LLMError):
-            raise answer
-        return Completion(answer if isinstance(answer, str) else json.dumps(answer), finish_reason="stop")
-
-    def note(self, answer: Answered) -> None:
-        for what, times in answer.remarks.items():
-            self.remarks[answer.purpose, what] += times
-
-    @property
-    def purposes(self) -> list[str]:
-        return [request.purpose for request in self.asked]
 
 
 # -- the check itself ------------------------------------------------------------------------------------------------
@@ -67,19 +37,17 @@ class Script:
     ],
 )
 def test_what_is_read_of_an_answer(replies: list[Any], ids: tuple[str, ...] | None, unchecked: int) -> None:
-    client = Script({"check": replies})
+    client = Script(checks=replies)
     check = LeakCheck(client, "m")
     for _ in range(2):  # the second time nothing is asked
         assert check.given_away("a lady snooping", {"1.1": "A woman listens at a keyhole"}, ["A poem"]) == ids
-    assert client.remarks["leak check", "unchecked"] == unchecked
-    assert client.remarks["leak check", "stray ids"] == ("9" in str(replies[0]))
+    assert (client.remarks["unchecked"], client.remarks["stray ids"]) == (unchecked, "9" in str(replies[0]))
     assert len(client.asked) <= 2
 
 
 def test_a_stopped_run_stops_here_too() -> None:
     with pytest.raises(LLMError, match="stopped"):
-        check = LeakCheck(Script({"check": [LLMError("stopped", "stopped")]}), "m")
-        check.given_away("a lady", {"1.1": "A woman"}, [])
+        LeakCheck(Script(checks=[LLMError("stopped", "stopped")]), "m").given_away("a lady", {"1.1": "A woman"}, [])
 
 
 # -- a built first message -------------------------------------------------------------------------------------------
@@ -105,7 +73,7 @@ PARAPHRASE = {"chosen": ["2"], "request": "hi, a funny poem about gossip? with a
 def test_a_first_message_that_leaks_in_other_words(
     requests: list[Any], checks: list[Any], request_text: str | None
 ) -> None:
-    client = Script({"spoken": requests, "check": checks})
+    client = Script(*requests, checks=checks)
     if request_text is None:
         with pytest.raises(
             BuildError, match=r"a, stage initial request: .*in other words.*A woman listens at a keyhole"
@@ -117,8 +85,6 @@ def test_a_first_message_that_leaks_in_other_words(
     assert any("in other words" in each and "A woman listens at a keyhole" in each for each in told) == (
         PARAPHRASE in requests
     )
-    alone = LLMBuilder(Script({"spoken": [PARAPHRASE]}), "m", check_paraphrases=False).open(ORGANISED)
-    assert "snooping" in alone.tree.initial_request, "by words alone it passes"
 
 
 # -- a voice's message -----------------------------------------------------------------------------------------------
@@ -136,7 +102,7 @@ SNOOP, VAGUE = said("maybe a lady snooping"), said("hm, something about who hear
 
 
 def voice(client: Script, check: bool = True) -> LLMVoice:
-    return LLMVoice(client, "m", leak_check=LeakCheck(client, "m") if check else None)  # type: ignore[arg-type]
+    return LLMVoice(client, "m", leak_check=LeakCheck(client, "m") if check else None)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +117,7 @@ def voice(client: Script, check: bool = True) -> LLMVoice:
 def test_a_message_that_leaks_in_other_words_is_treated_as_one_that_leaks(
     spoken: list[Any], checks: list[Any], message: dict[str, str], flaws: tuple[str, ...]
 ) -> None:
-    client = Script({"spoken": spoken, "check": checks})
+    client = Script(*spoken, checks=checks)
     speaker = voice(client)
     told = speaker.speak(FUZZY, TALK, 1)
     asked = len(client.asked)
@@ -163,9 +129,9 @@ def test_a_message_that_leaks_in_other_words_is_treated_as_one_that_leaks(
 
 def test_nothing_is_checked_without_a_check_or_of_what_may_be_said() -> None:
     for view, check in ((FUZZY, False), (CLEAR, True)):
-        client = Script({"spoken": [SNOOP], "check": [LEAKS]})
+        client = Script(SNOOP, checks=[LEAKS])
         assert voice(client, check).speak(view, TALK, 1) == SNOOP["message"]
-        assert client.purposes == ["voice"]
+        assert [request.purpose for request in client.asked] == ["voice"]
 
 
 def test_a_plain_wish_is_checked_against_all_that_is_hidden_then() -> None:
@@ -176,7 +142,7 @@ def test_a_plain_wish_is_checked_against_all_that_is_hidden_then() -> None:
     roots = (Intent("1", "Is funny", below), Intent("2", "A woman listens at a keyhole"))
     tree = IntentTree("poem", "gossip", "", (), roots)
     view = UserView((), "clear", ("1.1",), {"1.1": "Is funny in a dry way"})
-    client = Script({"spoken": [SNOOP, VAGUE], "check": [LEAKS | {"ids": ["2"]}, INNOCENT]})
+    client = Script(SNOOP, VAGUE, checks=[LEAKS | {"ids": ["2"]}, INNOCENT])
     speaker = voice(client).checked_against(tree)
     assert speaker.speak(view, TALK, 1) == VAGUE["message"] and speaker.flaws(VAGUE["message"], view, TALK) == ()
     checked = [str(each.messages[1]["content"]) for each in client.asked if each.purpose == "leak check"]

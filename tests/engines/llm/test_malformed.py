@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llm_server import MENDABLE_FAULTS, mangle
+from llm_server import MANGLED, MENDABLE_FAULTS
 from pydantic import BaseModel
 
 from discover_lib.engines.llm import answers
-from discover_lib.engines.llm.calls.answer_text import UnusableError, read_answer
+from discover_lib.engines.llm.asking import UnusableError, read_answer
 
 pytestmark = pytest.mark.slow
 
@@ -290,7 +290,7 @@ def test_no_words_in_an_answer_make_it_read_as_another(reason: str, first: Any, 
     text = json.dumps(data, ensure_ascii=form == "ascii")
     try:
         meant = answers.ResponseEvaluation.model_validate(data)
-        found = read(answers.ResponseEvaluation, mangle(text, form) if form in MENDABLE_FAULTS else text)
+        found = read(answers.ResponseEvaluation, MANGLED[form](text) if form in MENDABLE_FAULTS else text)
     except ValueError:
         return
     assert found == meant.model_dump()

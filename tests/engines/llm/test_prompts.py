@@ -1,6 +1,5 @@
 """Prompts: rendered strictly, versioned by content, replaceable, and true to the answers that the code expects."""
 
-import json
 import re
 from pathlib import Path
 
@@ -14,12 +13,9 @@ from discover_lib.core.conversation import Message
 from discover_lib.engines.llm import answers
 from discover_lib.engines.llm.prompting import (
     BY_CHOICE,
-    OVERRIDE_VARIABLE,
     PROMPT_FOLDER,
     PromptSet,
-    default_prompts,
     quoted,
-    render,
     transcript,
 )
 
@@ -53,29 +49,28 @@ def test_the_example_in_a_prompt_is_an_answer_that_the_code_accepts(name: str) -
     assert found, f"{name}.md does not say which answer it expects"
     model: type[BaseModel] = getattr(answers, found.group(1))
     (example,) = re.findall(r"```json\n(.*?)\n```", OURS[name].parts[0][1], re.DOTALL)
-    parsed = model.model_validate(json.loads(example))
-    assert set(json.loads(example)) == set(model.model_fields)
-    assert model.model_validate_json(parsed.model_dump_json()) == parsed
+    assert model.model_validate_json(example).model_fields_set == set(model.model_fields)
 
 
 # -- rendering -------------------------------------------------------------------------------------------------------
 
 
-def test_a_missing_an_unknown_and_a_wrong_value_are_refused() -> None:
-    with pytest.raises(DiscoverError, match=r"'interactivity_judge' needs conversation"):
-        render("interactivity_judge")
-    with pytest.raises(DiscoverError, match=r"'interactivity_judge' has no place for mood"):
-        render("interactivity_judge", conversation="hi", mood="calm")
-    with pytest.raises(DiscoverError, match=r"conversation must be text, got int"):
-        OURS["interactivity_judge"].render({"conversation": 3})  # type: ignore[dict-item]
-    with pytest.raises(DiscoverError, match=r"unknown prompt 'voise'; there are abstraction, "):
-        render("voise")
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("interactivity_judge", {}, "'interactivity_judge' needs conversation"),
+        ("interactivity_judge", {"conversation": "hi", "mood": "calm"}, "has no place for mood"),
+        ("voise", {}, "unknown prompt 'voise'; there are abstraction, "),
+    ],
+)
+def test_a_missing_and_an_unknown_value_are_refused(name: str, values: dict[str, str], said: str) -> None:
+    with pytest.raises(DiscoverError, match=said):
+        OURS.render(name, **values)
 
 
 def test_a_value_that_looks_like_a_placeholder_stays_as_it_is() -> None:
-    system, asked = render("interactivity_judge", conversation="{{ conversation }} and {{ other }}")
+    asked = OURS.render("interactivity_judge", conversation="{{ conversation }} and {{ other }}")[1]
     assert asked == {"role": "user", "content": "{{ conversation }} and {{ other }}"}
-    assert system["role"] == "system"
 
 
 @pytest.mark.slow
@@ -110,12 +105,10 @@ def test_a_prompt_is_known_by_what_it_sends(tmp_path: Path) -> None:
     assert {name for name, sha in changed.items() if sha != OURS.hashes()[name]} == {"clarifying"}
 
 
-def test_a_folder_replaces_prompts_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_replaces_prompts_by_name(tmp_path: Path) -> None:
     prompts = write(tmp_path, "interactivity_judge", "--- user ---\nHow lively?\n{{ conversation }}\n")
     assert prompts.render("interactivity_judge", conversation="hi") == ({"role": "user", "content": "How lively?\nhi"},)
     assert prompts["user_reply"] == OURS["user_reply"]
-    monkeypatch.setenv(OVERRIDE_VARIABLE, str(tmp_path))
-    assert default_prompts().hashes() == prompts.hashes()
 
 
 @pytest.mark.parametrize(
@@ -136,6 +129,3 @@ def test_a_replacement_that_would_go_wrong_is_refused_before_work_starts(
 ) -> None:
     with pytest.raises(DiscoverError, match=re.escape(complaint)):
         write(tmp_path, name, text)
-
-
-# -- answers ---------------------------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ import pytest
 from llm_server import FakeServer
 
 from discover_lib.engines.llm.answers import LeakCheck
+from discover_lib.engines.llm.asking import ask_structured
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 from discover_lib.engines.llm.calls.exchange import Request
-from discover_lib.engines.llm.calls.structured import ask_structured
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute
 from discover_lib.runs.store import RunStore

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from chat_models import FAMILIES, make_tokenizer
 
-from discover_lib.engines.local.chat import Chat, end_tokens, said
-from discover_lib.engines.local.dialect import LocalModelError, PlainChat
+from discover_lib.engines.local.dialect import Chat, LocalModelError, PlainChat, end_tokens, said
 
 pytestmark = pytest.mark.slow
 
@@ -98,7 +97,7 @@ def test_leftover_thoughts_in_rows_are_no_words_of_the_assistant() -> None:
             [{"role": "system", "content": "Be kind."}, *TALK],
             "refuses .*: System role not supported",
         ),
-        ("{{ messages[0]['content'] }}", TALK, "leaves replies out"),
+        ("{{ messages[0]['content'] }}", TALK, "omits replies"),
     ],
 )
 def test_a_template_that_cannot_take_a_conversation_is_refused_in_one_line(

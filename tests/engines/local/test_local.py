@@ -185,7 +185,7 @@ def test_a_choice_falls_where_the_chance_does():
     """Probabilities 0.2, 0.5, 0.3: chances below 0.2 take the first token, below 0.7 the second."""
     import torch
 
-    from discover_lib.engines.local.sampling import choose
+    from discover_lib.engines.local.model import choose
 
     logits = torch.log(torch.tensor([[0.2, 0.5, 0.3]])).repeat(5, 1)
     chances = torch.tensor([0.0, 0.19, 0.21, 0.69, 0.999], dtype=torch.float64)
@@ -198,7 +198,7 @@ def test_drawn_tokens_follow_the_distribution(model):
     """First tokens of 600 draws against the model's own probabilities: within 4 standard errors each."""
     import torch
 
-    from discover_lib.engines.local.sampling import Draw, draw
+    from discover_lib.engines.local.model import Draw, draw
 
     prompt = model.prompt((REQUEST,), DOMAIN)
     drawn = draw(

@@ -20,7 +20,6 @@ from discover_lib.engines.local.tiny_language import (
     transcript,
     vocabulary,
 )
-from discover_lib.engines.local.tiny_practice import practice_conversation
 from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
 from discover_lib.engines.miniature.notation import Move, NotationError, parse, write
 from discover_lib.engines.miniature.reading import UserReading
@@ -92,6 +91,9 @@ def test_a_conversation_as_the_model_is_told_it():
 @given(st.sampled_from(DOMAINS), st.integers(0, 10_000))
 def test_practice_replies_are_notation_that_survives_rendering(domain, seed):
     """What a rendered reply looks like to a reader is what the model would have written, as far as talk can tell."""
+    pytest.importorskip("torch")
+    from discover_lib.engines.local.tiny_model import practice_conversation
+
     lexicon = load_lexicon(domain)
     for exchange in practice_conversation(lexicon, random.Random(seed), turns=2):
         said = parse(exchange.reply, lexicon)

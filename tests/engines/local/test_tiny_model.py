@@ -1,12 +1,13 @@
-"""The tiny language model: pretraining is reproducible and resumable, its files are what `transformers` reads."""
+"""The tiny language model: pretraining is reproducible, `transformers` reads its files, the shipped base is as said."""
 
 import dataclasses
 import json
-import math
 
 import pytest
 
 from discover_lib.core.conversation import Message
+from discover_lib.engines.local.dialect import read_card
+from discover_lib.engines.local.names import SHIPPED, base_folder
 from discover_lib.engines.local.tiny_language import END, USER, encode_messages, vocabulary
 from discover_lib.engines.miniature.lexicon import load_lexicon
 
@@ -31,7 +32,7 @@ def recipe(tiny):
 
 def test_the_key_changes_with_whatever_decides_the_model(tiny, recipe, monkeypatch):
     keys = {recipe.key, dataclasses.replace(recipe, seed=1).key, dataclasses.replace(recipe, steps=7).key}
-    monkeypatch.setattr("discover_lib.engines.local.tiny_practice.FINAL_SHARE", 0.0)
+    monkeypatch.setattr("discover_lib.engines.local.tiny_model.FINAL_SHARE", 0.0)
     assert len(keys | {recipe.key}) == 4
     assert dataclasses.replace(recipe, taxonomy=False).key not in keys | {recipe.key}
 
@@ -70,45 +71,21 @@ def test_embeddings_stand_as_close_as_the_taxonomy_says(tiny):
     assert float(table.std()) == pytest.approx(recipe.scale, rel=0.1)
 
 
-def test_pretraining_is_the_same_again_and_after_a_stop(tiny, recipe, tmp_path, monkeypatch):
+def test_pretraining_is_the_same_again(tiny, recipe):
     import torch
 
-    monkeypatch.setattr(tiny, "CHECKPOINT_EVERY", 2)
-    seen = []
-    whole = tiny.pretrain(recipe, seen.append).state_dict()
-    assert (seen[-1].step, seen[-1].seconds_left) == (6, 0)
-    assert math.isfinite(seen[-1].loss)
-
-    class Stopped(Exception):
-        pass
-
-    def practice_until(step):
-        real = tiny.practice_batch
-
-        def batch(recipe, words, at):
-            if at == step:
-                raise Stopped
-            return real(recipe, words, at)
-
-        return batch
-
-    with monkeypatch.context() as patched:
-        patched.setattr(tiny, "practice_batch", practice_until(5))
-        with pytest.raises(Stopped):
-            tiny.pretrain(recipe, checkpoint=tmp_path / "kept")
-    resumed = tiny.pretrain(recipe, checkpoint=tmp_path / "kept").state_dict()
-    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+    said = []
+    one, other = (tiny.pretrain(recipe, said.append).state_dict() for _ in range(2))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert said[0].startswith("pretraining: step 6 of 6, loss ") and said[0].endswith(", 0 s left")
 
 
-def test_a_base_that_does_not_do_what_it_is_told_is_not_kept(tiny, recipe, tmp_path, monkeypatch):
-    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+def test_a_base_below_the_limits_is_not_written(tiny, recipe, tmp_path, monkeypatch):
     monkeypatch.setattr(tiny, "GATE_USERS", 2)
-    with pytest.raises(
-        tiny.TinyModelError, match=r"honours .* of clear requests and breaks .* raise the recipe's steps"
-    ):
-        tiny.ensure_base(recipe)
-    assert not tiny.base_folder(recipe).exists()
-    assert not list(tmp_path.glob("cache/tiny/*.partial"))
+    complaint = r"honors .* of clear requests and breaks .* raise the recipe's steps"
+    with pytest.raises(tiny.TinyModelError, match=complaint):
+        tiny.make_base(recipe, tmp_path / "base")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_files_are_what_transformers_reads(tiny, recipe, tmp_path):
@@ -135,13 +112,44 @@ def test_the_files_are_what_transformers_reads(tiny, recipe, tmp_path):
 
 
 def test_a_card_says_what_was_measured(tiny, recipe, tmp_path, monkeypatch):
-    """With the bars lowered for a model of six steps, the folder is kept, found again, and described."""
-    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    """With lower limits for a model of six steps."""
     for name, value in {"GATE_USERS": 2, "LEAST_HONOURED": -1.0, "MOST_BROKEN": 1.1}.items():
         monkeypatch.setattr(tiny, name, value)
-    folder = tiny.ensure_base(recipe)
-    card = json.loads((folder / "tiny.json").read_text())
+    card = json.loads((tiny.make_base(recipe, tmp_path / "base") / "tiny.json").read_text())
     assert card["domains"] == [DOMAIN] and card["recipe"]["steps"] == 6
     assert card["measured"]["broken"]["n_artifacts"] == 2
-    monkeypatch.setattr(tiny, "pretrain", None)  # from the cache: nothing is trained
-    assert tiny.ensure_base(recipe) == folder
+    assert card["key"] == recipe.key and card["practice_loss"] > 1
+
+
+# -- the base of the package ------------------------------------------------------------------------------------------
+
+
+def test_the_shipped_base_is_the_default_recipe_s(tiny):
+    """Lexicons and practice have not changed since.  Otherwise make the base again with the card's command."""
+    card = read_card(SHIPPED)
+    assert card["key"] == tiny.TinyRecipe().key and card["made_by"] == tiny.MADE_BY
+    assert {"torch", "transformers"} <= set(card["versions"])
+    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 3_000_000
+
+
+def test_the_shipped_base_predicts_held_out_practice_as_its_card_says(tiny):
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(SHIPPED)
+    assert tiny.practice_loss(model, tiny.TinyRecipe()) == pytest.approx(read_card(SHIPPED)["practice_loss"], rel=0.01)
+
+
+@pytest.mark.slow
+def test_the_shipped_base_follows_the_requests_of_users_whom_it_has_not_met(tiny):
+    card = read_card(SHIPPED)
+    gate = tiny.measure(SHIPPED, card["domains"], 24)
+    assert gate.passed and gate.honoured.mean == pytest.approx(card["measured"]["honoured"]["mean"], abs=0.06)
+
+
+def test_the_base_is_copied_once_to_the_outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    folder = base_folder()
+    assert folder.is_relative_to(tmp_path) and read_card(folder) == read_card(SHIPPED)
+    (folder / "mark").touch()
+    assert base_folder() == folder and (folder / "mark").exists()
+    assert not list(folder.parent.glob("*.partial"))

@@ -1,13 +1,14 @@
-"""The one door to language models: cache, budget, limits, retries, streaming, totals.
+"""The client for language models: cache, budget, limits, retries, streaming, totals.
 
-Roles are synchronous and run in threads, one per conversation in flight.  All their calls meet in one event loop in a
-thread of its own (`loop`).  A call passes, in this order: a duplicate in flight (shared), the cache, the
-budget, the provider's slots and pace, the attempt itself; between attempts it waits outside the slot.
+Roles are synchronous and run in threads, one per conversation in flight.  All calls run in one event loop in its own
+thread.  A call passes, in this order: a duplicate in flight (shared), the cache, the budget, the provider's slots and
+pace, the attempt itself.  Between attempts it waits outside the slot.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import concurrent.futures
 import itertools
 import queue
@@ -19,27 +20,24 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from discover_lib.base.tokens import count_tokens
-from discover_lib.engines.llm.calls.direct import PREFIX, DirectWire, OwnServer
 from discover_lib.engines.llm.calls.exchange import (
     RETRIED,
     Answered,
-    AnswerStore,
     CallCache,
     Completion,
     Kind,
     LLMError,
     Meter,
+    Price,
     Request,
     Usage,
+    price_of,
+    provider_of,
 )
-from discover_lib.engines.llm.calls.limits import Budget, Pace
-from discover_lib.engines.llm.calls.litellm import LiteLLMWire
-from discover_lib.engines.llm.calls.loop import CallsInFlight
-from discover_lib.engines.llm.calls.prices import Price, price_of, provider_of
-from discover_lib.engines.llm.calls.wire import OnText, Wire, WireReply
+from discover_lib.engines.llm.calls.wires import KEY_VARIABLES, PREFIX, DirectWire, LiteLLMWire, OnText, Wire
 
 __all__ = [
     "Budget",
@@ -54,29 +52,34 @@ __all__ = [
     "Usage",
 ]
 
-EMPTY_ATTEMPTS = 2  # an empty reply is asked for once more, not as often as a failure of the line
+Result = TypeVar("Result")
+
+EMPTY_ATTEMPTS = 2  # an empty reply is retried once
+BURST_SECONDS = 1.0  # after a pause, this many seconds' allowance may be used at once
+SMALLEST_DOLLARS = 1e-12  # sums of cents as floats are not exact
+STOP_LOOK_SECONDS = 0.05  # between looks at the stop event
+END_SECONDS = 10.0  # for cancelled calls to end
 
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """How models are reached.  Holds no key: `key_variable` only names where one is.
+    """How models are reached.  Contains no key: `key_variable` names the environment variable with the key.
 
     Args:
-        api_base: address of an OpenAI-compatible server, for "openai/<name>" models only, so that others can take part
-            in the same run (OpenAI's own as "gpt-4.1"); None: the providers' own addresses.
-        more_api_bases: further servers of the same models; conversations are shared out among all.
+        api_base: address of an OpenAI-compatible server, for "openai/<name>" models only, so that other models can
+            take part in the same run (OpenAI's own as "gpt-4.1").  None: the providers' own addresses.
+        more_api_bases: further servers of the same models, which share the conversations.
         key_variable: environment variable with the key for `api_base`; the provider's own key is never sent there.
-        wire: "auto" goes straight to `api_base` where there is one and to a server of one's own that LiteLLM's
-            variables name (hosted_vllm/, lm_studio/, llamafile/), and through LiteLLM else; "litellm" always.
-        timeout_seconds: of one attempt; of a stream, the longest pause.
-        max_attempts: requests sent for one call at most.
+        wire: "auto" sends directly to `api_base` and everything else through LiteLLM; "litellm" always uses LiteLLM.
+        timeout_seconds: timeout of one attempt, or the longest pause in a stream.
+        max_attempts: maximum number of requests for one call.
         concurrency: requests in flight per provider.
-        requests_per_minute, tokens_per_minute: per provider; calls queue for them.
+        requests_per_minute, tokens_per_minute: limits per provider; calls queue for them.
         first_wait_seconds, longest_wait_seconds: back-off between attempts; doubles, with jitter.
-        patience_seconds: a provider that asks for a longer wait than this is not waited for.
-        expected_completion_tokens: for the budget's estimate where a request has no `max_tokens`.
-        prices: own prices by model name; they win over LiteLLM's table.
-        env_file: read for keys before the first call; what is set already stays.
+        patience_seconds: the call fails if the provider asks for a longer wait than this.
+        expected_completion_tokens: for the budget's estimate of a request without `max_tokens`.
+        prices: the user's prices by model name; they replace LiteLLM's.
+        env_file: read for keys before the first call; variables that are already set stay.
     """
 
     api_base: str | None = None
@@ -111,12 +114,12 @@ class ClientSettings:
         return () if self.api_base is None else (self.api_base, *self.more_api_bases)
 
     def addresses_of(self, model: str) -> tuple[str, ...]:
-        """Where `model` is asked; ("",): at its provider's own address."""
+        """The servers of `model`; ("",) is the provider's own address."""
         return (self._own if model.startswith(PREFIX) else ()) or ("",)
 
     def address_of(self, model: str) -> str | None:
-        """Where `model` is asked first of all; None: at its provider's own address."""
-        return self.api_base if model.startswith(PREFIX) else None
+        """The first server of `model`; None is the provider's own address."""
+        return self.addresses_of(model)[0] or None
 
 
 class LLMClient:
@@ -124,7 +127,7 @@ class LLMClient:
 
     Args:
         settings: how models are reached.
-        cache: where finished calls are kept; a call found there is not made again.
+        cache: store of finished calls; a call in it is not repeated.
         budget: dollars that may be spent.
         stop: when set, waiting calls and calls in flight end at once with an `LLMError` of kind "stopped".
         rng: source of the back-off's jitter.
@@ -142,17 +145,17 @@ class LLMClient:
         self.settings = settings or ClientSettings()
         self.budget = budget
         self._cache = cache
-        self._answers = cache if isinstance(cache, AnswerStore) else None
         self._stop = stop or threading.Event()
         self._rng = rng or random.Random()
         self._lock = threading.Lock()
         self._in_flight: dict[str, concurrent.futures.Future[Completion]] = {}
         self._meter = Meter()
-        self._prepared: dict[tuple[str, str], Wire] = {}  # model and address
-        self._wires: dict[str, Wire] = {}
+        self._wires: dict[tuple[str, str], Wire] = {}  # (model, address) → its wire, ready to send
         self._without_schema: set[str] = set()  # servers that refused one
-        self._gates: dict[str, _Gate] = {}  # touched in the loop only
-        self._calls = CallsInFlight(self._stop)
+        self._gates: dict[str, _Gate] = {}  # used in the loop only
+        self._calls = _CallsInFlight(self._stop)
+        if self.settings.key_variable:
+            KEY_VARIABLES.add(self.settings.key_variable)
 
     # -- asking --------------------------------------------------------------------------------------------------
 
@@ -160,15 +163,14 @@ class LLMClient:
         """Ask, and wait for the completion.
 
         Raises:
-            LLMError: after the last attempt, or at once where trying again is pointless.
+            LLMError: after the last attempt, or at once where a retry cannot help.
         """
         return self._ask(request, None)
 
     def stream(self, request: Request, on_text: OnText) -> Completion:
-        """Ask, and show the text as it grows.
+        """Ask, and show the growing text.
 
-        `on_text` is called in this thread with the *whole text so far*, so that a second attempt, which begins anew,
-        needs nothing from the caller.
+        `on_text` is called in this thread with the *whole text so far*, so a second attempt simply starts over.
 
         Raises:
             LLMError: as for `complete`.
@@ -176,10 +178,10 @@ class LLMClient:
         return self._ask(request, on_text)
 
     def warm_up(self, model: str) -> None:
-        """Do what the first call to `model` would do before it sends: read keys, import, check.
+        """Prepare the first call to `model`: read keys, import, check.
 
         Raises:
-            LLMError: kind "auth" (a key is missing: its variable is named) or "bad_request" (no such provider).
+            LLMError: kind "auth" (a key's variable is not set) or "bad_request" (unknown provider).
         """
         for address in self.settings.addresses_of(model):
             self._wire(model, address)
@@ -190,18 +192,16 @@ class LLMClient:
         return self._meter.usage()
 
     def note(self, answer: Answered) -> None:
-        """Count how an answer came about, and keep that beside the calls."""
+        """Count the outcome of an answer, and save it with the calls."""
         self._meter.noted(answer)
-        if self._answers is not None:
-            self._answers.put_answer(answer)
+        if self._cache is not None:
+            self._cache.put_answer(answer)
 
     def close(self) -> None:
         """End calls in flight and close connections.  The client can be used again afterwards."""
-        with self._lock:
-            wires, self._wires = list(self._wires.values()), {}
-            self._prepared.clear()
+        wires, self._wires = self._wires, {}
         if wires:
-            self._calls.end(*(wire.close() for wire in wires))
+            self._calls.end(*(wire.close() for wire in wires.values()))
 
     def __enter__(self) -> LLMClient:
         return self
@@ -220,7 +220,7 @@ class LLMClient:
         try:
             mine.set_result(self._fetch(request, key, on_text))
         except BaseException as error:
-            # An interrupt is this thread's alone; those who wait for the same call learn that it did not happen.
+            # An interrupt belongs to this thread alone; other threads learn that the call did not happen.
             interrupted = LLMError(f"{request.model}: the call was interrupted", "stopped")
             mine.set_exception(error if isinstance(error, Exception) else interrupted)
             raise
@@ -230,7 +230,6 @@ class LLMClient:
         return mine.result()
 
     def _found(self, completion: Completion, on_text: OnText | None) -> Completion:
-        self._meter.cached()
         if on_text:
             on_text(completion.text)
         return replace(completion, cached=True)
@@ -239,7 +238,7 @@ class LLMClient:
         found = self._cache.get(key) if self._cache else None
         if found is not None:
             return self._found(found, on_text)
-        sent = request.anew(self._answers.times_unusable(key) if self._answers else 0)
+        sent = request.anew(self._cache.times_unusable(key) if self._cache else 0)
         try:
             if self._stop.is_set():
                 raise LLMError(f"{request.model}: stopped before the call", "stopped")
@@ -254,7 +253,7 @@ class LLMClient:
 
     def _send(self, request: Request, on_text: OnText | None) -> Completion:
         addresses = self.settings.addresses_of(request.model)
-        # All calls of a conversation go to one server, whose cache then holds what they begin with.
+        # All calls of a conversation go to one server, which then has their common beginning in its cache.
         address = addresses[zlib.crc32((request.session or request.key).encode()) % len(addresses)]
         wire = self._wire(request.model, address)
         texts: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -269,28 +268,24 @@ class LLMClient:
             return handle.result()
         except concurrent.futures.CancelledError:
             raise LLMError(f"{request.model}: stopped during the call", "stopped", attempts=1) from None
-        except BaseException:  # whoever reads broke off
+        except BaseException:  # the reader of the stream raised it
             handle.cancel()
             raise
 
     def _wire(self, model: str, address: str) -> Wire:
-        """The way to `model`, made ready: imports and the check for its key happen here, once."""
-        if (model, address) in self._prepared:
-            return self._prepared[model, address]
+        """The wire to `model`.  Its first use imports libraries and checks the key."""
+        if ready := self._wires.get((model, address)):
+            return ready
         settings = self.settings
         if settings.env_file and settings.env_file.is_file():
             from dotenv import load_dotenv
 
             load_dotenv(settings.env_file, override=False)
-        own = OwnServer.of(model) if settings.wire == "auto" else None
-        with self._lock:
-            name = f"{own or address}"
-            if name not in self._wires:
-                self._wires[name] = _new_wire(settings, address, own)
-            wire = self._wires[name]
+        wire: Wire = LiteLLMWire(address or None, settings.key_variable, settings.timeout_seconds)
+        if address and settings.wire == "auto":
+            wire = DirectWire(address, settings.key_variable)
         wire.prepare(model)
-        self._prepared[model, address] = wire
-        return wire
+        return self._wires.setdefault((model, address), wire)
 
     # -- in the loop ---------------------------------------------------------------------------------------------
 
@@ -298,40 +293,33 @@ class LLMClient:
         began = time.monotonic()
         price = price_of(request.model, self.settings.prices, self.settings.address_of(request.model))
         prompt, expected = self._expected_tokens(request)
-        put_aside = 0.0
+        reserved = 0.0
         if self.budget:
-            put_aside = await self.budget.put_by(_cost(price, prompt, expected), request.model)
+            reserved = await self.budget.reserve(_cost(price, prompt, expected), request.model)
         spent = 0.0  # by a call that fails
         try:
             reply, attempts = await self._attempts(request, wire, place, prompt + expected, on_text)
             cost = _cost(price, reply.prompt_tokens, reply.completion_tokens)
-            # What was not counted did cost something unknown; the limit must hold, so the estimate stands for it.
-            spent = put_aside if cost is None else cost
+            # A reply without counts did cost something, so the budget counts the estimate.
+            spent = reserved if cost is None else cost
         finally:
             if self.budget:
-                self.budget.settle(put_aside, spent)
-        return Completion(
-            reply.text,
-            reply.prompt_tokens,
-            reply.completion_tokens,
-            cost,
-            reply.finish_reason,
-            time.monotonic() - began,
-            attempts,
-            reasoning_tokens=reply.reasoning_tokens,
-        )
+                self.budget.settle(reserved, spent)
+        return replace(reply, cost=cost, seconds=time.monotonic() - began, attempts=attempts)
 
     async def _attempts(
         self, request: Request, wire: Wire, place: str, tokens: int, on_text: OnText | None
-    ) -> tuple[WireReply, int]:
-        """Try until there is a reply or an error that stays; returns the reply and the attempts."""
+    ) -> tuple[Completion, int]:
+        """The reply and the number of attempts; retries until there is a reply or a final error."""
         gate = self._gates.setdefault(place, _Gate(self.settings))
         refused = place in self._without_schema
         for attempt in itertools.count(1):
             request = replace(request, schema=None) if refused else request
             try:
                 async with gate.slots:
-                    reply = await gate.pass_through(tokens, self._attempt(request, wire, on_text))
+                    await gate.wait(tokens)
+                    reply = await self._attempt(request, wire, on_text)
+                    gate.correct(reply, tokens)
                 if refused:
                     self._without_schema.add(place)
                 if reply.text.strip() or reply.finish_reason == "length":
@@ -340,7 +328,7 @@ class LLMClient:
                 final = attempt >= EMPTY_ATTEMPTS
             except LLMError as failed:
                 error = failed
-                if error.kind == "bad_request" and request.schema is not None:  # which the server may not know
+                if error.kind == "bad_request" and request.schema is not None:  # unknown to the server, perhaps
                     refused = True
                     continue
                 wait = error.retry_after_seconds or 0.0
@@ -350,7 +338,7 @@ class LLMClient:
             await asyncio.sleep(self._wait_seconds(attempt, error.retry_after_seconds))
         raise AssertionError("the loop returns or raises")
 
-    async def _attempt(self, request: Request, wire: Wire, on_text: OnText | None) -> WireReply:
+    async def _attempt(self, request: Request, wire: Wire, on_text: OnText | None) -> Completion:
         limit = request.timeout_seconds or self.settings.timeout_seconds
         try:
             async with asyncio.timeout(limit) as deadline:
@@ -367,42 +355,18 @@ class LLMClient:
             raise LLMError(f"{request.model}: no answer within {limit:g} s", "timeout") from None
 
     def _wait_seconds(self, attempt: int, retry_after_seconds: float | None) -> float:
-        """Exponential back-off with jitter, and never earlier than the provider asked for."""
+        """Exponential back-off with jitter, and at least the wait that the provider asked for."""
         ceiling = min(self.settings.longest_wait_seconds, self.settings.first_wait_seconds * 2 ** (attempt - 1))
         jitter = self._rng.uniform(0.5, 1.0) * ceiling
-        # On top of what the provider asked for, so that those who were told the same do not return all at once.
+        # The jitter is added, so that calls with the same retry-after do not all return at once.
         return jitter if retry_after_seconds is None else retry_after_seconds + jitter / 4
 
     def _expected_tokens(self, request: Request) -> tuple[int, int]:
-        """Of the prompt and of the completion, where a limit needs to know."""
+        """Expected tokens of prompt and completion, where a limit needs them."""
         if self.budget is None and self.settings.tokens_per_minute is None:
-            return 0, 0  # counting holds up the loop
+            return 0, 0  # counting delays the loop
         prompt = sum(count_tokens(message["content"]) for message in request.messages)
         return prompt, request.max_tokens or self.settings.expected_completion_tokens
-
-
-class _Gate:
-    """One provider's limits: requests in flight, requests and tokens per minute."""
-
-    def __init__(self, settings: ClientSettings) -> None:
-        self.slots = asyncio.Semaphore(settings.concurrency)
-        self._requests = Pace(settings.requests_per_minute) if settings.requests_per_minute else None
-        self._tokens = Pace(settings.tokens_per_minute) if settings.tokens_per_minute else None
-
-    async def pass_through(self, tokens: int, attempt: Coroutine[Any, Any, WireReply]) -> WireReply:
-        """Wait for the pace, then make the attempt; `tokens` is its estimate, corrected by what came back."""
-        try:
-            if self._requests:
-                await self._requests.take()
-            if self._tokens:
-                await self._tokens.take(tokens)
-        except BaseException:
-            attempt.close()
-            raise
-        reply = await attempt
-        if self._tokens and reply.prompt_tokens is not None and reply.completion_tokens is not None:
-            self._tokens.correct(reply.prompt_tokens + reply.completion_tokens - tokens)
-        return reply
 
 
 def _cost(price: Price | None, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
@@ -412,17 +376,187 @@ def _cost(price: Price | None, prompt_tokens: int | None, completion_tokens: int
     return price.cost(prompt_tokens, completion_tokens)
 
 
-def _new_wire(settings: ClientSettings, address: str, own: OwnServer | None) -> Wire:
-    if own:
-        return DirectWire(own.address, own.key_variable, key_needed=False)
-    if address and settings.wire == "auto":
-        return DirectWire(address, settings.key_variable)
-    return LiteLLMWire(address or None, settings.key_variable, settings.timeout_seconds)
-
-
 def _after(error: LLMError, attempts: int) -> LLMError:
     line = f"{error} (after {attempts} attempts)" if attempts > 1 else str(error)
     wait = error.retry_after_seconds
     if wait:
         line += f"; the provider asks to wait {wait:g} s"
     return LLMError(line, error.kind, attempts=attempts, retry_after_seconds=wait)
+
+
+# -- limits --------------------------------------------------------------------------------------------------------
+
+
+class Budget:
+    """Dollars that may be spent.
+
+    The estimated cost of a call is reserved before it is sent.  If the reservations of calls in flight use up the
+    budget, a call waits for them; if the money spent does, the call is refused.  So the overrun is at most the excess
+    of the calls in flight over their estimates.
+
+    Args:
+        dollars: the limit.
+        spent: spent before (a run that is resumed).
+    """
+
+    def __init__(self, dollars: float, *, spent: float = 0.0) -> None:
+        if dollars < 0 or spent < 0:
+            raise ValueError(f"a budget must be at least 0, got {dollars} (already spent: {spent})")
+        self.dollars = dollars
+        self.spent = spent
+        self.reserved = 0.0
+        self._settled = asyncio.Event()
+
+    async def reserve(self, estimate: float | None, model: str) -> float:
+        """Reserve the estimated cost of a call; returns the dollars for `settle`.
+
+        Raises:
+            LLMError: kind "budget": spent, or the price is unknown.
+        """
+        if estimate is None:
+            raise LLMError(
+                f"{model} has no known price, so a budget cannot hold: "
+                "give its price (0 for your own machine), or set no budget",
+                "budget",
+            )
+        while not self._fits(estimate + self.reserved):
+            if self.reserved <= SMALLEST_DOLLARS or not self._fits(estimate):
+                raise LLMError(
+                    f"the budget of ${self.dollars:.4f} does not cover another call to {model} "
+                    f"(${self.spent:.4f} spent by then, up to about ${estimate:.4f} needed)",
+                    "budget",
+                )
+            self._settled.clear()
+            await self._settled.wait()
+        self.reserved += estimate
+        return estimate
+
+    def settle(self, reserved: float, cost: float) -> None:
+        """Replace a reservation by the cost of the call."""
+        self.reserved -= reserved
+        self.spent += cost
+        self._settled.set()
+
+    def _fits(self, dollars: float) -> bool:
+        return self.spent + dollars <= self.dollars + SMALLEST_DOLLARS
+
+
+class _Gate:
+    """The limits of one provider: requests in flight, requests and tokens per minute."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self.slots = asyncio.Semaphore(settings.concurrency)
+        self._requests = _Pace(settings.requests_per_minute)
+        self._tokens = _Pace(settings.tokens_per_minute)
+
+    async def wait(self, tokens: int) -> None:
+        """Wait until a request of about so many tokens may be sent."""
+        await self._requests.take(1)
+        await self._tokens.take(tokens)
+
+    def correct(self, reply: Completion, tokens: int) -> None:
+        """Replace the estimate by the reply's tokens."""
+        if reply.prompt_tokens is not None and reply.completion_tokens is not None:
+            self._tokens.correct(reply.prompt_tokens + reply.completion_tokens - tokens)
+
+
+class _Pace:
+    """A limit per minute, first come, first served; None means no limit."""
+
+    def __init__(self, per_minute: float | None) -> None:
+        self._seconds_each = 60.0 / per_minute if per_minute else 0.0
+        self._free_at = float("-inf")
+
+    async def take(self, amount: float) -> None:
+        """Wait until `amount` may be used."""
+        now = asyncio.get_running_loop().time()
+        self._free_at = max(self._free_at, now - BURST_SECONDS)
+        wait = self._free_at - now
+        self._free_at += amount * self._seconds_each
+        if wait > 0:
+            await asyncio.sleep(wait)
+
+    def correct(self, amount: float) -> None:
+        """Count `amount` more (or, negative, less) than was taken."""
+        self._free_at += amount * self._seconds_each
+
+
+# -- the event loop ------------------------------------------------------------------------------------------------
+
+
+class _LoopThread:
+    """An event loop in its own thread, until the process ends.
+
+    There is one per process, because LiteLLM's connections and workers belong to the loop that first used them.
+    """
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self._run, name="llm-calls", daemon=True)
+        self.thread.start()
+        atexit.register(self._end)
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:  # cancels the remaining calls at its end
+            runner.get_loop().run_forever()
+
+    def _end(self) -> None:
+        if self.thread.is_alive():
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self.thread.join(END_SECONDS)
+
+
+_starting = threading.Lock()
+_running: list[_LoopThread] = []
+
+
+def process_loop() -> asyncio.AbstractEventLoop:
+    """The process's event loop for calls, started on first use and again in a forked process."""
+    with _starting:
+        if not _running or not _running[-1].thread.is_alive():
+            _running.append(_LoopThread())
+        return _running[-1].loop
+
+
+class _CallsInFlight:
+    """One client's calls in the loop; all of them end when `stop` is set."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._watcher: asyncio.Task[None] | None = None
+
+    def submit(self, call: Coroutine[Any, Any, Result]) -> concurrent.futures.Future[Result]:
+        """Start a call; may be used from any thread."""
+        return asyncio.run_coroutine_threadsafe(self._track(call), process_loop())
+
+    def end(self, *afterwards: Coroutine[Any, Any, None]) -> None:
+        """Cancel the running calls, wait for their end, then run `afterwards`."""
+        asyncio.run_coroutine_threadsafe(self._end(afterwards), process_loop()).result(END_SECONDS)
+
+    async def _track(self, call: Coroutine[Any, Any, Result]) -> Result:
+        task = asyncio.current_task()
+        assert task
+        self._tasks.add(task)
+        if self._watcher is None or self._watcher.done():
+            self._watcher = asyncio.create_task(self._watch())
+        try:
+            return await call
+        finally:
+            self._tasks.discard(task)
+
+    async def _watch(self) -> None:
+        while self._tasks:
+            if self._stop.is_set():
+                self._cancel_all()
+            await asyncio.sleep(STOP_LOOK_SECONDS)
+
+    def _cancel_all(self) -> None:
+        for task in tuple(self._tasks):
+            task.cancel()
+
+    async def _end(self, afterwards: tuple[Coroutine[Any, Any, None], ...]) -> None:
+        self._cancel_all()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for each in afterwards:
+            await each

@@ -1,17 +1,23 @@
-"""What is asked of a language model and what comes back: requests, completions, errors, notes, running totals."""
+"""Requests to language models and their replies: prices, errors, notes on answers, and running totals."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
+import os
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import yaml_of_people
 from discover_lib.base.seeds import derive_seed
+from discover_lib.base.words import counted, price_line
 
 Kind = Literal[
     "rate_limit",  # the provider asks for fewer requests
@@ -21,24 +27,31 @@ Kind = Literal[
     "auth",  # key missing or refused, account without quota
     "bad_request",  # the provider will never accept this request
     "content",  # a completion without a usable text
-    "budget",  # the next call may not be paid for
+    "budget",  # the budget does not cover the next call
     "stopped",  # the user stopped the run
 ]
 LARGEST_SENT_SEED = 2**31 - 1
 ANEW_TEMPERATURE = 0.3
 RETRIED: frozenset[Kind] = frozenset({"rate_limit", "timeout", "server", "connection"})
-# Kinds that are no fault of one reply, and that no other conversation of the run would survive.
+# Kinds that would stop every other conversation of the run, too.
 ENDS_THE_RUN: tuple[Literal["stopped", "budget", "auth"], ...] = ("stopped", "budget", "auth")
+
+PRICE_FILE = "model_prices_and_context_window_backup.json"  # in LiteLLM's package
+# Providers with a true price of zero.  For other providers a zero in LiteLLM's table means a missing price.
+RUNS_ON_OWN_MACHINE = frozenset({"ollama", "ollama_chat", "lemonade", "lm_studio", "llamafile"})
+# These variables redirect a provider's calls to another address, where the provider's prices are wrong.
+ADDRESS_VARIABLES = {"openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"), "anthropic": ("ANTHROPIC_API_BASE",)}
 
 
 @dataclass(frozen=True)
 class Request:
-    """One prompt to one model: everything that decides the reply; `purpose`, which only says what it is for; and
-    `timeout_seconds` and `session`, which say how it is sent.
+    """One prompt to one model.
+
+    All fields decide the reply except `purpose`, `timeout_seconds` and `session`.
 
     `model` is a LiteLLM model name; "openai/<name>" with an `api_base` in the client's settings is any
-    OpenAI-compatible server.  `schema` is the JSON schema of the answer, if it is structured.  `sample` tells several
-    samples of one prompt apart; `seed` is sent along where the provider takes one, as `sent_seed`.
+    OpenAI-compatible server.  `schema` is the JSON schema of a structured answer.  `sample` distinguishes several
+    samples of one prompt.  Providers that accept a seed receive `sent_seed`.
     """
 
     model: str
@@ -51,29 +64,29 @@ class Request:
     seed: int | None = None
     reasoning_effort: str | None = None
     timeout_seconds: float | None = None  # of one attempt; None: the client's
-    session: str = ""  # the conversation that it belongs to, sent as a header: servers may keep its prefix warm
+    session: str = ""  # the conversation, sent as a header: servers can cache its prefix
 
     @property
     def sent_seed(self) -> int | None:
-        """The seed as providers are sent it: some take 32 bits with a sign and refuse more."""
+        """The seed in 31 bits: some providers refuse larger numbers."""
         return None if self.seed is None else self.seed & LARGEST_SENT_SEED
 
     @property
     def key(self) -> str:
-        """Hash of all that decides the reply.
+        """Hash of all fields that decide the reply.
 
-        The server's address is left out on purpose: the same model may come back on another port, and a run never
-        mixes configurations.
+        The server's address is not part of it: the same model may return on another port, and a run never mixes
+        configurations.
         """
         parts = [self.model, self.messages, self.temperature, self.max_tokens, self.schema, self.sample, self.seed]
         return hashlib.sha256(json.dumps([*parts, self.reasoning_effort], sort_keys=True).encode()).hexdigest()
 
     def anew(self, times: int) -> Request:
-        """The request as it is sent after its answer could not be used in so many earlier sessions of a run.
+        """The request as it is sent after `times` earlier sessions of a run got an unusable answer.
 
-        Word for word the same, which a model that repeats itself would answer with the same, so with another seed; and
-        where it asks for temperature 0, at which seeds decide nothing, at `ANEW_TEMPERATURE`.  Its key stays that of
-        the question: a resumed run finds the answer, and the record of the call says how it was sent.
+        The messages stay the same.  The seed changes, or the model could repeat itself, and a temperature of 0, which
+        ignores seeds, becomes `ANEW_TEMPERATURE`.  The cache keeps the key of the original request, so a resumed run
+        finds the answer, and the record of the call shows how it was sent.
         """
         if not times:
             return self
@@ -86,12 +99,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Completion:
-    """A model's reply and what it took.
+    """A model's reply and its cost.
 
-    `cost` is in dollars; None means unknown, never free.  `seconds` covers waiting and retries, `attempts` counts
-    requests sent.  `cached` says that this call paid nothing: the figures are those of the call that did.
-    `reasoning_tokens` are those of `completion_tokens` that went into hidden thinking, where the provider says so.
-    The text is empty only where the limit of tokens was reached before any was written (`finish_reason` "length").
+    `cost` is in dollars; None means unknown, never free.  Token counts are None where the provider did not count.
+    `seconds` includes waiting and retries, `attempts` counts the requests sent.  A `cached` completion cost nothing
+    now and repeats the figures of the paid call.  `reasoning_tokens` counts the hidden thinking in
+    `completion_tokens`.  The text is empty only if the token limit came first (`finish_reason` "length").
     """
 
     text: str
@@ -106,32 +119,40 @@ class Completion:
 
 
 class LLMError(DiscoverError):
-    """No completion could be had.  The text is one clear line, without keys.
+    """A call without a usable completion.  The text is one clear line, without keys.
 
     Attributes:
-        kind: what went wrong.
-        attempts: requests that were sent.
-        retry_after_seconds: how long the provider asked to wait, if it did.
+        kind: kind of the failure.
+        attempts: number of requests sent.
+        retry_after_seconds: waiting time that the provider asked for, if it did.
+        raw: the answers that were received, if they were unusable.
     """
 
     def __init__(
-        self, line: str, kind: Kind = "server", *, attempts: int = 0, retry_after_seconds: float | None = None
+        self,
+        line: str,
+        kind: Kind = "server",
+        *,
+        attempts: int = 0,
+        retry_after_seconds: float | None = None,
+        raw: tuple[str, ...] = (),
     ) -> None:
         super().__init__(line)
         self.kind = kind
         self.attempts = attempts
         self.retry_after_seconds = retry_after_seconds
+        self.raw = raw
 
 
 @dataclass(frozen=True)
 class Answered:
-    """How one answer came about: what is kept of it beside the calls.
+    """A note on one answer, which is saved with the calls.
 
     Attributes:
-        key: of the last call that it took.
-        outcome: clean, repaired, tidied (something of it was left out), reasked or failed; None of an answer without
-            a form, or one that was given up.
-        remarks: what was seen in it, and how often: "cut" by its limit, "stray ids", "contradicted" ...
+        key: of the answer's last call.
+        outcome: clean, repaired, tidied (parts were left out), reasked or failed; None for an answer without a form
+            and for one that was cut off.
+        remarks: remark on the answer → count: "cut" by its limit, "stray ids", "contradicted" ...
     """
 
     key: str
@@ -140,81 +161,89 @@ class Answered:
     remarks: Mapping[str, int] = field(default_factory=dict)
 
 
+class Asks(Protocol):
+    """The part of a client that structured answers need."""
+
+    def complete(self, request: Request) -> Completion:
+        """See `LLMClient.complete`."""
+
+    def note(self, answer: Answered) -> None:
+        """See `LLMClient.note`."""
+
+
 class CallCache(Protocol):
-    """Where finished calls are kept.  Used from several threads."""
+    """A store of finished calls.  Used from several threads.  A subclass without notes keeps only the calls."""
 
-    def get(self, key: str) -> Completion | None: ...
+    def get(self, key: str) -> Completion | None:
+        """The finished call with this key."""
 
-    def put(self, key: str, request: Request, completion: Completion) -> None: ...
+    def put(self, key: str, request: Request, completion: Completion) -> None:
+        """Save a finished call."""
 
-
-@runtime_checkable
-class AnswerStore(Protocol):
-    """A cache that also keeps how answers came about, one note per key; a later note on a key replaces the earlier."""
-
-    def put_answer(self, answer: Answered) -> None: ...
+    def put_answer(self, answer: Answered) -> None:
+        """Save a note on an answer.  A later note on the same key replaces it."""
+        return
 
     def times_unusable(self, key: str) -> int:
-        """How often the answer to a call was put aside because it could not be used."""
-        ...
+        """How often the answer to a call was set aside as unusable."""
+        return 0
+
+
+# -- totals --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Tally:
-    """Totals of some calls; `cost` is what is known only."""
+class Spent:
+    """Totals of finished calls.  `cost` sums the known prices in dollars, `unpriced` counts the unknown ones."""
 
-    calls: int = 0  # completions paid for
-    cached: int = 0  # completions that were there already
-    attempts: int = 0  # requests sent, retries included
+    calls: int = 0
+    attempts: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cost: float = 0.0  # dollars
-    calls_of_unknown_price: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    @classmethod
+    def of(cls, completion: Completion) -> Spent:
+        """The totals of one call."""
+        tokens = completion.prompt_tokens or 0, completion.completion_tokens or 0
+        return cls(1, completion.attempts, *tokens, completion.cost or 0.0, completion.cost is None)
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(**{name: mine + getattr(other, name) for name, mine in vars(self).items()})
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a client has done so far.
+    """Totals of one client.
 
     Attributes:
-        failures: calls given up, by kind of error.
+        total: of the calls paid for; its attempts include those of failed calls.
         answers: purpose → outcome → structured answers.
-        remarks: what was seen in answers, and how often.
+        remarks: remark on answers → count.
     """
 
-    total: Tally
-    failures: Mapping[str, int]
+    total: Spent
     answers: Mapping[str, Mapping[str, int]]
     remarks: Mapping[str, int]
 
 
 class Meter:
-    """Adds up what a client does; thread-safe."""
+    """Adds up a client's calls; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._took: Counter[str] = Counter()
-        self._failures: Counter[str] = Counter()
+        self._total = Spent()
         self._answers: dict[str, Counter[str]] = {}
         self._remarks: Counter[str] = Counter()
 
     def done(self, completion: Completion) -> None:
-        self._add(
-            calls=1,
-            attempts=completion.attempts,
-            prompt_tokens=completion.prompt_tokens or 0,
-            completion_tokens=completion.completion_tokens or 0,
-            cost=completion.cost or 0.0,
-            calls_of_unknown_price=completion.cost is None,
-        )
-
-    def cached(self) -> None:
-        self._add(cached=1)
+        with self._lock:
+            self._total += Spent.of(completion)
 
     def failed(self, error: LLMError) -> None:
-        self._add(attempts=error.attempts)
         with self._lock:
-            self._failures[error.kind] += 1
+            self._total += Spent(attempts=error.attempts)
 
     def noted(self, answer: Answered) -> None:
         with self._lock:
@@ -225,8 +254,160 @@ class Meter:
     def usage(self) -> Usage:
         with self._lock:
             answers = {purpose: dict(outcomes) for purpose, outcomes in self._answers.items()}
-            return Usage(Tally(**self._took), dict(self._failures), answers, dict(self._remarks))
+            return Usage(self._total, answers, dict(self._remarks))
 
-    def _add(self, **more: float) -> None:
+
+@dataclass(frozen=True)
+class CallTotals:
+    """The calls behind one result, paid for now or earlier.
+
+    Attributes:
+        asked_again: answers with a re-ask.
+        dollars: sum of the known prices; `unpriced` counts the calls of unknown price.
+    """
+
+    calls: int = 0
+    asked_again: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    dollars: float = 0.0
+    unpriced: int = 0
+
+    def __add__(self, other: CallTotals) -> CallTotals:
+        return CallTotals(**{name: mine + getattr(other, name) for name, mine in vars(self).items()})
+
+    @property
+    def line(self) -> str:
+        again = f" ({counted(self.asked_again, 'answer')} asked for again)" if self.asked_again else ""
+        tokens = f"{self.prompt_tokens:,} tokens in, {self.completion_tokens:,} out"
+        return f"{counted(self.calls, 'call')}{again}, {tokens}, {price_line(self.dollars, self.unpriced, self.calls)}"
+
+
+class CountingClient:
+    """Asks through another client and counts the calls of one result.
+
+    Args:
+        on_ask: called with the purpose of every call before it is made.
+    """
+
+    def __init__(self, client: Asks, on_ask: Callable[[str], None] = lambda _: None) -> None:
+        self._client = client
+        self._on_ask = on_ask
+        self._lock = threading.Lock()
+        self._taken: dict[str, Completion] = {}
+        self._asked_again = 0
+
+    def complete(self, request: Request) -> Completion:
+        self._on_ask(request.purpose)
+        completion = self._client.complete(request)
         with self._lock:
-            self._took.update(more)  # type: ignore[arg-type]
+            self._taken[request.key] = completion
+        return completion
+
+    def note(self, answer: Answered) -> None:
+        with self._lock:
+            self._asked_again += answer.outcome in ("reasked", "failed")
+        self._client.note(answer)
+
+    @property
+    def totals(self) -> CallTotals:
+        spent = sum(map(Spent.of, self._taken.values()), Spent())
+        tokens = spent.prompt_tokens, spent.completion_tokens
+        return CallTotals(spent.calls, self._asked_again, *tokens, spent.cost, spent.unpriced)
+
+
+# -- prices --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Price:
+    """Dollars per million tokens, and their source.
+
+    Discounts for cached prompts and surcharges for very long ones are left out, so a cost estimates the bill.
+    """
+
+    input_per_million: float
+    output_per_million: float
+    source: str = "own"
+    as_of: str = ""  # a date, or the version of the table
+
+    def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
+        """Dollars."""
+        return (prompt_tokens * self.input_per_million + completion_tokens * self.output_per_million) / 1e6
+
+
+def provider_of(model: str) -> str:
+    """The provider of a LiteLLM model name: the part before the slash, or the entry in LiteLLM's table."""
+    if "/" in model:
+        return model.partition("/")[0]
+    return str(_table().get(model, {}).get("litellm_provider", model))
+
+
+def price_of(model: str, own: Mapping[str, Price] | None = None, api_base: str | None = None) -> Price | None:
+    """The price of a model: an `own` price, else that of LiteLLM's table.  None means unknown, never free.
+
+    With an `api_base` only `own` prices count, because a server may give its model any name.
+    """
+    if own and model in own:
+        return own[model]
+    provider = provider_of(model)
+    if api_base or any(os.environ.get(name) for name in ADDRESS_VARIABLES.get(provider, ())):
+        return None
+    entry = _table().get(model)
+    if entry is None and "/" in model:
+        entry = _table().get(model.partition("/")[2])
+        if entry is not None and entry.get("litellm_provider") != provider:
+            return None  # the same name at another provider
+    return _price(entry) if entry else None
+
+
+def read_prices(path: Path) -> dict[str, Price]:
+    """The prices in a YAML or JSON file.
+
+        as_of: 2026-11-01
+        dollars_per_million_tokens:
+          openai/my-model: {input: 0.5, output: 1.5}
+
+    Raises:
+        DiscoverError: the file is missing, or not of this form.
+    """
+    import yaml
+
+    try:
+        data = yaml_of_people(path.read_text(encoding="utf-8"))
+        as_of = str(data["as_of"])
+        return {
+            str(model): Price(_dollars(entry["input"]), _dollars(entry["output"]), path.name, as_of)
+            for model, entry in data["dollars_per_million_tokens"].items()
+        }
+    except OSError as error:
+        raise DiscoverError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        form = "'as_of' (a date) and 'dollars_per_million_tokens' (model: {input: .., output: ..})"
+        raise DiscoverError(f"{path}: invalid prices ({type(error).__name__}: {error}); write {form}") from None
+
+
+def _dollars(value: Any) -> float:
+    amount = float(value)
+    if not 0 <= amount < float("inf"):
+        raise ValueError(f"not a price: {value!r}")
+    return amount
+
+
+def _price(entry: Mapping[str, Any]) -> Price | None:
+    into, out = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+    if into is None or out is None:
+        return None
+    if not into and not out and entry.get("litellm_provider") not in RUNS_ON_OWN_MACHINE:
+        return None
+    from importlib.metadata import version
+
+    return Price(float(into) * 1e6, float(out) * 1e6, "LiteLLM's table", f"litellm {version('litellm')}")
+
+
+@lru_cache(maxsize=1)
+def _table() -> dict[str, Any]:
+    """LiteLLM's prices, read from its file without importing it, which takes seconds."""
+    found = importlib.util.find_spec("litellm")
+    path = Path(found.origin).parent / PRICE_FILE if found and found.origin else None
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path and path.is_file() else {}

@@ -1,29 +1,35 @@
-"""`discover safety`: a run of the miniature under house rules, the paper's Table 6, and benchmarks of others."""
+"""`discover audit` and `discover safety`: can a simulated user be trusted, and are assistants safe?"""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder
-from discover_lib.cli.common import console
+from discover_lib.base.files import outputs_folder, write_json
+from discover_lib.cli.common import at_terminal, console, flags_of, with_flags, writable_file
+from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.benchmark_logs import Answer, read_benchmark
-from discover_lib.engines.llm.calls.litellm import NO_KEY
+from discover_lib.engines.llm.calls.wires import NO_KEY
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+from discover_lib.metrics.agreement import moments_of
 from discover_lib.metrics.refusals import Phrases, RefusalJudge
 from discover_lib.runs.store import RunStore
+from discover_lib.tasks import corpus
+from discover_lib.tasks.agree import Agree, agree, write_label_sheet
 from discover_lib.tasks.benchmark_runs import OUTPUT, Asked, check_inspect, check_names, log_folders, run_benchmark
 from discover_lib.tasks.benchmarks import benchmarked
+from discover_lib.tasks.certify import Certify, certify, told, trust_in
 from discover_lib.tasks.house_rules import DEPTH, Safety, safety_of
+from discover_lib.tasks.leaks import UNFINISHED, Leaks, finished_conversations, leaks
 from discover_lib.tasks.paper_numbers import table_six
-from discover_lib.tasks.playing import client_settings
+from discover_lib.tasks.playing import Models, client_settings
 from discover_lib.tasks.safety_rows import (
     HEAD,
     MEANING,
@@ -35,7 +41,81 @@ from discover_lib.tasks.safety_rows import (
     row_of,
     six_row,
 )
-from discover_lib.tasks.waist import Table
+from discover_lib.tasks.waist import R, Table, fields_of, read
+
+# -- audit: the desks leaks, certify and agree, one after the other ---------------------------------------------------
+
+
+@with_flags(more=flags_of(Certify, Agree, Models))
+def audit_run(
+    run: Annotated[Path | None, typer.Argument(help="Run folder.")] = None,
+    planted: Annotated[bool, typer.Option("--corpus", help="Score the leak check itself on planted leaks.")] = False,
+    validate: Annotated[
+        bool, typer.Option("--certify", help="Run the reference assistants with this run's user.")
+    ] = False,
+    label_sheet: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a CSV for human labels, then stop.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all results as JSON.")] = None,
+    **given: Any,
+) -> None:
+    """Check a run's user messages for leaks, validate its simulated user, and measure judge agreement.
+
+    Exit code 1: not validated. Exit code 5: a user message has a leak.
+    """
+
+    def asked(record: type[R]) -> R:
+        values = {**given, "run": run}
+        return read(record, {each.name: values[each.name] for each in fields_of(record) if each.name in values})
+
+    if run is None and not planted:
+        raise DiscoverError("no run to audit: give a run folder, or --corpus")
+    questions = (asked(Leaks), asked(Certify), asked(Agree)) if run is not None else None
+    if out is not None:
+        writable_file(out)  # before a judge is paid
+    result: dict[str, Any] = {}
+    code = 0
+    if planted:
+        scored = corpus.told(corpus.score(corpus.load_corpus()))
+        scored.print(console())
+        result["corpus"] = scored.plain
+    if questions is not None:
+        leaking, certifying, agreeing = questions
+        agreeing.role_options.check_names(())
+        if label_sheet is not None:
+            with RunStore.read(leaking.run) as store:
+                talks = finished_conversations(store, agreeing.conversations)
+            _write_sheet(talks, label_sheet)
+            return
+        how = asked(Models)
+        found = at_terminal(leaks, leaking)
+        result |= found.plain
+        code = found.exit_code
+        if found.exit_code != UNFINISHED:
+            if validate:
+                certified = at_terminal(certify, certifying, how)
+            else:
+                certified = told(trust_in(certifying.run))
+                certified.print(console())
+            result["certificate"] = certified.plain
+            if agreeing.judge or agreeing.labels:
+                result["agreement"] = at_terminal(agree, agreeing, how).plain
+            code = max(code, certified.exit_code)
+    if out is not None:
+        write_json(out, result)
+    raise typer.Exit(code)
+
+
+def _write_sheet(talks: Mapping[str, Conversation], path: Path) -> None:
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            rows = write_label_sheet(moments_of(talks), file)
+    except OSError as error:
+        raise DiscoverError(f"{path}: cannot be written ({error.strerror or error})") from None
+    typer.echo(f"{rows} rows to label in {len(talks)} conversations → {path}; read them back with --labels")
+
+
+# -- safety: restricted content, the paper's Table 6, and benchmarks by Inspect ---------------------------------------
 
 
 def safety(
@@ -111,7 +191,7 @@ def _run_benchmarks(asked: Asked, models: Sequence[str], out: Path) -> dict[str,
     check_inspect()
     logs = {}
     for name, folder in log_folders(models, out).items():
-        typer.echo(f"{name}: inspect runs {asked.task}; what it says: {folder / OUTPUT}", err=True)
+        typer.echo(f"{name}: inspect runs {asked.task}; its output: {folder / OUTPUT}", err=True)
         logs[name] = read_benchmark(run_benchmark(asked, name, folder))
     return logs
 
@@ -151,7 +231,7 @@ def _judge(name: str, api_base: list[str] | None, key_variable: str | None) -> I
         yield Phrases()
         return
     from discover_lib.engines.llm.calls.client import LLMClient
-    from discover_lib.engines.llm.refusal_words import LLMRefusalJudge
+    from discover_lib.engines.llm.scoring import LLMRefusalJudge
 
     with LLMClient(client_settings(api_base, key_variable=key_variable)) as client:
         yield LLMRefusalJudge(client, name)
