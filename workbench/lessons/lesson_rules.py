@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -84,53 +83,69 @@ _TREE = IntentTree.from_dict(
         ],
     }
 )
+
+
+def _built(*verdicts: Verdict) -> Evaluation:
+    """The evaluation of a reply that builds an artifact."""
+    return Evaluation("artifact", verdicts)
+
+
 _KNOWN = IntentState({"1": Discovery.DISCOVERED}, frozenset(), {"1": 0.5, "1.1": 0.5, "2": 0.5})
 _HUNCH = IntentState(
     {"1": Discovery.EMERGING}, frozenset(), {"1": 0.3, "1.1": 0.5, "2": 0.5}, {"1": 0.6, "1.1": 0.5, "2": 0.5}
 )
 
 
-def _named_cases() -> Iterator[tuple[str, IntentState, Evaluation]]:
-    fresh = initial_state(_TREE, thresholds={"1": 0.5, "1.1": 0.5, "2": 0.5})
-
-    def case(hint: str, state: IntentState, *verdicts: Verdict, kind: Any = "artifact") -> Any:
-        return hint, state, Evaluation(kind, verdicts)
-
-    yield case("A matched intent becomes discovered at once, at any θ.", fresh, Verdict("2", True))
-    yield case(
+_FRESH = initial_state(_TREE, thresholds={"1": 0.5, "1.1": 0.5, "2": 0.5})
+# (the rule that the case tests, the state before, the evaluation of the reply)
+_NAMED_CASES = (
+    ("A matched intent becomes discovered at once, at any θ.", _FRESH, _built(Verdict("2", True))),
+    (
         "A question makes an intent discovered, never satisfied. An artifact does both.",
-        fresh,
-        Verdict("2", True),
-        kind="dialogue_act",
-    )
-    yield case(
+        _FRESH,
+        Evaluation("dialogue_act", (Verdict("2", True),)),
+    ),
+    (
         "A child cannot change state while its parent is not discovered, so its verdict is skipped.",
-        fresh,
-        Verdict("1", False),
-        Verdict("1.1", True),
-    )
-    yield case(
+        _FRESH,
+        _built(Verdict("1", False), Verdict("1.1", True)),
+    ),
+    (
         "A child can change state in the reply that makes its parent discovered, because parents come first.",
-        fresh,
-        Verdict("1", True),
-        Verdict("1.1", True),
-    )
-    yield case(
-        "Below θ the state stays, but the score lowers θ for the next reply.", fresh, Verdict("2", False, ("a",))
-    )
-    yield case(
-        "A score that equals θ does not pass it. The paper's comparison is >.", fresh, Verdict("2", False, ("a", "b"))
-    )
-    yield case("After a change of state θ starts again at its first value.", _HUNCH, Verdict("1", False, ("a", "b")))
-    yield case(
+        _FRESH,
+        _built(Verdict("1", True), Verdict("1.1", True)),
+    ),
+    (
+        "Below θ the state stays, but the score lowers θ for the next reply.",
+        _FRESH,
+        _built(Verdict("2", False, ("a",))),
+    ),
+    (
+        "A score that equals θ does not pass it. The paper's comparison is >.",
+        _FRESH,
+        _built(Verdict("2", False, ("a", "b"))),
+    ),
+    (
+        "After a change of state θ starts again at its first value.",
+        _HUNCH,
+        _built(Verdict("1", False, ("a", "b"))),
+    ),
+    (
         "An intent moves up one state per reply, with any number of near misses.",
-        fresh,
-        Verdict("2", False, ("a", "b", "c", "d", "e")),
-    )
-    yield case("The same near miss twice in a reply counts once.", fresh, Verdict("2", False, ("a", "A", "b", "a")))
-    yield case(
-        "A discovered intent stays discovered. Near misses do not change it.", _KNOWN, Verdict("1", False, ("a", "b"))
-    )
+        _FRESH,
+        _built(Verdict("2", False, ("a", "b", "c", "d", "e"))),
+    ),
+    (
+        "The same near miss twice in a reply counts once.",
+        _FRESH,
+        _built(Verdict("2", False, ("a", "A", "b", "a"))),
+    ),
+    (
+        "A discovered intent stays discovered. Near misses do not change it.",
+        _KNOWN,
+        _built(Verdict("1", False, ("a", "b"))),
+    ),
+)
 
 
 def _random_case(rng: random.Random) -> tuple[IntentState, Evaluation]:
@@ -150,10 +165,8 @@ def write_advance(answer: Any) -> Outcome:
     if not callable(answer):
         return wrong("Give the function itself, as in check(advance), not its result and not its text.")
     rules, rng = Rules.paper(), derive_rng(0, "advance")
-    cases = [*_named_cases()]
-    cases += [
-        ("It differs from the paper's transition in a mixed case.", *_random_case(rng)) for _ in range(RANDOM_CASES)
-    ]
+    mixed = "It differs from the paper's transition in a mixed case."
+    cases = [*_NAMED_CASES, *((mixed, *_random_case(rng)) for _ in range(RANDOM_CASES))]
     for place, (hint, state, evaluation) in enumerate(cases):
         expected, _ = advance(_TREE, state, evaluation, rules)
         try:

@@ -124,7 +124,7 @@ def test_the_example_is_checked_and_the_papers_for_a_board_are_written(tmp_path:
     result = discover("study", "check", PAPER, "--pack", tmp_path / "pack")
     assert result.returncode == 0 and "blocks of 6" in result.stdout and "completion codes" in result.stdout
     sheet = (tmp_path / "pack" / "information.md").read_text("utf-8")
-    for head in ("Purpose", "payment", "Risks", "Whose model reads your text", "Kept until", "Voluntary", "Contact"):
+    for head in ("Purpose", "payment", "Risks", "Who reads your text", "How long we keep it", "Leaving", "Contact"):
         assert head in sheet
     assert "several assistants" in (tmp_path / "pack" / "debrief.md").read_text("utf-8")
     assert "several assistants" not in sheet, "blinding is told afterwards"
