@@ -20,7 +20,7 @@ from discover_lib.engines.manner import MANNERS
 from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.tasks.house_rules import exposure, rule_for
 from discover_lib.train.grpo.group import group_of
-from workbench.lessons import lesson_people as people
+from workbench.lessons import exercise as people
 from workbench.lessons import lesson_rules as rules
 from workbench.lessons import trusting
 from workbench.panel import talks_earlier, trained_earlier

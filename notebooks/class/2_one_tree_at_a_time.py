@@ -73,7 +73,7 @@ def set_up():
 
     from workbench.controls import page_has_sheet
     from workbench.lessons import cards
-    from workbench.lessons.lesson_people import first_trees
+    from workbench.lessons.exercise import first_trees
     from workbench.lessons.lesson_rules import WRITE_ADVANCE
     from workbench.lessons.seeing import STEPPED
 

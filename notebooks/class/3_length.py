@@ -47,10 +47,10 @@ def open_step(card, cards, guess_form, step):
 
 
 @app.cell
-def show_step(card, cards, guess, guess_form, mo, opened, reward, tau, tau_answer, why):
+def show_step(card, cards, guess, guess_form, opened, reward, tau, tau_answer, why):
     steps = {
         "By hand": lambda: cards.posed("reward", reward),
-        "Move τ": lambda: mo.vstack([tau, cards.earned_at(tau.value), cards.posed("tau", tau_answer)]),
+        "Move τ": lambda: cards.posed("tau", tau_answer, tau, cards.earned_at(tau.value)),
     }
     card.show(opened, guess, guess_form, why, steps)
     return

@@ -13,8 +13,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from workbench.lessons.exercise import MAX_TEXT
-from workbench.lessons.exercises import check
-from workbench.lessons.predictions import CARDS
+from workbench.lessons.exercises import CARDS, check
 from workbench.simulator_page import ABOUT
 
 

@@ -1,4 +1,4 @@
-"""`discover study`: a study with people in one file, from the first check to the report."""
+"""`discover study`: a study with people in one file, from its check to its report."""
 
 from __future__ import annotations
 

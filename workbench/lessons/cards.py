@@ -16,11 +16,9 @@ from discover_lib.core.rules import Rules
 from discover_lib.train.grpo.group import group_of
 from workbench.controls import pickable
 from workbench.lessons.class_answers import first_answer, hand_in
-from workbench.lessons.exercise import Outcome
-from workbench.lessons.exercises import EXERCISES
-from workbench.lessons.lesson_people import answered
+from workbench.lessons.exercise import Outcome, answered
+from workbench.lessons.exercises import CARDS, EXERCISES
 from workbench.lessons.lesson_rules import GROUP, earned
-from workbench.lessons.predictions import CARDS
 from workbench.map import intent_map
 from workbench.simulator_page import ABOUT
 from workbench.views import conversation_parts as show
@@ -47,7 +45,7 @@ def student() -> str:
 
 
 class Card:
-    """One lesson's card: its guess, its steps and its explanation, as `predictions.CARDS` has them.
+    """One lesson's card: its guess, its steps and its explanation, as `exercises.CARDS` has them.
 
     Args:
         number: of the lesson, from "1" to "5".
@@ -82,7 +80,7 @@ class Card:
         import marimo as mo
 
         if not guess:
-            return mo.Html(show.styled(show.quiet(f"Guess first, in step {self.steps[0]}. The other steps open then.")))
+            return mo.Html(show.styled(show.quiet("Guess first. Then the other steps open.")))
         place = self.steps.index(step) + 1
         if place == len(self.steps):
             return None
@@ -150,7 +148,7 @@ class Card:
 
         made = notice("Choose one of the answers first.", tone="warn") if form.value else EMPTY
         if guess:
-            made = notice("Your guess: ", tag("b", guess), ". The last step says whether it held.", tone="open")
+            made = notice("Your guess: ", tag("b", guess), ". The last step has the answer.", tone="open")
         above = show.styled(rich_text(self.about.about), words(*self.about.words))
         return mo.vstack([mo.Html(above), form, mo.Html(show.styled(made))])
 
@@ -167,18 +165,11 @@ class Card:
         return mo.vstack([mo.Html(verdict), form, mo.Html(show.styled(said))])
 
     def _compared(self, guess: str) -> Markup:
-        """The guess, whether it held, and what happened."""
+        """The guess, the answer, and the numbers behind it."""
         happened = self.about.happened()
-        if guess == happened.choice:
-            return notice("You guessed “", tag("b", guess), "”, and it held. ", happened.sentence)
-        line = (
-            tag("b", guess),
-            "”. It did not hold. The answer is “",
-            tag("b", happened.choice),
-            "”. ",
-            happened.sentence,
-        )
-        return notice("You guessed “", *line, tone="open")
+        right = guess == happened.choice
+        answer = "”. That is right. " if right else f"”. The answer is “{happened.choice}”. "
+        return notice("You guessed “", tag("b", guess), answer, happened.sentence, tone=None if right else "open")
 
 
 def in_sight(step: str, guess: str | None) -> str:
@@ -259,7 +250,7 @@ def _fields(key: str) -> dict[str, Any]:
         case "several":
             return {f"pick{n}": mo.ui.checkbox(label=text) for n, text in enumerate(exercise.choices, 1)}
         case form:
-            label = "Your reply" if form == "reply" else "Your replies, one a line"
+            label = "Your reply" if form == "reply" else "Your replies, one per line"
             return {"text": mo.ui.text_area(label=label, rows=LINES[form], max_length=2_000, full_width=True)}
 
 

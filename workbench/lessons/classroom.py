@@ -31,8 +31,7 @@ from starlette.websockets import WebSocketClose
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
 from workbench.lessons.class_answers import FILE_VARIABLE, Answer, latest, read_answers
-from workbench.lessons.exercises import EXERCISES
-from workbench.lessons.predictions import CARDS
+from workbench.lessons.exercises import CARDS, EXERCISES
 from workbench.views.gallery import gallery_page
 from workbench.views.html import Markup, static_text, tag
 from workbench.views.navigation import LESSONS, PAGES

@@ -8,8 +8,19 @@ from typing import Any
 from discover_lib.base.words import words
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.rollout import MAX_TURNS
-from workbench.lessons.exercise import MAX_TEXT, Outcome, judged, texts_of, wrong
-from workbench.lessons.lesson_people import EVERYBODY, answered, found, mean_found, talk, tree_of
+from workbench.lessons.exercise import (
+    EVERYBODY,
+    MAX_TEXT,
+    Outcome,
+    answered,
+    found,
+    judged,
+    mean_found,
+    talk,
+    texts_of,
+    tree_of,
+    wrong,
+)
 from workbench.views.touched import touched
 
 RANKED = ("adaptive", "ask", "draft", "options")

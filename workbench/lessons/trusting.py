@@ -9,8 +9,7 @@ from discover_lib.base.leak_words import find_leaks, giving_away
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import Reward
 from discover_lib.metrics.paired import SIGNIFICANCE, holm, permutation_p
-from workbench.lessons.exercise import Outcome, judged, number_of, numbers_of, wrong
-from workbench.lessons.lesson_people import talk
+from workbench.lessons.exercise import Outcome, judged, number_of, numbers_of, talk, wrong
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, signed, table, tag
 

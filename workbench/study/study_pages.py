@@ -108,7 +108,8 @@ def information(study: Study) -> dict[str, str]:
         "Benefits": study.consent.benefits,
         "What we record": "Your messages, the replies, your ratings and answers, and the time of each. We count how "
         "often you paste text and how often you leave the page. We record no names and no network addresses.",
-        "Who reads your text": f"{data.model_provider}. Is your text used to train an AI? {data.trains_on_it}.",
+        "Who reads your text": f"{data.model_provider}. Is your text used to train an AI? "
+        f"{data.trains_on_it.capitalize()}.",
         "Participant number": "If you came with a participant number, we store it in scrambled form, apart from your "
         "answers.",
         "Publication": data.published,

@@ -84,7 +84,7 @@ def test_of_three_conditions_every_pair_is_compared_and_corrected(study: Study, 
     for pair in ("asks − base", "asks − tuned"):
         [apart] = [line for line in lines if pair in line]
         assert ": +" in apart and "p < 0.001" in apart and "not disting" not in apart
-        assert ("(n = 18 pairs of one person;" if design == "paired" else "(n = 18 and 18;") in apart
+        assert ("(n = 18 pairs of one participant;" if design == "paired" else "(n = 18 and 18;") in apart
     assert "Holm" in outcome_lines(desk)[-1]
     assert compared(desk)[0].adjusted["base", "asks"] <= 3 * 0.001
 
@@ -97,7 +97,7 @@ def test_no_cell_is_run_or_turned_by_a_spreadsheet(rehearsed: Path) -> None:
     messages = rows(rehearsed / "export" / "messages.csv")
     [cell] = [row["text"] for row in messages if "HYPERLINK" in row["text"]]
     assert cell.startswith('\'=HYPERLINK("x") <U+202E>txt ')
-    assert "behind an apostrophe" in (rehearsed / "export" / "codebook.md").read_text("utf-8")
+    assert "follows an apostrophe" in (rehearsed / "export" / "codebook.md").read_text("utf-8")
 
 
 @pytest.mark.slow
