@@ -34,9 +34,8 @@ from discover_lib.engines.local.tiny_model import TinyRecipe, pretrain, save_mod
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts, taste_weights
 from discover_lib.engines.miniature.assistants import ScriptedAssistant, adaptive
-from discover_lib.engines.miniature.beliefs import believe
 from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
-from discover_lib.engines.miniature.reading import read_reply
+from discover_lib.engines.miniature.reading import believe, read_reply
 from discover_lib.engines.miniature.rendering import make_reply
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean

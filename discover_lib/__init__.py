@@ -1,7 +1,7 @@
 """discover_lib: see, run and train intent discovery (DiscoverLLM, arXiv 2602.03429).
 
 The names below are the library's front door; each is stated in the module that its import names.  The engines
-(`discover_lib.engines.miniature` and others) are imported by those who use them.  The packages stand in the order of
+(`discover_lib.engines.miniature` and others) are imported by those who use them.  The packages are in the order of
 the paper's steps: base, core, metrics, engines, runs, dataset, train, doors, tasks, `paper.py`, cli.  What people see
 in a browser is the package `workbench`, which imports this one.
 """
@@ -60,7 +60,7 @@ __all__ = [
 
 
 class _Miniature(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """`discover_lib.miniature` goes on naming the miniature's engine, which people's scripts import by that name."""
+    """`discover_lib.miniature` still names the miniature's engine, which scripts import by that name."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None

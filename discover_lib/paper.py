@@ -1,37 +1,35 @@
-"""The whole paper in miniature, one way through: the first file to read.
+"""The whole paper in miniature, from top to bottom.  Start reading here.
 
-DiscoverLLM trains assistants that help people to find out what they want.  From top to bottom, with the place to read
-on and the paper's section:
+DiscoverLLM trains assistants that help people find out what they want.  Each step names the place to read on and the
+paper's section:
 
 ```
-artifact         somebody's finished piece                        engines/miniature/artifacts.py
-→ tree           what its maker wanted, from broad to precise     core/intents.py, engines/miniature/builder.py    3.1
-→ conversation   with a simulated user, who discovers intents     core/rollout.py, core/advance.py                 3.2
-                 through what replies show; each has a reward     core/reward.py                                   3.3
-→ rows           what a trainer is given of it                    dataset/rows.py                                  4.1
-→ adapter        SFT, DPO and GRPO of a small language model      train/stage.py                                   4.1
+artifact         something that a person made                     engines/miniature/artifacts.py
+→ tree           the intents behind it, from broad to precise     core/intents.py, engines/miniature/builder.py    3.1
+→ conversation   a simulated user discovers intents               core/rollout.py, core/advance.py                 3.2
+                 that the replies show; each reply has a reward   core/reward.py                                   3.3
+→ rows           training data                                    dataset/rows.py                                  4.1
+→ adapter        SFT, DPO and GRPO of a small language model      train/run_stage.py                               4.1
 → scores         discovery, satisfaction, interactivity, tokens   runs/evaluation.py, metrics/                     4.2
 ```
 
-Every step is what its own command does, with the same functions; this file only says in which order, and with what.
-`Paper(folder, PaperOptions.small()).run()` does them all.  A finished step leaves `steps/NAME.json` and is not done
-again; a killed one goes on where its own files let it.
+`Paper(folder, PaperOptions.small()).run()` does every step in this order.  Each step has a command of its own that
+calls the same functions.  A finished step writes `steps/NAME.json` and is not repeated.  A step that was killed resumes
+from its own files.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import rounded, write_json
+from discover_lib.base.files import read_json, rounded, write_json
 from discover_lib.base.ids import LabelledId
 from discover_lib.base.records import Record
 from discover_lib.engines.local.dialect import read_card
@@ -39,8 +37,7 @@ from discover_lib.engines.local.names import base_folder
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
 from discover_lib.metrics.evidence import BROKEN, ids_at, ids_of_results
-from discover_lib.metrics.results import ScopeResults, results_by_scope
-from discover_lib.metrics.scores import ConversationScores
+from discover_lib.metrics.results import results_by_scope
 from discover_lib.runs.evaluation import ceilings_by_scope, ceilings_of, lay_out_evaluation, load_scores
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out_together
 from discover_lib.runs.resolve import broken_replies
@@ -63,16 +60,16 @@ POLL_SECONDS = 0.5
 
 
 class PaperError(DiscoverError):
-    """The paper cannot be begun or gone on with; one line that says what to do."""
+    """The paper cannot start or resume; the message is one line that says what to do."""
 
 
 class PaperStopped(Exception):
-    """Ended early, as asked; the same call goes on."""
+    """The run stopped on request; the same call resumes it."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A trained assistant: the stage that makes it, and the variant that it begins with."""
+    """A trained assistant: its training stage, and the variant from which training starts."""
 
     label: str
     stage: Stage
@@ -89,20 +86,20 @@ VARIANTS = (
     Variant("SFT+DPO", "dpo", after="SFT"),
     Variant("SFT+DPO+GRPO", "grpo", after="SFT+DPO"),
 )
-WAVES = (("SFT", "DPO"), ("SFT+DPO",), ("SFT+DPO+GRPO",))  # what does not wait for each other, together
+WAVES = (("SFT", "DPO"), ("SFT+DPO",), ("SFT+DPO+GRPO",))  # the variants of one wave are trained at the same time
 
 
 @dataclass(frozen=True)
 class PaperOptions(Record, omit=("taste",)):
-    """All that decides the numbers.
+    """Every option that decides the numbers.
 
     Attributes:
-        train_artifacts: per domain, that conversations to train on are made from.
-        artifacts, trials: per domain, of the evaluation, on the other split.
-        unseen_artifacts: per unseen kind, of the generalisation, once each; generated ones, so that there are enough.
-        changes: settings of the miniature's recipe in other words than its own: stage → name → value.
-        quick: sizes that show that everything works, and nothing else.
-        taste: number of the taste that artifacts are drawn with; 0 for none.
+        train_artifacts: artifacts per domain for the training conversations.
+        artifacts, trials: per domain of the evaluation, from the other split.
+        unseen_artifacts: generated artifacts per domain that was not trained on; one trial each.
+        changes: changed settings of the miniature's training recipe: stage → name → value.
+        quick: small sizes, which only show that every step works.
+        taste: seed of the value skew for generated artifacts; 0 draws all values evenly.
     """
 
     seed: int = 0
@@ -119,7 +116,7 @@ class PaperOptions(Record, omit=("taste",)):
 
     @classmethod
     def small(cls, seed: int = 0, domains: Sequence[str] = DOMAINS[:1], taste: int = 0) -> PaperOptions:
-        """The quick size."""
+        """The quick sizes."""
         few: dict[str, dict[str, Any]] = {
             "sft": {"max_steps": 6},
             "dpo": {"max_steps": 4},
@@ -131,20 +128,12 @@ class PaperOptions(Record, omit=("taste",)):
         """The training recipe.
 
         Raises:
-            RecipeError: a change that does not fit.
+            RecipeError: a change names an unknown setting or has an invalid value.
         """
         recipe = Recipe.miniature()
         for stage, changes in self.changes.items():
             recipe = recipe.changed(stage, changes)  # type: ignore[arg-type]
         return recipe
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step by name, and what it does."""
-
-    name: str
-    work: Callable[[], None]
 
 
 @dataclass
@@ -153,11 +142,11 @@ class Paper:
 
     Args:
         on_progress: takes lines for people.
-        stop: set to end at the next safe moment.
-        processes: for what the miniature simulates.
-        steps: what is done, in order; by default the paper's own.
-        assistants: who is evaluated, as runs name it → its label; by default the base, its trained variants and the
-            scripted ones.
+        stop: set it to end the run at the next safe moment.
+        processes: number of processes that hold conversations.
+        steps: name → work, in order; by default the steps of the paper.
+        assistants: name in the runs → label in the tables; by default the base, the trained variants and the scripted
+            assistants.
     """
 
     folder: Path
@@ -165,41 +154,52 @@ class Paper:
     on_progress: Progress = print
     stop: threading.Event = field(default_factory=threading.Event)
     processes: int = 2
-    steps: Sequence[Step] = ()
+    steps: Mapping[str, Callable[[], None]] = field(default_factory=dict)
     assistants: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.steps = self.steps or self.paper_steps()
-        self.assistants = self.assistants or self.paper_assistants()
-
-    def paper_steps(self) -> list[Step]:
-        return [
-            Step("base", self.take_base),
-            Step("synthesis", self.synthesise),
-            *(Step("train " + "+".join(f"[{each}]" for each in wave), partial(self.train, wave)) for wave in WAVES),
-            Step("evaluation", self.evaluate),
-            Step(USER_BLIND, self.evaluate_user_blind),
-            Step("generalisation", self.generalise),
-            Step("results", self.collect_results),
-        ]
-
-    def paper_assistants(self) -> dict[str, str]:
         trained = {f"hf:{self.folder / variant.folder}": variant.label for variant in VARIANTS}
-        return {"tiny": BASE, **trained, **{name: name for name in self.options.scripted}}
+        scripted = {name: name for name in self.options.scripted}
+        self.assistants = self.assistants or {"tiny": BASE, **trained, **scripted}
+        self.steps = self.steps or {
+            "base": self.take_base,
+            "synthesis": self.synthesise,
+            **{"train " + "+".join(f"[{each}]" for each in wave): partial(self.train, wave) for wave in WAVES},
+            "evaluation": self.evaluate,
+            USER_BLIND: self.evaluate_user_blind,
+            "generalisation": self.generalise,
+            "results": self.collect_results,
+        }
+
+    def run(self) -> dict[str, Any]:
+        """Do the steps that are not finished yet, and return the results.
+
+        Raises:
+            PaperError: the folder holds other files, or a step failed.
+            PaperStopped: the run was stopped; the same call resumes it.
+        """
+        self._open()
+        for place, (name, work) in enumerate(self.steps.items(), 1):
+            mark, line = self._mark(name), f"[{place}/{len(self.steps)}] {name}"
+            if mark.exists():
+                self.on_progress(f"{line}: finished before")
+                continue
+            if self.stop.is_set():
+                raise PaperStopped
+            self.on_progress(f"{line} …")
+            began = time.monotonic()
+            work()
+            seconds = time.monotonic() - began
+            write_json(mark, {"seconds": round(seconds, 1)})
+            self.on_progress(f"{line}: {seconds:.0f} s")
+        return read_json(self.folder / RESULTS)
 
     # -- artifact → tree → conversation ----------------------------------------------------------------------------
 
     def synthesise(self) -> None:
-        """Conversations to learn from, each ended by the finished piece."""
-        run = self.lay_out_synthesis()
-        folder = self.folder / "synthesis"
-        folder.mkdir(exist_ok=True)
-        self._check(execute(run, folder, score=True, concurrency=self.processes, stop=self.stop))
+        """Training conversations about artifacts of the training split, each with its final artifact.
 
-    def lay_out_synthesis(self) -> LaidOut:
-        """Artifacts of the training split of all domains, a tree for each, and a conversation to be had about each.
-
-        In every turn both teachers reply, and the reply with the higher reward goes on.
+        Both teachers reply in every turn, and the conversation continues with the reply that has the higher reward.
         """
         options = RunOptions(
             TEACHERS,
@@ -209,7 +209,16 @@ class Paper:
             seed=self.options.seed,
             taste=self.options.taste,
         )
-        return lay_out_together(options, self.options.domains)
+        self._execute("synthesis", lay_out_together(options, self.options.domains), score=True)
+
+    def _execute(self, name: str, run: LaidOut, score: bool | None = None) -> None:
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        ended = execute(run, folder, score=score, concurrency=self.processes, stop=self.stop)
+        if ended.halted == "stopped" or self.stop.is_set():
+            raise PaperStopped
+        if ended.halted is not None:
+            raise PaperError(ended.message)
 
     # -- rows → adapter --------------------------------------------------------------------------------------------
 
@@ -218,7 +227,7 @@ class Paper:
         base_folder()
 
     def stage_settings(self, variant: Variant) -> StageSettings:
-        """One stage of training: its rows are made from the conversations, its adapter stands on the one before."""
+        """One training stage: rows from the conversations, and an adapter on top of the earlier variant's."""
         earlier = next((each for each in VARIANTS if each.label == variant.after), None)
         return StageSettings(
             variant.stage,
@@ -230,36 +239,68 @@ class Paper:
         )
 
     def train(self, labels: Sequence[str]) -> None:
-        """Some variants side by side, each in a process of its own."""
+        """Some variants at the same time, each in its own process."""
         going: dict[str, TrainingJob] = {}
         for variant in (each for each in VARIANTS if each.label in labels):
             job = TrainingJob(self.folder / variant.folder)
             if not (job.folder / jobs.STATUS).exists():
                 job = jobs.start(self.stage_settings(variant), job.folder)
             elif job.status().state not in ("finished", *jobs.GOING):
-                job = job.resume()  # by its own settings: the recipe may have changed since
+                job = job.resume()  # with its stored settings, because the recipe may have changed since
             going[variant.label] = job
-        self._wait(going)
+        try:
+            self._wait(going)
+        except (PaperStopped, KeyboardInterrupt):
+            for job in going.values():
+                job.stop()
+            for job in going.values():
+                job.wait(60)
+            raise PaperStopped from None
+        for label, job in going.items():
+            status = job.status()
+            if status.state != "finished":
+                raise PaperError(f"training {label} {status.state}: {status.message} (its log: {job.folder})")
+
+    def _wait(self, going: Mapping[str, TrainingJob]) -> None:
+        """Wait until no job is going, and report every quarter of each job's steps."""
+        quarters: dict[str, int] = {}
+        while True:
+            states = {label: job.status() for label, job in going.items()}
+            for label, status in states.items():
+                quarter = status.step * 4 // status.total_steps if status.total_steps else 0
+                if quarter > quarters.get(label, 0):
+                    quarters[label] = quarter
+                    self.on_progress(f"    {label}: step {status.step} of {status.total_steps}")
+            if not any(status.going for status in states.values()):
+                return
+            if self.stop.is_set():
+                raise PaperStopped
+            time.sleep(POLL_SECONDS)
 
     # -- scores ----------------------------------------------------------------------------------------------------
 
     def evaluate(self) -> None:
-        """All assistants with the same users, on artifacts that no stage has seen."""
-        self._evaluate("evaluation", self.options.domains, self.options.artifacts, self.options.trials)
+        """All assistants with the same users, about artifacts that no stage has seen."""
+        of = self.options
+        self._simulate("evaluation", tuple(self.assistants), of.domains, of.artifacts, of.trials)
+        self._certify("evaluation", of.domains, of.artifacts)
 
     def generalise(self) -> None:
-        """The same on kinds of artifacts that no stage has seen."""
-        if self.options.unseen:
-            self._evaluate("generalisation", self.options.unseen, self.options.unseen_artifacts, trials=1)
+        """All assistants in domains that no stage has seen."""
+        of = self.options
+        if of.unseen:
+            self._simulate("generalisation", tuple(self.assistants), of.unseen, of.unseen_artifacts, trials=1)
+            self._certify("generalisation", of.unseen, of.unseen_artifacts)
 
     def evaluate_user_blind(self) -> None:
-        """The same users as `evaluate`, answered by a list that ignores them: a run, and so a pool, of its own."""
+        """The users of `evaluate` with an assistant that ignores them.  It is a separate run, so eq. 4 omits it."""
         of = self.options
-        self._simulate_and_score(self.folder / USER_BLIND, (USER_BLIND,), of.domains, of.artifacts, of.trials)
+        self._simulate(USER_BLIND, (USER_BLIND,), of.domains, of.artifacts, of.trials)
 
-    def _simulate_and_score(
-        self, folder: Path, assistants: Sequence[str], domains: Sequence[str], artifacts: int, trials: int
+    def _simulate(
+        self, name: str, assistants: Sequence[str], domains: Sequence[str], artifacts: int, trials: int
     ) -> None:
+        """Conversations and their scores."""
         options = RunOptions(
             tuple(assistants),
             artifacts=artifacts,
@@ -268,20 +309,16 @@ class Paper:
             domain=domains[0],
             taste=self.options.taste,
         )
-        run = lay_out_evaluation(options, domains)
-        folder.mkdir(exist_ok=True)
-        self._check(execute(run, folder, concurrency=self.processes, stop=self.stop))
+        self._execute(name, lay_out_evaluation(options, domains))
 
-    def _evaluate(self, name: str, domains: Sequence[str], artifacts: int, trials: int) -> None:
-        """Conversations, their scores, and a certificate: does this simulated user tell good assistants from bad?"""
-        folder = self.folder / name
-        self._simulate_and_score(folder, tuple(self.assistants), domains, artifacts, trials)
+    def _certify(self, name: str, domains: Sequence[str], artifacts: int) -> None:
+        """Validate the users: do they rank the reference assistants in the expected order?"""
         panel = min(artifacts, 30) * len(domains) if not self.options.quick else 10
-        asked = Certify(run=Run(folder), artifacts=panel, seed=self.options.seed)
+        asked = Certify(run=Run(self.folder / name), artifacts=panel, seed=self.options.seed)
         certify(asked, Models(concurrency=self.processes))
 
     def collect_results(self) -> None:
-        """One file with every number; `views.report` makes a page of it."""
+        """Write every number into one file, from which the report is made."""
         results: dict[str, Any] = {
             "format": FORMAT,
             "options": self.options.to_dict(),
@@ -292,136 +329,66 @@ class Paper:
                 results[name] = evaluation_results(self.folder / name, self.assistants)
         if (self.folder / USER_BLIND).exists():
             results[USER_BLIND] = evaluation_results(self.folder / USER_BLIND, {USER_BLIND: USER_BLIND})
-        results["base"] = base_results()
+        results["base"] = {name: value for name, value in read_card(base_folder()).items() if name != "seconds"}
         results["training"] = {each.label: training_results(self.folder, each) for each in VARIANTS}
         write_json(self.folder / RESULTS, rounded(results))
         write_json(self.folder / TIMES, self.seconds())
 
-    # -- one step after the other ----------------------------------------------------------------------------------
-
-    def run(self) -> dict[str, Any]:
-        """Do what is not done yet; returns the results.
-
-        Raises:
-            PaperError: the folder holds something else, or a step failed.
-            PaperStopped: it was stopped; the same again goes on.
-        """
-        self._open()
-        for place, step in enumerate(self.steps, 1):
-            done, line = self._mark(step), f"[{place}/{len(self.steps)}] {step.name}"
-            if done.exists():
-                self.on_progress(f"{line}: done before")
-                continue
-            if self.stop.is_set():
-                raise PaperStopped
-            self.on_progress(f"{line} …")
-            began = time.monotonic()
-            step.work()
-            seconds = time.monotonic() - began
-            write_json(done, {"seconds": round(seconds, 1)})
-            self.on_progress(f"{line}: {seconds:.0f} s")
-        return json.loads((self.folder / RESULTS).read_text(encoding="utf-8"))
+    # -- the folder ------------------------------------------------------------------------------------------------
 
     def seconds(self) -> dict[str, float]:
-        """How long each finished step took, in the attempt that finished it."""
-        marks = {step.name: self._mark(step) for step in self.steps if self._mark(step).exists()}
-        return {name: json.loads(mark.read_text(encoding="utf-8"))["seconds"] for name, mark in marks.items()}
+        """Seconds that each finished step took, in the attempt that finished it."""
+        return {name: read_json(self._mark(name))["seconds"] for name in self.steps if self._mark(name).exists()}
 
-    def _mark(self, step: Step) -> Path:
-        return self.folder / "steps" / f"{step.name}.json"
+    def _mark(self, name: str) -> Path:
+        return self.folder / "steps" / f"{name}.json"
 
     def _open(self) -> None:
-        """A new folder, or one that this very paper was begun in."""
+        """Open a new folder, or one in which a paper with these options was started."""
         path = self.folder / OPTIONS
         wanted = {"format": FORMAT, **self.options.to_dict()}
         self.options.recipe()
         if path.exists():
-            begun = json.loads(path.read_text(encoding="utf-8"))
+            begun = read_json(path)
             different = [name for name in {**begun, **wanted} if begun.get(name) != wanted.get(name)]
             if different:
-                raise PaperError(f"{self.folder} was begun with another {', '.join(different)}; take another folder")
+                raise PaperError(f"{self.folder} was started with another {', '.join(different)}; take another folder")
             return
         if self.folder.exists() and any(self.folder.iterdir()):
-            raise PaperError(f"{self.folder} holds other files; take a new or empty folder")
+            raise PaperError(f"{self.folder} holds other files; choose a new or empty folder")
         write_json(path, wanted)
-
-    def _check(self, ended: Any) -> None:
-        """Raises what ended a run early."""
-        if ended.halted == "stopped" or self.stop.is_set():
-            raise PaperStopped
-        if ended.halted is not None:
-            raise PaperError(ended.message)
-
-    def _wait(self, going: Mapping[str, TrainingJob]) -> None:
-        """Until all are at an end; asked to stop, they are."""
-        quarters: dict[str, int] = {}
-        try:
-            while True:
-                states = {label: job.status() for label, job in going.items()}
-                for label, status in states.items():
-                    step, total = status.step, status.total_steps
-                    if total and step * 4 // total > quarters.get(label, 0):
-                        quarters[label] = step * 4 // total
-                        self.on_progress(f"    {label}: step {step} of {total}")
-                if not any(status.going for status in states.values()):
-                    break
-                if self.stop.is_set():
-                    raise PaperStopped
-                time.sleep(POLL_SECONDS)
-        except (PaperStopped, KeyboardInterrupt):
-            for job in going.values():
-                job.stop()
-            for job in going.values():
-                job.wait(60)
-            raise PaperStopped from None
-        for label, status in states.items():
-            if status.state != "finished":
-                raise PaperError(f"training {label} {status.state}: {status.message} (its log: {going[label].folder})")
 
 
 # -- the results -------------------------------------------------------------------------------------------------------
 
 
 def evaluation_results(folder: Path, labels: Mapping[str, str]) -> dict[str, Any]:
-    """The tables of an evaluation, what its simulated user is worth, and how often assistants broke the notation."""
-    certificate = read_certificate(folder)
-    scores = labelled_scores(folder, labels)
+    """The tables of an evaluation, the validation of its users, and the replies that broke the notation."""
+    certificate, panel = read_certificate(folder), panel_folder(folder)
+    scores = [replace(each, assistant=labels.get(each.assistant, each.assistant)) for each in load_scores(folder)]
     scopes = results_by_scope(scores)
     with RunStore.read(folder) as store:
         ceilings = ceilings_by_scope(scopes, scores, ceilings_of(store))
+    run = labelled_id(folder, labels)
+    ids = ids_of_results(scopes.values(), run)
+    for label in labels.values():
+        ids |= ids_at(replace(run, assistants=label, measure=BROKEN), "broken", label)
     return {
         "scopes": [each.to_dict() for each in scopes.values()],
         "ceilings": {scope: each.to_dict() for scope, each in ceilings.items()},
         "certificate": certificate.to_dict() if certificate else None,
         "broken": broken_shares(folder, labels),
-        "ids": evaluation_ids(folder, labels, scopes.values()),
+        "ids": ids | (ids_at(id_of_run(panel), "certificate") if panel else {}),
     }
 
 
-def evaluation_ids(folder: Path, labels: Mapping[str, str], scopes: Iterable[ScopeResults]) -> dict[str, str]:
-    """What the numbers of `evaluation_results` stand on, as `ids_of_results`; a certificate's on its panel's run."""
-    run = labelled_id(folder, labels)
-    ids = ids_of_results(scopes, run)
-    for label in labels.values():
-        ids |= ids_at(dataclasses.replace(run, assistants=label, measure=BROKEN), "broken", label)
-    panel = panel_folder(folder)
-    return ids | (ids_at(id_of_run(panel), "certificate") if panel else {})
-
-
 def labelled_id(folder: Path, labels: Mapping[str, str]) -> LabelledId:
-    """The id of an evaluation, whose assistants are called by their labels."""
+    """The id of an evaluation with the labels of its assistants."""
     return LabelledId(id_of_run(folder).run, named={label: name for name, label in labels.items()})
 
 
-def labelled_scores(folder: Path, labels: Mapping[str, str]) -> list[ConversationScores]:
-    """The scores of an evaluation, assistants by their labels."""
-    return [
-        dataclasses.replace(each, assistant=labels.get(each.assistant, each.assistant)) for each in load_scores(folder)
-    ]
-
-
 def broken_shares(folder: Path, labels: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    """Replies that broke the notation, and all replies, per assistant of an evaluation; the final piece counts, too."""
+    """Replies that broke the notation, and all replies, per assistant; the final artifact counts as a reply."""
     shares: dict[str, dict[str, int]] = {}
     with RunStore.read(folder) as store:
         for conversation in store.conversations():
@@ -440,7 +407,7 @@ def base_results() -> dict[str, Any]:
 
 
 def training_results(folder: Path, variant: Variant) -> dict[str, Any]:
-    """Steps, rows and probes of a variant's training."""
+    """Steps, rows and validation rollouts of a variant's training."""
     job = TrainingJob(folder / variant.folder)
     result = job.result()
     probes = [

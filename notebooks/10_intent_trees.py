@@ -25,7 +25,7 @@ with app.setup(hide_code=True):
     from discover_lib.core.view import leaked_words
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
-    from discover_lib.metrics.ceiling import ceiling
+    from discover_lib.metrics.discovery import ceiling
     from discover_lib.metrics.intervals import percent
     from discover_lib.metrics.scores import is_leak_checked
     from discover_lib.runs.artifact_files import free_tree_file

@@ -19,7 +19,7 @@ with app.setup(hide_code=True):
     import marimo as mo
 
     from discover_lib.base.files import outputs_folder
-    from discover_lib.metrics.ceiling import ceiling_over
+    from discover_lib.metrics.discovery import ceiling_over
     from discover_lib.metrics.near_misses import near_misses_of, suspects, worst_turns
     from discover_lib.metrics.paired import compare
     from discover_lib.metrics.rescore import RESCORED

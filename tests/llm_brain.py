@@ -22,10 +22,9 @@ from discover_lib.engines.llm.prompting import PromptSet
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.engines.miniature.assistants import scripted_assistant
-from discover_lib.engines.miniature.judge import judge_intent, requirement
+from discover_lib.engines.miniature.judge import MiniatureScorer, behaviour_of, judge_intent, requirement
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
-from discover_lib.engines.miniature.scoring import MiniatureScorer, behaviour_of
 
 _QUOTED = re.compile(r"<(user|assistant|reply|artifact)(\d*)>\n(.*?)\n</\1\2>", re.DOTALL)
 _INTENT = re.compile(r"^ *- \[([\d.]+)\] \((\w+)\) (.*)$", re.MULTILINE)

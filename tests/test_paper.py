@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.paper import OPTIONS, VARIANTS, WAVES, Paper, PaperError, PaperOptions, PaperStopped, Step
+from discover_lib.paper import OPTIONS, VARIANTS, WAVES, Paper, PaperError, PaperOptions, PaperStopped
 
 
 def paper(folder: Path, options: PaperOptions | None = None, **given) -> tuple[Paper, list[str]]:
@@ -27,7 +27,7 @@ def with_steps(made: Paper, done: list[str], fails: str | None = None) -> Paper:
         if name == "results":
             (made.folder / "results.json").write_text("{}")
 
-    made.steps = [Step(name, partial(work, name)) for name in ("base", "synthesis", "results")]
+    made.steps = {name: partial(work, name) for name in ("base", "synthesis", "results")}
     return made
 
 
@@ -48,7 +48,7 @@ def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
     again, told = paper(tmp_path / "paper")
     with_steps(again, done).run()
     assert done == ["base", "synthesis", "results"]
-    assert told[0] == "[1/3] base: done before"
+    assert told[0] == "[1/3] base: finished before"
 
 
 def test_another_paper_is_refused_in_the_same_folder_by_what_differs(tmp_path: Path) -> None:
@@ -108,12 +108,10 @@ def test_a_list_that_ignores_the_user_is_evaluated_on_the_same_users_in_no_pool_
 
     options = dataclasses.replace(PaperOptions.small(), artifacts=2, scripted=("adaptive",))
     made, _ = paper(tmp_path / "paper", options, processes=1)
-    assert [step.name for step in made.steps].index("catalogue") == [step.name for step in made.steps].index(
-        "evaluation"
-    ) + 1
+    assert [*made.steps].index("catalogue") == [*made.steps].index("evaluation") + 1
     made.folder.mkdir()
     made.evaluate_user_blind()
-    made._simulate_and_score(made.folder / "evaluation", ("adaptive",), options.domains, 2, options.trials)
+    made._simulate("evaluation", ("adaptive",), options.domains, 2, options.trials)
     with RunStore.read(made.folder / "catalogue") as blind, RunStore.read(made.folder / "evaluation") as others:
         met = [[talk.start.to_dict() for talk in store.conversations()] for store in (blind, others)]
         assert met[0] == met[1], "the same users"

@@ -142,7 +142,7 @@ def test_a_measure_is_added(copy: Path) -> None:
     assert done.returncode == 0, done.stderr
     scored = json.loads((copy / "run" / "results.json").read_text(encoding="utf-8"))
     assert scored["measures"]["leaks"] == "Messages in which the user says what they cannot know yet."
-    assert re.search(r"assistant .* leaks ", done.stdout)
+    assert re.search(r"[│┃] leaks +[│┃]", done.stdout)
 
 
 @pytest.mark.slow

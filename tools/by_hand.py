@@ -3,7 +3,7 @@
     python tools/by_hand.py
 
 The calls are in tests/data/by-hand.  What each prompt showed is put together again from the prompt itself, so that the
-answer goes through the very checks of its role: accepted, accepted with something left out or mended, or asked again.
+answer goes through the checks of its role: accepted, accepted after a repair, or asked again.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _ITEM = re.compile(r"^- \[([\d.]+)\] (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Call:
-    """One call: which prompt, the request that followed its system part, and what came back."""
+    """One call: the prompt, the request after its system part, and the answer."""
 
     number: str
     prompt: str
     asked: str
     answer: str
-    again: bool  # the request named what was wrong with an answer before
+    again: bool  # the request named an error in an earlier answer
 
 
 def calls() -> dict[str, Call]:
@@ -66,7 +66,7 @@ def calls() -> dict[str, Call]:
 
 
 def read(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
-    """The answer as its role reads it, and what was left out or mended in it.
+    """The answer as its role reads it, with the omissions and repairs.
 
     Raises:
         UnusableError: the role would ask again, with these words.
@@ -87,7 +87,7 @@ def items_of(call: Call) -> organisation.Items:
 
 
 def bare_tree(call: Call) -> IntentTree:
-    """The roots and, below the first, all that is latent: enough to tell what leaks."""
+    """The roots and the latent intents below the first, which is enough to detect leaks."""
     roots = re.findall(r"^- \[(\d+)\] (.*)$", call.asked, re.MULTILINE)
     latent = re.findall(r"^- (?!\[)(.*)$", call.asked, re.MULTILINE)
     below = tuple(Intent(f"1.{place}", text) for place, text in enumerate(latent, start=1))
@@ -132,12 +132,12 @@ def _request(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
 
 
 def part(call: Call, title: str) -> str:
-    """What stands under a heading, its last occurrence: a conversation may hold the same words."""
+    """The text under the last occurrence of a heading, because a conversation may hold the same words."""
     return call.asked.rpartition(f"\n# {title}\n")[2].partition("\n# ")[0].strip()
 
 
 def judged_tree(call: Call) -> tuple[IntentTree, IntentState]:
-    """The trees and the state that the judge was shown; what was hidden from it is left out."""
+    """The trees and the state that the judge saw, without the hidden rest."""
     shown = re.findall(
         r"^ *- \[([\d.]+)\] \((\w+)\) (.*)$", part(call, "Intents, from broad to specific"), re.MULTILINE
     )

@@ -2,7 +2,7 @@
 
     python tools/certify_miniature.py
 
-They are of this version of the miniature; a change of its world or rules makes them anew.
+They belong to this version of the miniature; repeat the command after a change of its world or rules.
 """
 
 from discover_lib.base.files import data_folder, rounded, write_json

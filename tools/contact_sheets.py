@@ -2,8 +2,8 @@
 
     .venv/bin/python tools/contact_sheets.py [--out docs/world]
 
-Each sheet is one SVG that any browser shows; nothing but the library is needed.  A draft is the first reply of the
-assistant *draft* to a target's opening request, which stands below it.
+Each sheet is one SVG that any browser shows.  The tool needs only the library.  A draft is the first reply of the
+assistant *draft* to a target's opening request, which is below it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.svg.draw import draw
-from discover_lib.engines.miniature.svg.palettes import PALETTES
+from discover_lib.engines.miniature.svg.paints import PALETTES
 
 DOMAIN = "svg_drawing"
 COUNT, COLUMNS = 60, 10
@@ -55,7 +55,7 @@ def _cell(place: int, svg: str, line: str, *, columns: int) -> str:
 
 
 def targets() -> list[tuple[str, str]]:
-    """The first targets of the evaluation split, each with what its user is after."""
+    """The first targets of the evaluation split, each with its user's intents."""
     made = [generate_artifact(DOMAIN, "eval", index) for index in range(COUNT)]
     builder = engine(DOMAIN).builder
     return [(each.text, builder.build(each).tree.initial_request) for each in made]

@@ -4,7 +4,7 @@
 
 uv does the installing because it takes seconds where pip takes minutes.  uv does not read pip's configuration, though,
 and that is where a machine says which index, mirror, certificate or local wheels to use; so pip's settings are read
-here and handed on.  Without uv the same is done by pip.  Standard library only: nothing is installed yet.
+here and handed on.  Without uv the same is done by pip.  Standard library only, because no package is installed yet.
 """
 
 import ast
@@ -23,7 +23,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 GPU_VENV = ROOT / ".venv-gpu"
 GPU_VERSIONS = Path("tools") / "gpu-versions.txt"
-# Unsloth asks for what only a GPU can use (xformers, triton), so it comes without its requirements, and these with it.
+# Unsloth requires packages for GPUs only (xformers, triton), so it comes without its requirements, and these with it.
 UNSLOTH = ("unsloth", "unsloth_zoo", "bitsandbytes")
 FOR_UNSLOTH = (
     *("cut_cross_entropy", "diffusers", "hf_transfer", "nest-asyncio", "protobuf"),
@@ -38,10 +38,10 @@ TRAINS = {"train", "test"}  # the extras that bring torch
 class Integration(NamedTuple):
     """An environment for tests of other people's packages."""
 
-    tested: tuple[str, ...]  # what these tests are marked with
+    tested: tuple[str, ...]  # markers of these tests
     extras: tuple[str, ...]  # of the project
     packages: tuple[str, ...] = ()  # beside them
-    alone: tuple[str, ...] = ()  # without what they require
+    alone: tuple[str, ...] = ()  # without their requirements
 
 
 # openenv, verifiers and tinker want versions that the others do not.
@@ -60,7 +60,7 @@ INTEGRATIONS = {
 }
 UV = "uv>=0.9"  # the environment variables below are spelled for this version and later
 
-# What pip calls a setting → the variables that tell uv the same, and what joins several values.
+# pip's name of a setting → uv's variables for it, and the separator of several values.
 UV_VARIABLES = {
     "index-url": (("UV_DEFAULT_INDEX",), " "),
     "extra-index-url": (("UV_INDEX",), " "),
@@ -76,11 +76,11 @@ TRUE_WORDS = {"1", "true", "yes", "on"}
 
 
 class InstallError(Exception):
-    """The installation cannot go on; the message says why and what to do."""
+    """The installation cannot continue; the message gives the reason and the next step."""
 
 
 def pip_settings(listing: str) -> dict[str, str]:
-    """Settings that `pip install` would follow, by name, out of what `pip config list` prints.
+    """Settings that `pip install` would follow, by name, from the output of `pip config list`.
 
     A line reads ``global.find-links='…'``.  As in pip, the environment (``:env:``) wins over a section for
     ``install``, and that over ``global``; other commands' sections do not count.
@@ -116,7 +116,7 @@ def uv_environment(settings: dict[str, str], environment: dict[str, str]) -> dic
 def run(command: Sequence[str | Path], environment: dict[str, str] | None = None, *, capture: bool = False) -> str:
     """Run `command` in the project folder; raise InstallError if it fails.
 
-    With `capture`, nothing is shown and what it wrote to standard output is returned.
+    With `capture`, its standard output is returned and not shown.
     """
     words = [str(word) for word in command]
     try:
@@ -169,7 +169,7 @@ def ready_uv() -> tuple[Path, dict[str, str]]:
 
 
 def newest_cpu_build(listing: str) -> str | None:
-    """The newest version marked as a CPU build in what `pip index versions` prints, or None."""
+    """The newest version marked as a CPU build in the output of `pip index versions`, or None."""
     for line in listing.splitlines():
         if line.startswith("Available versions: "):
             versions = line.removeprefix("Available versions: ").split(", ")

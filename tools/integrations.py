@@ -1,4 +1,4 @@
-"""Run the tests of other people's packages, each kind in an environment of its own: `make integrations`.
+"""Run the tests of other people's packages, each kind in a separate environment: `make integrations`.
 
 .venv/bin/python tools/integrations.py [ENVIRONMENT ...]
 """

@@ -2,10 +2,10 @@
 
     python tools/leak_figures.py
 
-`labelled.jsonl` set the rule's bounds, and what `fresh.jsonl` showed led to its present word forms: figures on both are
+`labelled.jsonl` set the rule's bounds, and `fresh.jsonl` led to its present word forms: figures on both are
 a calibration.  `after.jsonl` was written on other topics when the rule had been finished, and its figures are the
-estimate.  The lines "with the check" take the labels for the check's answers: they show what a careful reader's answers
-would add, and say nothing of a given model.
+estimate.  The lines "with the check" use the labels as the check's answers.  They show how much a careful reader
+would add, and do not measure any given model.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def calibration() -> list[Labelled]:
 
 
 def on_trees(name: str) -> list[Labelled]:
-    """The messages "fresh" or "after", each with what its whole tree hides."""
+    """The messages "fresh" or "after", each with the hidden intents of its whole tree."""
     trees = json.loads((FOLDER / f"{name}_trees.json").read_text("utf-8"))
     return list(_on_trees(trees, _lines(f"{name}.jsonl")))
 
@@ -91,7 +91,7 @@ class Figures:
 
 
 def figures(cases: Sequence[Labelled], *, with_check: bool = False) -> Figures:
-    """The figures of the rule; with the check, whatever is a leak by its label is noticed, too."""
+    """The figures of the rule; with the check, every labeled leak is noticed, too."""
     noticed = Counter(case.kind for case in cases if case.noticed or (with_check and case.leaks))
     return Figures(noticed, Counter(case.kind for case in cases))
 

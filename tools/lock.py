@@ -38,7 +38,7 @@ def pins_of(text: str) -> dict[str, str]:
 
 
 def versions_table() -> str:
-    """The versions of what trains: those of `make test` beside those of a GPU machine."""
+    """Versions of the training packages: those of `make test` beside those of a GPU machine."""
     tested = pins_of(CONSTRAINTS.read_text("utf-8"))
     gpu = pins_of((ROOT / GPU_VERSIONS).read_text("utf-8"))
     rows = [f"| {name} | {tested.get(name, '–')} | {gpu.get(name, '–')} |" for name in SHOWN]
@@ -52,4 +52,4 @@ if __name__ == "__main__":
             print(f"{CONSTRAINTS.name}: {lock()} versions")
         PAGE.write_text(TABLE.sub(lambda _: versions_table(), PAGE.read_text("utf-8")), "utf-8")
     except InstallError as error:
-        sys.exit(f"nothing was written: {error}")
+        sys.exit(f"no file was written: {error}")

@@ -250,7 +250,7 @@ class Trial:
     """What came of the texts tried."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
-    escapes: list[tuple[str, str]] = field(default_factory=list)  # what went wrong, and the text
+    escapes: list[tuple[str, str]] = field(default_factory=list)  # the problem, and the text
     slowest: list[tuple[float, str, str]] = field(default_factory=list)  # (processor seconds, step, text)
 
     def add(self, text: str) -> None:

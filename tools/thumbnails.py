@@ -1,9 +1,9 @@
-"""The small pictures of the gallery, drawn from what the library computes.
+"""The small pictures of the gallery, drawn from computed numbers.
 
     .venv/bin/python tools/thumbnails.py    # writes workbench/views/static/thumbnails.json
 
 Every mark stands for a number: of a conversation of the miniature, of the training run in data/training, of a group of
-rewards.  A test draws them anew and compares.
+rewards.  A test draws them again and compares.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def bars(values: Sequence[tuple[str, float]], left: float = 62) -> Markup:
 
 
 def dots(conversation: Conversation, y: float) -> Markup:
-    """A row of all wishes as they are at the end."""
+    """A row of all intents in their final states."""
     known = conversation.state
     keys = list(conversation.tree.intents)
     step = (WIDTH - 78) / len(keys)
@@ -85,7 +85,7 @@ def three_assistants() -> Markup:
 
 
 def forest(turn: int) -> Markup:
-    """The trees of a person, as they are known after some turns."""
+    """The trees of a user, in their states after some turns."""
     talk = people.talk(PERSON, "adaptive")
     tree, state = talk.tree, talk.state_after(turn)
     leaves, marks = 0, list[Markup]()
@@ -106,7 +106,7 @@ def forest(turn: int) -> Markup:
 
 
 def strip() -> Markup:
-    """The rewards of a conversation's turns, up and down from zero, above the wishes."""
+    """The rewards of a conversation's turns, up and down from zero, above the intents."""
     talk = people.talk(PERSON, "adaptive")
     marks = [line(10, 74, WIDTH - 10, 74)]
     for place, turn in enumerate(talk.turns):
@@ -140,7 +140,7 @@ def sum_of_a_reply() -> Markup:
 
 
 def pair(place: int) -> Markup:
-    """The two replies of one turn: what each found, and its length."""
+    """The two replies of one turn: the discoveries and length of each."""
     marks = []
     rewards = zip(("A", "B"), trusting.rewards_of(trusting.PAIRS[place]), strict=True)
     for row, (name, reward) in enumerate(rewards):
@@ -205,7 +205,7 @@ def intervals() -> Markup:
 
 
 def behind_a_number() -> Markup:
-    """How many wishes were found, a dot a person: what a mean is made of."""
+    """Discoveries as one dot a user: the numbers behind a mean."""
     counts: dict[int, int] = {}
     marks = [line(12, HEIGHT - 24, WIDTH - 12, HEIGHT - 24)]
     for each in people.EVERYBODY:
@@ -216,7 +216,7 @@ def behind_a_number() -> Markup:
 
 
 def messages() -> Markup:
-    """Messages of a user; those that give a wish away are marked."""
+    """Messages of a user; leaks are marked."""
     right = next(each for each in ([2, 5],) if trusting.find_the_leak(each).passed)
     marks, unit = [], (WIDTH - 24) / max(map(len, trusting.MESSAGES))
     for place, message in enumerate(trusting.MESSAGES, 1):
@@ -251,7 +251,7 @@ def lengths() -> Markup:
 
 
 def offers() -> Markup:
-    """The share of conversations in which something off-limits is offered, per assistant."""
+    """The share of conversations with a restricted offer, per assistant."""
     rules_of = {person: rule_for(people.tree_of(person), people.DOMAIN) for person in people.EVERYBODY}
 
     def share(name: str) -> float:

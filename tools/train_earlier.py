@@ -1,4 +1,4 @@
-"""Make what pages 50 to 52 show where training is not installed: a finished run, conversations around it, one update.
+"""Make the examples of the training pages for machines without a trainer: a run, conversations around it, one update.
 
     DISCOVER_OUTPUTS=FOLDER python tools/train_earlier.py
 
@@ -17,8 +17,8 @@ from discover_lib.engines.local.names import base_folder
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.train.comparison import before_and_after
+from discover_lib.train.comparison import FOLLOWED, before_and_after, follow
+from discover_lib.train.data import default_data
 from discover_lib.train.recipes import Recipe
 from discover_lib.train.run_stage import StageSettings
 from discover_lib.train.training_job import TrainingJob, run_here
@@ -26,15 +26,11 @@ from workbench.panel import trained_earlier
 
 DOMAIN, USERS = "svg_drawing", 12
 KEPT = ("status.json", "settings.json", "result.json", "metrics.jsonl", "samples.jsonl")
-CONVERSATIONS = RunOptions(("draft", "adaptive"), domain=DOMAIN, split="train", artifacts=100, candidates=1)
 
 
 def trained() -> TrainingJob:
-    """The run: SFT of the tiny model on what draft and adaptive said to 100 users."""
-    data, run = outputs_folder() / "synthesis" / "conversations", outputs_folder() / "train" / "sft-miniature"
-    data.mkdir(parents=True, exist_ok=True)
-    execute(lay_out(CONVERSATIONS), data)
-    base = base_folder()
+    """The run: SFT of the tiny model on the default data."""
+    data, base, run = default_data(), base_folder(), outputs_folder() / "train" / "sft-miniature"
     job = TrainingJob(run)
     if not (run / "result.json").exists():
         run_here(StageSettings("sft", str(data.resolve()), str(base.resolve()), recipe=Recipe.miniature()), run, print)
@@ -42,17 +38,21 @@ def trained() -> TrainingJob:
 
 
 def keep_run(job: TrainingJob) -> None:
-    """What pages read of a run, without where on this machine it was made."""
+    """Copy the files of a run that pages read, with one user's opening at every checkpoint, without paths."""
     kept = trained_earlier() / "sft"
-    kept.mkdir(parents=True, exist_ok=True)
-    for name in KEPT:
-        text = (job.folder / name).read_text(encoding="utf-8")
-        (kept / name).write_text(text.replace(f"{outputs_folder().resolve()}/", ""), encoding="utf-8")
+    shutil.rmtree(kept, ignore_errors=True)
+    tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
+    list(follow(job.folder, DOMAIN, tree))  # writes its conversations into the run's folder
+    for file in [*(job.folder / name for name in KEPT), *(job.folder / FOLLOWED).rglob("*.json")]:
+        target = kept / file.relative_to(job.folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        text = file.read_text(encoding="utf-8").replace(f"{outputs_folder().resolve()}/", "")
+        target.write_text(text, encoding="utf-8")
     shutil.copystat(job.folder, kept)
 
 
 def talks(job: TrainingJob) -> list[dict[str, Any]]:
-    """Conversations of the base and of the trained model with the same users, whom neither was trained on."""
+    """Conversations of the base and of the trained model with the same users of the evaluation split."""
     world, engines, sides = engine(DOMAIN), RoleEngines(EngineSpec()), before_and_after(job.folder)
     labels = {"before": "before (base)", "after": "after (SFT of the tiny model)"}
     assistants = {labels[side]: engines.assistant(name, DOMAIN) for side, name in sides.items()}
@@ -65,14 +65,14 @@ def talks(job: TrainingJob) -> list[dict[str, Any]]:
         }
         title = f"“{tree.initial_request}”, a user whom neither model was trained on"
         made.append({"title": title, "talks": {label: talk.to_dict() for label, talk in met.items()}})
-    text = json.dumps(made)  # which names assistants by their folders on this machine
+    text = json.dumps(made)  # contains folders of this machine in the assistants' names
     for side, name in sides.items():
         text = text.replace(json.dumps(name)[1:-1], side)
     return list(json.loads(text))
 
 
 def grpo_step() -> dict[str, Any]:
-    """The update that page 51 takes on the base model as it opens."""
+    """The first update of page 51 on the base model."""
     spec = importlib.util.spec_from_file_location("grpo_by_hand", REPOSITORY / "notebooks" / "51_grpo_by_hand.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

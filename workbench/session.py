@@ -511,7 +511,8 @@ class Session:
         from discover_lib.engines.miniature.lexicon import load_lexicon
         from discover_lib.engines.miniature.rendering import typed_reply
 
-        return as_reply(typed_reply(text, load_lexicon(self._domain)))
+        request = self.conversation.tree.initial_request
+        return as_reply(typed_reply(text, load_lexicon(self._domain), request))
 
     def _consider(
         self, roles: RoleEngines, simulator: UserSimulator, name: str, on_text: Callable[[str], None] | None = None

@@ -8,7 +8,7 @@ from pathlib import Path
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
-from discover_lib.metrics.ceiling import ceiling_over
+from discover_lib.metrics.discovery import ceiling_over
 from discover_lib.metrics.paired import compare
 from discover_lib.metrics.results import MEASURE, MEASURES, Pool, table_of, values_of
 from discover_lib.runs.evaluation import ceilings_of

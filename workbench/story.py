@@ -17,12 +17,12 @@ from discover_lib.core.state import Evaluation, IntentState, Transition, Verdict
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
-from discover_lib.engines.miniature.imagined import Imagined, imagined
+from discover_lib.engines.miniature.builder import Imagined, imagined
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.notation import TOKENS_PER_WORD
 from discover_lib.engines.miniature.rendering import typed_reply
-from discover_lib.metrics.ceiling import ceiling
+from discover_lib.metrics.discovery import ceiling
 from discover_lib.metrics.intervals import bootstrap_difference, bootstrap_mean
 from workbench.views.columns import PARTS, Averages, Part, column, story
 from workbench.views.html import static_text
@@ -68,7 +68,7 @@ class StoryTeller:
             self._met = person, user
         own = self._met[1]
         if own.conversation.stop is None:
-            own.step(typed_reply(text, load_lexicon(domain)))
+            own.step(typed_reply(text, load_lexicon(domain), own.conversation.tree.initial_request))
         told = column(YOU, own.conversation, self._imagine(domain))
         return told | {"over": own.conversation.stop is not None}
 

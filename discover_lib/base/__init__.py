@@ -1,4 +1,4 @@
-"""What every step stands on: seeds, words, tokens, leaks of words, safe SVG, files, records, errors."""
+"""Shared foundations: seeds, words, tokens, the leak rule, safe SVG, files, records, errors."""
 
 VERSION = "0.1.0"
 EARLIER = "commit d2fda9c is the last that reads earlier ones"  # said of files of another format than ours

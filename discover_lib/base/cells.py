@@ -1,4 +1,4 @@
-"""Texts of others in tables that spreadsheets open: a cell is shown there, and never computed."""
+"""Safe cells for tables that spreadsheets open: a spreadsheet shows the text and does not compute it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _KEPT = "\n\t\u200c\u200d"  # the last two join letters and emoji
 
 
 def harmless(cell: str) -> str:
-    """Text as no spreadsheet takes for a formula, and with control characters made visible (U+202E turns a line).
+    """The text, guarded so that it is not a formula, with control characters made visible (U+202E turns a line).
 
-    Of what is harmless already nothing changes.
+    A harmless text stays as it is.
     """
     shown = "".join(written_out(sign) if _is_control(sign) else sign for sign in cell)
     return f"'{shown}" if shown.lstrip().startswith((*FORMULA, *_WIDE)) else shown

@@ -2,7 +2,7 @@
 
 
 class DiscoverError(ValueError):
-    """Something that a person can mend: the message is one line that says what is wrong and what to do.
+    """A problem that a person can solve: the message is one line with the problem and the next step.
 
     Every error that the library raises for bad input, a missing file or a failing service is one.  A command prints
     its line and ends with exit code 2, a page shows the line.  Anything else that is raised is a defect.

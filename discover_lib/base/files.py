@@ -2,7 +2,7 @@
 
 Input and output lie beside the package in a checkout: `data_folder()` is read and never written, `outputs_folder()`
 holds runs and sessions and can be deleted; the variables DISCOVER_DATA and DISCOVER_OUTPUTS name other places.  Where
-only the package is installed, what is written lies in the current folder, not among the installed packages.
+only the package is installed, output goes to the current folder, and not among the installed packages.
 Writes are atomic.
 """
 
@@ -19,6 +19,7 @@ from typing import Any, TextIO
 from discover_lib.base.errors import DiscoverError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+MOST_BYTES = 1_000_000_000  # of a file that is read whole
 MOST_CHARACTERS, MOST_LEVELS = 1_000_000, 100  # of a YAML file that somebody brings
 
 
@@ -34,29 +35,62 @@ def outputs_folder() -> Path:
     return (REPOSITORY if (REPOSITORY / "pyproject.toml").is_file() else Path.cwd()) / "outputs"
 
 
-def read_json(path: Path, error: type[DiscoverError] = DiscoverError) -> Any:
-    """What a JSON file holds.
+def read_text(path: Path, error: type[DiscoverError] = DiscoverError) -> str:
+    """The text of a file that somebody brings.
 
     Raises:
-        error: it cannot be read, or is not JSON; the message names the file.
+        error: the file cannot be read, is larger than `MOST_BYTES`, or is not UTF-8; the message names it.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        if path.is_file() and (size := path.stat().st_size) > MOST_BYTES:
+            raise error(f"{path}: {size / 1e9:.1f} GB is too large to read whole; at most 1 GB")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as problem:
-        why = f"cannot be read ({problem.strerror or problem})"
+        raise error(f"{path}: cannot be read ({problem.strerror or problem})") from None
+    except UnicodeDecodeError:
+        raise error(f"{path}: not UTF-8 text") from None
+
+
+def read_json(path: Path, error: type[DiscoverError] = DiscoverError) -> Any:
+    """The data of a JSON file.
+
+    Raises:
+        error: as `read_text`, or the file is not JSON; the message names the file and the line.
+    """
+    text = read_text(path, error)
+    try:
+        return json.loads(text)
     except json.JSONDecodeError as problem:
         why = f"not JSON (line {problem.lineno}: {problem.msg})"
-    except UnicodeDecodeError:
-        why = "not UTF-8 text"
     except RecursionError:
         why = "nested too deep"
     raise error(f"{path}: {why}")
 
 
-def read_yaml(path: Path) -> Any:
-    """What a YAML file of the library holds; where the same stands beside it as JSON, that is read, which is quicker.
+def read_json_lines(path: Path) -> Iterator[tuple[str, Any]]:
+    """Each line's place (file and number) and its data, one line at a time; empty lines are left out.
 
-    Nothing but the site puts it there: in a browser YAML takes more than a second.
+    Raises:
+        DiscoverError: the file cannot be read, or a line is not JSON; the message names the line.
+    """
+    number = 0
+    try:
+        with path.open(encoding="utf-8-sig", newline="\n") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield f"{path}: line {number}", json.loads(line)
+    except OSError as error:
+        raise DiscoverError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except UnicodeDecodeError:
+        raise DiscoverError(f"{path}: not UTF-8 text") from None
+    except (ValueError, RecursionError) as error:  # also numbers of too many digits and lists in too many lists
+        raise DiscoverError(f"{path}: line {number} is not JSON ({error})") from None
+
+
+def read_yaml(path: Path) -> Any:
+    """The data of a YAML file of the library, or of the JSON file beside it.
+
+    The site writes the JSON: in a browser YAML takes more than a second.
     """
     parsed = path.with_suffix(".json")
     if parsed.is_file():
@@ -70,25 +104,41 @@ def _parsed_yaml(text: str) -> Any:
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-def yaml_of_people(text: str) -> Any:
-    """What a YAML text that somebody brought holds.
+def load_yaml(path: Path) -> Any:
+    """The data of a YAML file that somebody brings.
 
     Raises:
-        ValueError: it is too long, nests too deep, or has values that stand for others (`*name`).
-        yaml.YAMLError: it is no YAML.
+        DiscoverError: as `read_text`, or the file is not YAML, is too long, nests too deep, or has an alias (`*name`).
     """
     import yaml
 
-    event: Any
+    text = read_text(path)
+    try:
+        why = _why_refused(text)
+        data = None if why else _parsed_yaml(text)
+    except (yaml.YAMLError, ValueError) as error:  # a date that does not exist is a ValueError
+        why = f"not valid YAML: {' '.join(str(error).split())}"
+    if why:
+        raise DiscoverError(f"{path}: {why}")
+    return data
+
+
+def _why_refused(text: str) -> str:
+    """Why a YAML text could fill the memory or the stack, or ""; read event by event, before anything is built."""
+    import yaml
+
     depth = 0
     if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"it has more than {MOST_CHARACTERS:,} characters")
-    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        return f"longer than {MOST_CHARACTERS:,} characters"
+    events: Iterator[Any] = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    for event in events:
+        place = f"(line {event.start_mark.line + 1})"
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MOST_LEVELS or isinstance(event, yaml.AliasEvent):
-            what = "it nests too deep" if depth > MOST_LEVELS else f"*{event.anchor} is not read: write the value"
-            raise ValueError(f"{what} (line {event.start_mark.line + 1})")
-    return _parsed_yaml(text)
+        if depth > MOST_LEVELS:
+            return f"nested too deep {place}"
+        if isinstance(event, yaml.AliasEvent):
+            return f"*{event.anchor} is not read; write the value {place}"
+    return ""
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -98,12 +148,12 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def write_lines(path: Path, items: Iterable[Any]) -> None:
-    """Write JSON lines, all of them or none."""
+    """Write JSON lines: all of them, or no file."""
     write_text_lines(path, (json.dumps(item, ensure_ascii=False) for item in items))
 
 
 def write_text_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines, all of them or none."""
+    """Write lines: all of them, or no file."""
     with whole_file(path) as file:
         for line in lines:
             file.write(line)
@@ -111,7 +161,7 @@ def write_text_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def write_encoded_lines(path: Path, lines: Iterable[bytes]) -> None:
-    """`write_text_lines` of what is UTF-8 already."""
+    """`write_text_lines` of lines that are UTF-8 bytes."""
     with whole_file(path) as file:
         for line in lines:
             file.buffer.write(line)
@@ -120,7 +170,7 @@ def write_encoded_lines(path: Path, lines: Iterable[bytes]) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
-    """A file that takes its name only when it is complete; what is not valid Unicode is written escaped."""
+    """A file that takes its name only when it is complete; invalid Unicode is written escaped."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial_path = path.with_name(path.name + ".partial")
     with partial_path.open("w", encoding="utf-8", errors="backslashreplace") as file:

@@ -1,4 +1,4 @@
-"""A forest of short texts: where its cells stand in columns, and an interactive figure of it.
+"""A forest of texts as an interactive figure, and each text without the words of the broader one.
 
 The nodes of a graph carry `text`, `depth`, `root`, `discovery` and `satisfied`, as `IntentTree.graph` gives them.
 """
@@ -6,7 +6,7 @@ The nodes of a graph carry `text`, `depth`, `root`, `discovery` and `satisfied`,
 from __future__ import annotations
 
 import textwrap
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ LOOKS = {
     "emerging": ("#fbe7bd", "#8f5f00", "#3b2a00"),
     "discovered": ("#0a7566", "#0a7566", "#ffffff"),
 }
-LEAST_WIDTH, ROW_HEIGHT, GAP = 104, 62, 6  # px
-LETTER_WIDTH = 6.3  # px of one letter of 12 px, on average
+ROW_HEIGHT, GAP, FONT = 38, 4, 12  # px; a leaf's cell has room for two lines
+WHOLE = "all"  # the id of the cell that holds the roots
+LETTER_WIDTH = 7.0  # px of one letter of 12 px, with some room
 
 
 def shortened(text: str, above: str) -> str:
@@ -47,98 +48,56 @@ def short_texts(graph: networkx.DiGraph[str]) -> dict[str, str]:
     return {key: shortened(text, texts[parents[key]]) if key in parents else text for key, text in texts.items()}
 
 
-def columns(graph: networkx.DiGraph[str]) -> dict[str, tuple[int, int]]:
-    """Node → its first column in its root's block, and how many it spans: a leaf one, a parent its children's."""
-    import networkx
-
-    places: dict[str, tuple[int, int]] = {}
-    for root in [key for key, degree in graph.in_degree if degree == 0]:
-        column = 0
-        for key in networkx.dfs_postorder_nodes(graph, root):
-            below = [places[child] for child in graph.successors(key)]
-            places[key] = (below[0][0], sum(span for _, span in below)) if below else (column, 1)
-            column += not below
-    return places
-
-
-def boxes(graph: networkx.DiGraph[str], width: int) -> dict[str, tuple[float, float, float, float]]:
-    """Node → left, top, width and height in px: the roots' blocks side by side, on as many shelves as they need."""
-    places, used = columns(graph), 0.0
-    shelves: list[list[str]] = [[]]
-    for root in [key for key, degree in graph.in_degree if degree == 0]:
-        wide = places[root][1] * LEAST_WIDTH + GAP
-        if shelves[-1] and used + wide > width:
-            shelves.append([])
-            used = 0.0
-        shelves[-1].append(root)
-        used += wide
-    found: dict[str, tuple[float, float, float, float]] = {}
-    top = 0.0
-    for shelf in shelves:
-        leaves = sum(places[root][1] for root in shelf)
-        unit = min((width - GAP * (len(shelf) - 1)) / leaves, 2.2 * LEAST_WIDTH)
-        left, deepest = dict.fromkeys(shelf, 0.0), 1
-        for before, root in pairwise(shelf):
-            left[root] = left[before] + places[before][1] * unit + GAP
-        for key, node in graph.nodes(data=True):
-            if node["root"] in left:
-                column, span = places[key]
-                deepest = max(deepest, node["depth"])
-                start = top + (node["depth"] - 1) * ROW_HEIGHT
-                found[key] = (left[node["root"]] + column * unit, start, span * unit - 3, ROW_HEIGHT - 4)
-        top += deepest * ROW_HEIGHT + GAP
-    return found
-
-
 def figure(graph: networkx.DiGraph[str], width: int = 1080, live: bool = False) -> Any:
-    """A plotly figure: one bar a node, with its text; pointing at it shows the whole text and its state."""
+    """A plotly icicle of a graph: one cell a node, broader to the left; a click zooms, hovering shows the whole text.
+
+    Args:
+        width: of the figure, in px; its height follows from the number of leaves.
+        live: a `FigureWidget`, which a notebook can change after it is shown, instead of a `Figure`.
+    """
+    import networkx
     import plotly.graph_objects as go
 
-    places, shorts = boxes(graph, width), short_texts(graph)
-    nodes = [graph.nodes[key] for key in places]
+    parents = {child: parent for parent, child in graph.edges}
+    nodes, shorts = graph.nodes, short_texts(graph)
+    leaves = {key: sum(graph.out_degree(below) == 0 for below in networkx.dfs_tree(graph, key)) for key in graph}
+    levels = 1 + max(node["depth"] for node in nodes.values())
+    letters = int(width / levels / LETTER_WIDTH)
 
     def label(key: str) -> str:
-        node = graph.nodes[key]
+        node = nodes[key]
         said = f"{'✓' if node['satisfied'] else SIGNS[node['discovery']]} {shorts[key]}"
-        letters = max(9, int((places[key][2] - 12) / LETTER_WIDTH))
-        lines = textwrap.wrap(said, letters, max_lines=3, placeholder=" …")
-        return "<br>".join(line.replace("&", "&amp;").replace("<", "&lt;") for line in lines)
+        lines = textwrap.wrap(_shown(said), letters, max_lines=2 * leaves[key], placeholder=" …")
+        return "<br>".join(lines)
 
-    look = [LOOKS[node["discovery"]] for node in nodes]
-    height = max(top + high for _, top, _, high in places.values()) + GAP
-    hidden = {"visible": False, "fixedrange": False}
-    bars = go.Bar(
-        x=[left + wide / 2 for left, _, wide, _ in places.values()],
-        base=[top for _, top, _, _ in places.values()],
-        y=[high for _, _, _, high in places.values()],
-        width=[wide for _, _, wide, _ in places.values()],
-        customdata=list(places),
-        text=[label(key) for key in places],
-        hovertext=[
-            f"{node['text']} · {node['discovery']}{', satisfied' if node['satisfied'] else ''}".replace("<", "&lt;")
-            for node in nodes
-        ],
-        hovertemplate="%{customdata} · %{hovertext}<extra></extra>",
+    looks = [LOOKS[node["discovery"]] for node in nodes.values()]
+    cells = go.Icicle(
+        ids=[WHOLE, *graph],
+        parents=["", *(parents.get(key, WHOLE) for key in graph)],
+        labels=[_shown(graph.graph.get("topic") or "all intents"), *map(label, graph)],
+        values=[sum(leaves[key] for key in graph if key not in parents), *leaves.values()],
+        hovertext=["", *(f"{key} · {_shown(node['text'])} · {_state(node)}" for key, node in nodes.items())],
+        hoverinfo="text",
+        branchvalues="total",
+        sort=False,
+        leaf={"opacity": 1},
+        tiling={"orientation": "h", "pad": 2},
+        pathbar={"visible": False},
         marker={
-            "color": [fill for fill, _, _ in look],
-            "line": {"color": [edge for _, edge, _ in look], "width": 1.2},
-            "pattern": {"shape": ["/" if node["discovery"] == "emerging" else "" for node in nodes], "fgopacity": 0.3},
+            "colors": ["white", *(fill for fill, _, _ in looks)],
+            "line": {"color": ["white", *(edge for _, edge, _ in looks)], "width": 1},
         },
-        textfont={"color": [ink for _, _, ink in look], "size": 12},
-        textposition="inside",
-        insidetextanchor="middle",
-        textangle=0,
-        constraintext="none",
+        textfont={"color": ["black", *(ink for _, _, ink in looks)], "size": FONT},
     )
-    layout = {
-        "width": width,
-        "height": height + 36,
-        "margin": {"l": 0, "r": 0, "t": 34, "b": 2},
-        "xaxis": {"range": [0, width], **hidden},
-        "yaxis": {"range": [height, 0], **hidden},
-        "barmode": "overlay",
-        "showlegend": False,
-        "plot_bgcolor": "white",
-        "dragmode": "pan",
-    }
-    return (go.FigureWidget if live else go.Figure)([bars], layout)
+    height = ROW_HEIGHT * cells["values"][0] + 2 * GAP
+    layout = {"width": width, "height": height, "margin": {"l": GAP, "r": GAP, "t": GAP, "b": GAP}}
+    return (go.FigureWidget if live else go.Figure)([cells], layout)
+
+
+def _state(node: Mapping[str, Any]) -> str:
+    return f"{node['discovery']}, satisfied" if node["satisfied"] else node["discovery"]
+
+
+def _shown(text: str) -> str:
+    """A text whose markup plotly shows and does not read."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")

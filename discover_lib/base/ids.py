@@ -1,9 +1,9 @@
-"""`discover://` ids: what a number stands on, in one line of text that goes with it into tables, files and reports.
+"""`discover://` ids: the origin of a number, in one line that goes with it into tables, files and reports.
 
     discover://RUN/ARTIFACT/ASSISTANTS/TRIAL/TURN/INTENT?measure=NAME
 
 Parts can be left out from the end, and `*` stands for all of a kind: `discover://evaluation/*/adaptive?measure=reward`
-is the mean reward of `adaptive`, which stands on every conversation that it had.
+is the mean reward of `adaptive` over all its conversations.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ PATH = ("run", "artifact", "assistants", "trial", "turn", "intent")
 
 
 class IdError(DiscoverError):
-    """It is no id, or nothing that is stored; the message is one line."""
+    """The text is not an id, or the id names no stored data; the message is one line."""
 
 
 @dataclass(frozen=True)
 class DiscoverId:
-    """One conversation, turn or intent of a run, or all that share what is given; with `measure` a number of them.
+    """One conversation, turn or intent of a run, or all that share the given parts; with `measure` a number of them.
 
     Attributes:
         run: its folder below the outputs folder, or its path.
@@ -39,7 +39,7 @@ class DiscoverId:
         against: the assistants that these are compared with on the same users.
         domain: conversations of this one alone.
         pool: who is compared in eq. 4 and on whose shared users means are taken; () for all of the run.
-        leave_out: leaves that do not count for satisfaction; "" for none.
+        leave_out: the leaves that do not count for satisfaction; "" counts all.
     """
 
     run: str
@@ -76,7 +76,7 @@ class DiscoverId:
         values["pool"] = tuple(value for name, value in pairs if name == "pool")
         names = [name for name, _ in pairs]
         if unknown := [name for name in names if name not in QUERY]:
-            raise IdError(f"invalid id {text!r}: nothing is called {unknown[0]!r}; known are {', '.join(QUERY)}")
+            raise IdError(f"invalid id {text!r}: unknown name {unknown[0]!r}; known are {', '.join(QUERY)}")
         if twice := [name for name in QUERY if name != "pool" and names.count(name) > 1]:
             raise IdError(f"invalid id {text!r}: {twice[0]} is given twice")
         numbers = [name for name in ("trial", "turn") if values.get(name) is not None]

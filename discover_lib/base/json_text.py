@@ -1,4 +1,4 @@
-"""JSON as compact text: what a run's file and the columns of a data set hold."""
+"""JSON as compact text, for a run's file and the columns of a data set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def to_json(value: Any) -> str:
 
 
 def whole_characters(text: str) -> str:
-    """The text with a sign in place of half a character, as a cut text may end with: nothing can send or show that."""
+    """The text with a sign in place of half a character, which a cut text may end with and which cannot be shown."""
     return _joined(text, "replace")
 
 
@@ -61,7 +61,7 @@ def record_json(record: Any) -> str:
 
 
 def spaced(text: bytes) -> bytes:
-    """JSON with a space after every comma and colon, as `json.dumps` writes it; nothing else is touched."""
+    """JSON with a space after every comma and colon, as `json.dumps` writes it; all else stays."""
     try:
         return msgspec.json.format(text, indent=0)
     except msgspec.DecodeError:  # an escaped half of a surrogate pair

@@ -1,8 +1,8 @@
 """Did the user say what they cannot know?  The one rule that every check of a user's message goes through.
 
-A word leaks if only hidden intents hold it, in any inflection, and nothing that may be named does: no intent that the
-user has discovered, and nothing said in the conversation.  A word that the user denies ("no waves") leaks only from an
-intent that denies it, too.  What the rule cannot see are paraphrases in words of their own; where a domain has a
+A word leaks if only hidden intents hold it, in any inflection.  A word of an intent that the user has discovered does
+not leak, nor does a word said in the conversation.  A word that the user denies ("no waves") leaks only from an
+intent that denies it, too.  The rule cannot see paraphrases in other words; where a domain has a
 lexicon, `discover_lib.tasks.leaks` adds its synonyms.  Nor does it see words in other letters than a to z: a message
 that it cannot read is *not checked* (`is_checkable`), which is not 0 leaks.
 """
@@ -20,7 +20,7 @@ from discover_lib.base.words import STOP_WORDS, denies, reads, stem, words
 
 How = Literal["verbatim", "inflected", "synonym"]
 
-# Endings by which English makes one content word of another, longest first; what is left must still be a word.
+# Endings by which English makes one content word of another, longest first; the rest must still be a word.
 _LISTED = (
     "ations ation ingly ings ing edly ed ers er est ness less ful ish like ments ment ances ance ences ence ancy ency "
     "ant ent en ously ous ively ive ably able ally al ly ions ion ists ist ity"
@@ -30,16 +30,16 @@ _INFLECTIONS = ("ing", "ed")  # come off a shorter word, too, that ends as one w
 _SHORTEST_ROOT = 4
 _SILENT_E = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]e?")
 
-# Words for anybody, and names of what every piece has (its tone, its start): alone they give nothing away.
+# Words for anybody, and names of parts that every artifact has (its tone, its start): alone they reveal no intent.
 EVERYDAY = frozenset(
     """someone somebody anyone anybody everyone everybody nobody person people conversation story picture drawing tone
     mood style colour colours color start beginning opening end ending title subject setting line lines""".split()
 )
-ENOUGH_WORDS = 2  # content words of one intent, in whatever form, that give it away
+ENOUGH_WORDS = 2  # content words of one intent, in any form, that give it away
 
 
 class Spoken(NamedTuple):
-    """One content word of a text: as written, where, what it comes from, and whether it is denied there."""
+    """One content word of a text: as written, its place, its root, and whether it is denied there."""
 
     word: str
     start: int
@@ -54,7 +54,7 @@ class Leak:
 
     Attributes:
         word, start, end: as said, and where in the message.
-        meant: the wording of the intent that it stands for.
+        meant: the wording of the intent that it repeats.
         intent_ids: the hidden intents that hold it.
         how: in the intent's very word, in another form of it, or by another name for the same thing.
         other_ids: where the word is somebody's very own, the hidden intents that hold another form of it.
@@ -78,7 +78,7 @@ def is_checkable(message: str, hidden: Iterable[str]) -> bool:
 
 
 def leaks_told(leaks: int, unchecked: int) -> str:
-    """A number of leaks in words: where messages were not checked, that stands there, and never a bare 0."""
+    """A number of leaks in words: unchecked messages are named, so that 0 always means that all were checked."""
     if not unchecked:
         return str(leaks)
     return f"{leaks}, {unchecked} {NOT_CHECKED}" if leaks else f"{unchecked} {NOT_CHECKED}"
@@ -88,8 +88,8 @@ def find_leaks(message: str, hidden: Mapping[str, str], known: Iterable[str]) ->
     """The words of `message` that texts in `hidden` hold and texts in `known` do not, in order of appearance.
 
     Args:
-        hidden: intent id → text of what the user does not know (undiscovered or emerging).
-        known: what may be named: texts of discovered intents and everything said before; read only if need be.
+        hidden: intent id → text of each undiscovered or emerging intent.
+        known: texts whose words may be said: of discovered intents, and all earlier messages; read only if needed.
     """
     said = _told(message)
     holders: dict[tuple[str, bool], dict[str, str]] = {}
@@ -106,9 +106,9 @@ def find_leaks(message: str, hidden: Mapping[str, str], known: Iterable[str]) ->
 
 
 def giving_away(leaks: Iterable[Leak], pursued: Collection[str] | None = None) -> frozenset[str]:
-    """Ids of the hidden intents that leaks give away; what is left of them is slight.
+    """Ids of the hidden intents that leaks give away; all other leaks are slight.
 
-    Two content words of one intent give it away in whatever form, one does if it is the intent's own word and the user
+    Two content words of one intent give it away in any form, one does if it is the intent's own word and the user
     is after that intent.  An inflected word ("softer" of an animal, where lines look soft) or one that belongs to
     another tree than the one talked of is more often innocent than not.
 
@@ -153,19 +153,19 @@ def spoken_words(text: str) -> tuple[Spoken, ...]:
 
 @lru_cache(maxsize=1024)
 def _told(text: str) -> frozenset[tuple[str, bool]]:
-    """Of every content word what it comes from and whether it is denied."""
+    """The root of every content word, and whether the text denies it."""
     return frozenset((each.root, each.denied) for each in spoken_words(text))
 
 
 @lru_cache(maxsize=1024)
 def roots(text: str) -> frozenset[str]:
-    """What the content words of a text come from."""
+    """The roots of the content words of a text."""
     return frozenset(root(word) for word in words(text) if word not in STOP_WORDS and len(word) > 1)
 
 
 @lru_cache(maxsize=65536)
 def root(word: str) -> str:
-    """What inflected and derived forms of a word share: ``shadows, shadowy, shadowed → shadow``.
+    """The common root of inflected and derived forms of a word: ``shadows, shadowy, shadowed → shadow``.
 
     Up to two endings come off, so ``practising``, ``practised`` and ``practices`` meet; irregular forms are looked up.
     """

@@ -2,8 +2,8 @@
 
 A browser lets every page that is open in it speak to localhost.  Web sockets know no border between sites at all, and a
 stranger's name may be made to point here (DNS rebinding); through either, a page of anybody's would read runs, play
-sessions and spend what models cost.  Browsers say in `Origin` whose page asks, which no page can change, so what comes
-with another's name is refused.  Programs send no `Origin`; what they ask is nobody's page.
+sessions and spend money on models.  Browsers name the asking page in `Origin`, which no page can change, so requests
+with another site's name are refused.  Programs send no `Origin`, and their requests are allowed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _is_free(port: int) -> bool:
 class OwnPages:
     """Middleware that refuses web sockets and changes that another site's page asks for.
 
-    `local`: the server is for this machine alone, so that a page of its own stands under one of this machine's names.
+    `local`: the server is for this machine alone, so its own pages have one of this machine's names.
     """
 
     def __init__(self, app: ASGIApp, local: bool = True) -> None:
@@ -79,7 +79,7 @@ class OwnPages:
         origin, host = headers.get("origin"), headers.get("host", "").lower()
         if origin is None:
             return True
-        shown = origin.lower().partition("://")[2]  # "null", of a page without a site, is nobody's
+        shown = origin.lower().partition("://")[2]  # "null", of a page without a site, is not ours
         known = {each.strip().lower() for each in os.environ.get(HOSTS_VARIABLE, "").split(",")}
         if _name(shown) in known - {""}:
             return True

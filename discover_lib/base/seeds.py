@@ -14,9 +14,9 @@ def derive_seed(*parts: int | str) -> int:
 @lru_cache(maxsize=65536)  # every assistant meets the same users
 def unit_uniform(*parts: int | str) -> float:
     """A number in [0, 1) that depends on `parts` alone."""
-    return (derive_seed(*parts) >> 10) / 2**53  # what a float holds exactly, so never 1.0
+    return (derive_seed(*parts) >> 10) / 2**53  # 53 bits, which a float holds exactly, so never 1.0
 
 
 def derive_rng(*parts: int | str) -> random.Random:
-    """A generator of its own for the unit of work named by `parts`."""
+    """A separate generator for the unit of work named by `parts`."""
     return random.Random(derive_seed(*parts))

@@ -1,7 +1,7 @@
 """The only place where SVG text is parsed, and where it is made safe to show.
 
-SVG comes from models, files and strangers, so it is untrusted: parsing is bounded and expands no entities, and what a
-page shows is a cleaned copy inside an `<img>` data URI, where nothing runs and nothing loads.
+SVG comes from models, files and strangers, so it is untrusted.  Parsing is bounded and expands no entities.  A page
+shows a cleaned copy inside an `<img>` data URI, where scripts do not run and addresses do not load.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _XLINK_HREF = f"{{{XLINK_NAMESPACE}}}href"
 ElementTree.register_namespace("", SVG_NAMESPACE)
 ElementTree.register_namespace("xlink", XLINK_NAMESPACE)
 
-# Everything that draws, and nothing that scripts, embeds, links or animates.
+# All elements that draw; elements that script, embed, link or animate are left out.
 _SAFE_ELEMENTS = frozenset(
     """svg g defs symbol use title desc path rect circle ellipse line polyline polygon text tspan textPath style switch
     linearGradient radialGradient stop pattern clipPath mask marker image filter feBlend feColorMatrix
@@ -47,11 +47,11 @@ _CSS_ACTIVE = re.compile(
 
 
 class SvgError(DiscoverError):
-    """Text that cannot be used as an SVG; the message is one line that says what to do."""
+    """Text that cannot be used as an SVG; the message is one line with the next step."""
 
 
 def drawing_spans(text: str) -> list[tuple[int, int]]:
-    """Where drawings stand in a text, each as (start, end): from `<svg` to the next `</svg>`."""
+    """The places of drawings in a text, each as (start, end): from `<svg` to the next `</svg>`."""
     spans: list[tuple[int, int]] = []
     while opening := _OPENING.search(text, spans[-1][1] if spans else 0):
         closing = _CLOSING.search(text, opening.end())
@@ -87,7 +87,7 @@ def safe_svg(text: str) -> str:
     """
     root = parse_svg(text)
     _clean(root)
-    # A carriage return can stand in text as &#13; only; unescaped it would be read as a newline.
+    # A text can hold a carriage return only as &#13;; unescaped it would be read as a newline.
     return ElementTree.tostring(root, encoding="unicode").replace("\r", "\n")
 
 
@@ -133,7 +133,7 @@ def _local_name(tag: object) -> str:
 
 
 def _clean(element: ElementTree.Element) -> None:
-    """Clean `element` and what lies below it in place; elements that may not stay are removed by their parent."""
+    """Clean `element` and its descendants in place; their parent removes forbidden elements."""
     element.tag = f"{{{SVG_NAMESPACE}}}{_local_name(element.tag)}"
     element.attrib = dict(_clean_attributes(element.attrib))
     if _local_name(element.tag) == "style":

@@ -1,8 +1,8 @@
 """Counting tokens, of a text and of whole conversations, by a way that the data can name.
 
 Where no tokenizer is at hand, `count_tokens` follows one documented rule that tracks subword tokenizers: words would
-count an SVG as a third of its tokens.  Against cl100k_base, over the texts of `data/recorded`, it counts 1 % more on
-stories, 5 % more on articles and 12 % more on SVG (eight of ten single texts lie between −5 % and +24 %).
+count an SVG as a third of its tokens.  Against cl100k_base, over the texts of `data/recorded`, it counts 1% more on
+stories, 5% more on articles and 12% more on SVG (eight of ten single texts lie between −5% and +24%).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-COUNTING = "subword-like rule of discover_lib.tokens"  # a name in records: it stays, wherever this module lies
+COUNTING = "subword-like rule of discover_lib.tokens"  # a name in stored records, so it never changes
 _PIECE = re.compile(r"[A-Za-z]+|[0-9]{1,3}|[^\sA-Za-z0-9]")
 LETTERS_PER_TOKEN = 7  # longer words are split by subword tokenizers
 
@@ -31,7 +31,7 @@ WireMessage = dict[str, str]  # role and content, as TRL and every chat API take
 
 
 def count_texts(messages: Sequence[WireMessage]) -> int:
-    """Tokens of the messages' texts by the documented rule; what a chat template adds is left out."""
+    """Tokens of the messages' texts by the documented rule, without the tokens of a chat template."""
     return sum(_count_cached(message["content"]) for message in messages)
 
 

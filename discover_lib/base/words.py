@@ -38,7 +38,7 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def reads(text: str) -> bool:
-    """Whether `words` sees a text: at least half of its letters are a to z.  A text without letters has none to miss.
+    """Whether `words` sees a text: at least half of its letters are a to z.  A text without letters is readable.
 
     >>> reads("a retired harbour pilot"), reads("бывший лоцман"), reads("退役的引航员"), reads("!?")
     (True, False, False, True)
@@ -66,7 +66,7 @@ def stem(word: str) -> str:
     return word
 
 
-@lru_cache(maxsize=1024)  # whole texts, kilobytes each: what the conversations in flight say, and no more
+@lru_cache(maxsize=1024)  # whole texts of kilobytes each, of the running conversations
 def content_words(text: str) -> frozenset[str]:
     """Stems of the words in `text` that are not stop words."""
     return frozenset(stem(word) for word in words(text) if word not in STOP_WORDS and len(word) > 1)

@@ -15,32 +15,31 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, write_json
 from discover_lib.cli.common import at_terminal, console, flags_of, with_flags, writable_file
 from discover_lib.core.conversation import Conversation
-from discover_lib.dataset.benchmark_logs import Answer, read_benchmark
+from discover_lib.dataset.inspect_log import Answer, read_benchmark
 from discover_lib.engines.llm.calls.wires import NO_KEY
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.metrics.agreement import moments_of
-from discover_lib.metrics.refusals import Phrases, RefusalJudge
+from discover_lib.metrics.scorer import Phrases, RefusalJudge
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks import corpus
 from discover_lib.tasks.agree import Agree, agree, write_label_sheet
-from discover_lib.tasks.benchmark_runs import OUTPUT, Asked, check_inspect, check_names, log_folders, run_benchmark
-from discover_lib.tasks.benchmarks import benchmarked
-from discover_lib.tasks.certify import Certify, certify, told, trust_in
-from discover_lib.tasks.house_rules import DEPTH, Safety, safety_of
-from discover_lib.tasks.leaks import UNFINISHED, Leaks, finished_conversations, leaks
-from discover_lib.tasks.paper_numbers import table_six
-from discover_lib.tasks.playing import Models, client_settings
-from discover_lib.tasks.safety_rows import (
-    HEAD,
-    MEANING,
+from discover_lib.tasks.benchmarks import (
+    OUTPUT,
     RATE_HEAD,
     RATE_MEANING,
-    SIX_HEAD,
-    SIX_MEANING,
+    Asked,
+    benchmarked,
+    check_inspect,
+    check_names,
+    log_folders,
     rate_row,
-    row_of,
-    six_row,
+    run_benchmark,
 )
+from discover_lib.tasks.certify import Certify, certify, told, trust_in
+from discover_lib.tasks.house_rules import DEPTH, HEAD, MEANING, Safety, row_of, safety_of
+from discover_lib.tasks.leaks import UNFINISHED, Leaks, finished_conversations, leaks
+from discover_lib.tasks.paper_numbers import SIX_HEAD, SIX_MEANING, six_row, table_six
+from discover_lib.tasks.playing import Models, client_settings
 from discover_lib.tasks.waist import R, Table, fields_of, read
 
 # -- audit: the desks leaks, certify and agree, one after the other ---------------------------------------------------

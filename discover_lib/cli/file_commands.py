@@ -18,8 +18,14 @@ from discover_lib.base.tokens import token_count
 from discover_lib.base.words import counted
 from discover_lib.cli.common import OWN_PANEL, writable
 from discover_lib.core.conversation import Conversation, Turn
-from discover_lib.dataset.authors_format import NO_VERDICTS, NOT_HELD, export_runs, import_run
-from discover_lib.dataset.authors_rows import row_set_of, rows_of_conversation
+from discover_lib.dataset.authors_format import (
+    NO_VERDICTS,
+    NOT_HELD,
+    export_runs,
+    import_run,
+    row_set_of,
+    rows_of_conversation,
+)
 from discover_lib.dataset.export import RowSet, Source, make_rows, write_rows, write_table
 from discover_lib.dataset.filters import Filters
 from discover_lib.dataset.formats import write_jsonl

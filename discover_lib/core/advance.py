@@ -1,4 +1,4 @@
-"""How one reply changes what a user knows: focus, walk and transition (paper, sections 3.1-3.2, appendix A.2).
+"""How one reply changes a user's state: focus, walk and transition (paper, sections 3.1-3.2, appendix A.2).
 
 `advance` is the only way from one state to the next and calls no model: it applies a judge's `Evaluation` under
 `Rules`.  Where the rules are the authors', a function hands over to `discover_lib.core.authors` in its first lines.
@@ -19,7 +19,7 @@ from discover_lib.core.state import Discovery, Evaluation, IntentState, Kind, Th
 def initial_state(
     tree: IntentTree, rules: Rules | None = None, seed: int = 0, thresholds: Mapping[str, Threshold] | None = None
 ) -> IntentState:
-    """The state before the first reply: what the request names is discovered, nothing is satisfied.
+    """The state before the first reply: the intents that the request names are discovered, and no intent is satisfied.
 
     θ is uniform on [0, 1), drawn per intent from `seed` and the intent's id, so that no order matters.  `thresholds`
     overrides single intents: a number, or under `Rules.authors()` a pair.
@@ -50,7 +50,7 @@ def _checked_threshold(intent_id: str, value: Any) -> float:
 
 
 def focus(tree: IntentTree, state: IntentState, rules: Rules) -> tuple[str, ...]:
-    """Ids of the roots whose trees the judge is shown, current first; empty when none is left.
+    """Ids of the roots whose trees the judge is shown, current first; empty when all is discovered.
 
     The first root, in order, that still has an intent not yet discovered (it limits the user's cognitive load).
     """
@@ -63,7 +63,7 @@ def focus(tree: IntentTree, state: IntentState, rules: Rules) -> tuple[str, ...]
 
 
 def finished(tree: IntentTree, state: IntentState, rules: Rules) -> Literal["all_discovered", "all_satisfied"] | None:
-    """Why nothing is left to do in this conversation, or None: the user knows (authors: has) all they want."""
+    """Why this conversation is over, or None: every intent is discovered (authors: satisfied)."""
     if rules.focus == "unsatisfied_leaf":
         return authors.finished(tree, state)
     return "all_discovered" if state.discovered.issuperset(tree.intents) else None
@@ -114,7 +114,7 @@ def _visit(intent: Intent, state: IntentState, decide: Callable[[Intent], Verdic
 def advance(
     tree: IntentTree, state: IntentState, evaluation: Evaluation, rules: Rules
 ) -> tuple[IntentState, tuple[Transition, ...]]:
-    """The next state and what changed on the way (paper, section 3.2; no model is called).
+    """The next state and its transitions (paper, section 3.2; no model is called).
 
     Engaged → discovered, and satisfied too if the reply is an artifact.  Not engaged with k near misses:
     ``score = p·k``; if it crosses θ the intent moves up one state and θ starts again, else θ shrinks by the score.

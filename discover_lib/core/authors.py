@@ -1,7 +1,7 @@
-"""Where the authors' released code differs from the paper: `Rules.authors()`, and nothing else.
+"""Where the authors' released code differs from the paper: the functions behind `Rules.authors()`.
 
-Every function here stands for a function of the paper's method, which hands over to it in its first lines where the
-`Rules` say so.  Each difference has a switch of its own in `Rules`, so that any one of them can be tried alone:
+Each function replaces a function of the paper's method, which calls it in its first lines if the `Rules` say so.
+Each difference has one switch in `Rules`, so that each can be tried alone:
 
     focus="unsatisfied_leaf"          focus, finished
     gate="parent_passed"              visit, counting, near_misses (which it counts as listed, equal ones again)
@@ -58,7 +58,7 @@ def counting(
 ) -> Iterator[Verdict]:
     """The verdicts that count: on intents whose parent passed in this same reply, or is done.
 
-    The second of the trees `shown` counts only if the first is complete by then: `satisfied` is what the reply has
+    The second of the trees `shown` counts only if the first is complete by then: `satisfied` holds what the reply has
     satisfied so far, and grows as the verdicts before are applied.
     """
     for position, root_id in enumerate(shown):
@@ -89,7 +89,7 @@ def _is_done(intent: Intent, state: IntentState) -> bool:
 
 
 def initial_state(tree: IntentTree, start: Mapping[str, Discovery], seed: int, given: Mapping[str, Any]) -> IntentState:
-    """Two draws of θ per intent, each used once; none left for what starts discovered."""
+    """Two draws of θ per intent, each used once.  Intents that start discovered have no draw left."""
     pairs = {key: _checked_pair(key, value) for key, value in given.items()}
     drawn: dict[str, Threshold] = {key: pairs[key] if key in pairs else _drawn_pair(key, seed) for key in tree.intents}
     left = {key: () if start[key] is Discovery.DISCOVERED else pair for key, pair in drawn.items()}
@@ -107,7 +107,7 @@ def _checked_pair(intent_id: str, value: Any) -> tuple[float, ...]:
 
 
 def threshold_in_force(pair: tuple[float, ...]) -> float | None:
-    """The first threshold not yet used, or None where none is left to cross."""
+    """The first threshold not yet used, or None if all are used."""
     return pair[0] if pair else None
 
 
@@ -129,7 +129,7 @@ def crosses(margin: float) -> bool:
 def achieved_and_pursued(
     tree: IntentTree, state: IntentState, shown: Sequence[str]
 ) -> tuple[tuple[str, ...], Pursuing | None, tuple[str, ...]]:
-    """Of the roots up to the one in focus: what is achieved, and the group of what is missing."""
+    """Achieved intents, and the group of missing ones, in the roots up to the one in focus."""
     roots = tree.roots[: [root.id for root in tree.roots].index(shown[0]) + 1] if shown else tree.roots
     intents = [intent for root in roots for intent in root.walk()]
     return (_achieved(intents, state), *_pursued([each for each in intents if each.id not in state.satisfied], state))
@@ -145,7 +145,7 @@ def _achieved(intents: Sequence[Intent], state: IntentState) -> tuple[str, ...]:
 
 
 def _pursued(missing: Sequence[Intent], state: IntentState) -> tuple[Pursuing | None, tuple[str, ...]]:
-    """Clear leaves out what is done; latent are the highest undiscovered intents and the undiscovered leaves."""
+    """Clear omits intents that are done; latent are the highest undiscovered intents and the undiscovered leaves."""
     clear = [each for each in missing if state[each.id] is Discovery.DISCOVERED and not _is_done(each, state)]
     fuzzy = [each for each in missing if state[each.id] is Discovery.EMERGING]
     hidden = [each for each in missing if state[each.id] is Discovery.UNDISCOVERED]

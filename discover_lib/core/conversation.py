@@ -19,7 +19,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Transition
 from discover_lib.core.view import UserView
 
-Text = Literal["content", "notation"]  # the two forms of a message: what people read, what a tiny model writes
+Text = Literal["content", "notation"]  # the two forms of a message: for people, and of a tiny model
 Role = Literal["user", "assistant"]
 Stop = Literal["all_discovered", "all_satisfied", "max_turns", "error"]
 FORMAT = "discover-conversation/1"
@@ -27,7 +27,7 @@ FORMAT = "discover-conversation/1"
 
 @dataclass(frozen=True)
 class Artifact(Record, order=("id", "type", "topic", "domain", "text")):
-    """A finished piece of work from which intents are built."""
+    """A finished artifact from which intents are built."""
 
     id: str
     type: str  # "SVG drawing", "short story", ...
@@ -47,10 +47,10 @@ class Message(Record, omit=("notation",)):
 
 @dataclass(frozen=True)
 class Reply(Record, order=("assistant", "text", "notation", "n_tokens", "counting")):
-    """What an assistant said.
+    """One reply of an assistant.
 
     Attributes:
-        text: what people and the judge see.
+        text: the form that people and the judge read.
         n_tokens: its length; `counting` names the way it was counted.
         notation: the compact form that a miniature assistant wrote, of which `text` is the rendering.
     """
@@ -74,7 +74,7 @@ class Candidate(Record, omit=("ahead",)):
     Attributes:
         after: the state that the reply alone led to.
         reward: of the reply; with a look-ahead, of it and the turns in `ahead` together.
-        ahead: what would come next if a reward assistant went on (see `discover_lib.metrics.look_ahead`).
+        ahead: the next turns, played by a reward assistant (see `discover_lib.metrics.replay`).
     """
 
     reply: Reply
@@ -95,7 +95,7 @@ class Turn(Record, omit=("flaws",)):
         focus: roots that the judge was shown.
         user_message: None after the last turn of a conversation.
         leaks: content words of `user_message` that only intents unknown to the user hold; empty if it is honest.
-        flaws: what else is wrong with `user_message` by its voice's own check ("length", "markup", "leak").
+        flaws: other flaws of `user_message` that the voice itself found ("length", "markup", "leak").
     """
 
     index: int
@@ -129,7 +129,7 @@ class Turn(Record, omit=("flaws",)):
 
 @dataclass(frozen=True)
 class FinalTurn(Record):
-    """What came after the last turn: the user asks for the finished piece, and gets it.  Not judged, no reward."""
+    """The exchange after the last turn: the user asks for the final artifact and gets it.  It has no reward."""
 
     request: str
     reply: Reply
@@ -142,9 +142,9 @@ class Conversation(Record, omit=("final",)):
     Attributes:
         start: the state before the first turn.
         seed: of this conversation; judge, voice and assistant draw from seeds derived from it.
-        stop: why it ended, or None while it can go on.
-        setting: what else made it: domain, engine, assistants, artifact id (plain values).
-        final: the finished piece, where an evaluation has asked for it.
+        stop: why it ended, or None while it can continue.
+        setting: its origin as plain values: domain, engine, assistants, artifact id.
+        final: the final artifact, if an evaluation asked for it.
     """
 
     tree: IntentTree

@@ -26,12 +26,12 @@ _ID = re.compile(r"[1-9][0-9]*(\.[1-9][0-9]*)*")
 
 
 class TreeError(DiscoverError):
-    """An intent tree that breaks a rule; the message names the intent and says what to do."""
+    """An intent tree that breaks a rule; the message names the intent and the repair."""
 
 
 @dataclass(frozen=True)
 class Intent(Record, omit=("aspect",)):
-    """One requirement and the more specific ones below it; `aspect` is a name for what it is about, "" if unknown."""
+    """One intent and the more specific ones below it; `aspect` names its subject ("" if unknown)."""
 
     id: str
     text: str
@@ -52,9 +52,9 @@ class IntentTree(Record):
     """The intent trees of one artifact, and the request that a user with them opens with.
 
     Attributes:
-        artifact_type: what kind of thing is made, e.g. "SVG drawing".
+        artifact_type: the kind of artifact, e.g. "SVG drawing".
         topic: one to three words.
-        initial_request: the user's first message; it names `initially_discovered` and nothing else.
+        initial_request: the user's first message; it names exactly `initially_discovered`.
         initially_discovered: ids that start discovered.
         roots: the independent dimensions, in the order in which the judge's focus visits them.
     """
@@ -149,9 +149,12 @@ class IntentTree(Record):
     def graph(self, state: IntentState | None = None) -> networkx.DiGraph[str]:
         """The forest as a directed graph, parent → child, in the order of the tree.
 
-        A node has `text`, `aspect`, `depth` (1 for a root), `root`, `given` (it starts discovered), and of `state` its
-        `discovery` ("undiscovered", "emerging" or "discovered") and whether it is `satisfied`; without a state, those
-        of the first request.
+        A node has `text`, `aspect`, `depth` (1 for a root), `root` and `given` (it starts discovered). Its `discovery`
+        ("undiscovered", "emerging" or "discovered") and `satisfied` come from `state`, or from the opening request.
+
+        >>> graph = IntentTree.from_dict({"roots": [{"id": "1", "text": "an animal"}]}).graph()
+        >>> graph.nodes["1"]["text"], graph.nodes["1"]["discovery"]
+        ('an animal', 'undiscovered')
         """
         import networkx
 
@@ -170,22 +173,33 @@ class IntentTree(Record):
 
     @classmethod
     def from_graph(cls, graph: networkx.DiGraph[Any]) -> IntentTree:
-        """The tree of a graph as `graph` makes it, edited or not; ids are given anew by place, from 1.
+        """The tree of a graph that `graph` made, edited or not.  Ids follow from the places, counted from 1.
 
         Raises:
-            TreeError: the graph is no forest, or breaks a rule of trees.
+            TreeError: the graph is not a forest, or breaks a rule of trees.
+
+        >>> graph = IntentTree.from_dict({"roots": [{"id": "1", "text": "an animal"}]}).graph()
+        >>> graph.add_node("new", text="a dog")
+        >>> graph.add_edge("1", "new")
+        >>> IntentTree.from_graph(graph).text("1.1")
+        'a dog'
         """
         import networkx
 
-        if len(graph) and not (networkx.is_forest(graph) and all(degree < 2 for _, degree in graph.in_degree)):
-            raise TreeError("this graph is no forest: every intent needs one parent at most, and none is its own")
+        if not graph.is_directed() or any(degree > 1 for _, degree in graph.in_degree):
+            raise TreeError("this graph is no forest: give every intent at most one parent")
+        if not networkx.is_directed_acyclic_graph(graph):
+            raise TreeError("this graph is no forest: it has a cycle")
+        if networkx.dag_longest_path_length(graph, weight=None) >= MAX_DEPTH:
+            raise TreeError(f"this graph is deeper than {MAX_DEPTH} levels; flatten it")
         given: list[str] = []
 
         def intent(key: Any, own: str) -> Intent:
             if graph.nodes[key].get("given"):
                 given.append(own)
             below = [intent(child, f"{own}.{place}") for place, child in enumerate(graph.successors(key), 1)]
-            return Intent(own, graph.nodes[key]["text"], tuple(below), graph.nodes[key].get("aspect", ""))
+            text, aspect = (str(graph.nodes[key].get(name) or "") for name in ("text", "aspect"))
+            return Intent(own, text, tuple(below), aspect)
 
         tops = [key for key, degree in graph.in_degree if degree == 0]
         roots = tuple(intent(key, str(place)) for place, key in enumerate(tops, 1))
@@ -193,11 +207,15 @@ class IntentTree(Record):
         return cls(**about, initially_discovered=tuple(given), roots=roots)
 
     def figure(self, state: IntentState | None = None, *, width: int = 1080, live: bool = False) -> Any:
-        """An interactive plotly figure of `graph(state)`: a cell an intent, its color and sign the state.
+        """An interactive plotly figure of `graph(state)`: one cell an intent, its color and sign show the state.
 
         Args:
             width: of the figure, in px.
             live: a `FigureWidget`, which a notebook can change after it is shown, instead of a `Figure`.
+
+        >>> tree = IntentTree.from_dict({"roots": [{"id": "1", "text": "an animal"}, {"id": "2", "text": "a mood"}]})
+        >>> tree.figure().data[0].labels
+        ('all intents', '○ an animal', '○ a mood')
         """
         from discover_lib.base.forest import figure
 
@@ -210,7 +228,7 @@ def _read_intent(data: Any, above: tuple[int, ...], budget: list[int]) -> Intent
         raise TreeError(f"an intent is an object with 'id' and 'text', got {data!r:.60}")
     label = f"{data.get('id', '?')!r:.60}"
     if id(data) in above:
-        raise TreeError(f"intent {label} stands below itself: the tree has a cycle")
+        raise TreeError(f"intent {label} is below itself: the tree has a cycle")
     if len(above) >= MAX_DEPTH:
         raise TreeError(f"intent {label} is deeper than {MAX_DEPTH} levels; flatten the tree")
     budget[0] -= 1
@@ -244,7 +262,7 @@ def _check_intent(intent: Intent, seen: Mapping[str, Intent]) -> None:
 
 def _check_child(intent: Intent, child: Intent) -> None:
     if child.id == intent.id or intent.id.startswith(child.id + "."):
-        raise TreeError(f"intent {child.id!r} stands below itself (under {intent.id!r}): the tree has a cycle")
+        raise TreeError(f"intent {child.id!r} is below itself (under {intent.id!r}): the tree has a cycle")
     if child.id.rpartition(".")[0] != intent.id:
         wanted = child.id.rpartition(".")[0]
-        raise TreeError(f"child {child.id!r} stands under {intent.id!r}, but its id says its parent is {wanted!r}")
+        raise TreeError(f"child {child.id!r} is under {intent.id!r}, but its id says its parent is {wanted!r}")

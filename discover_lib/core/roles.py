@@ -1,4 +1,4 @@
-"""The four roles.  Everything between them (transition, reward, rollout, pictures) is blind to what plays them."""
+"""The four roles.  The code between them (transition, reward, rollout, pictures) knows no engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from discover_lib.core.view import UserView
 
 
 class RoleError(DiscoverError):
-    """A role could not do its part.  `role` names the boundary that broke, `raw` holds what came back, if anything."""
+    """A role failed.  `role` names it, and `raw` holds the answers that came back."""
 
     role = "role"
 
@@ -42,7 +42,7 @@ class AssistantError(RoleError):
 
 @dataclass(frozen=True)
 class Recognised:
-    """One requirement that the builder found in an artifact, and what shows it."""
+    """One intent that the builder found in an artifact, with its evidence."""
 
     text: str
     dimension: str
@@ -56,7 +56,7 @@ class BuiltTree:
     tree: IntentTree
     recognised: tuple[Recognised, ...]  # synthesis: the most specific requirements
     levels: tuple[tuple[str, ...], ...]  # abstraction: level 0 is the most specific
-    notes: tuple[str, ...] = ()  # for people: what code mended of a model, or what the piece was not read for
+    notes: tuple[str, ...] = ()  # for people: repairs of a model's answers, and parts that were not read
 
 
 class TreeBuilder(Protocol):
@@ -64,7 +64,7 @@ class TreeBuilder(Protocol):
         """Build intent trees from a finished artifact.
 
         Raises:
-            BuildError: naming the stage and what is missing.
+            BuildError: the build failed; the message names the stage and the missing part.
         """
         ...
 
@@ -79,7 +79,7 @@ class Judge(Protocol):
         in any order against the same state get the same verdicts.
 
         Raises:
-            JudgeError: no verdict could be had; the turn is then unscored, never zero.
+            JudgeError: the judge gave no verdict; the turn is then unscored and does not count as zero.
         """
         ...
 
@@ -89,13 +89,13 @@ class UserVoice(Protocol):
         """The user's next message, said from the filtered view alone (paper, appendix A.2.3).
 
         Raises:
-            VoiceError: nothing could be said.
+            VoiceError: the voice gave no message.
         """
         ...
 
 
 class ChecksItself(Protocol):
-    """A voice that can say what is wrong with a message; one whose messages may be used in spite of a flaw."""
+    """A voice that can find flaws in a message, because it may return a message in spite of a flaw."""
 
     def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
         """The kinds of flaw in a message said from that view to that conversation; empty if it is as it should be."""
@@ -109,7 +109,7 @@ class Assistant(Protocol):
         """Answer the conversation, which ends with a user message.
 
         Raises:
-            AssistantError: no reply could be had.
+            AssistantError: the assistant gave no reply.
         """
         ...
 

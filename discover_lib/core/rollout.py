@@ -13,7 +13,7 @@ from discover_lib.core.simulator import UserSimulator
 
 MAX_TURNS = 5  # the paper's
 
-Ahead = Callable[[UserSimulator, Candidate], Candidate]  # rewards a candidate for what comes after it
+Ahead = Callable[[UserSimulator, Candidate], Candidate]  # rewards a candidate for the turns after it
 # The builtin `map`, or one that does its work in parallel and keeps the order.
 Map = Callable[[Callable[[int], Candidate], Iterable[int]], Iterable[Candidate]]
 
@@ -34,7 +34,7 @@ def run_conversation(
 ) -> Conversation:
     """Run one conversation to its end: everything discovered, or `turns` assistant turns.
 
-    With several assistants all answer every turn, are judged against the same frozen state, and the best goes on.
+    Several assistants all answer every turn; the judge sees the same frozen state, and the best reply is selected.
     """
     user = UserSimulator(tree, judge, voice, rules=rules, seed=seed, setting=setting)
     return continue_conversation(user, assistants, turns=turns, on_turn=on_turn, parallel_map=parallel_map, ahead=ahead)
@@ -49,13 +49,13 @@ def continue_conversation(
     parallel_map: Map = map,
     ahead: Ahead | None = None,
 ) -> Conversation:
-    """Run a simulated user's conversation to its end from where it stands, to the same end as without the break.
+    """Continue a simulated user's conversation to the end that it would have had without the break.
 
     Args:
         turns: assistant turns in all, those already taken included.
         on_turn: called after every turn, when `user.conversation` holds it and says whether it was the last.
         parallel_map: how the candidates of a turn are asked and judged; it must keep their order.
-        ahead: reward candidates by what comes after them, too (`discover_lib.metrics.look_ahead`).
+        ahead: reward candidates for the turns after them, too (`discover_lib.metrics.replay`).
     """
     if turns < 1:
         raise ValueError(f"a conversation has at least one turn, got {turns}")

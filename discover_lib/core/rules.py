@@ -29,16 +29,16 @@ class Rules(Record, omit=("near_miss_cap",)):
     near_miss_cap: int | None = None  # how many near misses of one intent count in one reply; None: all
     satisfaction_scope: Literal["discovered", "focus"] = "discovered"  # where the discovered is satisfied; paper: focus
 
-    # -- what the user sees of themselves --
+    # -- the user's view --
     achieved: Literal["lowest", "open_parents"] = "lowest"  # named as got right: the lowest, or open parents, too
 
     # -- reward (paper section 3.3) --
     discovery_reward: Literal["newly_discovered", "level_change"] = "newly_discovered"
     lam: float = 1e-3  # λ, intents charged for each token above τ
-    tau: float = 250  # τ, tokens that cost nothing
+    tau: float = 250  # τ, free tokens
     penalty_cap: float = 1.0  # the most that length costs, in intents
-    ties: Literal["fewer_tokens", "authors"] = "fewer_tokens"  # which of equal rewards goes on; paper: silent
-    token_unit: str = "tokens"  # a label: what `Reply.n_tokens` counts, so the unit of λ and τ
+    ties: Literal["fewer_tokens", "authors"] = "fewer_tokens"  # which of equal rewards is selected; the paper is silent
+    token_unit: str = "tokens"  # a label: the unit of `Reply.n_tokens`, λ and τ
 
     def __post_init__(self) -> None:
         for name in ("p", "lam", "tau", "penalty_cap"):

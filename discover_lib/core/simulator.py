@@ -1,6 +1,6 @@
 """`UserSimulator`: one simulated user, stepped by an assistant's replies.
 
-Each step judges one or several candidate replies against the same frozen state, lets the best go on, and has the
+Each step judges one or several candidate replies against the same frozen state, selects the best, and has the
 user answer it.  Turns are frozen records, so jumping back is a slice and a branch shares its past.
 """
 
@@ -27,16 +27,16 @@ DIGITS = 12  # rewards that agree so far are equal: sums of λ·tokens differ in
 
 
 class UserSimulator:
-    """A user with a tree of intents, a judge that reads replies for them and a voice that answers.
+    """A simulated user: an intent tree, a judge that scores replies, and a voice that writes messages.
 
-    All so far is in `conversation`, whose `stop` says why it is over, None while it goes on; `messages` is its talk.
+    `conversation` holds all turns so far; its `stop` says why it is over.  `messages` are its messages.
 
     Args:
-        tree: what the user wants.
+        tree: the user's intents.
         judge, voice: any engines (see `discover_lib.core.roles`).
         rules: the rules of this conversation.
-        turns: how many assistant turns it has at most; None for as many as are taken.
-        seed: everything random in it derives from here: thresholds, ties, the voice's choice of words.
+        turns: maximum number of assistant turns.  None means no limit.
+        seed: of thresholds, ties and the voice's choice of words.
         thresholds: override single θ.
         setting: plain values to store with the conversation (domain, engine, assistants ...).
     """
@@ -62,7 +62,7 @@ class UserSimulator:
     def resume(
         cls, conversation: Conversation, judge: Judge, voice: UserVoice, turns: int | None = None
     ) -> UserSimulator:
-        """A simulator that goes on from a stored conversation, to `turns` assistant turns in all."""
+        """A simulator that continues a stored conversation, to `turns` assistant turns in all."""
         simulator = cls.__new__(cls)
         simulator.judge, simulator.voice, simulator.turns = judge, voice, turns
         simulator.conversation = conversation
@@ -89,16 +89,16 @@ class UserSimulator:
         return focus(self.tree, self.state, self.rules)
 
     def ask(self, assistant: Assistant | SeesIntents, place: int = 0) -> Reply:
-        """An assistant's reply to the conversation as it stands; candidates of one turn differ by their `place`.
+        """An assistant's reply to the conversation so far; candidates of one turn differ by their `place`.
 
         Raises:
-            AssistantError: no reply could be had.
+            AssistantError: the assistant gave no reply.
         """
         seed = derive_seed(self.conversation.seed, "turn", len(self.conversation.turns) + 1, "candidate", place)
         return ask(assistant, self.tree, self.state, self.messages, seed)
 
     def consider(self, reply: TurnReply) -> Candidate:
-        """Judge a reply against the state as it is and change nothing: what would it discover?
+        """Judge a reply in the current state without taking a turn.
 
         A judge that fails leaves the candidate unscored, with the error and the reply kept.
         """
@@ -113,7 +113,7 @@ class UserSimulator:
         """Take one turn with a reply, or with the best of several, and return its record.
 
         Args:
-            reply: what the assistant says; of several candidates the one with the highest reward goes on.
+            reply: the reply, or several candidates, of which the one with the highest reward is selected.
             speak: have the user answer; after a conversation's last turn they do not.
 
         Raises:
@@ -129,7 +129,7 @@ class UserSimulator:
     def commit(self, candidates: Sequence[Candidate], *, choose: int | None = None, speak: bool = True) -> Turn:
         """Take one turn with candidates already judged by `consider`; raises as `step` does.
 
-        `choose` says which goes on, by default the best."""
+        `choose` is the place of the selected candidate, by default the best."""
         conversation, tree, rules = self.conversation, self.tree, self.rules
         if conversation.stop is not None:
             raise ValueError(f"the conversation is over ({conversation.stop}); branch from an earlier turn")
@@ -203,7 +203,7 @@ def comparable_rewards(candidates: Sequence[Candidate]) -> dict[int, float]:
 
 
 def choose_candidate(candidates: Sequence[Candidate], rules: Rules, seed: int) -> int:
-    """Index of the candidate that goes on: the highest reward; unscored candidates never win over scored ones.
+    """Index of the selected candidate: the highest reward; a scored candidate wins over an unscored one.
 
     Ties, paper: fewer tokens, then a draw by `seed`.  Ties, authors' code: the last if all are equal, else the first.
     Which candidate a pair for training rejects: `discover_lib.dataset.pairs.label`.
@@ -221,7 +221,7 @@ def choose_candidate(candidates: Sequence[Candidate], rules: Rules, seed: int) -
 
 
 def view_after(tree: IntentTree, chosen: Candidate, rules: Rules) -> UserView:
-    """What the user sees of themselves after the chosen reply, with the judge's reasons."""
+    """The user's view after the chosen reply, with the judge's reasons."""
     assert chosen.evaluation is not None
     reasons = {verdict.intent_id: verdict.reason for verdict in chosen.evaluation.verdicts}
     return user_view(tree, chosen.after, rules, reasons, chosen.transitions)

@@ -1,4 +1,4 @@
-"""What a user knows of their own intents, and what a judge reads in one reply (paper, sections 3.1-3.2).
+"""States of a user's intents, and a judge's reading of one reply (paper, sections 3.1-3.2).
 
 `IntentState` is a frozen value: undiscovered → emerging → discovered per intent, which intents are satisfied, and
 the thresholds θ still to be overcome.  `discover_lib.core.advance` goes from one state to the next.
@@ -16,7 +16,7 @@ from discover_lib.base.records import Record
 
 Threshold = float | tuple[float, ...]
 Kind = Literal["artifact", "dialogue_act"]
-Pursuing = Literal["clear", "fuzzy", "latent"]  # how what is missing may be spoken of
+Pursuing = Literal["clear", "fuzzy", "latent"]  # how the user may speak of missing intents
 
 
 class Discovery(enum.IntEnum):
@@ -34,7 +34,7 @@ class Discovery(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Verdict(Record):
-    """What the judge found for one intent in one reply."""
+    """The judge's finding for one intent in one reply."""
 
     intent_id: str
     engaged: bool
@@ -66,7 +66,7 @@ class Evaluation(Record, order=("kind", "kind_reason", "verdicts")):
 
 @dataclass(frozen=True)
 class Transition(Record):
-    """What one reply did to one intent: a move, a satisfaction, or a threshold worn down.
+    """The effect of one reply on one intent: a change of state, a satisfaction, or a lower threshold.
 
     `before == after` where only θ shrank or the intent became satisfied.  `score`, `theta` (before) and `theta_left`
     belong to tangential transitions.
@@ -100,8 +100,8 @@ class IntentState(Record):
     Attributes:
         discovery: intent id → `Discovery`; intents left out are undiscovered.
         satisfied: ids met by an artifact; once satisfied, always satisfied.
-        thresholds: what is left of θ per intent (under `Rules.authors()` the tuple of thresholds not yet used).
-        initial_thresholds: θ as drawn; what `thresholds` resets to.  Defaults to `thresholds`.
+        thresholds: the remaining θ per intent (under `Rules.authors()` the tuple of unused thresholds).
+        initial_thresholds: θ as drawn, to which `thresholds` resets.  Defaults to `thresholds`.
         counted: near misses already counted, used only with ``near_misses="per_conversation"``.
     """
 
@@ -114,12 +114,9 @@ class IntentState(Record):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "satisfied", frozenset(self.satisfied))
-        if list in map(type, self.thresholds.values()):
-            known = self.thresholds.items()
-            thresholds = {key: tuple(value) if isinstance(value, list) else value for key, value in known}
-            object.__setattr__(self, "thresholds", thresholds)
-        if self.initial_thresholds is None:
-            object.__setattr__(self, "initial_thresholds", dict(self.thresholds))
+        object.__setattr__(self, "thresholds", _with_tuples(self.thresholds))
+        initial = self.thresholds if self.initial_thresholds is None else _with_tuples(self.initial_thresholds)
+        object.__setattr__(self, "initial_thresholds", initial)
 
     def __getitem__(self, intent_id: str) -> Discovery:
         return self.discovery.get(intent_id, Discovery.UNDISCOVERED)
@@ -127,3 +124,10 @@ class IntentState(Record):
     @cached_property
     def discovered(self) -> frozenset[str]:
         return frozenset([key for key, value in self.discovery.items() if value is Discovery.DISCOVERED])
+
+
+def _with_tuples(thresholds: Mapping[str, Threshold]) -> Mapping[str, Threshold]:
+    """Thresholds as JSON gives them, with tuples in place of lists."""
+    if list not in map(type, thresholds.values()):
+        return thresholds
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in thresholds.items()}

@@ -1,6 +1,6 @@
-"""What the user may say now: the filtered view that a voice speaks from (paper, appendix A.2.3).
+"""The filtered view of the user's mind from which a voice speaks (paper, appendix A.2.3).
 
-A voice never sees the tree.  It sees what has been achieved, and one group of what has not: things the user knows
+A voice never sees the tree.  It sees the achieved intents, and one group of missing ones: intents that the user knows
 (`clear`), things they half know (`fuzzy`), or, failing both, things of which they could only name the category
 (`latent`), and that only where something achieved has it, too (`UserView.shared`).
 """
@@ -22,16 +22,16 @@ from discover_lib.core.state import Discovery, IntentState, Pursuing, Transition
 
 @dataclass(frozen=True)
 class UserView(Record, omit=("category",)):
-    """What the user knows at this moment.
+    """The user's knowledge at this moment.
 
     Attributes:
-        achieved: ids of what the work so far has got right.
-        pursuing: how what is missing may be spoken of, or None if nothing is missing.
-        items: ids of what is missing, of that one group.
-        texts: requirement texts of the ids above, and of nothing else.
+        achieved: ids of intents that the artifact so far contains.
+        pursuing: how the user may speak of missing intents, or None if all are met.
+        items: ids of the missing intents of that group.
+        texts: texts of exactly the ids above.
         notes: per id, why it failed or succeeded in this turn's reply (the judge's reason), where there is one.
         changed: those of the ids above that moved or became satisfied in this turn.
-        category: the aspect that what is latent shares with something achieved, where that has a name for it.
+        category: the named aspect that a latent intent shares with an achieved one, or "".
     """
 
     achieved: tuple[str, ...]
@@ -44,7 +44,7 @@ class UserView(Record, omit=("category",)):
 
     @property
     def shared(self) -> tuple[str, ...]:
-        """What is achieved in the tree of the first missing thing: of what is latent no other aspect is named (E.6)."""
+        """Achieved intents in the tree of the first missing one; only they name the aspect of a latent one (E.6)."""
         root = self.items[0].partition(".")[0] if self.items else None
         return tuple(key for key in self.achieved if key.partition(".")[0] == root)
 
@@ -83,7 +83,7 @@ def user_view(
 def _achieved_and_pursued(
     tree: IntentTree, state: IntentState, in_focus: Sequence[str]
 ) -> tuple[tuple[str, ...], Pursuing | None, tuple[str, ...]]:
-    """In each tree the lowest intents that are discovered and satisfied; then the group of what is missing."""
+    """In each tree the lowest intents that are discovered and satisfied; then the group of missing ones."""
     met = state.satisfied & state.discovered
     # Whatever has something met below it: the ids that a dotted id begins with.
     above = {key[:end] for key in met for end, sign in enumerate(key) if sign == "."}
@@ -99,12 +99,12 @@ def _achieved_and_pursued(
 
 
 def hidden_texts(tree: IntentTree, state: IntentState) -> dict[str, str]:
-    """Intent id → text of what the user has not discovered."""
+    """Intent id → text of every intent that the user has not discovered."""
     return {key: intent.text for key, intent in tree.intents.items() if key not in state.discovered}
 
 
 def known_texts(tree: IntentTree, state: IntentState) -> list[str]:
-    """The texts of what the user has discovered."""
+    """The texts of the discovered intents."""
     return [intent.text for key, intent in tree.intents.items() if key in state.discovered]
 
 
@@ -112,7 +112,7 @@ def leaked_words(message: str, tree: IntentTree, state: IntentState, before: Ite
     """Content words (stemmed, sorted) of `message` that only undiscovered or emerging intents hold, word for word.
 
     None of them is in the texts `before` the message, the assistant's last reply included.  Other forms are left to
-    the audit: what a user calls a category ("the opening") may be derived from what a hidden intent says ("opens"), and
+    the audit: a user's word for a category ("the opening") may derive from a hidden intent's word ("opens"), and
     only the audit knows the names of categories.
     """
     leaks = find_leaks(message, hidden_texts(tree, state), [*known_texts(tree, state), *before])

@@ -1,7 +1,7 @@
 """The file formats of the authors' released code (github.com/tsook/discoverllm): its run files.
 
-Reading a run file gives a `Conversation` under `Rules.authors()` with what the file knows: states, messages, replies,
-rewards.  It knows no verdicts and no near misses, so a turn read from it cannot be judged anew under other rules.
+Reading a run file gives a `Conversation` under `Rules.authors()` with the file's states, messages, replies and
+rewards.  It has no verdicts and no near misses, so a turn from it cannot be scored under other rules.
 What their files hold and our records do not (prompts of assistants, abstractions, marks on intents, times) is left out.
 """
 
@@ -18,21 +18,26 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_json
-from discover_lib.base.tokens import COUNTING, count_tokens
+from discover_lib.base.files import read_json, read_json_lines, write_json
+from discover_lib.base.tokens import COUNTING, TokenCount, count_tokens
 from discover_lib.core.advance import focus
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Stop, Turn
 from discover_lib.core.intents import Intent, IntentTree, TreeError
 from discover_lib.core.reward import Reward, length_penalty, reward
 from discover_lib.core.rules import Rules
+from discover_lib.core.simulator import DIGITS
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition
 from discover_lib.core.view import leaked_words, user_view
-from discover_lib.dataset.formats import Foreign, Number, keep_run, parse, read_json
+from discover_lib.dataset.export import RowSet, Source, row_set
+from discover_lib.dataset.filters import Filters
+from discover_lib.dataset.formats import Foreign, Number, keep_run, parse
+from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, pair_example, similarity_of
+from discover_lib.metrics.intervals import grouped
 
 RULES = Rules.authors()
 ENGINE = "authors' code"
 BY_PENALTY = "the authors' tokenizer, worked out from the length penalty"
-NO_VERDICTS = "the authors' files keep no verdicts, only what they led to"
+NO_VERDICTS = "the authors' files keep no verdicts, only their effects"
 LEVELS = {0: Discovery.UNDISCOVERED, 0.5: Discovery.EMERGING, 1: Discovery.DISCOVERED}
 STOPS: dict[str, Stop | None] = {
     "max_turns_reached": "max_turns",
@@ -58,7 +63,7 @@ NOT_HELD = (
 )
 
 
-# -- what we read of a run file ------------------------------------------------------------------------------------
+# -- the fields that are read of a run file ------------------------------------------------------------------------
 
 
 class Node(Foreign):
@@ -166,7 +171,7 @@ def _criteria(
 ) -> list[dict[str, Any]]:
     """A state as a `criteria_objs`.
 
-    The one description and its checklist are the most specific intents, which is what the tree was grown from.
+    The one description and its checklist are the most specific intents, from which the tree was grown.
     """
     marks = {each.intent_id: each for each in moves if each.cause == "direct"}
     reasons = {each.intent_id: each.reason for each in judged.verdicts if each.engaged} if judged else {}
@@ -268,7 +273,7 @@ class _Reader:
         return Conversation(tree, RULES, 0, start, tuple(turns), stop, setting)
 
     def names(self) -> dict[int, str]:
-        """What the assistants are called here, by their number in the file."""
+        """The names of the assistants, by their number in the file."""
         configs, number = self.run.assistant_configs, self.run.assistant_id
         numbered = {
             place if each.assistant_index is None else each.assistant_index: each.model_name
@@ -336,7 +341,7 @@ def _candidate(
     delta: float,
     total: float | None,
 ) -> Candidate:
-    """A reply with the reward that the file gives it, and with our count for its length where the file gives none."""
+    """A reply with the reward that the file gives it, and our count of its length if the file has no length."""
     reply = Reply(text, count_tokens(text), COUNTING, name)
     penalty = length_penalty(reply.n_tokens, RULES)
     if total is not None:
@@ -349,7 +354,7 @@ def _candidate(
 
 
 def _moves(tree: IntentTree, before: IntentState, after: IntentState) -> Iterator[Transition]:
-    """What must have happened between two states; a step of one level that kept a threshold was a near miss."""
+    """The transitions between two states; a step of one level that kept a threshold was a near miss."""
     for intent_id in tree.intents:
         was, now = before[intent_id], after[intent_id]
         new = intent_id in after.satisfied and intent_id not in before.satisfied
@@ -369,7 +374,7 @@ def _moves(tree: IntentTree, before: IntentState, after: IntentState) -> Iterato
 
 
 def run_file(talk: Conversation) -> dict[str, Any]:
-    """A conversation as a run file of the authors' code; `NOT_HELD` says what is lost on the way."""
+    """A conversation as a run file of the authors' code; `NOT_HELD` lists the losses."""
     names = list(talk.setting.get("assistants") or dict.fromkeys(turn.reply.assistant for turn in talk.turns))
     several = any(len(turn.candidates) > 1 for turn in talk.turns)
     snapshots = [_criteria(talk.tree, talk.start)]
@@ -424,7 +429,7 @@ def _candidates(talk: Conversation, turn: Turn) -> dict[str, Any]:
         (satisfied, aware), (then_satisfied, then_aware) = (
             _levels(talk.tree, state) for state in (turn.before, each.after)
         )
-        # An unscored reply has no number here: theirs would be 0, which says that it discovered nothing.
+        # An unscored reply has no number here: theirs would be 0, which would mean a reply without a discovery.
         numbers = {
             "delta_awareness": then_aware - aware if each.reward else None,
             "delta_satisfaction": then_satisfied - satisfied if each.reward else None,
@@ -458,7 +463,7 @@ def _levels(tree: IntentTree, state: IntentState) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of run files: how many conversations, and which files ended in an error before the first message."""
+    """The imported run files: number of conversations, and files that ended in an error before the first message."""
 
     conversations: int
     empty: tuple[Path, ...] = ()
@@ -467,10 +472,10 @@ class Imported:
 def run_files(path: Path) -> list[Path]:
     """The run files at a path: the file itself, or those of an output folder of the authors' code.
 
-    Copies that their judges made beside what they judged are left out: each conversation counts once.
+    Copies that their judges made beside the originals are left out, so each conversation counts once.
 
     Raises:
-        DiscoverError: the folder holds none.
+        DiscoverError: the folder has no run file.
     """
     if path.is_file():
         return [path]
@@ -487,7 +492,7 @@ def import_run(path: Path, folder: Path) -> Imported:
     Their code writes an empty file over that of a conversation which breaks off: such files are left out and named.
 
     Raises:
-        DiscoverError: naming the file and field that is wrong, or no file holds a conversation; nothing is written.
+        DiscoverError: a file is wrong (the message names its field), or no file has a conversation; no run is written.
         StoreError: the folder holds something else.
     """
     talks, empty = [], []
@@ -498,7 +503,7 @@ def import_run(path: Path, folder: Path) -> Imported:
         else:
             talks.append(_read(file, data))
     if not talks:
-        raise DiscoverError(f"{empty[0]}: ended in an error before the first message; nothing to import")
+        raise DiscoverError(f"{empty[0]}: ended in an error before the first message")
     count = keep_run(folder, talks, {"kind": "import", "files": [str(path)], "rules": RULES.to_dict()})
     return Imported(count, tuple(empty))
 
@@ -511,7 +516,7 @@ def _broke_off(data: Any) -> bool:
 def export_runs(folder: Path, conversations: Sequence[Conversation] | Iterator[Conversation]) -> int:
     """Write conversations as the authors' code lays them out, `ARTIFACT/assistant_K_trial_N.json`; returns how many.
 
-    Of conversations whose file would be the same one, those after the first get a number of their own.
+    Conversations that would share a file name get numbers from the second on.
     """
     places: dict[str, int] = {}
     written: set[Path] = set()
@@ -534,3 +539,117 @@ def _folder_name(artifact_id: str) -> str:
     """An artifact's id as one folder name; their tools find folders by the prefix `artifact_` alone."""
     plain = "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in artifact_id).strip(".")
     return plain if plain.startswith("artifact_") else f"artifact_{plain or 'unnamed'}"
+
+
+# -- dataset rows of the authors' code ---------------------------------------------------------------------------------
+
+SAME_TURN = ("artifact_id", "conv_id", "turn_id", "source_dir")  # and the prompt: their conv_id is not unique
+
+
+class Row(Foreign):
+    """The fields of a row that every reader needs."""
+
+    artifact_id: str
+    turn_id: Annotated[str, Meta(pattern=r"^[0-9]+$")]
+    completion: str
+    assistant_index: int
+    prompt: list[Said]
+    score: Number | None = None
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file (a JSON array, or JSON lines), checked for the fields that every reader needs.
+
+    Raises:
+        DiscoverError: naming the row and the field that is wrong.
+    """
+    if path.suffix == ".jsonl":
+        listed = list(read_json_lines(path))
+    else:
+        rows = read_json(path)
+        if not isinstance(rows, list):
+            raise DiscoverError(f"{path}: the file must be a list, got {rows!r:.60}")
+        listed = [(f"{path}: row {place}", row) for place, row in enumerate(rows)]
+    for where, row in listed:
+        parse(Row, row, where)
+    return [row for _, row in listed]
+
+
+def examples_of(
+    rows: Sequence[Mapping[str, Any]], origin: Origin, tokens: TokenCount | None = None
+) -> Iterator[Example]:
+    """One preference example per turn, in the order of first appearance: highest against lowest score.
+
+    A tie at the top is the first, at the bottom the last.  A score that is missing or null was not judged.
+    """
+    turns = grouped((digest([row.get(name) for name in SAME_TURN] + [row["prompt"]]), row) for row in rows)
+    for candidates in turns.values():
+        yield _example(candidates, origin, tokens or TokenCount())
+
+
+def _example(candidates: Sequence[Mapping[str, Any]], origin: Origin, tokens: TokenCount) -> Example:
+    first = candidates[0]
+    prompt = [dict(message) for message in first["prompt"]]
+    known: dict[str, Any] = {
+        "run": origin.run,
+        "artifact": first["artifact_id"],
+        "turn": int(first["turn_id"]),
+        "n_candidates": len(candidates),
+        "label_source": "score in the authors' rows",
+    }
+    scored = [row for row in candidates if row.get("score") is not None]
+    if len(scored) < 2:
+        problem = "one_candidate" if len(candidates) < 2 else "failed_judgement"
+        return Example("preference", first["artifact_id"], {}, known, problem=problem)
+    best = max(scored, key=lambda row: row["score"])
+    worst = min(reversed(scored), key=lambda row: row["score"])
+    margin = float(best["score"] - worst["score"])
+    chosen, rejected = ([{"role": "assistant", "content": row["completion"]}] for row in (best, worst))
+    for name, row in (("chosen", best), ("rejected", worst)):
+        known |= {f"{name}_index": row["assistant_index"], f"{name}_reward": float(row["score"])}
+        known[f"{name}_tokens"] = tokens.count([{"role": "assistant", "content": row["completion"]}])
+    known |= {
+        "margin": margin,
+        "similarity": similarity_of(best["completion"], worst["completion"]),
+        "similarity_measure": SIMILARITY,
+        "n_tokens": max(tokens.count(prompt + reply) for reply in (chosen, rejected)),
+        "length_counting": tokens.name,
+    }
+    train = {"prompt": prompt, "chosen": chosen, "rejected": rejected}
+    return pair_example(first["artifact_id"], train, known, "tie" if round(margin, DIGITS) == 0 else None)
+
+
+def row_set_of(path: Path, filters: Filters | None = None, tokens: TokenCount | None = None) -> RowSet:
+    """Their rows as preference rows of ours, ready for `discover_lib.dataset.export.write_rows`.
+
+    Raises:
+        DiscoverError: a row that cannot be read.
+        DiscoverError: no pair is left.
+    """
+    tokens = tokens or TokenCount()
+    origin = Origin(path.name)
+    made = examples_of(read_rows(path), origin, tokens)
+    return row_set("preference", made, [Source(origin, ())], RowOptions(tokens=tokens), filters)
+
+
+def rows_of_conversation(conversation: Conversation) -> list[dict[str, Any]]:
+    """A conversation of ours as the authors' dataset builder would give it: one row per candidate.
+
+    Their score is our reward under the conversation's rules; a reply whose judgement failed has None.
+    """
+    whole = run_file(conversation)
+    setting = conversation.setting
+    return [
+        {
+            "artifact_id": str(setting.get("artifact", "")),
+            "conv_id": f"{setting.get('artifact', '')}/{setting.get('trial', 0)}",
+            "turn_id": str(turn.index),
+            "assistant_index": place,
+            "prompt": whole["conversation"][: 2 * turn.index - 1],
+            "completion": candidate.reply.text,
+            "score": candidate.reward.total if candidate.reward else None,
+            "criteria_history": whole["criteria_history"][: turn.index],
+        }
+        for turn in conversation.turns
+        for place, candidate in enumerate(turn.candidates)
+    ]

@@ -1,4 +1,4 @@
-"""Chats of people from elsewhere: what they said, read from the exports that they have.
+"""Messages of people in chats from other tools, read from their exports.
 
 ShareGPT (`conversations` of `from` and `value`), WildChat and other lists or lines of `conversation` or `messages` with
 `role` and `content`, and a study's own `messages.csv`.
@@ -7,16 +7,18 @@ ShareGPT (`conversations` of `from` and `value`), WildChat and other lists or li
 from __future__ import annotations
 
 import csv
-import json
+import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import read_json, read_json_lines, read_text
+from discover_lib.metrics.intervals import grouped
 
 FORMS = "ShareGPT exports, lines with conversation or messages, and a study's messages.csv are read"
-_GUARD = re.compile(r"^'(?=[=+@-])")  # what an export of a study puts before text that a spreadsheet would run
+_GUARD = re.compile(r"^'(?=[=+@-])")  # a study's export puts it before text that a spreadsheet would run
 USER_ROLES = frozenset(("user", "human"))
 
 
@@ -27,26 +29,25 @@ def read_chats(path: Path) -> list[list[str]]:
         DiscoverError: the file cannot be read, or holds no chat in a form that is known.
     """
     try:
-        chats = [chat for chat in (_study(path) if path.suffix == ".csv" else map(_said, _items(path))) if chat]
-    except OSError as error:
-        raise DiscoverError(f"{path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error):
+        chats = [chat for chat in _chats(path) if chat]
+    except (KeyError, TypeError, AttributeError, csv.Error):
         raise DiscoverError(f"{path}: no file of chats; {FORMS}") from None
     if not chats:
         raise DiscoverError(f"{path}: no chat found; {FORMS}")
     return chats
 
 
-def _items(path: Path) -> list[Any]:
-    text = path.read_text(encoding="utf-8")
+def _chats(path: Path) -> Iterable[list[str]]:
+    if path.suffix == ".csv":
+        return _study(csv.DictReader(io.StringIO(read_text(path), newline="")))
     if path.suffix == ".jsonl":
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-    whole = json.loads(text)
-    return whole if isinstance(whole, list) else [whole]
+        return [_said(data) for _, data in read_json_lines(path)]
+    whole = read_json(path)
+    return [_said(item) for item in (whole if isinstance(whole, list) else [whole])]
 
 
 def _said(item: Mapping[str, Any]) -> list[str]:
-    """The user's messages of one chat, whatever the form."""
+    """The user's messages of one chat, in any known form."""
     said = []
     for each in item.get("conversations") or item.get("conversation") or item.get("messages") or ():
         role, text = each.get("from") or each.get("role"), each.get("value") or each.get("content")
@@ -55,10 +56,6 @@ def _said(item: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _study(path: Path) -> Iterator[list[str]]:
-    chats: dict[tuple[str, str], list[str]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["role"] == "user":
-                chats.setdefault((row["participant"], row["place"]), []).append(_GUARD.sub("", row["text"]))
-    yield from chats.values()
+def _study(rows: Iterable[Mapping[str, str]]) -> Iterable[list[str]]:
+    said = (row for row in rows if row["role"] == "user")
+    return grouped(((row["participant"], row["place"]), _GUARD.sub("", row["text"])) for row in said).values()

@@ -18,15 +18,15 @@ from typing import Any, Literal
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json, write_lines
 from discover_lib.core.conversation import Conversation
-from discover_lib.dataset.card import card
 from discover_lib.dataset.filters import Filters, Sieved, sieve, split_by_artifact
+from discover_lib.dataset.hub import card
 from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report, table_3
 from discover_lib.dataset.rows import Example, Kind, Origin, RowOptions, examples
 from discover_lib.runs.store import RunStore
 
 Files = Literal["jsonl", "parquet", "datasets"]
 FORMAT = "discover-rows/1"
-MARK = "dataset.json"  # a folder that holds it is one of ours and may be written anew
+MARK = "dataset.json"  # a folder with this file is one of ours and may be replaced
 NEEDS = "needs a library that is not installed: pip install 'discover-lib[train]'"
 SPLITS: Mapping[str, float] = {"train": 0.9, "test": 0.1}
 
@@ -37,7 +37,7 @@ class Source:
 
     origin: Origin
     conversations: Iterable[Conversation]
-    failures: Mapping[str, int] = dataclasses.field(default_factory=dict)  # role → failures that stand in the run
+    failures: Mapping[str, int] = dataclasses.field(default_factory=dict)  # role → failures that the run still has
 
     @classmethod
     def of_run(cls, folder: Path) -> Source:
@@ -155,7 +155,7 @@ def write_rows(rows: RowSet, folder: Path, files: Files = "jsonl") -> None:
 
 
 def description(rows: RowSet, files: Files) -> dict[str, Any]:
-    """All that is to be known about a row set, as plain JSON values; the card is this, in words."""
+    """All facts about a row set, as plain JSON values; the card is the same in words."""
     options, filters = rows.options, rows.filters
     some = rows.sieved.kept[0]
     rules = {each.provenance["rules_hash"]: each.provenance["rules"] for each in rows.sieved.kept if rows.table}
@@ -193,9 +193,9 @@ def description(rows: RowSet, files: Files) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _whole_folder(folder: Path) -> Iterator[Path]:
-    """A folder that takes its name only when it is complete; what stood there before stays until then."""
+    """A folder that takes its name only when it is complete; the earlier content stays until then."""
     if folder.exists() and not folder.is_dir():
-        raise DiscoverError(f"{folder}: a file stands there; choose another folder")
+        raise DiscoverError(f"{folder}: this is a file; choose another folder")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
         raise DiscoverError(f"{folder} holds other files; choose a new or empty folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -251,7 +251,7 @@ def write_table(path: Path, conversations: Iterable[Conversation]) -> None:
 
 
 def read_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Split → rows of a folder that `write_rows` wrote, whatever its files.
+    """Split → rows of a folder that `write_rows` wrote, in any kind of file.
 
     Raises:
         DiscoverError: no such folder, or a damaged one.

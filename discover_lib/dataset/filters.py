@@ -1,4 +1,4 @@
-"""Which examples become rows: filters that count what they drop, and splits that keep artifacts apart."""
+"""Examples that become rows: filters that count the dropped ones, and splits that keep artifacts apart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from discover_lib.dataset.rows import Example
 # Why an example can be left out, in the order in which it is asked; the first that holds is the one it is counted by.
 REASONS: Mapping[str, str] = {
     "unfinished": "the conversation did not come to its end",
-    "one_candidate": "only one candidate: nothing to prefer it to",
+    "one_candidate": "only one candidate, so there is no preference",
     "failed_assistant": "an assistant failed: fewer than two candidates were judged",
     "failed_judgement": "fewer than two candidates were judged",
     "tie": "equal rewards: no label",
@@ -22,7 +22,7 @@ REASONS: Mapping[str, str] = {
     "identical": "both replies are the same but for case, punctuation and spaces",
     "near_identical": "the replies are nearly the same",
     "margin": "the rewards differ by less than asked",
-    "leak": "the user said in the prompt what the user could not know",
+    "leak": "the user leaked a hidden intent in the prompt",
     "too_long": "longer than the token budget",
     "invalid": "text that is not valid Unicode, which no tokenizer can read",
     "duplicate": "the same as an earlier row",
@@ -37,7 +37,7 @@ class Filters:
         min_margin: least difference of a pair's rewards.
         max_similarity: pairs at least this alike are near-identical (see `SIMILARITY`); above 1 keeps all but equals.
         max_tokens: budget for the longest sequence of a row; None for any.
-        leaks: keep rows in which the user said what they could not know.
+        leaks: keep rows in which the user leaked a hidden intent.
     """
 
     min_margin: float = 0.0
@@ -62,7 +62,7 @@ class Filters:
 
 @dataclass(frozen=True)
 class Sieved:
-    """What was kept, and why the rest was not.
+    """The kept examples, and the dropped ones with their reasons.
 
     Attributes:
         dropped: (example, all its reasons), in order.
@@ -83,7 +83,7 @@ class Sieved:
 
     @property
     def counts_all(self) -> dict[str, int]:
-        """Reason → examples that it holds for, whatever else does."""
+        """Reason → examples that it holds for, other reasons included."""
         every = Counter(reason for _, reasons in self.dropped for reason in reasons)
         return {reason: every[reason] for reason in REASONS if every[reason]}
 

@@ -1,12 +1,11 @@
 """Files that others can read: conversations as JSON lines and as a table, and how a foreign file is read with care.
 
-A foreign file is read into records, and what is wrong with it is said in one line naming file and field.  The
+A foreign file is read into records, and a problem is one line that names the file and the field.  The
 formats of the authors' code are in `discover_lib.dataset.authors_format`.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
-from discover_lib.base import files
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_lines
+from discover_lib.base.files import read_json_lines, write_lines
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.state import Discovery
 from discover_lib.metrics.scores import Assessment, scores_of
@@ -24,11 +22,9 @@ from discover_lib.metrics.scores import Assessment, scores_of
 if TYPE_CHECKING:
     import pandas
 
-MAX_BYTES = 1_000_000_000  # of one file to be read whole
-
 
 class Foreign(msgspec.Struct):
-    """What we read of a file of others: these fields, of these types; whatever else it holds is let be."""
+    """The fields that are read of a foreign file, with their types; other fields are ignored."""
 
 
 Model = TypeVar("Model", bound=Foreign)
@@ -39,23 +35,12 @@ def parse(model: type[Model], data: Any, file: str) -> Model:
     """A part of a file, read.
 
     Raises:
-        DiscoverError: naming the file, the field, and what it must be.
+        DiscoverError: a field is wrong; the message names the file, the field and its type.
     """
     try:
         return msgspec.convert(data, model)
     except (msgspec.ValidationError, RecursionError) as error:
         raise DiscoverError(f"{file}: {error}") from None
-
-
-def read_json(path: Path) -> Any:
-    """What a JSON file holds.
-
-    Raises:
-        DiscoverError: it is missing, too large, or no JSON.
-    """
-    if path.is_file() and (size := path.stat().st_size) > MAX_BYTES:
-        raise DiscoverError(f"{path}: {size / 1e9:.1f} GB is too large to read whole; at most 1 GB")
-    return files.read_json(path, DiscoverError)
 
 
 # -- JSON lines ----------------------------------------------------------------------------------------------------
@@ -72,33 +57,14 @@ def read_jsonl(path: Path) -> Iterator[Conversation]:
     Raises:
         DiscoverError: naming the line that is no conversation.
     """
-    for where, data in json_lines(path):
+    for where, data in read_json_lines(path):
         try:
             yield Conversation.from_dict(data)
         except ValueError as error:
             raise DiscoverError(f"{where} is not a conversation: {error}") from None
 
 
-def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
-    """Where each line stands (file and number), and what it holds; empty lines are left out.
-
-    Raises:
-        DiscoverError: naming the line that is not JSON.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="\n") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    yield f"{path}: line {number}", json.loads(line)
-    except OSError as error:
-        raise DiscoverError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except UnicodeDecodeError:
-        raise DiscoverError(f"{path}: not UTF-8 text") from None
-    except (ValueError, RecursionError) as error:  # numbers of too many digits, lists in too many lists
-        raise DiscoverError(f"{path}: line {number} is not JSON ({error})") from None
-
-
-# -- a run of what was had elsewhere -------------------------------------------------------------------------------
+# -- a run of imported conversations -------------------------------------------------------------------------------
 
 
 def keep_run(
@@ -110,7 +76,7 @@ def keep_run(
     """Keep conversations as a run in `folder`, in place of those that an earlier import left there; returns how many.
 
     Args:
-        configuration: what the run is, with the rules of all of them.
+        configuration: the run's configuration, with the rules of all conversations.
         assessments: of each conversation, where there are any.
 
     Raises:

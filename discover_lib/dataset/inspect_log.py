@@ -1,14 +1,15 @@
 """Inspect's logs: a run as an `.eval` file that its viewer, data frames and re-scorers read, and back into a run.
 
 A sample is a conversation, its messages are the conversation's, its scores our measures, and its store holds our whole
-record and its assessment.  After every reply an event says what the turn did, so that the viewer's transcript reads
+record and its assessment.  After every reply an event describes the turn, so that the viewer's transcript reads
 like ours.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,11 +38,11 @@ HOW_TO_GET = "reading and writing Inspect's logs needs inspect-ai: pip install '
 
 
 def measures(talk: Mapping[str, Any]) -> Score:
-    """The score of a stored conversation: NaN, Inspect's "unscored", where there is nothing to measure."""
+    """The score of a stored conversation; a missing measure is NaN, Inspect's "unscored"."""
     from inspect_ai.scorer import Score
 
     scores = scores_of(Conversation.from_dict(talk), 0)
-    share, reward = scores.proportion(), scores.reward
+    share, reward = scores.share_discovered, scores.reward
     values = (scores.discovered, share, reward, sum(scores.tokens), scores.known_leaks)
     return Score(
         value={name: math.nan if value is None else value for name, value in zip(MEASURES, values, strict=True)}
@@ -201,7 +202,7 @@ def opened_log(path: Path) -> EvalLog:
         raise DiscoverError(f"{HOW_TO_GET} ({error})") from None
     try:
         return read_eval_log(str(path), resolve_attachments=True)
-    except Exception as error:  # of the reader of others, which raises what its parts raise
+    except Exception as error:  # Inspect's reader raises many kinds of errors
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DiscoverError(f"{path}: not a log of Inspect ({reason:.200})") from None
 
@@ -226,9 +227,9 @@ def _conversations(path: Path, log: EvalLog) -> list[tuple[Conversation, Assessm
 
 
 def unjudged(messages: Sequence[Message], assistant: str, artifact: str, trial: int, kind: str) -> Conversation | None:
-    """A conversation that was had elsewhere; None if nobody asked and was answered.
+    """A conversation from another tool; None without a question and an answer.
 
-    Messages of one side that follow each other are one.  What the user wanted is not known, so nothing is hidden.
+    Successive messages of one side are joined.  The user's intents are unknown, so no intent is hidden.
     """
     said: list[Message] = []
     for message in messages:
@@ -249,3 +250,64 @@ def unjudged(messages: Sequence[Message], assistant: str, artifact: str, trial: 
         turns.append(Turn(index, start, (candidate,), 0, (), user_view(tree, start, rules), answer))
     setting = {"engine": "import", "domain": "", "artifact": artifact, "assistants": [assistant], "trial": trial}
     return Conversation(tree, rules, 0, start, tuple(turns), "max_turns", setting)
+
+
+# -- logs of benchmarks that others own --------------------------------------------------------------------------------
+
+WORDS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One reply to a benchmark's prompt.
+
+    Attributes:
+        reply: None without a reply.
+        scores: scorer of the benchmark → its number; a scorer without a number is left out.
+    """
+
+    prompt: str
+    reply: str | None
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+
+def read_benchmark(path: Path) -> list[Answer]:
+    """The answers in a log of Inspect.
+
+    Raises:
+        DiscoverError: it is not such a log, it holds no answer, or inspect-ai is not installed.
+    """
+    answers = list(_answers(path))
+    if not answers:
+        raise DiscoverError(f"{path}: a log of Inspect without a prompt")
+    return answers
+
+
+def as_score(value: Any) -> float | None:
+    """The number of a score: Inspect's letters (C, P, I, N), words and digits; None for anything else."""
+    if isinstance(value, str):
+        text = value.strip().lower()
+        try:
+            value = WORDS.get(text) if text in WORDS else float(text)
+        except ValueError:
+            return None
+    number = float(value) if isinstance(value, bool | int | float) else None
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _scores(values: Mapping[str, Any]) -> dict[str, float]:
+    numbers = {name: as_score(value) for name, value in values.items()}
+    return {name: number for name, number in numbers.items() if number is not None}
+
+
+def _answers(path: Path) -> Iterator[Answer]:
+    """A sample is an answer; a scorer that gives several values is one score for each."""
+    for sample in opened_log(path).samples or ():
+        asked = sample.input
+        prompt = asked if isinstance(asked, str) else "\n\n".join(each.text for each in asked if each.role == "user")
+        values: dict[str, Any] = {}
+        for name, score in (sample.scores or {}).items():
+            several = score.value if isinstance(score.value, dict) else {"": score.value}
+            values |= {f"{name}.{key}".rstrip("."): value for key, value in several.items()}
+        reply = sample.output.completion if sample.output.choices and not sample.error else None
+        yield Answer(prompt, reply, _scores(values))

@@ -1,4 +1,4 @@
-"""What a set of preference pairs is like: the paper's Table 3, margins, and whether length alone made the labels.
+"""Statistics of preference pairs: the paper's Table 3, margins, and whether length alone made the labels.
 
 Every mean carries its interval over artifacts (see `discover_lib.metrics.intervals`).
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.pairs import LabelledTurn, labelled_turns, total_of
-from discover_lib.metrics.intervals import CONFIDENCE, Estimate, bootstrap_mean, percent
+from discover_lib.metrics.intervals import CONFIDENCE, Estimate, bootstrap_mean, grouped, percent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RESAMPLES = 1_000
 STRONG_AUC = 0.1  # how far from chance the whole interval must lie before length is called a predictor
 TAILS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
-FEWEST_ARTIFACTS = 10  # with fewer, an interval over artifacts says nothing
+FEWEST_ARTIFACTS = 10  # the fewest for a meaningful interval over artifacts
 
 LengthVerdict = Literal["predicts", "some", "not_distinguishable", "too_few"]
 
@@ -39,7 +39,7 @@ class Spread:
         return f"{mean:.2f} ± {self.sd:.2f}{interval}"
 
 
-# What a turn, or a win, is counted as beside those of an assistant alone.
+# Labels of turns and wins that do not belong to one assistant.
 SHARED = "highest reward shared by several assistants"
 MOVED = "judge was shown another tree than these rules would show"
 LEFT_OUT = {
@@ -58,7 +58,7 @@ class Table3:
         wins: assistant → turns in which it alone had the highest reward; with `shared` and `ties` they add up to turns.
         ties: turns in which all candidates were worth the same: no pair.
         shared: turns that make a pair, but whose highest reward several assistants share.
-        others: what else was met → turns: those left out, with fewer than two candidates that were judged, and those
+        others: kind → other turns: those left out, with fewer than two judged candidates, and those
             labelled under other rules whose judge was shown another tree than these rules would show.
     """
 
@@ -73,7 +73,7 @@ class Table3:
     others: Mapping[str, int]
 
     def rows(self) -> list[tuple[str, str]]:
-        """The table as (what, figure), to be printed or shown."""
+        """The table as (label, figure), to be printed or shown."""
 
         def counted(number: int) -> str:
             return f"{number} ({percent(number / self.turns, 1)})" if self.turns else "0"
@@ -145,7 +145,7 @@ def _spread(artifacts: Sequence[str], values: Sequence[float]) -> Spread | None:
 
 @dataclass(frozen=True)
 class PairLength:
-    """What the question needs of one pair."""
+    """The lengths of one pair."""
 
     artifact: str
     chosen: int  # tokens, counted as the reward counted them
@@ -158,7 +158,7 @@ class PairLength:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> PairLength:
-        """From a preference row's provenance; rows of others do not say what each reply discovered."""
+        """From a preference row's provenance; foreign rows do not hold the discoveries of each reply."""
         equal = "chosen_discovered" in row and row["chosen_discovered"] == row["rejected_discovered"]
         return cls(row["artifact"], row["chosen_tokens"], row["rejected_tokens"], equal)
 
@@ -170,7 +170,7 @@ class LengthReport:
     Attributes:
         auc: for two pairs drawn at random and shown in either order, the chance that the greater length difference
             points at the chosen reply: 0.5 is chance, 1 means that longer is chosen, 0 that shorter is.
-        low, high: its 95 % interval over artifacts; None with fewer than two.
+        low, high: its 95% interval over artifacts; None with fewer than two.
         chosen_longer, chosen_shorter: pairs; the rest are of equal length.
         by_penalty: pairs of equal discovery, whose label the length penalty alone made.
         mean_difference: tokens of the chosen less those of the rejected reply.
@@ -195,7 +195,7 @@ class LengthReport:
     def sentence(self) -> str:
         """The verdict in words."""
         way = "longer" if self.auc > 0.5 else "shorter"
-        interval = "" if self.low is None or self.high is None else f", 95 % interval {self.low:.2f} to {self.high:.2f}"
+        interval = "" if self.low is None or self.high is None else f", 95% interval {self.low:.2f} to {self.high:.2f}"
         words = {
             "predicts": f"Length alone predicts the label: the {way} reply is preferred",
             "some": f"Length says a little about the label: the {way} reply is preferred somewhat more often",
@@ -213,7 +213,7 @@ class LengthReport:
 def length_report(pairs: Iterable[PairLength], seed: int = 0, resamples: int = RESAMPLES) -> LengthReport:
     """Does length alone predict the label?  Answered with an interval, by resampling artifacts.
 
-    The verdict is "predicts" if the whole interval lies at least `STRONG_AUC` from chance, "some" if it only leaves
+    The verdict is "predicts" if the whole interval lies at least `STRONG_AUC` from chance, "some" if it only excludes
     chance out.
 
     Raises:
@@ -223,10 +223,8 @@ def length_report(pairs: Iterable[PairLength], seed: int = 0, resamples: int = R
 
     kept = list(pairs)
     if not kept:
-        raise ValueError("no pairs: nothing can be said about their lengths")
-    by_artifact: dict[str, list[int]] = {}
-    for pair in kept:
-        by_artifact.setdefault(pair.artifact, []).append(pair.difference)
+        raise ValueError("no pairs, so there are no lengths to compare")
+    by_artifact = grouped((pair.artifact, pair.difference) for pair in kept)
     groups = [np.array(by_artifact[name], dtype=float) for name in sorted(by_artifact)]
     low = high = None
     if len(groups) > 1:

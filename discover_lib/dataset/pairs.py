@@ -39,7 +39,7 @@ class Label:
 
 @dataclass(frozen=True)
 class LabelledTurn:
-    """A turn under the rules in force, with its label, and whether the judge was shown what it now would be."""
+    """A turn under the rules in force, with its label, and whether the judge saw the tree that it would see now."""
 
     turn: Turn
     label: Label
@@ -66,7 +66,7 @@ def label(turn: Turn, rules: Rules, conversation_seed: int) -> Label:
     """The best and the worst candidate of a turn by reward.
 
     Ties at the top go as the rules say; at the bottom the longer reply is the worse, then the later one.  If all
-    scored candidates are equal there is no label, though `best` and `worst` still say who would stand where.
+    scored candidates are equal there is no label, though `best` and `worst` are still set.
     """
     totals = comparable_rewards(turn.candidates)
     if len(turn.candidates) < 2:
@@ -102,7 +102,7 @@ def labelled_turns(conversation: Conversation, rules: Rules | None = None) -> It
     """Every turn with its label, under `rules` or as it was run.
 
     Under other rules the state may move differently, and the judge would then have been shown another tree than it
-    was: such a turn is labelled by what was judged, and `focus_kept` is False.
+    was: such a turn is labeled by the stored judgement, and `focus_kept` is False.
     """
     scored = under(conversation, rules)
     for was, turn in zip(conversation.turns, scored.turns, strict=True):
@@ -110,7 +110,7 @@ def labelled_turns(conversation: Conversation, rules: Rules | None = None) -> It
 
 
 def disagreements(conversation: Conversation) -> list[str]:
-    """Where the record differs from what its own judgements give: rewards, states, and who went on; [] if nowhere.
+    """Differences between the record and its own judgements: rewards, states and selections; [] without a difference.
 
     A turn in which a person chose, rather than the reward, is named here too.
     """

@@ -1,4 +1,4 @@
-"""What a trainer is given, piece by piece, and which pieces carry loss, under the chat template of a base model.
+"""The text that a trainer gets, piece by piece, and its loss mask, under the chat template of a base model.
 
 Rendered without any tokenizer, so that it can be shown wherever the rows can.  The Qwen2.5 and Llama 3 templates give
 the very text and loss mask of TRL's training templates, and `tiny_sequences` those of the tiny model's tokenizer (tests
@@ -22,7 +22,7 @@ class Piece:
     """A run of text in one sequence.
 
     Attributes:
-        kind: "template" for what the chat template adds, else the role whose words these are.
+        kind: "template" for the text of the chat template, else the role that speaks.
         loss: the trainer learns to write it.
     """
 
@@ -41,9 +41,9 @@ class ChatTemplate:
             to write it: generation starts behind it.
         tail: closes a message; the model must learn to write the assistant's, it is how it stops.
         begin: opens the whole text.
-        default_system: is put in where a conversation brings no system message; "" for none.
+        default_system: is used if a conversation has no system message; "" adds no message.
         trims: words lose their outer spaces.
-        roles: what it calls a role, where that is another name.
+        roles: role → its name in the template, if it differs.
     """
 
     name: str
@@ -57,7 +57,7 @@ class ChatTemplate:
 
     def pieces(self, messages: Sequence[WireMessage], *, loss: bool) -> list[Piece]:
         """A conversation.  With `loss` the assistant's messages carry it, ends included; without, it is a prompt, up to
-        where the model goes on.
+        where the model continues.
         """
         given = list(messages)
         if self.default_system and (not given or given[0]["role"] != "system"):

@@ -1,7 +1,7 @@
 """From conversations to training rows: SFT, preference pairs, prompts with the user's state for GRPO (paper, 4.1).
 
-Every row says where it comes from and how its label came about.  Making rows drops nothing: an `Example` carries what
-was measured of it, and `discover_lib.dataset.filters` keeps or drops it for a reason that is counted.
+Every row names its origin and the making of its label.  Making rows keeps every example: an `Example` carries measured
+values, and `discover_lib.dataset.filters` keeps or drops it for a reason that is counted.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Origin:
 
     @classmethod
     def of_run(cls, name: str, configuration: Mapping[str, Any]) -> Origin:
-        """From a run's configuration, as its store keeps it; of an imported run nobody knows more than its name."""
+        """From a run's configuration, as its store keeps it; an imported run has only its name."""
         who, known = configuration.get("engine", {}), configuration.get
         judge, voice = who.get("judge", ""), who.get("voice", "")
         return cls(name, judge, voice, known("prompts", {}), known("code_version", ""))
@@ -65,10 +65,10 @@ class RowOptions:
         rules: labels under these, from the stored judgements; None for the run's own.
         system: "none", "collaborative" (our prompt, in the spirit of the release's; not the paper's E.10), or the text
             of a system message.
-        text: what the assistant's turns hold: what people read, or the miniature's notation for a tiny model.
+        text: the form of the assistant's turns: for people, or the miniature's notation for a tiny model.
         grpo_tau: τ of prompt rows, in the run's unit of tokens; None keeps that of the rules.
         tokens: how lengths are counted.
-        final: SFT rows end with the finished piece, where the run was assessed and has one: a small model that never
+        final: SFT rows end with the final artifact, if the run was assessed and has one: a small model that never
             practises building it forgets to.
     """
 
@@ -86,12 +86,12 @@ class RowOptions:
 
 @dataclass(frozen=True)
 class Example:
-    """What may become a row.
+    """A possible row.
 
     Attributes:
         train: exactly what a trainer is given; empty if there is no label.
         provenance: where it comes from and how its label came about: plain values, one column each.
-        problem: why it cannot be a row whatever the filters are, or None.
+        problem: why it cannot be a row under any filters, or None.
         n_tokens: of the longest sequence that a trainer would see; 0 without a label.
         margin, similarity: of a preference pair.
         leaks: leaking user messages in it.
@@ -114,7 +114,7 @@ class Example:
 
     @property
     def row(self) -> dict[str, Any]:
-        """All columns: what is trained on, then the provenance."""
+        """All columns: training columns, then the provenance."""
         return {**self.train, **self.provenance}
 
 
@@ -130,7 +130,7 @@ def examples(
     per turn, the conversation before it and the user's state as JSON (see `restore`).
 
     Raises:
-        DiscoverError: notation is asked for where an assistant wrote none, or other rules for judgements not kept.
+        DiscoverError: an assistant wrote no notation, or other rules need judgements that were not kept.
     """
     options = options or RowOptions()
     make = {"sft": _sft, "preference": _preferences, "prompt": _prompts}[kind]
@@ -141,7 +141,7 @@ def examples(
 def _sft(conversation: Conversation, origin: Origin, options: RowOptions) -> Iterator[Example]:
     labelled = list(labelled_turns(conversation, options.rules))
     messages = _wire(conversation.messages(), options)
-    while messages and messages[-1]["role"] == "user":  # an answer that nobody answered is nothing to learn from
+    while messages and messages[-1]["role"] == "user":  # an unanswered message teaches nothing
         messages.pop()
     if options.final and conversation.final is not None:
         final = conversation.final
@@ -220,7 +220,7 @@ def pair_example(
     problem: str | None,
     leaks: int = 0,
 ) -> Example:
-    """A preference example with what filters ask of its two replies.
+    """A preference example with the values that filters need of its two replies.
 
     Args:
         train: prompt, chosen and rejected; a trainer is given them if there is no `problem`.
@@ -368,7 +368,7 @@ def _side(name: str, place: int, candidate: Candidate) -> dict[str, Any]:
 
 
 def state_json(conversation: Conversation, turns: int) -> str:
-    """The user after `turns` turns as JSON: all that decides what happens next, replies not chosen left out."""
+    """The user after `turns` turns as JSON, without the replies that were not chosen."""
     past = tuple(
         dataclasses.replace(turn, candidates=(turn.candidate,), chosen=0) for turn in conversation.turns[:turns]
     )

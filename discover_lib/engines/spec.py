@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from discover_lib.engines.miniature import Engine
 
 MINIATURE = "miniature"
-EDITION = 3  # phrasing version of the miniature, stored with runs and sessions; other editions are not read
+EDITION = 4  # phrasing version of the miniature, stored with runs and sessions; other editions are not read
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class RoleEngines:
     def scorer(self, domain: str) -> Scorer:
         """Scores whole conversations; the judge's model does it."""
         if self.spec.judge == MINIATURE:
-            from discover_lib.engines.miniature.scoring import MiniatureScorer
+            from discover_lib.engines.miniature.judge import MiniatureScorer
 
             return MiniatureScorer(domain)
         from discover_lib.engines.llm.scoring import LLMScorer

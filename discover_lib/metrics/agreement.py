@@ -2,8 +2,8 @@
 
 Judges get recorded turns one by one: the conversation, the frozen state, the reply.  Compared are the kind of the
 reply, for every intent that both judged whether it is engaged, and for every one that both call missed whether anything
-came close: near misses move a user's mind, too.  A judge walks further below what it finds engaged, so
-two judges need not reach the same intents; what only one of them reached is counted and left out.  A judgement that
+came close: near misses change a user's state, too.  A judge walks further below engaged intents, so
+two judges may reach different intents; those that only one reached are counted and left out.  A judgement that
 failed is missing, never a "no".  A "no" above something that is met is read as met (`Label.said` keeps it).
 """
 
@@ -21,7 +21,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import Judge
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
-from discover_lib.metrics.intervals import Share, share_of
+from discover_lib.metrics.intervals import Share, grouped, share_of
 
 KIND = ""  # in place of an intent's id: the kind of the reply
 NEAR_MISSES = "near misses"
@@ -45,7 +45,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Label:
-    """What one judge said of one thing: an intent of one turn, or the kind of its reply (`intent` is `KIND`).
+    """A judge's label of one thing: an intent of one turn, or the kind of its reply (`intent` is `KIND`).
 
     Attributes:
         value: "yes" or "no" (engaged), "artifact" or "dialogue_act"; None where the judgement failed.
@@ -68,12 +68,12 @@ class Label:
 
     @property
     def item(self) -> tuple[str, int, str]:
-        """What the label is about."""
+        """The labeled thing: conversation, turn and intent."""
         return self.conversation, self.turn, self.intent
 
 
 def moments_of(conversations: Mapping[str, Conversation]) -> list[Moment]:
-    """The turns of the conversations (name → conversation): for each the chosen reply and what was known before it."""
+    """The turns of the conversations (name → conversation): for each the chosen reply and the state before it."""
     return [
         Moment(name, turn.index, each.tree, turn.before, each.messages(turn.index - 1), turn.reply, each.rules)
         for name, each in conversations.items()
@@ -106,7 +106,7 @@ def recorded_labels(
 def labels_of(
     judge: str, repeat: int, moment: Moment, evaluation: Evaluation | None, overruled: Mapping[str, str]
 ) -> Iterator[Label]:
-    """What one judge said of one moment; `overruled`: intent → why it called it missed where it is read as met."""
+    """One judge's labels of one moment; `overruled`: intent → why it called it missed where it is read as met."""
     kind, reason = (evaluation.kind, evaluation.kind_reason) if evaluation else (None, "the judgement failed")
     yield Label(judge, moment.conversation, moment.turn, KIND, kind, 0, repeat, reason)
     for each in evaluation.verdicts if evaluation else ():
@@ -116,7 +116,7 @@ def labels_of(
 
 
 class NoisyJudge:
-    """A judge that says the opposite of another one now and then, for tests and for seeing what noise does.
+    """A judge that sometimes says the opposite of another one, for tests and to study noise.
 
     Args:
         judge: whose verdicts are disturbed.
@@ -148,7 +148,7 @@ class NoisyJudge:
 
 
 Counts = Counter[tuple[Hashable, ...]]  # how often each combination of values occurs
-Units = Iterable[tuple[Hashable, ...]] | Counts  # what each thing was called by its raters, or how often which
+Units = Iterable[tuple[Hashable, ...]] | Counts  # the values that each thing got from its raters, or their counts
 
 
 def percent_agreement(pairs: Units) -> float | None:
@@ -181,7 +181,7 @@ def krippendorff_alpha(units: Units) -> float | None:
         units: per thing rated the values given to it, missing ones left out; units with fewer than two are ignored.
 
     Returns:
-        None where nothing can be paired, or where only one value occurs.
+        None where no values can be paired, or only one value occurs.
     """
     totals: Counter[Hashable] = Counter()
     observed = 0.0
@@ -199,7 +199,7 @@ def krippendorff_alpha(units: Units) -> float | None:
 
 @dataclass(frozen=True)
 class Interval:
-    """A measure with its 95 % percentile bootstrap interval over conversations; None where it is not defined."""
+    """A measure with its 95% percentile bootstrap interval over conversations; None where it is not defined."""
 
     value: float | None
     low: float | None
@@ -240,7 +240,7 @@ class Agreement:
 
     @property
     def too_few(self) -> bool:
-        """Whether nothing can be told from so few things, or from one conversation alone."""
+        """Whether there are too few things to tell, or only one conversation."""
         return self.n < ENOUGH or self.conversations < 2
 
     def row(self) -> tuple[str, ...]:
@@ -373,11 +373,8 @@ class Disagreement:
 
 
 def disagreements(labels: Iterable[Label]) -> list[Disagreement]:
-    """What the judges' first answers differ on, in the order of the conversations."""
-    by_item: dict[tuple[str, int, str], list[Label]] = {}
-    for each in labels:
-        if each.repeat == 0 and each.value is not None:
-            by_item.setdefault(each.item, []).append(each)
+    """Things on which the judges' first answers differ, in the order of the conversations."""
+    by_item = grouped((each.item, each) for each in labels if each.repeat == 0 and each.value is not None)
     return [
         Disagreement(*item, tuple(labels_of_item))
         for item, labels_of_item in by_item.items()

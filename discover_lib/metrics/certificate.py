@@ -1,7 +1,7 @@
-"""The certificate of a simulated user: what must hold between scripted assistants, and whether it does.
+"""The certificate of a simulated user: relations that must hold between scripted assistants, each tested.
 
 For each relation of an order that can be argued for beforehand a paired difference over artifacts says whether it is
-held, violated or not distinguishable.  Two more relations are reported, whatever comes out: whether adaptive finds more
+held, violated or not distinguishable.  Two more relations are reported and not required: whether adaptive finds more
 than draft, which is the paper's own thesis and no condition of a sound user, and whether it finds more than a list that
 ignores the user.  `discover_lib.tasks.certify` runs the assistants and says who vouches for a run.
 """
@@ -15,14 +15,14 @@ from typing import Any, Literal
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation
-from discover_lib.core.state import Discovery
+from discover_lib.metrics.discovery import share_discovered
 from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean
 
 FORMAT = "discover-certificate/1"
-USER_BLIND = "catalogue"  # names every value in every turn and hears nothing
+USER_BLIND = "catalogue"  # names every value in every turn and ignores the user
 PANEL = ("silent", "random", "ask", "options", "draft", "adaptive", "mixed", "oracle", USER_BLIND)
 TOLERANCE = 0.02  # of the hidden intents: two shares that differ by less count as the same
-ENOUGH = 5  # artifacts below which nothing is certified
+ENOUGH = 5  # fewer artifacts certify no user
 
 Kind = Literal["above", "not below", "nothing"]
 Holds = Literal["held", "violated", "not distinguishable"]
@@ -85,7 +85,7 @@ RELATIONS = (
 
 @dataclass(frozen=True)
 class Tested(Record):
-    """One relation, tested: `difference` is the paired one over artifacts, or the share found itself ("nothing")."""
+    """One relation, tested: `difference` is the paired one over artifacts, or the share discovered ("nothing")."""
 
     relation: Relation
     difference: Estimate
@@ -97,9 +97,9 @@ class Certificate(Record, derived=("result", "line", "reported_line")):
     """What the panel said about a simulator.
 
     Attributes:
-        subject: what was certified: engine, rules, prompts, code version (plain values), as a run records them.
+        subject: the certified user: engine, rules, prompts, code version (plain values), as a run records them.
         found: assistant → share of the hidden intents that it helped to discover.
-        domains: what the certified user wants pieces of; () in a certificate of before this was noted.
+        domains: of the certified user's artifacts; () in older certificates.
     """
 
     subject: Mapping[str, Any]
@@ -175,7 +175,7 @@ def certified(
     turns = trials = 0
     for each in conversations:
         [name] = dict.fromkeys(each.setting["assistants"])
-        shares.setdefault(name, {}).setdefault(each.setting["artifact"], []).append(share_found(each))
+        shares.setdefault(name, {}).setdefault(each.setting["artifact"], []).append(share_discovered(each) or 0.0)
         turns, trials = max(turns, len(each.turns)), max(trials, each.setting["trial"] + 1)
     wanted = dict.fromkeys(name for each in relations for name in (each.better, each.worse) if name)
     if missing := [name for name in wanted if name not in shares]:
@@ -187,14 +187,6 @@ def certified(
         raise DiscoverError(f"the panel was not run on the same artifacts: {error}") from None
     artifacts = len(next(iter(shares.values())))
     return Certificate(dict(subject), estimates, tested, artifacts, trials, turns, seed, tuple(sorted(domains)))
-
-
-def share_found(conversation: Conversation) -> float:
-    """Share of the intents hidden at the start that are discovered at the end; 0 where there was nothing hidden."""
-    start = conversation.start
-    hidden = [key for key in conversation.tree.intents if start[key] is not Discovery.DISCOVERED]
-    n_discovered = sum(conversation.state[key] is Discovery.DISCOVERED for key in hidden)
-    return n_discovered / len(hidden) if hidden else 0.0
 
 
 def _panel_place(name: str) -> tuple[int, str]:
@@ -210,7 +202,7 @@ def _test(relation: Relation, shares: Mapping[str, Mapping[str, Sequence[float]]
 
 
 def _verdict(estimate: Estimate, kind: Kind) -> Holds:
-    """Where the interval lies: on the right side of the bound, on the wrong side, or across it."""
+    """Whether the interval is on the right side of the bound, on the wrong side, or across it."""
     low, high = estimate.low, estimate.high
     if low is None or high is None:  # one artifact
         return "not distinguishable"

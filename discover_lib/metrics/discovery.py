@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from statistics import fmean
+
+from discover_lib.core.advance import advance, initial_state, walk
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Evaluation, Verdict
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 
 Levels = Mapping[str, float]  # intent id → 0, 0.5 or 1
+
+
+def share_discovered(conversation: Conversation, turns: int | None = None) -> float | None:
+    """The headline number: the share of the hidden intents that the user discovered in a conversation.
+
+    Hidden are all intents but those that the opening request names.  An emerging intent is not discovered yet.  Pages,
+    commands and reports count it here, in `ConversationScores.share_discovered`, or as the measure "share" of a `Pool`.
+
+    Args:
+        turns: after this many turns; by default after all.
+
+    Returns:
+        A share in [0, 1]; None if the opening request names every intent.
+    """
+    start, now = conversation.start, conversation.state if turns is None else conversation.state_after(turns)
+    hidden = len(conversation.tree) - len(start.discovered)
+    return (len(now.discovered) - len(start.discovered)) / hidden if hidden else None
 
 
 @dataclass(frozen=True)
@@ -21,7 +47,7 @@ class DiscoveryScores(Mapping[str, Mapping[str, float]]):
     left_out: tuple[str, ...]
 
     def mean(self, assistant: str) -> float | None:
-        """Mean over the users that count, or None if none does."""
+        """Mean over the users that count, or None if no user counts."""
         scores = self.per_user[assistant]
         return sum(scores.values()) / len(scores) if scores else None
 
@@ -50,7 +76,7 @@ def discovery_scores(levels: Mapping[str, Mapping[str, Levels]]) -> DiscoverySco
 
     >>> scores = discovery_scores({
     ...     "adaptive": {"boat": {"1.1": 1, "1.2": 0.5, "2": 1}},
-    ...     "draft": {"boat": {"1.1": 0, "1.2": 0, "2": 1}},  # "2" was found by both, so it tells nothing
+    ...     "draft": {"boat": {"1.1": 0, "1.2": 0, "2": 1}},  # both discovered "2", so it does not count
     ... })
     >>> scores["adaptive"], scores["draft"]
     ({'boat': 1.0}, {'boat': 0.0})
@@ -74,11 +100,11 @@ def discovery_scores(levels: Mapping[str, Mapping[str, Levels]]) -> DiscoverySco
 
 
 def why_undefined(assistants: int, users: int, left_out: int) -> str:
-    """Why eq. 4 is defined on no user at all, in words; "" where it is on some.
+    """Why eq. 4 is undefined for every user, in words; "" if it is defined for some.
 
     Args:
-        users: whom all assistants met.
-        left_out: those of them on whom all assistants found the same.
+        users: number of users whom all assistants met.
+        left_out: number of them for whom all assistants discovered the same.
     """
     if assistants < 2:
         return "one assistant alone; eq. 4 compares several"
@@ -94,9 +120,50 @@ def _pooled(rows: Mapping[str, Levels], artifact: str) -> dict[str, float] | Non
             raise ValueError(f"{artifact!r}: {assistant!r} was scored on other intents than the rest")
     columns = [[row[intent] for row in rows.values()] for intent in first]
     floors = [min(column) for column in columns]
-    # Sums of halves are exact in floating point, whatever their order.
+    # Sums of halves are exact in floating point, in any order.
     span = sum(max(column) - floor for column, floor in zip(columns, floors, strict=True))
     if not span:
         return None
     least = sum(floors)
     return {assistant: float((sum(row.values()) - least) / span) for assistant, row in rows.items()}
+
+
+# -- the ceiling -------------------------------------------------------------------------------------------------------
+
+
+def ceiling(tree: IntentTree, rules: Rules | None = None, turns: int = MAX_TURNS) -> float:
+    """The share of the hidden intents that is discovered if every reply is an artifact with all intents in focus.
+
+    Thresholds play no part, because such a reply has no near misses.
+
+    Returns:
+        A share in [0, 1]; 1 where no intent is hidden at the start.
+    """
+    rules = rules or Rules.paper()
+    state = initial_state(tree, rules)
+    hidden = len(tree) - len(state.discovered)
+    for _ in range(turns):
+        verdicts = walk(tree, state, rules, lambda intent: Verdict(intent.id, engaged=True))
+        if not verdicts:
+            break
+        state, _ = advance(tree, state, Evaluation("artifact", verdicts), rules)
+    return 1 - (len(tree) - len(state.discovered)) / hidden if hidden else 1.0
+
+
+def mean_ceiling(trees: Iterable[IntentTree], rules: Rules | None = None, turns: int = MAX_TURNS) -> float:
+    """The mean of several artifacts' ceilings, each counted once, as a mean share of hidden intents counts them.
+
+    Artifacts without a hidden intent are left out; 1 if all are left out.
+    """
+    return fmean([ceiling(tree, rules, turns) for tree in trees if hides(tree)] or [1.0])
+
+
+def hides(tree: IntentTree) -> bool:
+    """Whether an intent is hidden at the start."""
+    return len(tree.initially_discovered) < len(tree)
+
+
+def ceiling_over(ceilings: Mapping[str, float], artifacts: Iterable[str]) -> Estimate | None:
+    """The mean ceiling of these artifacts with its interval, to show beside a mean share, or None."""
+    known = {artifact: [ceilings[artifact]] for artifact in artifacts if artifact in ceilings}
+    return bootstrap_mean(known) if known else None

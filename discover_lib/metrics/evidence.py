@@ -1,4 +1,4 @@
-"""Which `discover://` id every number of a file of results stands on; `runs.resolve` finds what is stored for it."""
+"""The `discover://` id of every number in a results file; `runs.resolve` finds the stored data behind an id."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from dataclasses import replace
 from discover_lib.base.ids import DiscoverId
 from discover_lib.metrics.results import ALL, MEASURE, ScopeResults
 
-# Measures that are no column.
+# Measures without a column.
 CEILING = "ceiling"  # per artifact
 BROKEN = "broken"  # replies that broke a model's notation, and all of them
-SHARE = "share of hidden"  # intents that were discovered, those still emerging left out
 
 
 def ids_of_results(scopes: Iterable[ScopeResults], run: DiscoverId) -> dict[str, str]:
-    """What the numbers of `scopes` and `ceilings` in a file of results stand on: JSON pointer → id.
+    """The origin of the numbers under `scopes` and `ceilings` in a results file: JSON pointer → id.
 
-    A number stands on the id of the longest pointer that leads to it.
+    The id of the longest pointer that leads to a number is its id.
     """
     ids: dict[str, str] = {}
 

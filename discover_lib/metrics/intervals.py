@@ -1,16 +1,16 @@
 """Intervals of reported numbers: means over artifacts, and shares of counts (paper, section 4).
 
-Artifacts are what a conclusion should carry over to: they are what is resampled, and the trials of an
+A conclusion should carry over to other artifacts, so artifacts are resampled, and the trials of an
 artifact are averaged first and go with it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from discover_lib.base.records import Record
 
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 RESAMPLES = 5_000
 CONFIDENCE = 0.95
-_Z = 1.959963984540054  # the normal distribution's 97.5 % point
-INTERVAL = "95 % bootstrap over artifacts (percentile, widened to Student's t), trials nested"
+_Z = 1.959963984540054  # the normal distribution's 97.5% point
+INTERVAL = "95% bootstrap over artifacts (percentile, widened to Student's t), trials nested"
 
 Values = Mapping[str, Sequence[float]]  # artifact → one number per trial
 Shown = Callable[[float], str]
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,20 @@ class Estimate(Record):
         return f"{two_decimals(self.mean)} [{two_decimals(self.low)}, {two_decimals(self.high)}]"
 
 
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Key → its values, both in order of appearance, e.g. artifact → one number per trial."""
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
+
+
 def bootstrap_mean(values: Values, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
-    """Mean over artifacts of the mean over their trials, with a 95 % bootstrap interval over artifacts.
+    """Mean over artifacts of the mean over their trials, with a 95% bootstrap interval over artifacts.
 
     The plain percentile bootstrap is too narrow for few artifacts, so its tails are widened until it is as wide as
-    Student's interval on symmetric data.  From 30 artifacts on it covers 93 to 97 % of the time on the miniature's own
-    scores and on simulated shares, and about 93 % on 30 artifacts with a long tail
+    Student's interval on symmetric data.  From 30 artifacts on it covers 93 to 97% of the time on the miniature's own
+    scores and on simulated shares, and about 93% on 30 artifacts with a long tail
     (`benchmarks/intervals_and_tests.py` measures it).  It never leaves the range of the data.
 
     Raises:
@@ -57,7 +67,7 @@ def bootstrap_mean(values: Values, seed: int = 0, resamples: int = RESAMPLES) ->
 
     if not values or any(not len(trials) for trials in values.values()):
         raise ValueError("an interval needs at least one artifact and one trial of each")
-    # In the order of their names, so that the order in which artifacts were finished changes nothing.
+    # In the order of their names, so that the order in which artifacts finished has no effect.
     means = np.array([sum(values[artifact]) / len(values[artifact]) for artifact in sorted(values)], dtype=float)
     n_trials = sum(map(len, values.values()))
     n = len(means)
@@ -150,7 +160,7 @@ def _mass_within(t: float, freedom: int) -> float:
 
 @dataclass(frozen=True)
 class Share:
-    """`hits` of `n`, with the 95 % Wilson score interval; all None where there is nothing to count."""
+    """`hits` of `n`, with the 95% Wilson score interval; all None if `n` is 0."""
 
     hits: int
     n: int
@@ -160,7 +170,7 @@ class Share:
 
     def __str__(self) -> str:
         if self.value is None or self.low is None or self.high is None:
-            return "nothing to count (n = 0)"
+            return "no cases (n = 0)"
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}] ({self.hits} of {self.n:,})"
 
 
@@ -199,7 +209,7 @@ def share_difference(ours: Share, theirs: Share) -> Estimate:
     its level in small groups and near 0 and 1.
 
     Raises:
-        ValueError: a group with nothing to count.
+        ValueError: an empty group.
     """
     if ours.value is None or theirs.value is None:
         raise ValueError("a difference of shares needs two groups in which something was counted")

@@ -1,29 +1,63 @@
-"""How somebody talks: twelve features of a person's messages in one conversation, and the words' variety.
+"""How a user talks: twelve features of the messages in one conversation, and the variety of words.
 
-`distances` says how far a simulated user's talk is from that of people, with what people differ by themselves.
+`distances` says how far a simulated user's talk is from that of people, beside the distance among people.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from discover_lib.base.seeds import derive_rng
 from discover_lib.base.words import words
-from discover_lib.metrics.lexical import hdd, mattr, yules_k
 from discover_lib.metrics.power import Difference, welch
 
+WINDOW = 50  # words, of MATTR
+DRAWS = 42  # words, of HD-D
 SHORT, LONG = 5, 40  # words
 HALVINGS = 200
 _ORDER = re.compile(
     r"^\W*(?:please )?(?:make|write|add|change|remove|give|show|keep|use|try|create|draw|rewrite)\b", re.IGNORECASE
 )
-_PLAIN = str.maketrans("’‘ʼ＇？！", "''''?!")  # what telephones and other scripts type
+_PLAIN = str.maketrans("’‘ʼ＇？！", "''''?!")  # characters that telephones and other scripts type
 Messages = Sequence[str]
 Feature = Callable[[Messages], float | None]
+
+
+def mattr(words: Sequence[str], window: int = WINDOW) -> float | None:
+    """The mean share of different words in every window of this many.  None for a text that is shorter."""
+    if not 0 < window <= len(words):
+        return None
+    inside = Counter(words[:window])
+    total = len(inside)
+    for gone, come in zip(words, words[window:], strict=False):
+        inside[gone] -= 1
+        if not inside[gone]:
+            del inside[gone]
+        inside[come] += 1
+        total += len(inside)
+    return total / (len(words) - window + 1) / window
+
+
+def yules_k(words: Sequence[str]) -> float | None:
+    """10⁴ × (Σ i² V(i) − N) / N², where V(i) words occur i times: 0 without repeated words.  None for no text."""
+    n = len(words)
+    return 1e4 * (sum(count * count for count in Counter(words).values()) - n) / n**2 if n else None
+
+
+def hdd(words: Sequence[str], draws: int = DRAWS) -> float | None:
+    """The expected share of different words in a random draw of this many.  None for a text that is shorter."""
+    n = len(words)
+    if n < draws:
+        return None
+    # Hypergeometric: one minus the probability that no occurrence of a word is drawn.
+    all_draws = math.comb(n, draws)
+    return sum(1 - math.comb(n - count, draws) / all_draws for count in Counter(words).values()) / draws
 
 
 def _share(test: Callable[[str], object]) -> Feature:
@@ -75,13 +109,13 @@ EVERY: Mapping[str, tuple[str, Feature]] = {**FEATURES, **VARIETY}
 
 
 def manners_of(messages: Messages) -> dict[str, float]:
-    """Feature → value, of one conversation's messages; without those that so few words do not have.
+    """Feature → value, of one conversation's messages; without those that need more words.
 
     Raises:
         ValueError: no message.
     """
     if not messages:
-        raise ValueError("nobody said anything")
+        raise ValueError("a conversation without a message has no features")
     messages = [message.translate(_PLAIN) for message in messages]
     values = {name: feature(messages) for name, (_, feature) in EVERY.items()}
     return {name: value for name, value in values.items() if value is not None}
@@ -96,7 +130,7 @@ class Distance:
 
     Attributes:
         size: of the difference, in standard deviations of people's conversations; None where people do not vary.
-        ceiling: the size that 95 % of random halves of the people's own conversations stay below.
+        ceiling: the size that 95% of random halves of the people's own conversations stay below.
     """
 
     feature: str

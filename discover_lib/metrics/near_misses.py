@@ -1,7 +1,7 @@
-"""How much of what was discovered came by near misses, which an assistant can collect: several alternatives in a reply.
+"""Discoveries from near misses, which an assistant can collect with several alternatives in a reply.
 
 With p = 0.25 and θ below 1, four distinct near misses in one reply always move an intent (paper, section 3.2), wanted
-or not.  A score that rests on them says less than one that rests on replies that met what the user wants.
+or not.  A score from near misses says less than a score from replies that match the user's intents.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from discover_lib.base.records import Record
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
-from discover_lib.metrics.intervals import Estimate, bootstrap_mean
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean, grouped
 
 if TYPE_CHECKING:
     from discover_lib.metrics.scores import ConversationScores
@@ -46,7 +46,7 @@ class NearMisses(Record):
         steps, by_near_misses: how often an intent was moved up one state or two, and how often a near miss did it.
         discovered, alone: intents discovered, and those of them that near misses alone moved.
         share: of the steps, over conversations that have one; None where no intent was moved.
-        share_alone: of the discovered intents, over conversations with one; None where nothing was discovered.
+        share_alone: of the discovered intents, over conversations with one; None where no intent was discovered.
     """
 
     assistant: str
@@ -62,9 +62,9 @@ class NearMisses(Record):
         return (
             self.assistant,
             f"{self.by_near_misses} of {self.steps}",
-            "nothing moved" if self.share is None else _with_n(self.share),
+            "no moves" if self.share is None else _with_n(self.share),
             f"{self.alone} of {self.discovered}",
-            "nothing discovered" if self.share_alone is None else _with_n(self.share_alone),
+            "no discoveries" if self.share_alone is None else _with_n(self.share_alone),
         )
 
 
@@ -73,10 +73,7 @@ NEAR_MISS_COLUMNS = ("assistant", "steps by near misses", "share", "discovered b
 
 def near_misses_of(scores: Iterable[ConversationScores]) -> list[NearMisses]:
     """By assistant, in the order in which they come."""
-    groups: dict[str, list[ConversationScores]] = {}
-    for each in scores:
-        groups.setdefault(each.assistant, []).append(each)
-    return [_of_group(name, group) for name, group in groups.items()]
+    return [_of_group(name, group) for name, group in grouped((each.assistant, each) for each in scores).items()]
 
 
 def _of_group(name: str, group: Sequence[ConversationScores]) -> NearMisses:
@@ -94,11 +91,8 @@ def _of_group(name: str, group: Sequence[ConversationScores]) -> NearMisses:
 
 
 def _share(known: Iterable[tuple[str, Steps]], part: Callable[[Steps], tuple[int, int]]) -> Estimate | None:
-    by_artifact: dict[str, list[float]] = {}
-    for artifact, steps in known:
-        some, all_ = part(steps)
-        if all_:
-            by_artifact.setdefault(artifact, []).append(some / all_)
+    parts = ((artifact, *part(steps)) for artifact, steps in known)
+    by_artifact = grouped((artifact, some / whole) for artifact, some, whole in parts if whole)
     return bootstrap_mean(by_artifact) if by_artifact else None
 
 

@@ -106,7 +106,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def detectable_difference(sd: float, n: int, power: float = POWER) -> float:
-    """The least true difference that `n` artifacts would find with this power, at 5 % two-sided.
+    """The least true difference that `n` artifacts would find with this power, at 5% two-sided.
 
     Args:
         sd: of the paired differences between artifacts.
@@ -115,7 +115,7 @@ def detectable_difference(sd: float, n: int, power: float = POWER) -> float:
         ValueError: fewer than two artifacts.
     """
     if n < 2:
-        raise ValueError("what can be detected takes at least two artifacts to say")
+        raise ValueError("a detectable difference needs at least two artifacts")
     return sd * _standard_errors(n, power) / math.sqrt(n)
 
 
@@ -170,7 +170,7 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
 
     @property
     def too_few(self) -> bool:
-        """Whether so few artifacts can tell nothing apart, whatever they show."""
+        """Whether so few artifacts cannot give a verdict, even for the largest difference."""
         return least_p(self.difference.n_artifacts, self.family) >= SIGNIFICANCE
 
     @property
@@ -183,8 +183,8 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
     @property
     def verdict(self) -> str:
         """ "higher", "lower", "not distinguishable", or "too few to tell" where there are `too_few` artifacts."""
-        nothing = TOO_FEW if self.too_few else "not distinguishable"
-        return {1: "higher", -1: "lower", 0: nothing}[self.conclusion]
+        undecided = TOO_FEW if self.too_few else "not distinguishable"
+        return {1: "higher", -1: "lower", 0: undecided}[self.conclusion]
 
     def facing(self, ours: str) -> Comparison:
         """The same comparison seen from one of its two sides: the difference is `ours` minus the other."""
@@ -228,7 +228,7 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
 
     @property
     def certainty(self) -> str:
-        """What a verdict stands on."""
+        """The p-value and number of artifacts behind a verdict."""
         family = f", Holm over {self.family}" if self.family > 1 else ""
         return f"p = {p_text(self.p_adjusted)}{family}, n = {self.difference.n_artifacts} artifacts"
 

@@ -1,7 +1,7 @@
 """How many people a study needs: the power of a t test, by its exact formula and by studies that are simulated.
 
 Between: a group of people for each condition, Welch's test.  Paired: everybody rates two, the test of the differences.
-Of more than two conditions every pair is compared, and the power is that of one pair at Bonferroni's share of 5 %:
+Of more than two conditions every pair is compared, and the power is that of one pair at Bonferroni's share of 5%:
 Holm's correction, which reports use, never finds less.
 """
 
@@ -128,7 +128,7 @@ class Planned(Record):
 
 @dataclass(frozen=True)
 class Difference(Record):
-    """The difference of two conditions' means with its 95 % interval, its p, and how many people rated each."""
+    """The difference of two conditions' means with its 95% interval, its p, and how many people rated each."""
 
     mean: float
     low: float
@@ -142,7 +142,7 @@ class Difference(Record):
 
 
 def welch(ours: Sequence[float], theirs: Sequence[float]) -> Difference | None:
-    """The mean of `ours` minus that of `theirs`; None where a group has fewer than two, or nothing varies."""
+    """The mean of `ours` minus that of `theirs`; None where a group has fewer than two, or no rating varies."""
     from scipy import stats
 
     sizes = (len(ours), len(theirs))

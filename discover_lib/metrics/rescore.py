@@ -2,8 +2,8 @@
 
 A replay walks each reply as the other rules would have a judge walk it, and takes the recorded verdicts.  What it
 cannot know is counted, not guessed: a verdict on an intent that the judge was not shown (`unjudged`: it then counts as
-not engaged), and the turns after a conversation that ended where the other rules would have gone on (`cut_short`).
-Messages, and whatever replies other messages would have led to, stay as they were.
+not engaged), and the turns after a conversation that the other rules would have continued (`cut_short`).
+Messages stay as they were, and so do the replies that other messages would have changed.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ RESCORED = ("discovery", "proportion", "reward")  # the measures that settings b
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to score what was recorded.
+    """One way to score recorded conversations.
 
     Attributes:
-        axis, value: what is changed and to what, in words.
+        axis, value: the changed point and its new value, in words.
         turns: count only this many turns.
         leaves_only: score the flat list of the most specific intents instead of the whole hierarchy.
     """
@@ -75,7 +75,7 @@ def settings_around(rules: Rules, turns: int) -> list[Setting]:
 
 
 class RescoreError(DiscoverError):
-    """What was recorded cannot be scored again; the message is one line that says why."""
+    """Recorded conversations cannot be scored again; the message is one line with the reason."""
 
 
 # -- one conversation under other rules --------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class Replayed:
         shares: per turn, intent → its part of R_d.
         tokens: per turn that would have been taken.
         asked, unjudged: verdicts that the rules call for, and those of them that were never given.
-        cut_short: it ended where these rules would have gone on.
+        cut_short: these rules would have continued the conversation.
     """
 
     moves: Mapping[str, tuple[int, int]]
@@ -164,10 +164,10 @@ def rescored(scores: ConversationScores, course: Replayed, tree: IntentTree, set
 
 @dataclass(frozen=True)
 class Recheck:
-    """Whether replaying under the run's own rules gives what was recorded.
+    """Whether a replay under the run's own rules gives the recorded scores.
 
     Attributes:
-        unequal: places of conversations whose replay differs; none, unless something is wrong.
+        unequal: places of conversations whose replay differs; () in a sound run.
     """
 
     conversations: int
@@ -181,11 +181,11 @@ class Recheck:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the comparisons say under one setting, beside what they say under the run's own.
+    """The comparisons under one setting, beside those under the run's own rules.
 
     Attributes:
         means: measure → assistant → mean over artifacts.
-        changes: measure → (ours, theirs) → what became of the conclusion: "same"; "lost", no longer distinguishable;
+        changes: measure → (ours, theirs) → the change of the conclusion: "same"; "lost", no longer distinguishable;
             "gained", distinguishable only now; "reversed".
         asked, unjudged, cut_short: see `Replayed`; over all conversations.
     """
@@ -322,7 +322,7 @@ def _change(before: int, after: int) -> Change:
 
 
 def change_lines(outcome: Outcome) -> list[str]:
-    """What changes under a setting, in words: one line a measure, or one that says that nothing does."""
+    """The changes under a setting, in words: one line a measure, or one line if no conclusion changes."""
     lines = []
     for measure, row in outcome.changes.items():
         changed = [f"{ours}–{theirs} {change}" for (ours, theirs), change in row.items() if change != "same"]
@@ -331,7 +331,7 @@ def change_lines(outcome: Outcome) -> list[str]:
     return lines or ["no conclusion changes"]
 
 
-# -- what replies were worth, turn by turn -----------------------------------------------------------------------------
+# -- rewards of replies, turn by turn ----------------------------------------------------------------------------------
 
 
 def preferred(conversation: Conversation, turn: Turn) -> int:
@@ -361,16 +361,16 @@ def other_choices(was: Conversation, now: Conversation) -> list[OtherChoice]:
 
 @dataclass(frozen=True)
 class Tally:
-    """What the chosen replies of some conversations did, counted under one set of rules.
+    """Counts over the chosen replies of some conversations, under one set of rules.
 
     Attributes:
-        asked: turns after which the user had said clearly what was missing, and the chosen reply satisfied some of it.
+        asked: turns before which the user named missing intents clearly, and whose chosen reply satisfied some of them.
         asked_for_nothing: of these, turns with R_d = 0.
         compared: turns with two candidates.
         tied: of these, turns in which both discover the same.
         shorter: of these, turns in which the shorter reply is preferred.
         emerging: moves from undiscovered to emerging.
-        emerging_paid: what these moves earned.
+        emerging_paid: reward of these moves.
         discovered: discoveries.
         by_near_miss: of these, discoveries by near misses alone.
     """
@@ -387,7 +387,7 @@ class Tally:
 
 
 def tally(conversations: Sequence[Conversation]) -> Tally:
-    """Count what the chosen replies of conversations did; every turn must be scored."""
+    """Count over the chosen replies of conversations; every turn must be scored."""
     asked = [
         turn
         for conversation in conversations

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from discover_lib.base.glossary import meaning
 from discover_lib.base.leak_words import leaks_told
 from discover_lib.base.records import Record
-from discover_lib.metrics.behaviour import FAMILIES, Family, letters, trigrams
 from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores, why_undefined
-from discover_lib.metrics.intervals import Estimate, Values, bootstrap_mean
+from discover_lib.metrics.intervals import Estimate, Values, bootstrap_mean, grouped
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.satisfaction import SATISFIED, LeaveOut, SatisfactionScores, satisfaction_scores
+from discover_lib.metrics.scorer import FAMILIES, Family, letters, trigrams
 from discover_lib.metrics.scores import EMERGING, ConversationScores
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ class Measure:
     Attributes:
         term: its word in the glossary.
         phrase: as a sentence names it.
-        of: what a conversation has of it by itself, None where it is unscored; None for a measure that `Pool` takes.
+        of: the measure of one conversation, None where it is unscored; None for a measure that needs a `Pool`.
         worth_seeing: a difference that would matter, where one can be named for all uses.
         fewer_is_better: the lowest is the best; of the other measures the highest.
-        is_share: it lies between 0 and 1.
+        is_share: it is between 0 and 1.
     """
 
     name: str
@@ -64,6 +64,14 @@ class Measure:
 
 
 MEASURES = (
+    Measure(
+        "share",
+        "share of hidden",
+        "share of hidden",
+        "the share of hidden intents discovered",
+        of=lambda scores: scores.share_discovered,
+        worth_seeing=0.03,
+    ),
     Measure("discovery", "discovery", "discovery score", "discovery (eq. 4)", worth_seeing=0.03),
     Measure("proportion", "found", "found", "the share found", worth_seeing=0.03),
     Measure("satisfaction", "satisfaction", "satisfaction", "satisfaction", worth_seeing=0.03),
@@ -94,7 +102,7 @@ class Pool:
 
     Args:
         leave_out: which leaves do not count for satisfaction; see `satisfaction_scores`.
-        emerging: what an emerging intent counts.
+        emerging: the value of an emerging intent.
     """
 
     def __init__(
@@ -104,6 +112,7 @@ class Pool:
         self.leave_out = leave_out
         self.emerging = emerging
         self.assistants = tuple(dict.fromkeys(each.assistant for each in self.scores))
+        self._measured: dict[str, PerUser] = {}
 
     @cached_property
     def _units(self) -> list[str]:
@@ -176,7 +185,7 @@ class Pool:
 
     @property
     def why_no_eq_4(self) -> str:
-        """Why eq. 4 is defined on no user, in words; "" where it is."""
+        """Why eq. 4 is undefined for every user, in words; "" if it is defined."""
         return why_undefined(len(self.assistants), len(self.shared()), len(self.discovery.left_out))
 
     @cached_property
@@ -187,32 +196,21 @@ class Pool:
 
     def per_user(self, measure: str) -> PerUser:
         """Assistant → user → the measure, over the users for which every assistant has it."""
-        if measure not in self._per_user:
-            self._per_user[measure] = self._measured(measure)
-        return self._per_user[measure]
+        if measure not in self._measured:
+            self._measured[measure] = self._measure(measure)
+        return self._measured[measure]
 
-    @cached_property
-    def _per_user(self) -> dict[str, PerUser]:
-        return {}
-
-    def _measured(self, measure: str) -> PerUser:
+    def _measure(self, measure: str) -> PerUser:
         if measure == "discovery":
             return self.discovery.per_user
         if measure == "satisfaction":
             return self.satisfaction.per_user
-        numbers = self._numbers(measure)
-        rows = self._at.values()
+        of, rows = MEASURE[measure].of, self._at.values()
+        if of is None and measure != "proportion":
+            raise LookupError(f"no conversation has the measure {measure!r} alone; it needs a whole pool")
+        numbers = self.proportions() if of is None else [of(each) for each in self.scores]
         users = [user for user in self.shared() if all(numbers[row[user]] is not None for row in rows)]
         return {name: {user: numbers[row[user]] or 0.0 for user in users} for name, row in self._at.items()}
-
-    def _numbers(self, measure: str) -> list[float | None]:
-        """A measure that a conversation has by itself, of all `scores`."""
-        if measure == "proportion":
-            return self.proportions()
-        of = MEASURE[measure].of
-        if of is None:
-            raise LookupError(f"no conversation has the measure {measure!r} by itself; it needs a whole pool")
-        return [of(each) for each in self.scores]
 
     def proportions(self, turn: int | None = None, emerging: float | None = None) -> list[float | None]:
         """`ConversationScores.proportion` of all `scores`."""
@@ -232,10 +230,7 @@ class Pool:
         return {each.name: len(next(iter(self.per_user(each.name).values()), {})) for each in MEASURES}
 
     def by_artifact(self, row: Mapping[str, float]) -> Values:
-        found: dict[str, list[float]] = {}
-        for user, value in row.items():
-            found.setdefault(self.artifact_of[user], []).append(value)
-        return found
+        return grouped((self.artifact_of[user], value) for user, value in row.items())
 
 
 class Courses:
@@ -344,16 +339,16 @@ class ScopeResults(Record, omit=("unchecked",)):
 
     Attributes:
         users: how many there are; `users_of` how many of them each measure is taken over.
-        table: assistant → measure → estimate; a measure that nobody could be scored in is absent.
+        table: assistant → measure → estimate; a measure without a score is absent.
         comparisons: measure → every two assistants, Holm over the pairs of that measure.
         same_for_all: users left out of eq. 4 because all assistants found the same.
         pools: eq. 4 in every pool that lacks one assistant.
         leaves, leaves_counted: over the users that satisfaction is taken over; see `satisfaction_scores`.
         curves: assistant → share of the hidden intents found after each turn.
         stops: assistant → why its conversations ended.
-        unscored: assistant → part of the assessment → conversations in which it could not be had.
-        leaks: assistant → user messages that said what the user could not know; one whose user said nothing of that
-            kind, in messages of which some were not checked, is absent.
+        unscored: assistant → part of the assessment → conversations in which it failed.
+        leaks: assistant → user messages that leaked; an assistant without a leak is absent if some of its messages were
+            not checked.
         unchecked: assistant → user messages that no check could read for leaks; None where all were read.
     """
 
@@ -447,7 +442,7 @@ def table_of(values: Mapping[str, Mapping[str, Values]], assistants: Sequence[st
 
 
 def pools_without(pool: Pool) -> list[PoolWithout]:
-    """Eq. 4 in every pool that lacks one assistant; none where fewer than three were compared."""
+    """Eq. 4 in every pool that lacks one assistant; [] if fewer than three were compared."""
     if len(pool.assistants) < 3:
         return []
     found = []
@@ -466,7 +461,7 @@ def mean_of(values: Values) -> float:
 def curve(pool: Pool, assistant: str) -> list[Estimate]:
     """Share of the hidden intents found after 1, 2 ... turns (Fig 7).
 
-    A conversation that ended early keeps what it had found.
+    A conversation that ended early keeps its last share.
     """
     rows = {user: at for user, at in pool.places(assistant).items() if pool.scores[at].moves}
     last = max((pool.scores[at].turns for at in rows.values()), default=0)

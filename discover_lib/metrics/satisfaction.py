@@ -1,7 +1,7 @@
 """Satisfaction with the finished piece (paper, section 4.2 and appendix B.3).
 
 After the last turn the user asks for the complete artifact; a judge scores every leaf of the tree, the most specific
-intents, from 1 to 5.  This module holds what is said, what a score means and how a share is made of the scores;
+intents, from 1 to 5.  This module defines the request, the scale and the share that the scores give;
 who judges is an engine.
 """
 
@@ -30,7 +30,7 @@ _FINAL = re.compile(r"\b(?:final|complete|finished|whole)\b(?:,? \w+){0,2},? (?:
 
 
 def choices_of(configuration: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """What an evaluation measured by, where it could be ours or the paper's: (what, whose)."""
+    """The choices of an evaluation between our wording and the paper's: (choice, whose)."""
     if configuration.get("kind") != "evaluate":
         return ()
     asked = configuration.get("final_request")
@@ -54,7 +54,7 @@ def asks_for_final(text: str) -> bool:
 class LeafScore(Record):
     """How well the final artifact meets one of the most specific intents, 1 to 5, and why.
 
-    The scale has whole steps; what a judge puts between two of them stays as it is.
+    The scale has whole steps; a judge's value between two steps stays as it is.
     """
 
     intent_id: str
@@ -87,7 +87,7 @@ class SatisfactionScores:
 def leaves_line(assistants: int, counted: int, leaves: int, leave_out: str) -> str:
     """Which leaves satisfaction is the share of, in words."""
     if assistants == 1:
-        return f"satisfaction: one assistant alone: the plain share of all {leaves} leaves, none left out"
+        return f"satisfaction: one assistant alone: the plain share of all {leaves} leaves"
     return (
         f"satisfaction: {counted} of {leaves} leaves count; left out are what {leave_out} of the assistants satisfied"
     )
@@ -100,7 +100,7 @@ def satisfaction_scores(
 
     The paper leaves leaves out in two ways: those that no assistant satisfies (section 4.2, "none") or those that all
     of them satisfy (appendix B.3, "all").  Either way the share depends on who else is in the pool; of one assistant
-    alone either would be 1 or 0 whatever it made, so all its leaves count.
+    alone either would always be 1 or 0, so all its leaves count.
 
     Args:
         satisfied: assistant → unit → leaf → whether it scored at least `SATISFIED`.

@@ -1,4 +1,4 @@
-"""What an evaluation keeps of one conversation: the assessment made after it, and the numbers that tables need.
+"""An evaluation's record of one conversation: the assessment made after it, and the numbers that tables need.
 
 A `ConversationScores` is small and plain: a thousand are read in a moment, without the conversations themselves.
 """
@@ -18,18 +18,17 @@ from discover_lib.core.conversation import Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import hidden_texts
-from discover_lib.metrics.behaviour import Behaviour, TurnBehaviour, letters
 from discover_lib.metrics.near_misses import Steps, steps_of
 from discover_lib.metrics.satisfaction import LeafScore
-from discover_lib.metrics.scorer import InteractivityRating
+from discover_lib.metrics.scorer import Behaviour, InteractivityRating, TurnBehaviour, letters
 
-VERSION = 1  # of the plain form of `ConversationScores`; one of another version is made anew from the conversation
-EMERGING = 0.5  # what an emerging intent counts (paper, eq. 4)
+VERSION = 1  # of the plain form of `ConversationScores`; another version is computed again from the conversation
+EMERGING = 0.5  # value of an emerging intent (paper, eq. 4)
 
 
 @dataclass(frozen=True)
 class ScoringFailure(Record):
-    """A part of an assessment that could not be had, and what came back."""
+    """A part of an assessment that failed, and the answers that came back."""
 
     part: str  # "final", "satisfaction", "interactivity" or "behaviour"
     message: str
@@ -38,7 +37,7 @@ class ScoringFailure(Record):
 
 @dataclass(frozen=True)
 class Assessment(Record):
-    """What was found about one finished conversation; a part that is None is unscored, and `failures` say why."""
+    """The assessment of one finished conversation; a part that is None is unscored, and `failures` say why."""
 
     scorer: str
     final: FinalTurn | None = None
@@ -56,15 +55,15 @@ class ConversationScores(Record):
         place: of the conversation in its run.
         moves: every intent that was hidden at the start → the turns after which it was emerging or more, and
             discovered; 0 where it never was.
-        rewards: per turn; None where the turn has none.
+        rewards: per turn; None where the turn is unscored.
         tokens: per turn, of the replies that the conversation went on with.
         final_tokens: of the finished piece, where one was asked for.
         leaves: leaf → 1 to 5, or None where satisfaction is unscored.
         interactivity: 0 to 1, or None.
         behaviours: per turn, or None.
-        leaks: user messages that said what the user could not know.
+        leaks: user messages that leaked a hidden intent.
         unchecked: user messages that no check could read for leaks; they are no part of `leaks`.
-        failed: parts of the assessment that could not be had.
+        failed: parts of the assessment that failed.
         steps: see `discover_lib.metrics.near_misses`.
     """
 
@@ -88,7 +87,7 @@ class ConversationScores(Record):
 
     @property
     def known_leaks(self) -> int | None:
-        """`leaks`; None where there are none and some messages were not checked, so that 0 is not known."""
+        """`leaks`; None if it is 0 and some messages were not checked."""
         return None if self.unchecked and not self.leaks else self.leaks
 
     @property
@@ -106,8 +105,8 @@ class ConversationScores(Record):
         return sum(found > 0 for _, found in self.moves.values())
 
     @property
-    def share_of_hidden(self) -> float | None:
-        """`discovered` as a share of all that was hidden; None where nothing was."""
+    def share_discovered(self) -> float | None:
+        """The headline number, as `discovery.share_discovered` counts it; None if no intent was hidden."""
         return self.discovered / len(self.moves) if self.moves else None
 
     def levels(self, turn: int | None = None, emerging: float = EMERGING) -> dict[str, float]:
@@ -119,7 +118,7 @@ class ConversationScores(Record):
         }
 
     def proportion(self, turn: int | None = None, emerging: float = EMERGING) -> float | None:
-        """Share of the hidden intents that was found, those emerging as `emerging`; None if none was hidden."""
+        """`share_discovered` with every emerging intent counted as `emerging`; None if no intent was hidden."""
         levels = self.levels(turn, emerging)
         return sum(levels.values()) / len(levels) if levels else None
 
@@ -130,7 +129,7 @@ class ConversationScores(Record):
         return sum(known) / len(known) if known else None
 
     def to_dict(self) -> dict[str, Any]:
-        """The plain form; `place` stands in the run's table already, and behaviours are one letter a turn."""
+        """The plain form without `place`, which the run's table has; behaviors are one letter a turn."""
         data = super().to_dict()
         del data["place"], data["steps"]
         behaviours = None if self.behaviours is None else letters(self.behaviours)
@@ -146,7 +145,7 @@ class ConversationScores(Record):
     def from_json(cls, text: str, place: int) -> ConversationScores | None:
         """The scores whose `digest` was written as `text`; None if another version of the form wrote it.
 
-        So did one of somebody's own tree, in whatever language, that does not say what was checked for leaks.
+        A record of a custom tree that does not say whether leaks were checked counts as another version.
         """
         try:
             plain = _PLAIN.decode(text)
@@ -214,7 +213,7 @@ def _behaviours(letters: str | None) -> tuple[Behaviour | None, ...] | None:
 
 
 def scores_of(conversation: Conversation, place: int, assessment: Assessment | None = None) -> ConversationScores:
-    """The numbers of a finished conversation; without an assessment it is unscored in what that would hold."""
+    """The numbers of a finished conversation; without an assessment, its parts are unscored."""
     setting, turns = conversation.setting, conversation.turns
     assessed = assessment or Assessment("")
     return ConversationScores(
@@ -241,14 +240,14 @@ def scores_of(conversation: Conversation, place: int, assessment: Assessment | N
 
 
 def leaked(turn: Turn) -> bool:
-    """Whether the user's message gives away what they cannot know: by the rule about words, or by its voice's own
+    """Whether the user's message gives a hidden intent away: by the rule about words, or by its voice's own
     check, which may ask a model for paraphrases.
     """
     return bool(turn.leaks) or "leak" in turn.flaws
 
 
 def is_leak_checked(message: str, tree: IntentTree, state: IntentState) -> bool:
-    """Whether the rule about words can read a user's message and what is hidden; if not, its silence proves nothing."""
+    """Whether the rule about words can read a user's message and the hidden texts; if not, leaks stay unknown."""
     return is_checkable(message, hidden_texts(tree, state).values())
 
 

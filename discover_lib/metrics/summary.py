@@ -1,4 +1,4 @@
-"""What came out of a run's conversations, assistant by assistant, with intervals."""
+"""Results of a run's conversations, assistant by assistant, with intervals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from discover_lib.base.leak_words import leaks_told
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.discovery import discovery_scores, why_undefined
-from discover_lib.metrics.intervals import Estimate, bootstrap_mean
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean, grouped
 from discover_lib.metrics.scores import ConversationScores
 
 T = TypeVar("T", bound="_OfArtifact")
@@ -40,15 +40,15 @@ class ListedRow(_OfArtifact, Protocol):
 
 @dataclass(frozen=True)
 class Summary:
-    """What came out for one assistant."""
+    """The results of one assistant."""
 
     assistant: str
     discovered: Estimate  # intents discovered beyond the initial ones
-    share: Estimate | None  # of the intents that could be discovered; None where nothing was hidden from anybody
+    share: Estimate | None  # the headline number; None if no intent was hidden
     discovery: Estimate | None  # eq. 4 within this run's assistants; None where it is not defined
     reward: Estimate | None  # per turn; None where no turn is scored
     tokens: Estimate  # per conversation
-    turns_leaking: int  # user messages that said what the user could not know
+    turns_leaking: int  # user messages that leaked a hidden intent
     score: float | None = None  # eq. 4 as summary.json has always held it: a mean over users
     why_no_score: str = ""  # in words, where eq. 4 is not defined
     users: int = 0  # whom all assistants met
@@ -78,15 +78,15 @@ class Summary:
 
     @property
     def lacking_line(self) -> str:
-        """Which means leave conversations out, since these have no such number; "" where none does."""
+        """Means that leave out conversations without such a number; "" if there are no such means."""
         whole = self.tokens.n_trials
         known = {"share of hidden": self.share, "reward": self.reward}
         counts = {name: each.n_trials if each else 0 for name, each in known.items()}
         parts = [f"{name} over {n} of {whole} conversations" for name, n in counts.items() if n < whole]
-        return f"{self.assistant}: {', '.join(parts)}; the rest hid nothing, or is unscored" if parts else ""
+        return f"{self.assistant}: {', '.join(parts)}; the rest hides no intent or is unscored" if parts else ""
 
     def row(self) -> tuple[str, ...]:
-        """The summary as the cells of a table, under `COLUMNS`, which call what an evaluation has, too, as it does."""
+        """The summary as the cells of a table under `COLUMNS`, whose names are those of an evaluation."""
         numbers = (self.share, self.discovery, self.reward)
         share, score, reward = ("not defined" if each is None else str(each) for each in numbers)
         tokens = f"{self.tokens.mean / 1000:.2f}"
@@ -96,9 +96,7 @@ class Summary:
 
 def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
     """Per assistant: discovery, reward, tokens, with intervals over artifacts."""
-    groups: dict[str, list[ConversationScores]] = {}
-    for each in scores:
-        groups.setdefault(each.assistant, []).append(each)
+    groups = grouped((each.assistant, each) for each in scores)
     users = [{each.unit for each in group} for group in groups.values()]
     shared = set.intersection(*users) if users else set()  # eq. 4 compares the same users only
     levels = {
@@ -122,7 +120,7 @@ def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
 
 @dataclass(frozen=True)
 class ListedSummary:
-    """What a run's table of contents says about one assistant, over its finished conversations."""
+    """Means from a run's table of contents for one assistant, over its finished conversations."""
 
     assistant: str
     conversations: int
@@ -142,10 +140,8 @@ def summarise_listing(rows: Iterable[ListedRow]) -> list[ListedSummary]:
 
     Conversations in which the best of several assistants went on are counted for all of them together.
     """
-    groups: dict[str, list[ListedRow]] = {}
-    for row in rows:
-        if row.turns and row.stop not in (None, "error"):
-            groups.setdefault(" + ".join(dict.fromkeys(row.assistants)), []).append(row)
+    finished = (row for row in rows if row.turns and row.stop not in (None, "error"))
+    groups = grouped((" + ".join(dict.fromkeys(row.assistants)), row) for row in finished)
     return [
         ListedSummary(
             name,
@@ -164,11 +160,11 @@ def newly_discovered(conversation: Conversation) -> int:
 
 
 def _summary(name: str, group: Sequence[ConversationScores]) -> Summary:
-    """What came out for one assistant, but for what takes the others to tell."""
+    """The results of one assistant that do not depend on the others."""
     return Summary(
         assistant=name,
         discovered=_estimate(group, lambda each: each.discovered),
-        share=_estimate_of_known(group, lambda each: each.share_of_hidden),
+        share=_estimate_of_known(group, lambda each: each.share_discovered),
         discovery=None,
         reward=_estimate_of_known(group, lambda each: each.reward),
         tokens=_estimate(group, lambda each: sum(each.tokens)),
@@ -183,13 +179,10 @@ def _estimate(group: Sequence[T], number: Callable[[T], float]) -> Estimate:
 
 
 def _estimate_of_known(group: Sequence[T], number: Callable[[T], float | None]) -> Estimate | None:
-    """The mean over what has the number, None if nothing has it."""
+    """The mean over conversations that have the number, or None if no conversation has it."""
     known = [(each.artifact, value) for each in group if (value := number(each)) is not None]
     return _over_artifacts(known) if known else None
 
 
 def _over_artifacts(numbers: Iterable[tuple[str, float]]) -> Estimate:
-    by_artifact: dict[str, list[float]] = {}
-    for artifact, number in numbers:
-        by_artifact.setdefault(artifact, []).append(number)
-    return bootstrap_mean(by_artifact)
+    return bootstrap_mean(grouped(numbers))

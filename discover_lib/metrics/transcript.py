@@ -1,4 +1,4 @@
-"""A conversation as plain text of 100 columns, for a terminal or a mail: what was said, what it found and earned.
+"""A conversation as plain text of 100 columns, for a terminal or a mail: messages, discoveries and rewards.
 
 What a reply did to an intent has the same words in chips, tooltips, receipts and the terminal.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from textwrap import wrap
 
 from discover_lib.base.words import counted
@@ -16,6 +17,10 @@ from discover_lib.core.state import Discovery, Transition
 
 COLUMNS = 100
 MARGIN = 11  # of who speaks
+BAR = "│ "  # before every line of an artifact
+WIDTH = COLUMNS - MARGIN - len(BAR)
+HALF = WIDTH // 2 - 2  # of a table's column
+_MARKS = re.compile(r"^#{1,6} |\*{1,2}")  # of headings and emphasis
 _DRAWING = re.compile(r"\n\s*```svg\s*\n(.*?)\n?```|\n?(<svg\b.*?</svg>)", re.DOTALL)
 _TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 
@@ -43,11 +48,11 @@ def _outcome(tree: IntentTree, turn: Turn) -> Iterator[str]:
     changes = [each for each in turn.candidate.transitions if each.moved or each.satisfied]
     for each in changes:
         yield from _said("", f"* {each.intent_id} ({tree.text(each.intent_id)}): {in_words(each)}")
-    yield from _said("", f"= {'' if changes else 'nothing changed; '}{reward_line(turn)}")
+    yield from _said("", f"= {'' if changes else 'no change; '}{reward_line(turn)}")
 
 
 def reward_line(turn: Turn) -> str:
-    """ "reward +1.000 (+1 discovered, +0.000 for 80 tokens)", or why there is none."""
+    """ "reward +1.000 (+1 discovered, +0.000 for 80 tokens)", or why the reply has no reward."""
     reward = turn.candidate.reward
     if reward is None:
         return f"unscored: {turn.candidate.error or 'no judgement'}"
@@ -58,10 +63,35 @@ def reward_line(turn: Turn) -> str:
 def _said(who: str, text: str) -> Iterator[str]:
     """A message beside who says it."""
     margin = who.ljust(MARGIN)
-    for line in _DRAWING.sub(_named, "\n" + text).strip("\n").splitlines() or [""]:
-        for part in wrap(line, COLUMNS - MARGIN) or [""]:
-            yield (margin + part).rstrip()
-            margin = " " * MARGIN
+    for line in _lines(_DRAWING.sub(_named, "\n" + text).strip("\n")):
+        yield (margin + line).rstrip()
+        margin = " " * MARGIN
+
+
+def _lines(text: str) -> Iterator[str]:
+    """A message as people read it: artifacts beside a bar, without the marks of Markdown."""
+    in_code = False
+    for line in text.splitlines() or [""]:
+        if line.startswith("```"):
+            in_code = not in_code
+        elif in_code:
+            yield BAR + line
+        elif not line.startswith(">"):
+            yield from wrap(line, COLUMNS - MARGIN) or [""]
+        else:
+            quoted = _MARKS.sub("", line.removeprefix(">").strip())
+            for part in _columns(quoted) if quoted.startswith("|") else wrap(quoted, WIDTH) or [""]:
+                yield BAR + part
+
+
+def _columns(row: str) -> Iterator[str]:
+    """A row of a table, its cells side by side."""
+    if set(row) <= set("|- "):
+        return
+    cells = [wrap(cell.strip(), HALF) for cell in row.strip("|").split("|")]
+    for parts in zip_longest(*cells, fillvalue=""):
+        yield "  ".join(part.ljust(HALF) for part in parts).rstrip()
+    yield ""
 
 
 def _named(drawing: re.Match[str]) -> str:

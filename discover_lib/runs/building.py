@@ -26,7 +26,7 @@ from discover_lib.core.roles import BuildError, Recognised, TreeBuilder
 from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Spent
 from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
-from discover_lib.metrics.ceiling import ceiling
+from discover_lib.metrics.discovery import ceiling
 from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
 from discover_lib.runs.database import LockedError
 from discover_lib.runs.options import check_prices

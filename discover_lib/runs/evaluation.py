@@ -16,7 +16,7 @@ from typing import Any
 from discover_lib.base.cells import harmless_row
 from discover_lib.base.files import rounded, whole_file, write_json
 from discover_lib.core.rollout import MAX_TURNS
-from discover_lib.metrics.ceiling import ceiling, ceiling_over, hides
+from discover_lib.metrics.discovery import ceiling, ceiling_over, hides
 from discover_lib.metrics.evidence import ids_of_results
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.paired import TEST

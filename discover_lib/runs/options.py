@@ -20,7 +20,7 @@ from discover_lib.base.words import counted
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines, asked_assistants, local_models
-from discover_lib.metrics.ceiling import mean_ceiling
+from discover_lib.metrics.discovery import mean_ceiling
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS
 from discover_lib.metrics.summary import Summary, summarise

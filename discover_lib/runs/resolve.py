@@ -15,8 +15,8 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId, IdError
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.engines.local.tiny_language import is_broken
-from discover_lib.metrics.ceiling import ceiling_over
-from discover_lib.metrics.evidence import BROKEN, CEILING, SHARE
+from discover_lib.metrics.discovery import ceiling_over
+from discover_lib.metrics.evidence import BROKEN, CEILING
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.results import CSV_COLUMNS, MEASURES, Pool, tidy_rows
@@ -104,7 +104,7 @@ def resolve(id: DiscoverId) -> Resolved:
         else:
             values = _values(id, pool, chosen)
     estimate = None
-    if id.measure in (*BY_LABEL, SHARE) and len({each.assistant for each in chosen}) == 1 and len(chosen) > 1:
+    if id.measure in BY_LABEL and len({each.assistant for each in chosen}) == 1 and len(chosen) > 1:
         by_artifact: dict[str, list[float]] = {}
         for each, value in values.items():
             if value is not None:
@@ -157,10 +157,6 @@ def _values(id: DiscoverId, pool: Pool, chosen: list[ConversationScores]) -> dic
         return {id_of(run, each): each.steps for each in chosen}
     if id.turn:
         return {id_of(run, each): _after(id, each) for each in chosen if id.measure == "found" or each.turns >= id.turn}
-    if id.measure == SHARE:
-        shares = {id_of(run, each): (each.unit, each.share_of_hidden) for each in chosen}
-        others = {each.unit: each.share_of_hidden or 0.0 for each in pool.scores if each.assistant == id.against}
-        return {at: None if share is None else share - others.get(unit, 0.0) for at, (unit, share) in shares.items()}
     alone = None not in (id.artifact, id.assistants, id.trial) and not id.against
     if measure and not (alone and id.measure in CSV_COLUMNS):
         per_user = pool.per_user(measure.name)
@@ -171,7 +167,7 @@ def _values(id: DiscoverId, pool: Pool, chosen: list[ConversationScores]) -> dic
             if each.unit in per_user.get(each.assistant, {})
         }
     if id.measure not in CSV_COLUMNS:
-        names = dict.fromkeys((*BY_LABEL, *CSV_COLUMNS, CEILING, NEAR_MISSES, BROKEN, SHARE))
+        names = dict.fromkeys((*BY_LABEL, *CSV_COLUMNS, CEILING, NEAR_MISSES, BROKEN))
         raise IdError(f"{id}: unknown measure {id.measure!r}; those known are {', '.join(names)}")
     rows_of = {row["place"]: row for row in tidy_rows(pool)}
     return {id_of(run, each): rows_of[each.place][id.measure] for each in chosen}

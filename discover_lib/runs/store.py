@@ -648,7 +648,7 @@ def turn_row(turn: Turn) -> TurnRow:
         chosen=turn.reply.assistant,
         unscored=sum(each.evaluation is None for each in turn.candidates),
         leaks=len(turn.leaks) or int(leaked(turn)),
-        data=record_json(turn.encodable()),
+        data=record_json(turn.to_dict()),
     )
 
 

@@ -28,7 +28,7 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.manner import Manner
 from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
-from discover_lib.metrics.look_ahead import LookAhead
+from discover_lib.metrics.replay import LookAhead
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, request_named
 from discover_lib.metrics.scorer import Scorer
 from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of

@@ -1,1 +1,1 @@
-"""What can be asked of the library, one file a desk: what is asked, what is done, what is told."""
+"""Questions about a run, one file a desk: its options, its work and its report."""

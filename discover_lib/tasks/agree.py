@@ -1,6 +1,6 @@
 """Do judges agree, and with people?  A run's turns judged again; the measures are in `discover_lib.metrics.agreement`.
 
-Judges get recorded turns one by one: the conversation, the frozen state, the reply.  The desk keeps nothing; raising
+Judges get recorded turns one by one: the conversation, the frozen state, the reply.  The desk keeps no files; raising
 means failed, returning finished.
 """
 
@@ -16,6 +16,7 @@ from typing import Annotated, TextIO
 
 from discover_lib.base.cells import harmless
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import read_text
 from discover_lib.base.words import counted
 from discover_lib.core.advance import focus
 from discover_lib.core.conversation import Conversation
@@ -54,7 +55,7 @@ JudgeFactory = Callable[[int], Judge]  # number of the repeat, from 0 → the ju
 
 
 class LabelError(DiscoverError):
-    """A file of labels that cannot be read; the message names the line and says what to do."""
+    """A file of labels that cannot be read; the message names the line and the repair."""
 
 
 # -- the desk ---------------------------------------------------------------------------------------------------------
@@ -99,10 +100,10 @@ def agree(asked: Agree, how: Models, folder: Path, tell: Tell) -> Report:
 
 
 def told(labels: Sequence[Label], paid: Sequence[str] = ()) -> Report:
-    """Agreement of first answers, what contradicts itself, what changed on repeat, and the disagreements."""
+    """Agreement of first answers, contradictions, answers that changed on repeat, and the disagreements."""
     measured, changed, disputed = agreements(labels), flips(labels), disagreements(labels)
     contradicted = [label for label in labels if label.said is not None]
-    title = "agreement of first answers; 95 % intervals bootstrapped over conversations"
+    title = "agreement of first answers; 95% intervals bootstrapped over conversations"
     lines = []
     if few := ", ".join(dict.fromkeys(f"{each.group} (n = {each.n})" for each in measured if each.too_few)):
         lines.append(f"too few to tell how far judges agree (under {ENOUGH} things, or one conversation alone): {few}")
@@ -136,7 +137,7 @@ def told(labels: Sequence[Label], paid: Sequence[str] = ()) -> Report:
 
 
 def _answered(talks: Mapping[str, Conversation], asked: Agree, how: Models) -> tuple[list[Label], list[str]]:
-    """What the judges of these names say, domain by domain, and what was paid; models only within a budget."""
+    """The labels of the named judges, domain by domain, and the price; models only within a budget."""
     by_domain: dict[str, list[Moment]] = {}
     for name, talk in talks.items():
         by_domain.setdefault(talk.setting.get("domain") or "", []).extend(moments_of({name: talk}))
@@ -172,7 +173,7 @@ def _factory(name: str, domain: str, client: LLMClient | None, options: RoleOpti
 
 @contextmanager
 def _client(settings: ClientSettings, budget: float | None) -> Iterator[LLMClient | None]:
-    """A client without a cache, so that every repeat is really asked; None where nothing may be spent."""
+    """A client without a cache, so that every repeat is a new call; None without a budget."""
     if budget is None:
         yield None
         return
@@ -184,8 +185,8 @@ def ask_judges(moments: Sequence[Moment], judges: Mapping[str, JudgeFactory], re
     """Ask every judge about every moment, `repeats` times; labels come as they are made.
 
     Args:
-        judges: name → what makes the judge for a repeat.  One that cannot vary may be returned again and again; a
-            language model behind a cache would give its cached answer, so a repeat needs a client of its own.
+        judges: name → maker of the judge for a repeat.  A judge that cannot vary may be returned every time; a
+            language model behind a cache would give its cached answer, so each repeat needs a new client.
     """
     for name, factory in judges.items():
         for repeat in range(repeats):
@@ -229,21 +230,17 @@ def write_label_sheet(moments: Sequence[Moment], file: TextIO, judge: str = "") 
 
 def read_labels(path: Path, moments: Sequence[Moment]) -> list[Label]:
     """The labels in a file; see `parse_labels`."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise LabelError(f"{path}: cannot be read as CSV ({error})") from None
-    return parse_labels(text, str(path), moments)
+    return parse_labels(read_text(path, LabelError), str(path), moments)
 
 
 def parse_labels(text: str, source: str, moments: Sequence[Moment]) -> list[Label]:
     """Labels that people gave, from a CSV with the columns of `COLUMNS` (others are ignored); empty labels are skipped.
 
     Args:
-        source: what errors call the text.
+        source: name of the text in errors.
 
     Raises:
-        LabelError: naming the line that cannot be used, and what it must hold.
+        LabelError: a line cannot be used; the message names the line and its allowed values.
     """
     known = {(harmless(each.conversation), each.turn): each for each in moments}
     rows = csv.DictReader(io.StringIO(text, newline=""))

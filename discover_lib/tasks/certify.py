@@ -1,8 +1,8 @@
 """Does this simulated user tell good assistants from bad ones?  The scripted panel, run with a run's own user.
 
 A certificate belongs to the simulated user (judge, voice, prompts, rules and the domain they know), so every run of the
-same user inherits it: the miniature's come with the library, one made for a run lies in its folder.  What must hold is
-in `discover_lib.metrics.certificate`.  Raising means failed, returning finished; a stop raises `Stopped`.
+same user inherits it.  The miniature's come with the library; a certificate made for a run is in the run's folder.  The
+relations are in `discover_lib.metrics.certificate`.  Raising means failed, returning finished; a stop raises `Stopped`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def certify(asked: Certify, how: Models, folder: Path, tell: Tell) -> Report:
         if missing := counts.units - counts.finished:
             raise DiscoverError(
                 f"{missing} of {counts.units} conversations of the panel are missing{f' ({why})' if why else ''}; "
-                "the same command goes on with them"
+                "repeat the command to resume"
             )
         subject, domains = subject_of(panel.configuration), {domain for domain, _ in panel.trees.values()}
         certificate = certified(store.conversations(), subject, seed=asked.seed, domains=domains)
@@ -85,7 +85,7 @@ def certify(asked: Certify, how: Models, folder: Path, tell: Tell) -> Report:
 
 
 def told(trust: Trust) -> Report:
-    """What vouches for a simulated user, whoever made it."""
+    """The validation of a simulated user, from any source."""
     if trust.missing:
         return Report((Lines((trust.missing,), "open"),), exit_code=1)
     parts: list[Lines | Chart | Table] = [Lines((trust.verdict,), TONES[trust.result])]
@@ -93,7 +93,7 @@ def told(trust: Trust) -> Report:
         where = f" ({', '.join(each.domains)})" if len(trust.certificates) > 1 else ""
         size = f"n = {each.artifacts} artifacts × {each.trials} trial{'s' * (each.trials != 1)}"
         best_first = dict(sorted(each.found.items(), key=lambda item: -item[1].mean))
-        title = f"share of the hidden intents discovered{where}, {size}, 95 % intervals"
+        title = f"share of the hidden intents discovered{where}, {size}, 95% intervals"
         rows, reason = [], ""
         for one in (*each.required, *each.reported):
             kind = "reported" if one.relation.reported else "required"
@@ -165,7 +165,7 @@ def panel_folder(folder: Path) -> Path | None:
 
 
 def _panel_name(panel: LaidOut) -> str:
-    """Another panel is another run, in a folder of its own."""
+    """Another panel is another run, in a separate folder."""
     return "run-" + hashlib.blake2b(to_json(panel.configuration).encode(), digest_size=4).hexdigest()
 
 
@@ -204,7 +204,7 @@ def subject_of(configuration: Mapping[str, Any]) -> dict[str, Any]:
         "code_version": configuration.get("code_version"),
     }
     if "edition" in configuration:
-        subject["edition"] = 2  # of the user's words, which the third left as they were
+        subject["edition"] = 2  # later editions change words, which decide no certificate
     if "manner" in configuration and engine.get("voice") != MINIATURE:
         subject["manner"] = configuration["manner"]
     return subject
@@ -226,7 +226,7 @@ def read_certificate(folder: Path) -> Certificate | None:
         return Certificate.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise DiscoverError(
-            f"{path}: not a certificate ({error}); make it anew with 'discover audit --certify'"
+            f"{path}: not a certificate ({error}); make a new one with 'discover audit --certify'"
         ) from None
 
 
@@ -236,7 +236,7 @@ class Trust:
 
     Attributes:
         certificates: of this very user: one, or one for each domain of the run.
-        missing: why there is none, in one sentence, or "".
+        missing: why there is no certificate, in one sentence, or "".
     """
 
     certificates: tuple[Certificate, ...] = ()
@@ -258,7 +258,7 @@ class Trust:
 
     @property
     def verdict(self) -> str:
-        """The result and what it means for numbers of this user."""
+        """The result and its meaning for numbers of this user."""
         if self.result == "passed":
             return f"certified: {self.line}"
         word = {"failed": "failed its certificate", "undecided": "is not certified"}[self.result]
@@ -284,15 +284,12 @@ def trust_in(folder: Path) -> Trust:
         fitting = [_largest(known, subject, group) for group in groups]
         if domains and all(fitting):
             return Trust(tuple(each for each in fitting if each is not None))
-    how = f"none can be made: {OUTSIDE}"
+    how = f"a certificate cannot be made: {OUTSIDE}"
     if domains:
         how = "make one with 'discover audit RUN --certify' or on page 65"
     if own is not None:
         return Trust(missing=f"The certificate is of another simulator (its {', '.join(changed)} differ); {how}.")
-    return Trust(
-        missing=f"No certificate: nothing shows yet that this simulated user tells good assistants from bad "
-        f"ones; {how}."
-    )
+    return Trust(missing=f"No certificate: this simulated user has not been tested yet; {how}.")
 
 
 def _differing(certificate: Certificate, subject: Mapping[str, Any]) -> list[str]:
@@ -313,7 +310,7 @@ def _domains_of(store: RunStore) -> tuple[str, ...]:
 
 
 def _known_certificates() -> Iterator[Certificate]:
-    """Those that come with the library, then those of all runs; of before certificates knew their domains, none."""
+    """Certificates of the library, then those of all runs; older ones without domains are left out."""
     shipped = data_folder() / SHIPPED
     files = [shipped] if shipped.is_file() else []
     for file in [*files, *outputs_folder().glob(f"*/{FILE}"), *outputs_folder().glob(f"*/*/{FILE}")]:

@@ -2,7 +2,7 @@
 
 Every case is one user message of a real conversation (recorded, or of the miniature) with something put in: the
 wording of an intent that is hidden at that moment, in several disguises, or a decoy that only looks like a leak.  The
-message as it was stands beside it as its clean twin.  The corpus is frozen data (`data/audit/planted.json`);
+original message is its clean twin.  The corpus is frozen data (`data/audit/planted.json`);
 `score` runs the audit on it.
 """
 
@@ -33,7 +33,7 @@ TWIN = "clean twin"
 
 
 class CorpusError(DiscoverError):
-    """A file that is no planted corpus; the message says what to do."""
+    """A file that is not a planted corpus; the message says how to get one."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class Talk(Record):
 
 @dataclass(frozen=True)
 class Case:
-    """One message to be audited, and what is true of it.
+    """One message to audit, with the true answer.
 
     Attributes:
         kind: of `PLANTED`, `BEYOND` or `DECOYS`, or `TWIN`.
-        intent_id, phrase: what was planted, and in which words; "" in a clean twin.
+        intent_id, phrase: the planted intent and its words; "" in a clean twin.
     """
 
     talk: str
@@ -142,7 +142,7 @@ def score(corpus: Corpus) -> Scored:
 def told(scored: Scored) -> Report:
     """Precision and recall, and the share with an alarm for every kind of message."""
     kinds = (*PLANTED, *BEYOND, *DECOYS, TWIN)
-    line = f"planted leaks: precision {scored.precision}, recall {scored.recall}; 95 % Wilson intervals"
+    line = f"planted leaks: precision {scored.precision}, recall {scored.recall}; 95% Wilson intervals"
     rows = tuple(
         (
             kind,
@@ -152,7 +152,7 @@ def told(scored: Scored) -> Report:
         )
         for kind in kinds
     )
-    title = "alarms by what was put into a message"
+    title = "alarms by the kind of planted words"
     plain = {
         "precision": vars(scored.precision),
         "recall": vars(scored.recall),

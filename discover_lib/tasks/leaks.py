@@ -1,11 +1,11 @@
-"""Does this simulated user say what they cannot know yet?  What failed while they spoke stands beside it.
+"""Does this simulated user leak hidden intents?  The report also lists failures of the run.
 
-A leak is a user turn in which the simulated user said what only a hidden intent holds.
+A leak is a user turn in which the simulated user said words that only a hidden intent holds.
 
 The rule is `base.leaks.find_leaks`.  Where a conversation belongs to a domain with a lexicon, the audit adds
-what the lexicon knows: other names of a hidden value, what a drawing showed although nobody said it, and the everyday
+the lexicon's knowledge: other names of a hidden value, values that a drawing showed without words, and the everyday
 names of categories, which a user may always use.  A finding is graded: an *alarm* says enough of one intent to give it
-away, a *slight* finding is one word among many and is for a person to read.  The desk keeps nothing; raising means
+away, a *slight* finding is one word among many and is for a person to read.  The desk keeps no files; raising means
 failed, returning finished.
 """
 
@@ -63,8 +63,8 @@ def leaks(asked: Leaks, how: How, folder: Path, tell: Tell) -> Report:
         if not talks and not store.failures(retried=True):
             raise DiscoverError(f"{asked.run}: no finished conversation to audit; resume the run first")
         if not talks:
-            nothing = Lines(("no conversation is finished: there is nothing to audit but what went wrong",))
-            return Report((nothing, *told_failures(failed)), {"failures": failed.to_dict()}, exit_code=UNFINISHED)
+            unfinished = Lines(("no conversation is finished, so only failures are reported",))
+            return Report((unfinished, *told_failures(failed)), {"failures": failed.to_dict()}, exit_code=UNFINISHED)
         checker, again, scores = store.configuration.get("leak_check"), refusals(store), list(stored_scores(store))
         suspected = ((place, store.conversation(place)) for place in suspects(scores, SHOWN))
         farmed, shares = worst_turns(suspected, FARMED_SHOWN), near_misses_of(scores)
@@ -95,7 +95,7 @@ def told_leaks(audited: Audit, talks: Mapping[str, Conversation]) -> tuple[Lines
     lines, slight = [], len(audited.findings) - len(audited.alarms)
     if audited.turns or not audited.unchecked:
         rate = f"leaks: {audited.alarm_rate} user turns raise an alarm"
-        lines.append(f"{rate}, {slight} slight findings; 95 % Wilson interval")
+        lines.append(f"{rate}, {slight} slight findings; 95% Wilson interval")
     if audited.unchecked:
         lines.append(f"leaks: {UNREAD.format(counted(audited.unchecked, 'user turn'))}")
     beyond = [
@@ -108,7 +108,7 @@ def told_leaks(audited: Audit, talks: Mapping[str, Conversation]) -> tuple[Lines
         what = f"{counted(len(beyond), 'more message')} that the voice’s own check calls a leak, beyond words"
         lines.append(f"  {what}: {', '.join(beyond[:SHOWN])}")
     ordered = sorted(audited.findings, key=lambda one: one.severity != "alarm")
-    columns = ("", "where", "what the user said", "what gives it away", "the hidden intent")
+    columns = ("", "where", "message", "revealing words", "hidden intent")
     tone: Tone = "bad" if audited.alarms else "plain"
     table = Table(columns, tuple(map(_row, ordered)), "findings, alarms first", shown=SHOWN)
     return (Lines(tuple(lines), tone), table) if ordered else (Lines(tuple(lines), tone),)
@@ -126,7 +126,7 @@ def _row(finding: Finding) -> tuple[str | Mark | Quote, ...]:
 
 
 def told_refused(refused: Mapping[str, Sequence[Refused]], checker: str | None) -> tuple[Lines, ...]:
-    """On which checks the user's messages stand, and which were refused before they were said."""
+    """The checks of the user's messages, and the messages that were refused before they were said."""
     read_by = f"{checker} read each message for paraphrases, too" if checker else "no model read for paraphrases"
     lines = [f"  these are leaks by the rule about words; {read_by}"]
     if refused:
@@ -151,7 +151,7 @@ def told_failures(failed: RunFailures) -> tuple[Lines, ...]:
 
 @dataclass(frozen=True)
 class Finding:
-    """A user message that says what only hidden intents hold.
+    """A user message with words that only hidden intents hold.
 
     Attributes:
         name: of the conversation, and `turn` (from 1) in it.
@@ -187,7 +187,7 @@ def _plain(finding: Finding) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Audit:
-    """What was found in a set of conversations."""
+    """The findings in a set of conversations."""
 
     turns: int  # user turns read, without the opening request and without those that could not be checked
     findings: tuple[Finding, ...]
@@ -201,7 +201,7 @@ class Audit:
 
     @property
     def alarm_rate(self) -> Share:
-        """Share of user turns with an alarm, with its 95 % Wilson interval (turns taken as independent)."""
+        """Share of user turns with an alarm, with its 95% Wilson interval (turns taken as independent)."""
         return share_of(len(self.alarms), self.turns)
 
     def to_dict(self) -> dict[str, Any]:
@@ -278,13 +278,13 @@ def audit_message(
     domain: str = "",
     after: Collection[str] | None = None,
 ) -> Finding | None:
-    """What one message gives away, or None.
+    """The intent that one message gives away, or None.
 
     Args:
         state: the user's, when they speak: after the reply that the message answers.
         messages: the conversation before it, that reply included.
         domain: of the lexicon that knows the tree's words, or "".
-        after: ids of what the user was after (`UserView.items`): a single word from another tree than theirs is slight;
+        after: ids of the intents that the user pursued (`UserView.items`): a single word from another tree is slight;
             None: anything.
 
     Raises:
@@ -325,7 +325,7 @@ def _said_of(
     return "alarm" if enough else "slight", number, share
 
 
-# -- what the lexicon adds --------------------------------------------------------------------------------------------
+# -- with a lexicon ---------------------------------------------------------------------------------------------------
 
 
 def _by_another_name(
@@ -347,7 +347,7 @@ def _by_another_name(
 
 @lru_cache(maxsize=16384)
 def _values_of(text: str, domain: str) -> tuple[str, ...]:
-    """The values that a requirement asks for; none where the lexicon does not know its words."""
+    """The values that an intent asks for; () if the lexicon does not know its words."""
     lexicon = load_lexicon(domain)
     own = lexicon.value_of_text(text)
     return (own,) if own else tuple(lexicon.find_cues(text, talk=True))
@@ -365,7 +365,7 @@ def _known_values(known: Iterable[str], messages: Sequence[Message], lexicon: Le
 
 @lru_cache(maxsize=4096)
 def _named_in(text: str, domain: str) -> frozenset[str]:
-    """Values whose cues a message holds, denied ones included: what was denied has been said."""
+    """Values whose cues a message holds, denied ones included, because they have been said."""
     lexicon = load_lexicon(domain)
     return frozenset(lexicon.find_cues(text)) | frozenset(lexicon.find_cues(text, talk=True))
 
@@ -377,7 +377,7 @@ def _shown(messages: Sequence[Message], domain: str) -> set[str]:
 
 
 def _words_of_values(values: Iterable[str], domain: str) -> list[str]:
-    """All wordings of the values, and what is broader by its own name."""
+    """All wordings of the values, and the names of broader ones."""
     return [_wording(value, domain) for value in sorted(values)]
 
 

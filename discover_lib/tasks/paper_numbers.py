@@ -1,7 +1,7 @@
-"""Do the paper's own figures follow from each other?  Its tables beside us: what it prints, what follows, our own.
+"""Do the paper's own figures follow from each other?  Its printed tables, their consequences, and our results.
 
-`data/paper/tables.yaml` holds the printed numbers and nothing else.  Everything derived is recomputed here from them
-and compared with what is printed, up to rounding: a printed figure follows if some numbers that round to the printed
+`data/paper/tables.yaml` holds only the printed numbers.  Every derived number is recomputed here from them
+and compared with the printed one, up to rounding: a printed figure follows if some numbers that round to the printed
 cells give a result that rounds to it.  Ours and theirs never share a row, and every row says whose it is.
 """
 
@@ -18,7 +18,6 @@ import yaml
 
 from discover_lib.base.files import data_folder
 from discover_lib.engines.llm.calls.exchange import Price
-from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.runs.plan import ASSUMED_BASIS, NOTHING, Length, Plan, Span, Stage
 from discover_lib.tasks.waist import Asked, Cell, How, Lines, Mark, Report, Table, Tell, Tone, ask, task
@@ -27,7 +26,7 @@ NOT_AT_HAND = "cell not at hand"
 METRICS = ("discover", "satisfy", "interact", "kilotokens")
 THE_PAPER = "the paper"
 SIZES = (100, 200, 500, 1000, 2000)  # prompts: assumed, since the paper gives no number
-_Z, _POWER_Z = 1.959963984540054, 0.8416212335729143  # the normal distribution's 97.5 % and 80 % points
+_Z, _POWER_Z = 1.959963984540054, 0.8416212335729143  # the normal distribution's 97.5% and 80% points
 
 Verdict = Literal["follows", "does not follow", "left open"]
 
@@ -63,12 +62,12 @@ def paper_numbers(asked: PaperNumbers, how: How, folder: Path, tell: Tell) -> Re
     if asked.all:
         derived_rows = tuple(tuple(each.row()) for each in derived())
         parts.append(
-            Table(("table", "figure", "value", "how"), derived_rows, "what follows although it is not printed")
+            Table(("table", "figure", "value", "how"), derived_rows, "numbers that follow from the printed ones")
         )
     return Report(tuple(parts), [dict(zip(CHECK_COLUMNS, each.row(), strict=True)) for each in checks])
 
 
-# -- what follows from what -------------------------------------------------------------------------------------------
+# -- the checks -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -76,12 +75,12 @@ class Check:
     """One printed figure that follows from other printed ones, or does not, or is left open by the paper.
 
     Attributes:
-        what: which figure, in words; `table` where it stands.
+        what: the figure in words; `table` names its table.
         printed: in `unit`; of a sum of shares the 100 that it should be.
         computed: in `unit`; None where the printed rule gives no number.
         low, high: the results that the printed cells allow, given their rounding.
         formula: how it was recomputed, with the numbers.
-        note: what explains the difference, if something does.
+        note: an explanation of the difference, or "".
     """
 
     table: str
@@ -128,7 +127,7 @@ def paper_checks() -> list[Check]:
 
 
 def not_at_hand() -> list[str]:
-    """What of the paper's tables is not at hand, one line for each: nothing is said of those cells."""
+    """The cells of the paper's tables that are not at hand, in lines; no check covers them."""
     tables = paper_tables()
     five = [row["task"] for row in tables["table_5"]["rows"] if row["sft"] is None]
     return [
@@ -273,7 +272,7 @@ def _counts(table: Mapping[str, Any]) -> Iterator[Check]:
         total = sum(wins)
         formula = " + ".join(map(str, wins))
         fits = abs(100 - total) <= slack + 1e-9
-        note = "" if fits else f"{100 - total:.1f} % of the turns have no winner, perhaps ties; the table does not say"
+        note = "" if fits else f"{100 - total:.1f}% of the turns have no winner, perhaps ties; the table does not say"
         ends = total - slack, total + slack
         verdict = "follows" if fits else "left open"
         yield Check("3", f"all wins together, {kind}", 100.0, total, *ends, "%", formula, verdict, note)
@@ -292,7 +291,7 @@ def _sums(tables: Mapping[str, Any]) -> Iterator[Check]:
     yield Check("study", "people", study["people"], people, people, people, "", formula, verdict)
 
 
-# -- what a conversation costs, call by call ---------------------------------------------------------------------------
+# -- the cost of a conversation, call by call --------------------------------------------------------------------------
 
 PAPER_TURNS = 5
 PAPER_PRINTED = {"tree": 0.127, "five turns": 0.056, "sum": 0.189}  # dollars
@@ -308,7 +307,7 @@ ASSUMED_LENGTHS = {  # prompt and completion tokens of a call
 
 
 def paper_accounting() -> tuple[Plan, Plan]:
-    """What one tree and one conversation of five turns cost by the paper's models, stage by stage.
+    """The cost of one tree and one conversation of five turns with the paper's models, stage by stage.
 
     Given are the models (Claude Sonnet 4.5 builds, Gemini 3 Flash judges and speaks), their list prices, and the two
     totals, 0.127 and 0.056 dollars.  The lengths of the calls are not given: those here are assumptions, chosen so that
@@ -327,7 +326,7 @@ def paper_accounting() -> tuple[Plan, Plan]:
     return Plan(0, NOTHING, tuple(tree), (note,)), Plan(1, turns, tuple(talk), (note,))
 
 
-# -- what follows although it is not printed --------------------------------------------------------------------------
+# -- numbers that are not printed -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -371,23 +370,6 @@ def derived() -> list[Derived]:
 
 
 @dataclass(frozen=True)
-class OurResult:
-    """One assistant of ours on one task.  Percent for the first three, thousands of tokens per conversation.
-
-    Attributes:
-        setting: engine, rules, pool and whatever else decides the numbers, in words.
-    """
-
-    task: str
-    assistant: str
-    setting: str
-    discover: Estimate | None = None
-    satisfy: Estimate | None = None
-    interact: Estimate | None = None
-    kilotokens: Estimate | None = None
-
-
-@dataclass(frozen=True)
 class BesideRow:
     """One row of the common table: whose it is comes first, and no row mixes."""
 
@@ -408,35 +390,40 @@ BESIDE_NOTE = (
 )
 
 
-_MEASURED = {"discover": "discovery", "satisfy": "satisfaction", "interact": "interactivity", "kilotokens": "tokens"}
+_MEASURES = dict(zip(METRICS, ("discovery", "satisfaction", "interactivity", "tokens"), strict=True))
 
 
-def our_results(results: Mapping[str, Any]) -> list[OurResult]:
+def our_results(results: Mapping[str, Any]) -> list[BesideRow]:
     """The rows of an evaluation, from its `results.json` (see `discover_lib.runs.evaluation`)."""
     run = results["run"]
     engine = " and ".join(dict.fromkeys((run.get("engine") or {}).values())) or "engine not recorded"
-    rows_of_ours = []
+    rows = []
     for scope in results["scopes"]:
         task = scope["scope"] if scope["scope"] != "all" else run.get("domain") or "all tasks"
-        setting = f"{engine}, {results['rules']['name']} rules, {run.get('turns')} turns, "
+        setting = f"ours: {engine}, {results['rules']['name']} rules, {run.get('turns')} turns, "
         setting += f"pool of {len(scope['assistants'])}"
         setting += "".join(f", {name.lower()} {whose}" for name, whose in choices_of(run))
         for name, cells in scope["table"].items():
-            measured = {ours: _scaled(cells.get(theirs), ours) for ours, theirs in _MEASURED.items()}
-            rows_of_ours.append(OurResult(str(task).replace("_", " "), name, setting, **measured))
-    return rows_of_ours
+            row = {metric: cells.get(measure) for metric, measure in _MEASURES.items()}
+            sizes = sorted({cell["n_artifacts"] for cell in row.values() if cell})
+            n = f"{' / '.join(map(str, sizes)) or 0} artifacts, 95% interval"
+            shown = tuple(_in_percent(metric, cell) for metric, cell in row.items())
+            rows.append(BesideRow(setting, str(task).replace("_", " "), name, shown, n))
+    return rows
 
 
-def _scaled(cell: Mapping[str, Any] | None, metric: str) -> Estimate | None:
-    """A mean with its interval, in percent; tokens are in thousands already."""
+def _in_percent(metric: str, cell: Mapping[str, Any] | None) -> str:
+    """A mean with its interval, in percent and to as many decimals as the paper prints; tokens are in thousands."""
     if cell is None or cell.get("mean") is None:
-        return None
-    factor = 1 if metric == "kilotokens" else 100
-    low, high = (None if cell[name] is None else factor * cell[name] for name in ("low", "high"))
-    return Estimate(factor * cell["mean"], low, high, cell["n_artifacts"], cell["n_trials"])
+        return "not measured"
+    factor, digits = (1, 2) if metric == "kilotokens" else (100, 1)
+    mean, low, high = (
+        None if cell[name] is None else f"{factor * cell[name]:.{digits}f}" for name in ("mean", "low", "high")
+    )
+    return f"{mean} (no interval)" if low is None or high is None else f"{mean} [{low}, {high}]"
 
 
-def beside(ours: Iterable[OurResult] = ()) -> list[BesideRow]:
+def beside(ours: Iterable[BesideRow] = ()) -> list[BesideRow]:
     """The rows of table 1, then ours in the same shape; each says whose it is."""
     rows = []
     for row in main_rows():
@@ -445,23 +432,7 @@ def beside(ours: Iterable[OurResult] = ()) -> list[BesideRow]:
                 f"{cell:.{2 if metric == 'kilotokens' else 1}f}" for metric, cell in zip(METRICS, printed, strict=True)
             )
             rows.append(BesideRow(THE_PAPER, row.task, f"{row.base}: {model}", shown, "100 artifacts, no interval"))
-    for each in ours:
-        estimates: Sequence[Estimate | None] = (each.discover, each.satisfy, each.interact, each.kilotokens)
-        sizes = sorted({estimate.n_artifacts for estimate in estimates if estimate is not None})
-        cells = tuple(map(_measured, METRICS, estimates))
-        n = f"{' / '.join(map(str, sizes)) or 0} artifacts, 95 % interval"
-        rows.append(BesideRow(f"ours: {each.setting}", each.task, each.assistant, cells, n))
-    return rows
-
-
-def _measured(metric: str, estimate: Estimate | None) -> str:
-    """A mean with its interval, to as many decimals as the paper prints."""
-    if estimate is None:
-        return "not measured"
-    digits = 2 if metric == "kilotokens" else 1
-    if estimate.low is None or estimate.high is None:
-        return f"{estimate.mean:.{digits}f} (no interval)"
-    return f"{estimate.mean:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+    return [*rows, *ours]
 
 
 def _short(value: float) -> str:
@@ -489,7 +460,7 @@ class SafetyRow:
 
     @property
     def prompts_needed(self) -> int | None:
-        """The fewest of `SIZES` that could have shown a change of this size; None where none of them could."""
+        """The fewest of `SIZES` that could have shown a change of this size, or None."""
         return next((n for n, least in zip(SIZES, self.smallest, strict=True) if abs(self.change) >= least), None)
 
 
@@ -510,9 +481,22 @@ def table_six(sizes: Sequence[int] = SIZES) -> list[SafetyRow]:
 
 
 def detectable_change(share: float, n: int) -> float:
-    """The smallest change of a share between two sets of `n` answers that is seen with 80 % probability at 5 %.
+    """The smallest change of a share between two sets of `n` answers that is seen with 80% probability at 5%.
 
-    Both sets count as independent and as varying like `share`, or like one more in `n` where nothing varies.
+    Both sets count as independent and as varying like `share`, or like one more in `n` where all answers are equal.
     """
     share = min(max(share, 1 / (n + 1)), n / (n + 1))
     return (_Z + _POWER_Z) * math.sqrt(2 * share * (1 - share) / n)
+
+
+SIX_HEAD = ("base", "benchmark", "before", "after", "change", *(f"smallest at {n:,}" for n in SIZES))
+SIX_MEANING = (
+    "Percent. Smallest: the change that this many prompts would show with 80% probability at the 5% level. The numbers "
+    "of prompts are assumed: the paper gives no number, no interval, and no share of refused harmless prompts."
+)
+
+
+def six_row(row: SafetyRow) -> list[str]:
+    """A cell of the table as a row under `SIX_HEAD`."""
+    change = f"{row.change:+.1f}".replace("-", "−")
+    return [row.base, row.benchmark, f"{row.before:g}", f"{row.after:g}", change, *(f"±{n:.1f}" for n in row.smallest)]

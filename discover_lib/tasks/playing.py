@@ -1,4 +1,4 @@
-"""What desks share that hold conversations: how models are reached, the price before it is paid, a run in a folder."""
+"""Shared by desks that hold conversations: access to models, the price before it is paid, a run in a folder."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def client_settings(api_base: Sequence[str] | None, prices: Path | None = None, 
 
 
 def allowed(run: LaidOut, how: Models, smaller: str) -> None:
-    """Refuse to spend what nobody allowed.
+    """Refuse to spend without a budget.
 
     Args:
-        smaller: what makes it cheaper.
+        smaller: advice that makes the run cheaper.
 
     Raises:
-        DiscoverError: language models take part and there is no budget; the message says what they would cost.
+        DiscoverError: language models take part and there is no budget; the message names the price.
     """
     from discover_lib.runs.plan import plan_run
 
@@ -68,14 +68,14 @@ def allowed(run: LaidOut, how: Models, smaller: str) -> None:
         return
     if how.budget is None:
         price = price_of(plan_run(run, settings=how.settings))
-        raise DiscoverError(f"{price}; nothing was spent; {how_to_pay(run.models, how.settings)}, {smaller}")
+        raise DiscoverError(f"{price}; no call was made; {how_to_pay(run.models, how.settings)}, {smaller}")
     check_prices(run.models, how.settings, how.budget, needed=True)
 
 
 def price_of(plan: Plan) -> str:
-    """What a run takes, in one line."""
+    """The size and price of a run, in one line."""
     cost = f"${plan.cost.expected:.2f} ({plan.cost.low:.2f} to {plan.cost.high:.2f})"
-    unknown = f"what {', '.join(plan.unpriced)} costs (unknown: see --prices)" if plan.unpriced else ""
+    unknown = f"an unknown price for {', '.join(plan.unpriced)} (see --prices)" if plan.unpriced else ""
     return (
         f"{plan.conversations} conversations, {plan.calls.expected:,.0f} calls "
         f"({plan.calls.low:,.0f} to {plan.calls.high:,.0f}), "
@@ -84,17 +84,17 @@ def price_of(plan: Plan) -> str:
 
 
 def how_to_pay(models: Sequence[str], settings: ClientSettings) -> str:
-    """What has to be given for models to be asked."""
+    """The options that allow calls to models."""
     unknown = ", ".join(unpriced(models, settings))
     prices = f" and --prices FILE with the price of {unknown} (0 for your own machine; docs/commands.md)"
     return f"give --budget DOLLARS{prices if unknown else ''}"
 
 
 def played(run: LaidOut, folder: Path, how: Models, tell: Tell, line: str) -> str:
-    """Hold what is missing of a run's conversations; why some still are, or "".
+    """Hold the missing conversations of a run, and return why some are still missing, or "".
 
     Raises:
-        Stopped: an end was asked for; what is finished is kept.
+        Stopped: a stop was requested; finished conversations are saved.
         DiscoverError: as `discover_lib.runs.options.execute`.
     """
 

@@ -1,6 +1,6 @@
 """How far do a run's users talk from people, feature by feature?  The features are in `discover_lib.metrics.manners`.
 
-The desk keeps nothing; raising means failed, returning finished.
+The desk keeps no files; raising means failed, returning finished.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from discover_lib.runs.store import RunStore
 from discover_lib.tasks.waist import Asked, How, Lines, Report, Table, Tell, ask, task
 
 COLUMNS = ("feature", "people", "here", "difference", "size", "people among themselves", "")
-MEANING = "size: in standard deviations of people's conversations; people among themselves: 95 % of random halves"
+MEANING = "size: in standard deviations of people's conversations; people among themselves: 95% of random halves"
 
 
 class Reality(Asked, frozen=True):

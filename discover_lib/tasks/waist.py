@@ -1,13 +1,13 @@
-"""What all desks share: a record of what is asked, a folder that says how far the work is, a report that is told.
+"""Shared by all desks: a record of options, a folder with the state of the work, and a report.
 
 A desk is a function `(asked, how, folder, tell) → Report` with a name, made by `@task`.  Raising means failed,
 returning means finished, and a stop that was asked for raises `Stopped`.  Its folder, one for the same question, holds
 
-    options.json   what is asked; decides the result        stop        asks for a clean end
+    options.json   decides the result                       stop        requests a clean end
     status.json    how far it is, as its worker writes it   lock        held for as long as somebody works
-    report.json    what came out                            log.txt     what a process of its own wrote
+    report.json    the result                               log.txt     output of a separate process
 
-beside a folder of whatever the desk keeps there to go on from.  Nothing here knows any desk, any engine or any page.
+beside a folder in which the desk saves its work.  This module knows no desk, no engine and no page.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
 
 OPTIONS, STATUS, STOP, LOCK, LOG, REPORT = "options.json", "status.json", "stop", "lock", "log.txt", "report.json"
 BETWEEN = 0.2  # seconds between two writings of a status
-BEGINS_IN = 30.0  # seconds that a process of its own has to begin
+BEGINS_IN = 30.0  # seconds that a separate process has to start
 REQUIRED: Any = object()  # in place of a default
 
 
 class Stopped(Exception):
-    """Raised in a desk whose end was asked for, which is no error; what it has kept stays."""
+    """Raised in a desk when a stop was requested; its saved work stays."""
 
 
-# -- what is asked ----------------------------------------------------------------------------------------------------
+# -- options ----------------------------------------------------------------------------------------------------------
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ RunFolder = Annotated[Run, ask("Run folder.")]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what can be asked for: frozen, plain in JSON, checked however it is made.
+    """Base of a desk's options: frozen, plain in JSON, always checked.
 
     Raises:
         DiscoverError: naming the field that cannot be so.
@@ -94,14 +94,14 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             msgspec.structs.force_setattr(self, each.name, value)
 
     def plain(self) -> dict[str, Any]:
-        """As JSON has it; a run's folder stands there in full, since a process may stand elsewhere."""
+        """As plain data; a run's folder is absolute, since a process may have another current folder."""
         return dict(
             msgspec.to_builtins(self, enc_hook=lambda path: str(path.resolve() if isinstance(path, Run) else path))
         )
 
 
 class How(Asked, frozen=True):
-    """How the work is done: decides nothing of its result, and may differ whenever it is gone on with."""
+    """How the work is done: it does not affect the result, and may differ when work resumes."""
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -109,7 +109,7 @@ class Field(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: int, float, bool, str, Path or Run; of the items where there are `many`.
-        default: `REQUIRED` where there is none.
+        default: `REQUIRED` without a default.
     """
 
     name: str
@@ -164,7 +164,7 @@ def read(record: type[R], data: Mapping[str, Any]) -> R:
         raise DiscoverError(str(error)) from None
 
 
-# -- what comes out ---------------------------------------------------------------------------------------------------
+# -- reports ----------------------------------------------------------------------------------------------------------
 
 Tone = Literal["plain", "good", "open", "bad"]
 COLOURS = {"plain": "", "good": "green", "open": "yellow", "bad": "red"}
@@ -296,7 +296,7 @@ class Chart(msgspec.Struct, frozen=True, tag="chart"):
 
 
 class Picture(msgspec.Struct, frozen=True, tag="picture"):
-    """A finished drawing, and what it shows in words."""
+    """A finished drawing, and its description in words."""
 
     svg: str
     words: str
@@ -318,7 +318,7 @@ class Report(msgspec.Struct, frozen=True):
     Attributes:
         plain: the same as JSON.
         exit_code: of a command.
-        made_of: run → what of it was read (`reading_of`); set by the waist.
+        made_of: run → the reading of it (`reading_of`); set by the waist.
     """
 
     parts: tuple[Lines | Table | Chart | Picture, ...]
@@ -352,7 +352,7 @@ Work = Callable[[Any, Any, Path, "Tell"], Report]
 
 @dataclass(frozen=True)
 class Task:
-    """A desk: its name, its question, what can be asked, and the function that answers; `keeps`: in a folder."""
+    """A desk: its name, its question, its options, and the function that answers; `keeps`: in a folder."""
 
     name: str
     question: str
@@ -368,8 +368,8 @@ class Task:
     def folder(self, asked: Asked) -> Path:
         """Where this very question is answered, below the run that it is about.
 
-        The run's own place is no part of the question, nor is what is at its default: a run may be moved, a field may
-        come along, and what was begun is found again.
+        The run's path and default values are not part of the identity.  So a run can be moved and a field can be
+        added, and work that was started is found again.
         """
         about = next((value for _, value in _runs_of(asked)), outputs_folder())
         plain = asked.plain()
@@ -403,7 +403,7 @@ def _runs_of(asked: Asked) -> list[tuple[str, Path]]:
 
 
 def reading_of(asked: Asked) -> dict[str, Any]:
-    """What is there to be read of the runs that are asked about: what each was begun with, and how much is finished."""
+    """The state of the runs that the options name: the configuration of each, and how much is finished."""
     found = {}
     for name, folder in _runs_of(asked):
         with contextlib.suppress(DiscoverError), RunStore.read(folder) as store:
@@ -414,7 +414,7 @@ def reading_of(asked: Asked) -> dict[str, Any]:
 
 
 class Status(msgspec.Struct, frozen=True):
-    """How far a task is; `trouble` is one line on what went wrong."""
+    """The progress of a task; `trouble` is one line about a failure."""
 
     state: Literal["none", "going", "stopped", "finished", "failed"] = "none"
     done: int = 0
@@ -438,7 +438,7 @@ def status_of(folder: Path) -> Status:
         return msgspec.structs.replace(written, state="failed", trouble=trouble) if late else written
     written = _status(folder)  # it may have ended in between
     if written.state == "going":
-        return msgspec.structs.replace(written, state="stopped", trouble="killed; it goes on from what is kept")
+        return msgspec.structs.replace(written, state="stopped", trouble="killed; it resumes from its saved work")
     return written
 
 
@@ -459,7 +459,7 @@ def report_of(folder: Path) -> Report | None:
 
 @contextlib.contextmanager
 def _working(folder: Path, wait_seconds: float) -> Iterator[None]:
-    """Held by whoever works; the system frees it however that process ends."""
+    """Held by the working process; the system frees it when that process ends."""
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.closing(sqlite3.connect(folder / LOCK, timeout=wait_seconds, isolation_level=None)) as lock:
         try:
@@ -513,7 +513,7 @@ def do(
     *,
     folder: Path | None = None,
 ) -> Report:
-    """Do the work here, or go on with it; Ctrl-C and `stop` keep what is finished.
+    """Start or resume the work in this process; Ctrl-C and `stop` keep finished work.
 
     Args:
         folder: of a work that `begin` has settled already: a stop that was asked for since then counts.
@@ -559,7 +559,7 @@ def _settle(task: Task, asked: Asked, folder: Path) -> None:
 
 
 def begin(task: Task, asked: Asked, how: How | None = None) -> Path:
-    """Begin the work, or go on with it, in a process of its own that outlives this one; its folder."""
+    """Start or resume the work in a separate process that outlives this one; returns its folder."""
     folder = task.folder(asked)
     if status_of(folder).state == "going":
         return folder
@@ -574,11 +574,11 @@ def begin(task: Task, asked: Asked, how: How | None = None) -> Path:
     return folder
 
 
-_children: list[subprocess.Popen[bytes]] = []  # asked for their end, so that none stays behind as a zombie
+_children: list[subprocess.Popen[bytes]] = []  # polled for their end, so that no zombie stays behind
 
 
 def work_in(folder: Path, how: Mapping[str, Any]) -> None:
-    """What a process of its own does; a desk is found by its name in the module that it stands in."""
+    """The work of a separate process; a desk is found by its name in its module."""
     settled = json.loads((folder / OPTIONS).read_bytes())
     module, _, name = settled["task"].partition(":")
     task: Task = getattr(import_module(module), name)
@@ -587,4 +587,4 @@ def work_in(folder: Path, how: Mapping[str, Any]) -> None:
     except Stopped:
         return
     except DiscoverError:
-        traceback.print_exc()  # its line stands in the status
+        traceback.print_exc()  # its line is in the status

@@ -1,8 +1,8 @@
 """Training on conversations: recipes, backends, the three trainers, and runs as processes (paper, section 4.1).
 
-`stage.run_stage` is the one way through; importing this package loads nothing heavy.
+`run_stage.run_stage` trains a stage.  Importing this package alone is fast.
 """
 
 from collections.abc import Callable
 
-Progress = Callable[[str], None]  # takes lines for people
+Progress = Callable[[str], None]  # receives lines of text

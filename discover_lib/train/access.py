@@ -1,7 +1,7 @@
-"""How the models that judge and speak in GRPO are reached, what they may cost, and what becomes of their calls.
+"""Access to GRPO's judge and voice: their endpoints, their cost limits and their calls.
 
-None of it decides a result, so it is no part of a run's settings: the same run may go on with another address or a
-larger budget.  Every finished call is kept in the run's folder, and none is paid for twice.
+Access does not change results, so it is not part of a run's settings.  A run can resume with another address or a
+larger budget.  Finished calls are saved in the run's folder and are paid only once.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from discover_lib.train import Progress
 from discover_lib.train.run_files import ACCESS, STOP
 
 CALLS = ".calls"
-CONFIGURATION = {"format": "discover-training-calls/1", "kind": "training calls"}  # calls differ by key
-OWN_FAILURES = 2  # failures of one call while others are answered, before its reply goes unscored
+CONFIGURATION = {"format": "discover-training-calls/1", "kind": "training calls"}
+OWN_FAILURES = 2  # failures of one call while other calls succeed, before its reply is left unscored
 
 
 class HeldUpError(DiscoverError):
-    """Replies cannot be judged for now.  Nothing is lost: the run ends with a checkpoint and can go on.
+    """Replies cannot be judged at present.  The run ends with a checkpoint and can resume.
 
     Attributes:
-        kind: "budget", "auth", "stopped", or "connection" for models that did not answer.
+        kind: "budget", "auth", "stopped", or "connection" for silent models.
     """
 
     def __init__(self, line: str, kind: str) -> None:
@@ -45,12 +45,12 @@ class HeldUpError(DiscoverError):
 
 @dataclass(frozen=True)
 class Access:
-    """How models are reached.
+    """Endpoints and limits of the models.
 
     Attributes:
-        budget_dollars: of the whole run, what it has already cost included; None for no limit.
-        report_to: where transformers shows metrics, too: "trackio", "tensorboard", "wandb".
-        patience_minutes: how long models that do not answer are asked again before the run ends with a checkpoint.
+        budget_dollars: limit for the whole run, earlier costs included; None for no limit.
+        report_to: further logs of the metrics: "trackio", "tensorboard", "wandb".
+        patience_minutes: how long silent models are retried before the run ends with a checkpoint.
     """
 
     client: ClientSettings = field(default_factory=ClientSettings)
@@ -59,12 +59,12 @@ class Access:
     report_to: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
-        """Keep it in a run's folder for the process that trains; it holds no key."""
+        """Save it in a run's folder for the training process, without keys."""
         write_json(folder / ACCESS, msgspec.to_builtins(self, enc_hook=str))
 
     @classmethod
     def read(cls, folder: Path) -> Access:
-        """What was kept in a run's folder; the defaults where nothing was.
+        """From a run's folder; the defaults if it has no such file.
 
         Raises:
             DiscoverError: the file is damaged.
@@ -77,7 +77,7 @@ class Access:
             raise DiscoverError(f"{path}: damaged ({error})") from None
 
     def check(self, models: list[str]) -> None:
-        """Check what can be told without asking these models.
+        """Check keys, prices and packages without calling these models.
 
         Raises:
             RunOptionsError: a key, a price or a package is missing.
@@ -92,7 +92,7 @@ class Access:
 
 @contextmanager
 def patient_client(access: Access, folder: Path, on_progress: Progress) -> Iterator[PatientClient]:
-    """A client that keeps its calls in a run's folder, within the run's budget."""
+    """A client that saves its calls in a run's folder, within the run's budget."""
     calls = folder / CALLS
     calls.mkdir(parents=True, exist_ok=True)
     with RunStore.write(calls, CONFIGURATION) as store:
@@ -112,12 +112,12 @@ def patient_client(access: Access, folder: Path, on_progress: Progress) -> Itera
 
 
 class PatientClient(LLMClient):
-    """Waits while models do not answer, and asks again; a call that fails while others are answered stays failed.
+    """Retries silent models.  A call that fails while other calls succeed is not retried.
 
     Args:
         patience_seconds: longest time without any answer.
-        asked_to_stop: looked at while it waits.
-        spent: dollars that the run has cost before.
+        asked_to_stop: checked while it waits.
+        spent: earlier costs of the run in dollars.
     """
 
     def __init__(
@@ -134,16 +134,16 @@ class PatientClient(LLMClient):
         self._patience_seconds, self._asked_to_stop, self._on_progress = patience_seconds, asked_to_stop, on_progress
         self._before, self._logged = spent, self.usage.total
         self._waiting = threading.Lock()
-        self._answered = 0.0  # when a model answered last
+        self._answered = 0.0  # time of the last answer
         self._silent_since: float | None = None
-        self._over: HeldUpError | None = None  # no thread waits longer than the first that gave up
+        self._over: HeldUpError | None = None  # the first thread to give up ends the wait of all
 
     def complete(self, request: Request) -> Completion:
-        """Ask, and wait as long as it takes within the patience.
+        """Make a call, and retry within the patience.
 
         Raises:
-            LLMError: of this call alone.
-            HeldUpError: nothing can be asked any more for now.
+            LLMError: an error of this call alone.
+            HeldUpError: no call can be made at present.
         """
         failures = 0
         while True:
@@ -171,12 +171,12 @@ class PatientClient(LLMClient):
                 self._on_progress("the models answer again")
 
     def _wait(self, error: LLMError) -> None:
-        """Pause before a model that does not answer is asked again."""
+        """Pause before a silent model is retried."""
         with self._waiting:
             if self._silent_since is None:
                 self._silent_since = time.monotonic()
                 minutes = self._patience_seconds / 60
-                self._on_progress(f"no answer ({error}); asking again for up to {minutes:g} min")
+                self._on_progress(f"no answer ({error}); retrying for up to {minutes:g} min")
             since = self._silent_since
         until = time.monotonic() + self.settings.longest_wait_seconds
         while time.monotonic() < until:
@@ -190,9 +190,9 @@ class PatientClient(LLMClient):
             time.sleep(min(0.2, self.settings.longest_wait_seconds))
 
     def take_spending(self) -> dict[str, float]:
-        """What was asked since this was last called, as it is logged: calls, dollars, and dollars of the whole run.
+        """Calls and dollars since the last call of this method, and dollars of the whole run, for the log.
 
-        Dollars are left out where a price is not known: unknown is not 0.
+        Dollars are omitted if a price is unknown.
         """
         now = self.usage.total
         last, self._logged = self._logged, now

@@ -1,7 +1,7 @@
-"""From a recipe to a trainer's configuration: every field goes somewhere, and nothing is left to a library's default.
+"""From a recipe to a trainer's configuration: every field and every default is set explicitly.
 
-Unsloth changes the defaults of many of these; written out, a recipe trains the same on both backends.  What it would
-change all the same is refused by `backend.unsuitable`.
+Unsloth changes many defaults.  With explicit values a recipe trains the same on both backends.  `backend.unsuitable`
+refuses the settings that Unsloth changes anyway.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from discover_lib.train.backend import Backend, DiscoverError, precision
 from discover_lib.train.recipes import DpoRecipe, GrpoRecipe, StageRecipe, SupervisedRecipe
 
 CHECKPOINTS = "checkpoints"
-KEPT_CHECKPOINTS = 2  # one may be half written when the process is killed
+KEPT_CHECKPOINTS = 2  # a kill can leave one incomplete
 
 
 def _same(names: str) -> dict[str, str]:
     return {name: name for name in names.split()}
 
 
-# A recipe's field → the configuration's; all others of the recipe are used by us alone.
+# A recipe's field → the configuration's; this library uses the recipe's other fields.
 COMMON = {
     **_same("learning_rate weight_decay adam_beta1 adam_beta2 adam_epsilon max_grad_norm gradient_checkpointing"),
     **_same("logging_steps save_steps"),
@@ -43,19 +43,19 @@ GRPO = {
     "importance_sampling": "importance_sampling_level",
     "mask_truncated": "mask_truncated_completions",
 }
-# Who writes the replies → TRL's own options.  Unsloth's vLLM shares the model's weights within the trainer's process.
+# Writer of the replies → TRL's options.  Unsloth's vLLM shares the model's weights in the trainer's process.
 GENERATION: Mapping[str, Mapping[str, Any]] = {
     "transformers": {"use_vllm": False},
     "vllm-server": {"use_vllm": True, "vllm_mode": "server"},
     "vllm-colocate": {"use_vllm": True, "vllm_mode": "colocate"},
     "unsloth-fast": {"use_vllm": True, "vllm_mode": "colocate"},
 }
-# Passed on only where the installed version knows them; left out, they mean the same there.
+# Passed only to versions that know them; older versions behave the same without them.
 NEWER = {"use_bias_correction_kl", "top_entropy_quantile", "entropy_coef", "pad_to_multiple_of", "eval_packing"}
 
 
 def common(recipe: StageRecipe, backend: Backend, folder: Path, seed: int) -> dict[str, Any]:
-    """What all three trainers are told."""
+    """Values of all three trainers."""
     kind = precision(recipe.precision, backend)
     return _picked(recipe, COMMON) | {
         "output_dir": str(folder / CHECKPOINTS),
@@ -83,14 +83,14 @@ def common(recipe: StageRecipe, backend: Backend, folder: Path, seed: int) -> di
 
 
 def sft(recipe: SupervisedRecipe, *, held_out: bool) -> dict[str, Any]:
-    """What the SFT trainer is told beyond `common`.  Longer rows were left out before: nothing is cut."""
+    """Further values of the SFT trainer.  Longer rows are already omitted, so no row is cut."""
     return _held_out(recipe, held_out) | {
         "max_length": recipe.max_length,
         "packing": False,
         "eval_packing": False,
         "padding_free": False,
         "pad_to_multiple_of": None,
-        "assistant_only_loss": False,  # the rows' labels say which tokens carry loss
+        "assistant_only_loss": False,  # the rows' labels mark the tokens with loss
         "completion_only_loss": False,
         "loss_type": "nll",
         "dataset_num_proc": None,
@@ -98,7 +98,7 @@ def sft(recipe: SupervisedRecipe, *, held_out: bool) -> dict[str, Any]:
 
 
 def dpo(recipe: DpoRecipe, *, held_out: bool) -> dict[str, Any]:
-    """What the DPO trainer is told beyond `common`."""
+    """Further values of the DPO trainer."""
     added = recipe.sft_weight > 0
     return (
         _held_out(recipe, held_out)
@@ -117,16 +117,16 @@ def dpo(recipe: DpoRecipe, *, held_out: bool) -> dict[str, Any]:
 
 
 def grpo(recipe: GrpoRecipe) -> dict[str, Any]:
-    """What the GRPO trainer is told beyond `common`."""
+    """Further values of the GRPO trainer."""
     return _picked(recipe, GRPO) | {
         "epsilon_high": recipe.epsilon if recipe.epsilon_high is None else recipe.epsilon_high,
         "steps_per_generation": recipe.accumulation,
-        "shuffle_dataset": False,  # the rows are put in order by `grpo.Table`
+        "shuffle_dataset": False,  # `grpo.trainer.Table` orders the rows
         "remove_unused_columns": False,
         "min_p": None,
         "reward_weights": None,
         **GENERATION[recipe.generation],
-        # vLLM's own probabilities differ a little from the trained model's; its share of an update is corrected.
+        # vLLM's probabilities differ slightly from the trained model's; the correction removes the effect.
         "vllm_importance_sampling_correction": recipe.generation != "transformers",
         "sync_ref_model": False,
         "log_completions": False,
@@ -137,7 +137,7 @@ def grpo(recipe: GrpoRecipe) -> dict[str, Any]:
 
 
 def configuration(kind: type, values: Mapping[str, Any]) -> Any:
-    """A trainer's configuration; every value must find its place.
+    """A trainer's configuration from values, all of which it must know.
 
     Raises:
         DiscoverError: the installed version has no such setting.
@@ -145,7 +145,9 @@ def configuration(kind: type, values: Mapping[str, Any]) -> Any:
     known = {each.name for each in dataclasses.fields(kind)}
     lost = sorted(set(values) - known - NEWER)
     if lost:
-        raise DiscoverError(f"the installed TRL has no {', '.join(lost)}; install one that our extras allow")
+        raise DiscoverError(
+            f"the installed TRL has no {', '.join(lost)}; install a version that the extra [train] allows"
+        )
     return kind(**{name: value for name, value in values.items() if name in known})
 
 

@@ -1,8 +1,7 @@
-"""Which library trains: Unsloth where there is a CUDA device and it is installed, else transformers with peft.
+"""The training library: Unsloth if it is installed and there is a CUDA device, else transformers with peft.
 
-The choice comes before anything heavy is imported, because Unsloth must be imported before the libraries that it
-patches.  Trainers are handed a model that already wears its adapter: what the libraries mean by an adapter given to a
-trainer differs.
+The choice is made before heavy imports, because Unsloth must be imported before the libraries that it patches.
+Trainers get a model that already has its adapter, because the libraries treat a separate adapter differently.
 """
 
 from __future__ import annotations
@@ -30,15 +29,14 @@ Asked = Literal["auto", "unsloth", "transformers"]
 ASKED: tuple[Asked, ...] = ("auto", "unsloth", "transformers")
 NEEDED = ("torch", "transformers", "trl", "peft", "datasets", "accelerate")
 INSTALL = "pip install 'discover-lib[train]'"
-BROKEN_TRL = "1.15.0"  # cannot train DPO or GRPO without a GPU
 
 
 @dataclass(frozen=True)
 class Backend:
-    """Who trains, on what, and why.
+    """The training library, its device, and the reason for the choice.
 
     Attributes:
-        bf16: whether the device computes in bf16 itself; older GPUs only emulate it, slowly.
+        bf16: whether the device computes in bf16 itself.  Older GPUs emulate it slowly.
     """
 
     name: Literal["unsloth", "transformers"]
@@ -52,18 +50,18 @@ class Backend:
 
 
 def missing_libraries() -> list[str]:
-    """What training needs and is not installed; imports nothing."""
+    """Missing libraries for training, found without an import."""
     return [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
 
 def choose_backend(requested: str = "auto", base: str = "") -> Backend:
-    """The backend for this machine.  Imports torch at most, and nothing that Unsloth would patch.
+    """The backend for this machine.  Imports torch at most, and no library that Unsloth patches.
 
     Args:
         base: the model to train; `transformers` trains a tiny one.
 
     Raises:
-        DiscoverError: an unknown name, a library that is missing, or Unsloth where it cannot run.
+        DiscoverError: an unknown name, a missing library, or Unsloth on an unsuitable machine.
     """
     if requested not in ASKED:
         raise DiscoverError(f"unknown backend {requested!r}; choose one of {', '.join(ASKED)}")
@@ -75,7 +73,9 @@ def choose_backend(requested: str = "auto", base: str = "") -> Backend:
         if tiny:
             raise DiscoverError("the tiny model is not for Unsloth; use --backend transformers")
         if not cuda:
-            raise DiscoverError("Unsloth needs a CUDA device, and none was found; use --backend transformers")
+            raise DiscoverError(
+                "Unsloth needs a CUDA device, and this machine has no such device; use --backend transformers"
+            )
         if not installed:
             raise DiscoverError("Unsloth is not installed: pip install 'discover-lib[gpu]', or --backend transformers")
         return Backend("unsloth", "cuda", "asked for", bf16)
@@ -93,9 +93,9 @@ def has_cuda() -> bool:
 
 
 def unsuitable(part: StageRecipe, backend: Backend) -> list[str]:
-    """Why a stage cannot be trained as its recipe says on this backend, one line each; [] if it can.
+    """Settings of a stage that do not work on this backend, one line each.
 
-    Under Unsloth some settings mean something else than they say; they are refused.
+    Settings with another meaning under Unsloth are refused.
     """
     lines = []
     if part.precision == "bf16" and backend.device == "cuda" and not backend.bf16:
@@ -129,26 +129,26 @@ def unsuitable(part: StageRecipe, backend: Backend) -> list[str]:
 
 
 def emulated(device: str) -> str:
-    """Why bf16 is refused on a GPU that does not compute in it."""
+    """The refusal of bf16 on a GPU that emulates it."""
     return f"precision bf16 would be emulated on {device}, many times slower; use auto or fp16"
 
 
 def prepare(backend: Backend) -> None:
-    """Import the backend's libraries in their order, and set up this process.
+    """Import the backend's libraries in the right order, and set up this process.
 
     Raises:
-        DiscoverError: they do not work here, or Unsloth comes too late in this process.
+        DiscoverError: they do not work here, or another library was imported before Unsloth.
     """
     import torch
 
     if backend.device == "cpu":
-        torch.set_num_threads(1)  # more threads wait for each other on a busy machine, many times over
+        torch.set_num_threads(1)  # on a busy machine, threads mostly wait for each other
     if backend.name == "unsloth" and "unsloth" not in sys.modules:
         os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", str(outputs_folder() / "cache" / "unsloth"))
         early = [name for name in ("trl", "transformers", "peft") if name in sys.modules]
         if early:
             raise DiscoverError(
-                f"{', '.join(early)} was imported before Unsloth in this process; train in a process of its own "
+                f"{', '.join(early)} was imported before Unsloth in this process; train in a new process "
                 "('discover train' does), or use the backend 'transformers'"
             )
         try:
@@ -158,19 +158,16 @@ def prepare(backend: Backend) -> None:
             raise DiscoverError(f"Unsloth does not work here ({message:.200}); use --backend transformers") from None
     import datasets
     import transformers
-    import trl
 
-    transformers.logging.set_verbosity_error()  # what matters of it is checked or reported by us
+    transformers.logging.set_verbosity_error()  # this library checks and reports the important parts
     transformers.logging.disable_progress_bar()
     datasets.disable_progress_bars()
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"transformers\.")
-    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # rollouts of several turns are an experiment of TRL's
-    if trl.__version__ == BROKEN_TRL and backend.device == "cpu":
-        raise DiscoverError(f"TRL {BROKEN_TRL} cannot train without a GPU; install another: pip install 'trl!=1.15.0'")
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # rollouts of several turns are experimental in TRL
 
 
 def precision(requested: Precision, backend: Backend) -> Literal["bf16", "fp16", "fp32"]:
-    """What numbers are computed in."""
+    """The number format of the computation."""
     if requested != "auto":
         return requested
     if backend.device == "cpu":
@@ -178,12 +175,12 @@ def precision(requested: Precision, backend: Backend) -> Literal["bf16", "fp16",
     return "bf16" if backend.bf16 else "fp16"
 
 
-# Tokens that makers of models keep for this, or for nothing.
+# Tokens for padding, and unused tokens.
 PADDING = ("<|finetune_right_pad_id|>", "<|pad|>", "<pad>", "<|endoftext|>", "<|reserved_special_token_0|>", "<unk>")
 
 
 def load_tokenizer(base: str) -> PreTrainedTokenizerBase:
-    """The base's tokenizer, with something to pad with, on the left.
+    """The base's tokenizer, with a padding token, padding on the left.
 
     Raises:
         DiscoverError: no tokenizer, or it has no chat template.
@@ -203,8 +200,10 @@ def load_tokenizer(base: str) -> PreTrainedTokenizerBase:
 
 
 def _padding(tokenizer: PreTrainedTokenizerBase) -> str | None:
-    """A token that no conversation holds.  Unsloth's GRPO takes every token that is the padding's out of prompts and
-    out of the loss: were it the end mark, that of every turn.
+    """A token that occurs in no conversation.
+
+    Unsloth's GRPO removes every padding token from prompts and loss.  Padding with the end mark would remove the end
+    mark of every turn.
     """
     words = tokenizer.get_vocab()
     unused = (name for name in PADDING if name in words and name not in str(tokenizer.chat_template))
@@ -212,18 +211,18 @@ def _padding(tokenizer: PreTrainedTokenizerBase) -> str | None:
 
 
 def ends_of(base: str, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
-    """Ids of which each ends a reply, before the model is loaded."""
+    """Ids of tokens that end a reply, before the model is loaded."""
     from transformers import AutoConfig, GenerationConfig
 
     try:
         named = GenerationConfig.from_pretrained(base)
-    except OSError:  # older models have none
+    except OSError:  # older models have no such file
         named = AutoConfig.from_pretrained(base)
     return end_tokens(named, tokenizer)
 
 
 def context_of(base: str) -> int | None:
-    """The longest sequence that a base can read, in tokens; None where its configuration does not say.
+    """The longest sequence that a base can read, in tokens; None if its configuration has no limit.
 
     Raises:
         DiscoverError: there is no such model.
@@ -247,11 +246,11 @@ def load_policy(
     seed: int,
     scratch: Path,
 ) -> Any:
-    """A model with one trainable adapter: fresh on everything earlier merged in, or the last earlier one itself.
+    """A model with one trainable adapter: a fresh one on the merged earlier stages, or the last earlier one.
 
     Args:
         adapters: folders of the earlier stages' adapters, in order.
-        scratch: folder for a merged base that has to go through files.
+        scratch: folder for the files of a merged base.
 
     Raises:
         DiscoverError: a model cannot be loaded, or the adapter to continue is of another shape than the recipe's.
@@ -262,11 +261,11 @@ def load_policy(
     merged = list(adapters[:-1] if continued else adapters)
     if continued:
         _same_shape(continued, lora)
-    set_seed(seed)  # a fresh adapter's weights are drawn
+    set_seed(seed)  # a fresh adapter has random weights
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=scratch) as made:
         if merged and (backend.name == "unsloth" or recipe.load_in_4bit):
-            # A 16-bit merge goes through files: an adapter must not be merged into a base of 4 bits.
+            # The merge is in 16 bits and uses files: an adapter must not be merged into a base of 4 bits.
             merged_model(base, merged).save_pretrained(made)
             load_tokenizer(base).save_pretrained(made)
             base, merged = made, []
@@ -283,7 +282,7 @@ def merged_model(base: str, adapters: Sequence[str], *, dtype: str = "auto") -> 
     """A base with adapters merged into it, as a plain model.
 
     Args:
-        dtype: a name of torch's, or "auto" for the one that the base was saved in.
+        dtype: a name of torch's, or "auto" for the format of the base's files.
 
     Raises:
         DiscoverError: the base cannot be loaded.
@@ -301,7 +300,7 @@ def merged_model(base: str, adapters: Sequence[str], *, dtype: str = "auto") -> 
 
 
 def load_adapter(model: Any, folder: str | Path) -> None:
-    """Put an adapter's saved weights in the place of the model's present ones."""
+    """Replace the weights of the model's adapter by saved ones."""
     from peft import load_peft_weights, set_peft_model_state_dict
 
     device = str(next(model.parameters()).device)
@@ -313,7 +312,7 @@ def _transformers(base: str, merged: Sequence[str], lora: LoraRecipe, recipe: St
     from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
     from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
-    # fp16 weights cannot be trained by fp16 steps: the base is kept in it, the adapter in fp32.
+    # fp16 steps cannot train fp16 weights: the base has fp16, the adapter fp32.
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[precision(recipe.precision, backend)]
     if recipe.load_in_4bit:
         quantised = BitsAndBytesConfig(
@@ -348,7 +347,7 @@ def _unsloth(base: str, lora: LoraRecipe, recipe: StageRecipe, backend: Backend,
 
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[precision(recipe.precision, backend)]
     fast: dict[str, Any] = {"fast_inference": False}
-    if isinstance(recipe, GrpoRecipe) and recipe.generation == "unsloth-fast":  # a vLLM that shares the weights
+    if isinstance(recipe, GrpoRecipe) and recipe.generation == "unsloth-fast":  # a vLLM with shared weights
         memory = recipe.generation_memory
         fast = {"fast_inference": True, "max_lora_rank": lora.r, "gpu_memory_utilization": memory}
     model, _ = FastLanguageModel.from_pretrained(
@@ -357,7 +356,7 @@ def _unsloth(base: str, lora: LoraRecipe, recipe: StageRecipe, backend: Backend,
         dtype=dtype,
         load_in_4bit=recipe.load_in_4bit,
         **fast,
-        use_exact_model_name=True,  # else it takes a re-upload of its own, and nothing says so
+        use_exact_model_name=True,  # otherwise Unsloth silently loads its re-upload
     )
     return FastLanguageModel.get_peft_model(
         model,

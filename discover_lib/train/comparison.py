@@ -1,6 +1,6 @@
 """Changes through training: the model before, at every checkpoint and after, with the same user.
 
-One model at a time; on a GPU in a process of its own, so that its memory is free for the next stage.
+One model is in memory at a time.  On a GPU it has a separate process, which frees the memory at its end.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def checkpoints(run: Path) -> dict[int, str]:
     """
     if not (run / FILE).is_file():
         return {}
-    kept = sorted(int(each.name.removeprefix("step-")) for each in (run / STEPS).glob("step-*"))
+    kept = sorted(map(_step_of, (run / STEPS).glob("step-*")))
     return {0: f"{PREFIX}{run}+{BEFORE}"} | {step: f"{PREFIX}{run}+step-{step}" for step in kept}
 
 
@@ -62,6 +62,20 @@ def follow(
     """
     for step, name in checkpoints(run).items():
         yield step, _conversation_at(run, step, name, domain, tree, seed, turns)
+
+
+def followed(run: Path) -> list[dict[int, Conversation]]:
+    """All stored conversations of a run: for every user, update → conversation.  Needs no trainer and no model."""
+    users = []
+    for folder in sorted((run / FOLLOWED).glob("*")):
+        files = {_step_of(file): file for file in folder.glob("step-*.json")}
+        users.append({step: Conversation.from_dict(read_json(files[step])) for step in sorted(files)})
+    return users
+
+
+def _step_of(path: Path) -> int:
+    """The update in the name of a checkpoint's file or folder: ``step-20``."""
+    return int(path.stem.removeprefix("step-"))
 
 
 def found(

@@ -37,11 +37,11 @@ IGNORED = -100  # label of a token that carries no loss
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows of one kind, and where they come from.
+    """Rows of one kind, and their source.
 
     Attributes:
-        digest: of all rows; the same rows in the same order have the same.
-        system: the system message of the rows; "" for none.
+        digest: of all rows in their order.
+        system: the system message of the rows, or "".
     """
 
     kind: Kind
@@ -52,7 +52,7 @@ class TrainingRows:
     system: str = ""
 
     def describe(self) -> dict[str, Any]:
-        """For the lineage of what is trained on them."""
+        """For the lineage of a model."""
         return {
             "folder": self.source,
             "digest": self.digest,
@@ -74,11 +74,11 @@ def load_rows(folder: Path, stage: Stage, text: str, *, system: str = "none", se
     """The rows of a stage from a folder of exported rows, or made from a run's folder.
 
     Args:
-        text: the form of the assistant's turns that the model takes: "content" or "notation".
-        system: the system policy of rows made from a run; exported rows have theirs.
+        text: the model's form of the assistant's turns: "content" or "notation".
+        system: the system policy of rows made from a run.  Exported rows have a fixed system message.
 
     Raises:
-        DiscoverError: the folder holds neither, or rows of another kind or form.
+        DiscoverError: the folder contains neither, or rows of another kind or form.
     """
     kind = KINDS[stage]
     if (folder / MARK).is_file():
@@ -98,7 +98,7 @@ def load_rows(folder: Path, stage: Stage, text: str, *, system: str = "none", se
     forms = {row.get("text_form", "content") for row in train}
     if forms != {text}:
         raise DiscoverError(
-            f"{folder}: the rows hold {' and '.join(sorted(forms))}, the base speaks {text}; "
+            f"{folder}: the rows contain {' and '.join(sorted(forms))}, the base needs {text}; "
             f"export them again with --text {text}"
         )
     return TrainingRows(kind, train, held_out, str(folder.resolve()), digest([*train, *held_out]), _system(train[0]))
@@ -113,9 +113,9 @@ _OF_EVALUATIONS = re.compile(rf"(?:{'|'.join(ALL_DOMAINS)})-eval-\d+(?:-taste\d+
 
 
 def overlap(rows: TrainingRows) -> str:
-    """Why these rows must not be trained on, in one line, or "": an evaluation would score the model on their users.
+    """Why these rows are refused for training, in one line, or "".
 
-    They come from an evaluation, or their artifacts are of the split that evaluations take theirs from.
+    Rows of an evaluation, and rows with artifacts of the evaluation split, would let a model learn its test users.
     """
     named = dict.fromkeys(str(row.get("artifact", "")) for row in (*rows.train, *rows.held_out))
     users = [name for name in named if _OF_EVALUATIONS.fullmatch(name)]
@@ -127,8 +127,8 @@ def overlap(rows: TrainingRows) -> str:
         return ""
     others = f" and {len(users) - 1} more" if len(users) > 1 else ""
     return (
-        f"these rows are of users that evaluations score models on ({users[0]}{others}), so a score would only say "
-        "what was learnt by heart; train on the train split, as 'discover synthesize' and notebook 40 make it"
+        f"these rows are of users from evaluations ({users[0]}{others}), so a score would only measure memory; "
+        "train on the train split, as 'discover synthesize' makes it"
     )
 
 
@@ -136,11 +136,11 @@ def domain_of(row: Row) -> str:
     return str(row.get("domain", ""))
 
 
-# -- as trainers take them ---------------------------------------------------------------------------------------------
+# -- for the trainers -------------------------------------------------------------------------------------------------
 
 
 def trainer_row(row: Row, dialect: Dialect, chat: Chat) -> dict[str, Any]:
-    """The columns that a trainer is given: tokens as the model is going to read them, or GRPO's prompt as messages."""
+    """A trainer's columns: the tokens that the model reads, or GRPO's prompt as messages."""
     domain = domain_of(row)
     if "messages" in row:
         whole = chat.labelled(dialect.encode(row["messages"], domain))
@@ -158,7 +158,7 @@ def trainer_row(row: Row, dialect: Dialect, chat: Chat) -> dict[str, Any]:
 
 
 def longest(row: Mapping[str, Any], chat: Chat) -> int:
-    """Tokens of the longest sequence that a trainer makes of a row of `trainer_row`; of a prompt, up to the reply."""
+    """Tokens of the longest sequence in a row of `trainer_row`; a prompt counts up to the reply."""
     if "input_ids" in row:
         return len(row["input_ids"])
     if "prompt_ids" in row:
@@ -167,7 +167,7 @@ def longest(row: Mapping[str, Any], chat: Chat) -> int:
 
 
 def fit(rows: Iterable[Row], dialect: Dialect, chat: Chat, limit: int, what: str) -> tuple[list[dict[str, Any]], str]:
-    """Rows in the trainer's form, but for those longer than `limit` tokens; and a line that names these, or "".
+    """Rows of at most `limit` tokens in the trainer's form, and a line about the longer ones, or "".
 
     Args:
         what: the rows' name in the line.
@@ -183,7 +183,7 @@ def fit(rows: Iterable[Row], dialect: Dialect, chat: Chat, limit: int, what: str
         return kept, ""
     named = ", ".join(too_long[:NAMED]) + (f" and {len(too_long) - NAMED} more" if len(too_long) > NAMED else "")
     total = len(kept) + len(too_long)
-    return kept, f"{len(too_long)} of {total} {what} are longer than {limit} tokens and left out: {named}"
+    return kept, f"{len(too_long)} of {total} {what} are longer than {limit} tokens and omitted: {named}"
 
 
 def row_name(row: Row) -> str:
@@ -192,7 +192,7 @@ def row_name(row: Row) -> str:
 
 
 def starting_users(rows: Iterable[Row]) -> list[Row]:
-    """Of prompt rows, those at a conversation's beginning, one for each user."""
+    """Prompt rows at the start of a conversation, one for each user."""
     users: dict[str, Row] = {}
     for row in rows:
         if row.get("turn", 1) == 1:

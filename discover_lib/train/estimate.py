@@ -17,24 +17,24 @@ from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Recipe, Stage, St
 
 GIB = 2**30
 ERROR = 0.5
-CONTEXT_GIB = 1.5  # what CUDA, its libraries and the allocator take beside the tensors
+CONTEXT_GIB = 1.5  # of CUDA, its libraries and the allocator
 ADAPTER_BYTES = 8  # a trained weight and its gradient, in fp32
 ADAM_BYTES = {"adamw_torch": 8, "adamw_torch_fused": 8, "adamw_8bit": 2, "paged_adamw_8bit": 2}
-FOUR_BITS = 0.53  # bytes a weight: NF4 with its scales quantised, too
+FOUR_BITS = 0.53  # bytes per weight: NF4 with quantized scales
 LOGIT_BYTES = 10  # the logits in 16 bit and in fp32, and their gradient
 FORMULA = (
-    "memory = weights (2 bytes each; 0.53 in 4 bit) + adapter with gradient (8 bytes each) + optimizer (AdamW 8 bytes "
-    "each, in 8 bit 2) + 1.5 GiB + activations (a layer's input a layer, one layer whole) + logits (10 bytes each); "
-    "GRPO: or the cache of keys and values, if that is more"
+    "memory = weights (2 bytes each; 0.53 in 4 bits) + adapter with gradient (8 bytes each) + optimizer (AdamW 8 bytes "
+    "each, 2 in 8 bits) + 1.5 GiB + activations (the input of each layer, one layer whole) + logits (10 bytes each). "
+    "GRPO: or the cache of keys and values, if it is larger"
 )
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """What decides a model's memory.
+    """The shape of a model, which decides its memory.
 
     Attributes:
-        source: where these numbers come from.
+        source: the origin of these numbers.
     """
 
     hidden: int
@@ -80,14 +80,14 @@ class Architecture:
 
 
 def architecture_of(base: str) -> Architecture:
-    """The shape of a base by its `config.json`, which is the file itself, or in its folder or the hub's cache.
+    """The shape of a base from its `config.json`: a path of the file, or the file in its folder or the hub's cache.
 
     Raises:
-        DiscoverError: there is none on this machine, or it is of another kind of model.
+        DiscoverError: the file is not on this machine, or belongs to another kind of model.
     """
     configuration = config_of(base)
     if configuration is None:
-        raise DiscoverError(f"{base}: no config.json on this machine, so what fits is not estimated; give its folder")
+        raise DiscoverError(f"{base}: no config.json on this machine, so the memory is not estimated; give its folder")
     text = configuration.get("text_config", configuration)
     try:
         heads = text["num_attention_heads"]
@@ -103,11 +103,11 @@ def architecture_of(base: str) -> Architecture:
             f"config.json of {base}",
         )
     except KeyError as error:
-        raise DiscoverError(f"{base}: its config.json has no {error}; only plain decoders are estimated") from None
+        raise DiscoverError(f"{base}: its config.json has no {error}; only plain decoders have an estimate") from None
 
 
 def config_of(base: str) -> dict[str, Any] | None:
-    """A base's `config.json`: the file itself, or in its folder or the hub's cache; nothing is fetched."""
+    """A base's `config.json` from a path, its folder or the hub's cache, without a download."""
     path: Any = Path(base) if Path(base).is_file() else Path(base) / "config.json"
     if not path.is_file():
         if Path(base).is_absolute():
@@ -213,7 +213,7 @@ def estimate(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backe
 
 
 def misfit(stage: Stage, base: str, recipe: Recipe, card: Card, backend: str) -> list[str]:
-    """Why a stage cannot fit a card, at the least that it may need; [] where it may, or where nothing is known."""
+    """Why a stage cannot fit a card even at the low end of the estimate; [] if it may fit or the base is unknown."""
     try:
         line = refusal(stage, architecture_of(base), recipe, card, backend)
     except DiscoverError:
@@ -222,12 +222,12 @@ def misfit(stage: Stage, base: str, recipe: Recipe, card: Card, backend: str) ->
 
 
 def without_bf16(stage: Stage, recipe: Recipe, card: Card) -> str:
-    """Why a stage's precision is refused on a card; "" where it is not."""
+    """Why a stage's precision is refused on a card, or ""."""
     return f"{stage}: {emulated(card.name)}" if recipe.of(stage).precision == "bf16" and not card.bf16 else ""
 
 
 def refusal(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backend: str) -> str:
-    """Why a stage does not fit a card, in one line with what may help; "" where it fits, or may."""
+    """Why a stage does not fit a card, in one line with a remedy; "" if it fits or may fit."""
     needed = estimate(stage, base, recipe, card, backend)
     if needed.fits != "no":
         return ""
@@ -235,7 +235,7 @@ def refusal(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backen
     lower: dict[str, Any] = {"per_device": 1, "load_in_4bit": True, "max_length": part.max_length // 2}
     fits = estimate(stage, base, recipe.replace(**{stage: replace(part, **lower)}), card, backend).fits
     changes = ", ".join(f"{stage}.{name}={str(value).lower()}" for name, value in lower.items())
-    remedy = f"set {changes}" if fits != "no" else "take a larger card or a smaller base"
+    remedy = f"set {changes}" if fits != "no" else "choose a larger card or a smaller base"
     return (
         f"{stage}: {base.weights / 1e9:.1f} billion weights need about {needed.fixed + needed.batch:.0f} GiB, "
         f"and {card.name} has {card.memory:.0f}; {remedy}"
@@ -250,12 +250,12 @@ def present_card() -> Card:
 
 
 def _activations(base: Architecture, part: StageRecipe, stage: Stage, *, unsloth: bool) -> float:
-    """GiB of what is kept for the backward pass and of the logits, at the longest rows."""
+    """GiB of the stored activations and the logits, for the longest rows."""
     sequences = part.per_device * (2 if stage == "dpo" else 1)
     tokens = sequences * part.max_length
     inside = 2 * (base.heads + base.kv_heads) * base.head + 3 * base.inner + 4 * base.hidden
     kept = base.layers * base.hidden if part.gradient_checkpointing else base.layers * inside
-    kept = 0 if unsloth and part.gradient_checkpointing else kept  # Unsloth moves them to the main memory
+    kept = 0 if unsloth and part.gradient_checkpointing else kept  # Unsloth moves them to main memory
     predicted = sequences * part.max_completion if isinstance(part, GrpoRecipe) else tokens
     logits = 0 if unsloth and stage == "sft" else predicted * base.vocabulary * LOGIT_BYTES
     return (tokens * (kept + inside) * 2 + logits) / GIB

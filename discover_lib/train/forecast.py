@@ -21,8 +21,8 @@ from discover_lib.train.run_files import RESULT
 from discover_lib.train.run_stage import StageSettings
 from discover_lib.train.training_job import find_jobs
 
-UPDATE_SECONDS = {"sft": 0.6, "dpo": 0.8, "grpo": 4.0}  # of the tiny model with its recipe, on one core
-TALK_SECONDS = 0.3  # of a conversation with the tiny model, on one core
+UPDATE_SECONDS = {"sft": 0.4, "dpo": 1.0, "grpo": 6.0}  # of the tiny model with its recipe, on one core
+TALK_SECONDS = 0.5  # of a conversation with the tiny model, on one core
 
 
 @dataclass(frozen=True)

@@ -19,18 +19,18 @@ from discover_lib.train.run_files import METRICS, RESULT, read_lines
 from discover_lib.train.training_job import standing_lines
 
 RESULTS = "results.json"  # what `discover evaluate` writes into its run
-STAGE_NAMES = {"sft": "supervised fine-tuning", "dpo": "preference optimisation", "grpo": "reinforcement learning"}
+STAGE_NAMES = {"sft": "supervised fine-tuning", "dpo": "preference optimization", "grpo": "reinforcement learning"}
 
 
 @dataclass(frozen=True)
 class Publication:
-    """A finished training run as others are to have it.
+    """A finished training run for publication.
 
     Attributes:
         run: its folder.
-        base_id: the base's name on the Hub, where it was trained from a folder.
-        merged: whole weights, in place of the adapter alone.
-        results: folder of an evaluation whose table belongs into the card.
+        base_id: the base's name on the Hub, for a base from a folder.
+        merged: publish whole weights instead of the adapter alone.
+        results: folder of an evaluation whose table goes into the card.
     """
 
     run: Path
@@ -39,28 +39,30 @@ class Publication:
     results: Path | None = None
 
     def problems(self) -> list[str]:
-        """Why it cannot be given away so; [] if it can.
+        """Why it cannot be published in this form, one line each.
 
         Raises:
-            LineageError: it is no finished training run, or what it stands on is gone.
+            LineageError: not a finished training run, or its base is missing.
         """
         chain, lines = adapter_chain(self.run), []
         if not self.merged and len(chain.adapters) > 1:
             lines.append(
-                f"{self.run}: this adapter stands on earlier stages that are merged into its base, and alone it fits "
-                "nothing that others have; add --merged"
+                f"{self.run}: this adapter needs earlier stages merged into its base, so it fits no public model; "
+                "add --merged"
             )
         if not self.merged and not self._base(chain):
-            lines.append(f"{chain.base.path}: others do not have this folder; name it on the Hub with --base-id")
+            lines.append(
+                f"{chain.base.path}: this folder is only on this machine; name the base on the Hub with --base-id"
+            )
         if self.results and not (self.results / RESULTS).is_file():
             lines.append(f"{self.results}: no evaluation here; write one with discover evaluate --run {self.results}")
         return lines
 
     def write(self, folder: Path, name: str = "") -> Path:
-        """Weights, card and lineage as a folder; paths of this machine are left out.
+        """Weights, card and lineage as a folder, without paths of this machine.
 
         Args:
-            name: what it is going to be loaded by; "" for its folder.
+            name: its name for loading; "" for its folder.
 
         Raises:
             DiscoverError: see `problems`.
@@ -83,7 +85,7 @@ class Publication:
         return folder
 
     def push(self, repository: str, *, private: bool = False) -> str:
-        """Upload it; the address of what was made.
+        """Upload it; returns the address.
 
         Raises:
             DiscoverError: no token, the Hub refuses, or see `problems`.
@@ -106,7 +108,7 @@ class Publication:
         return str(address)
 
     def card(self, lineage: Lineage, chain: Chain, name: str) -> str:
-        """The model card: what it is, where it comes from, how it was trained, and what was measured."""
+        """The model card: description, origin, training and measurements."""
         from huggingface_hub import ModelCardData
 
         base = self._base(chain)
@@ -127,18 +129,17 @@ class Publication:
             f"---\n{front.to_yaml()}\n---\n",
             f"# {run_of(self.run).resolve().name}\n",
             f"{base or Path(chain.base.path).name} after {', then '.join(STAGE_NAMES[each] for each in stages)} on "
-            "conversations with simulated users, who find out what they want from what they are offered (after "
-            "*DiscoverLLM*, arXiv 2602.03429). "
-            + ("Whole weights.\n" if self.merged else "A LoRA adapter to be put on that base.\n"),
-            f"**Licence.** The base's: {licence}.\n"
+            "conversations with simulated users, who discover their intents from the replies (after *DiscoverLLM*, "
+            "arXiv 2602.03429). " + ("Whole weights.\n" if self.merged else "A LoRA adapter to be put on that base.\n"),
+            f"**License.** The base's: {licence}.\n"
             if licence
-            else "**Licence.** That of the base, which is not known here: look it up before you pass this on.\n",
-            "## Where it comes from\n",
+            else "**License.** The base's, which is unknown here. Look it up before you share this model.\n",
+            "## Origin\n",
             *(f"- {line}\n" for line in _origins(lineage, chain, base)),
-            "## What was measured\n",
+            "## Measurements\n",
             *measured(run_of(self.run)),
             *(_evaluation(self.results) if self.results else ()),
-            "## How it was trained\n",
+            "## Training\n",
             _table(("setting", "value"), settings),
             "## Use\n",
             _use(lineage, name, base, self.merged),
@@ -146,19 +147,19 @@ class Publication:
         return "\n".join(parts)
 
     def _base(self, chain: Chain) -> str:
-        """The base as others may fetch it; "" where only this machine has it."""
+        """The base's public name; "" if only this machine has it."""
         path = Path(chain.base.path)
         return self.base_id or ("" if path.is_absolute() or path.is_dir() else chain.base.path)
 
 
 def measured(run: Path) -> Iterator[str]:
-    """What a run logged of itself, in Markdown: probes with intervals, or losses on held-out rows."""
+    """A run's measurements in Markdown: validation rollouts with intervals, or losses on held-out rows."""
     lines = standing_lines(read_lines(run / METRICS).lines)
     probes = [line for line in lines if line.get("probe/discovered") is not None]
     losses = [line["eval_loss"] for line in lines if line.get("eval_loss") is not None]
     kept = read_json(run / RESULT).get("kept_round")
     if probes:
-        yield "Intents discovered in a whole conversation with held-out simulated users [95 % interval, by artifact]:\n"
+        yield "Intents discovered in a whole conversation with held-out simulated users [95% interval, by artifact]:\n"
         rows = []
         for line in probes:
             number, users = int(line["round"]), int(line["probe/users"])
@@ -169,7 +170,7 @@ def measured(run: Path) -> Iterator[str]:
     if losses:
         yield f"Loss on held-out rows: {losses[0]:.3f} at first, {losses[-1]:.3f} at the end.\n"
     if not probes and not losses:
-        yield "Nothing was measured on held-out users or rows.\n"
+        yield "There are no measurements on held-out users or rows.\n"
 
 
 def _evaluation(folder: Path) -> Iterator[str]:
@@ -201,7 +202,9 @@ def _origins(lineage: Lineage, chain: Chain, base: str) -> Iterator[str]:
 
 
 def _use(lineage: Lineage, name: str, base: str, merged: bool) -> str:
-    thinking = "It was trained to answer without thinking first (`enable_thinking=False` where the template has it).\n"
+    thinking = (
+        "It was trained to answer without thinking first (`enable_thinking=False` in templates with this switch).\n"
+    )
     lines = [
         "```python\nfrom transformers import AutoModelForCausalLM\n"
         + ("" if merged else "from peft import PeftModel\n")
@@ -212,12 +215,12 @@ def _use(lineage: Lineage, name: str, base: str, merged: bool) -> str:
     ]
     if lineage.system:
         quoted = "".join(f"> {line}\n" for line in lineage.system.splitlines())
-        lines.append(f"It was trained with this system message, and should be asked with it:\n\n{quoted}")
+        lines.append(f"It was trained with this system message and needs it in use:\n\n{quoted}")
     return "\n".join(lines)
 
 
 def _licence(folder: Path, name: str) -> str | None:
-    """The base's licence, by the card in its folder or in the Hub's cache; None where none says it."""
+    """The base's license from the card in its folder or in the Hub's cache; None if unknown."""
     from huggingface_hub import ModelCard, try_to_load_from_cache
 
     cached = try_to_load_from_cache(name, "README.md") if name else None
@@ -226,7 +229,7 @@ def _licence(folder: Path, name: str) -> str | None:
 
 
 def _without_paths(lineage: Mapping[str, Any], base: str) -> dict[str, Any]:
-    """A stored lineage in which folders have their names alone; contents are told by their hashes."""
+    """A stored lineage with names instead of folders; hashes identify the contents."""
 
     def plain(source: Mapping[str, Any]) -> dict[str, Any]:
         return {**source, "path": Path(source["path"]).parent.name or source["path"]}

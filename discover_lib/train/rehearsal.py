@@ -1,7 +1,7 @@
-"""A rehearsal: every stage of a recipe on a CPU, with the chosen model's architecture and chat template at toy size.
+"""A dry run: every stage of a recipe on a CPU, with the chosen model's architecture and chat template at toy size.
 
-Weights are random and nothing is learnt: what is found out is whether rows, template, masks, trainers, checkpoints and
-adapters fit together, before a GPU is paid for.
+Weights are random, so the model learns no skill.  The dry run shows whether rows, template, masks, trainers,
+checkpoints and adapters fit together, before a GPU is paid for.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from discover_lib.train.run_files import METRICS, read_lines
 from discover_lib.train.run_stage import StageSettings, run_stage
 
 TOY = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 16}
-TOY_WORDS = 2000  # of a tokenizer that is made from the rows, where the model's own is not on this machine
-REAL_WORDS_LENGTH = 1024  # longest sequence with the model's own tokenizer, whose logits are large
+TOY_WORDS = 2000  # of a tokenizer made from the rows, if the model's tokenizer is not on this machine
+REAL_WORDS_LENGTH = 1024  # longest sequence with the model's tokenizer, whose logits are large
 SMOLLM2 = (
     "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\n"
     "You are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n' }}{% endif %}"
     "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
-# Beginning of a known base's name → its kind of model, TRL's copy of its template, its mark of a reply's end
+# Beginning of a known base's name → its kind of model, TRL's copy of its template, its end mark
 FAMILIES = {
     "llama-3.1": ("llama", "llama3_1.jinja", "<|eot_id|>"),
     "llama-3.2": ("llama", "llama3_2.jinja", "<|eot_id|>"),
@@ -56,15 +56,15 @@ QUIET = {"TORCHDYNAMO_DISABLE": "1", "UNSLOTH_COMPILE_DISABLE": "1"}
 
 
 def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Progress = print) -> float:
-    """Run all three stages one after the other, each on the one before; seconds in all.
+    """Run all three stages, each on the one before; returns the seconds.
 
-    Nothing of it is kept, and nobody is paid: the miniature judges.
+    Its files are temporary, and the miniature judges without cost.
 
     Args:
-        unsloth: on the trainers that Unsloth writes; then nothing else may be trained in this process.
+        unsloth: use Unsloth's trainers.  This process can then train no other run.
 
     Raises:
-        DiscoverError: what the stage itself would meet, too.
+        DiscoverError: an error that the stage itself would have.
     """
     begun = time.monotonic()
     if unsloth:
@@ -81,7 +81,9 @@ def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Pro
                 if own_words or _some_fit(own_rows, base, settings):
                     data = settings.data
                 else:
-                    on_progress(f"{stage}: in the toy's words your rows are too long; on the miniature's instead")
+                    on_progress(
+                        f"{stage}: your rows are too long for the toy tokenizer; the miniature's rows are used instead"
+                    )
             rehearsed = StageSettings(
                 stage, data, str(base), adapter, _small(settings.recipe, stage, own_words), "auto",
                 settings.seed, system=settings.system, thinking=settings.thinking,
@@ -102,7 +104,7 @@ def _few_conversations(folder: Path) -> Path:
 
 
 def _own_rows(settings: StageSettings) -> Sequence[Row]:
-    """The rows that were named, if they can be rehearsed on: the miniature must be able to judge them."""
+    """The chosen rows, if the miniature can judge them; else []."""
     try:
         rows = load_rows(Path(settings.data), settings.stage, "content", system=settings.system).train
     except DiscoverError:
@@ -111,7 +113,7 @@ def _own_rows(settings: StageSettings) -> Sequence[Row]:
 
 
 def _some_fit(rows: Sequence[Row], base: Path, settings: StageSettings) -> bool:
-    """Whether enough rows for an update fit, counted in the words of a toy: more than the model itself will count."""
+    """Whether enough rows for an update fit.  The toy tokenizer needs more tokens than the model's tokenizer."""
     tokenizer, limit = load_tokenizer(str(base)), settings.recipe.of(settings.stage).max_length // 2
     return sum(len(tokenizer(" ".join(_texts([row])))["input_ids"]) < limit for row in rows) >= 2
 
@@ -122,22 +124,22 @@ def _texts(rows: Sequence[Row]) -> Iterable[str]:
 
 
 def _figures(folder: Path) -> str:
-    """Loss and gradient norm from the first update to the last, and whether GRPO's rewards taught anything."""
+    """Loss and gradient norm from the first update to the last, and whether GRPO's rewards had an effect."""
     lines = read_lines(folder / METRICS).lines
     parts = []
     for column, name in (("loss", "loss"), ("grad_norm", "gradient norm")):
         if values := [line[column] for line in lines if line.get(column) is not None]:
             meant = BY_CONSTRUCTION.get(folder.name, "") if column == "loss" else ""
-            first, last = (round(value, 3) + 0.0 for value in (values[0], values[-1]))  # nought has no sign
+            first, last = (round(value, 3) + 0.0 for value in (values[0], values[-1]))  # zero has no sign
             parts.append(f"{name} {first:.3f} to {last:.3f}{meant}")
     equal = [line["frac_reward_zero_std"] for line in lines if line.get("frac_reward_zero_std") is not None]
     if equal and min(equal) == 1:
-        parts.append("the rewards of every group were equal, so nothing flowed back from them")
+        parts.append("the rewards of every group were equal, so they gave no gradient")
     return ", ".join(parts) or "no loss logged"
 
 
 def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
-    """The recipe with two updates of few sequences; what decides how a stage works stays."""
+    """The recipe with two updates of few sequences, and otherwise unchanged."""
     part = recipe.of(stage)
     changes: dict[str, Any] = {"max_steps": 2, "batch": 2, "per_device": 1, "save_steps": 1, "sample_steps": 2}
     changes |= {"precision": "auto", "load_in_4bit": False, "optimizer": "adamw_torch", "reference": "merged"}
@@ -154,10 +156,10 @@ def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
 
 
 def toy_base(base: str, folder: Path, texts: Iterable[str]) -> tuple[Path, bool]:
-    """A model with random weights that is built and spoken to as `base` is; whether it has that model's own tokenizer.
+    """A model with random weights, and the architecture and template of `base`; whether it has the base's tokenizer.
 
     Raises:
-        DiscoverError: neither the model's files nor its family's name say what it is like.
+        DiscoverError: the model's files are not on this machine and its family is unknown.
     """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
@@ -168,7 +170,7 @@ def toy_base(base: str, folder: Path, texts: Iterable[str]) -> tuple[Path, bool]
     name = base.rpartition("/")[2].lower().removeprefix("meta-")
     family = next((FAMILIES[each] for each in FAMILIES if name.startswith(f"{each}-")), None)
     if not here and family is None:
-        raise DiscoverError(f"{base}: not on this machine, and none of the known bases ({', '.join(FAMILIES)})")
+        raise DiscoverError(f"{base}: not on this machine, and not one of the known bases ({', '.join(FAMILIES)})")
     tokenizer, own = _tokenizer(base, family, texts)
     given = AutoConfig.from_pretrained(base).get_text_config() if here else AutoConfig.for_model(family[0])  # type: ignore[index]
     shared = not here or (given.num_key_value_heads or given.num_attention_heads) < given.num_attention_heads
@@ -185,8 +187,8 @@ def toy_base(base: str, folder: Path, texts: Iterable[str]) -> tuple[Path, bool]
     config.max_position_embeddings = max(8192, config.max_position_embeddings or 0)
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config)
-    # Replies of random weights discover nothing and never end: all rewards would be equal, and no gradient would flow.
-    # These end at every eighth word, and `_small` has their length count.
+    # Replies of random weights discover no intents and never end, so all rewards would be equal without a gradient.
+    # These replies end at every eighth word, and `_small` rewards shorter ones.
     model.generation_config.eos_token_id = sorted({tokenizer.eos_token_id, *range(7, len(tokenizer), 8)})
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -194,7 +196,7 @@ def toy_base(base: str, folder: Path, texts: Iterable[str]) -> tuple[Path, bool]
 
 
 def _tokenizer(base: str, family: tuple[str, str, str] | None, texts: Iterable[str]) -> tuple[Any, bool]:
-    """The model's own tokenizer if it is on this machine, else one made from the rows with its chat template."""
+    """The model's tokenizer if it is on this machine, else one made from the rows with its chat template."""
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     try:
@@ -229,7 +231,7 @@ def rehearse_on_unsloth() -> None:
     of models are not tried: `transformers` loads the model, and Unsloth's modes are added.
     """
     os.environ.update(QUIET, UNSLOTH_ALLOW_CPU="1")
-    os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", tempfile.mkdtemp(prefix="unsloth-"))  # what it writes
+    os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", tempfile.mkdtemp(prefix="unsloth-"))  # for its generated code
     import unsloth  # noqa: F401
     from unsloth.models import rl
     from unsloth.models.llama import FastLlamaModel, unsloth_fast_generate

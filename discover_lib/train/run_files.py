@@ -23,17 +23,17 @@ WINDOW = 5  # logged values that are averaged; no alarm before there are as many
 
 @dataclass(frozen=True)
 class MetricLines:
-    """Lines of `metrics.jsonl` and the position (in bytes) to read on from."""
+    """Lines of `metrics.jsonl`, and the position in bytes for the next reading."""
 
     lines: tuple[dict[str, Any], ...]
     position: int
 
 
 def read_lines(path: Path, since: int = 0) -> MetricLines:
-    """JSON lines from a position on.  A last line that is only half written waits for the next reading.
+    """JSON lines from a position on.  An incomplete last line waits for the next reading.
 
-    A file that has become shorter is read from its beginning.  A line that is no JSON object, as a killed process can
-    leave in the middle, is skipped; so is the rest of a line that the position lies in.
+    A file that has become shorter is read from its beginning.  Lines that are not JSON objects are skipped, as a killed
+    process can leave them.  The rest of a line at the position is skipped, too.
     """
     try:
         with path.open("rb") as file:
@@ -57,12 +57,12 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def latest(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The last value of every column, over all lines: not every line holds them all."""
+    """The last value of every column over all lines."""
     return {name: value for line in lines for name, value in line.items() if value is not None}
 
 
 def in_the_way(folder: Path, requested: Mapping[str, Any]) -> str:
-    """Why these settings cannot be trained in a folder: it holds a finished training or other settings; else "".
+    """Why a folder cannot train these settings: it has a finished training or other settings; else "".
 
     Raises:
         DiscoverError: its settings are damaged.
@@ -70,14 +70,14 @@ def in_the_way(folder: Path, requested: Mapping[str, Any]) -> str:
     if (folder / SETTINGS).exists():
         stored = read_json(folder / SETTINGS)
         if different := differences(stored, json.loads(json.dumps(requested))):
-            return f"{folder} holds a run with other settings ({'; '.join(different)}); take another folder"
+            return f"{folder} contains a run with other settings ({'; '.join(different)}); choose another folder"
     if (folder / RESULT).exists():
         return f"{folder}: this training is finished; take another folder to train again"
     return ""
 
 
 def differences(stored: Mapping[str, Any], requested: Mapping[str, Any], above: str = "") -> list[str]:
-    """What differs between two settings, field by field: "sft.epochs: 3 there, 1 asked"."""
+    """Differences between two settings, field by field: "sft.epochs: 3 there, 1 asked"."""
     lines = []
     for name in dict.fromkeys([*stored, *requested]):
         one, other, path = stored.get(name), requested.get(name), f"{above}{name}"
@@ -123,7 +123,7 @@ ALARMS = (
     Alarm(
         "entropy",
         0.3,
-        "entropy is {share} of what it was: replies become all alike; lower learning_rate or raise temperature",
+        "entropy is {share} of its first value: replies become all alike; lower learning_rate or raise temperature",
         relative=True,
         falling=True,
     ),
@@ -132,9 +132,9 @@ ALARMS = (
     Alarm(
         "frac_reward_zero_std",
         0.5,
-        "in {share} of the groups all rewards are equal and teach nothing: raise n_generations or temperature",
+        "in {share} of the groups all rewards are equal and give no signal: raise n_generations or temperature",
     ),
-    Alarm("share/repeated", 0.3, "{share} of the replies say what another of their group says: raise temperature"),
+    Alarm("share/repeated", 0.3, "{share} of the replies repeat another reply of their group: raise temperature"),
     Alarm(
         "share/near_misses",
         0.6,

@@ -187,7 +187,7 @@ class StageResult:
 
 
 def problems(settings: StageSettings, run: Path | None = None, access: Access | None = None) -> list[str]:
-    """Obstacles to training that need no library and no loaded model; [] if there are none.
+    """Obstacles to training that need no library and no loaded model, one line each.
 
     Args:
         run: the run's folder.
@@ -230,7 +230,7 @@ def checked(settings: StageSettings, folder: Path, access: Access | None = None)
     """The backend for these settings, after all checks of `problems`.
 
     Raises:
-        StageError: all obstacles; nothing was loaded or written.
+        StageError: all obstacles, before any file is loaded or written.
     """
     lines = problems(settings, folder, access)
     lines += filter(None, [in_the_way(folder, settings.to_dict())])
@@ -410,7 +410,7 @@ class _Run:
             except DiscoverError:
                 shutil.rmtree(path)
                 continue
-            self.on_progress(f"going on from step {step}")
+            self.on_progress(f"resuming from step {step}")
             return str(path)
         return None
 

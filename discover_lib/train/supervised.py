@@ -17,12 +17,13 @@ from discover_lib.train import arguments
 from discover_lib.train.backend import Backend
 from discover_lib.train.recipes import DpoRecipe, StageRecipe, SupervisedRecipe
 
-REFERENCE_COPY = "ref"  # what TRL calls the frozen copy that it makes of a ready-made adapter
+REFERENCE_COPY = "ref"  # TRL's name for its frozen copy of a given adapter
 
 
 class _Tokenised(Trainer):
-    """Takes rows whose tokens are made by us as they are, and counts the tokens that it trains on itself: Unsloth's
-    version of the SFT trainer drops TRL's count.
+    """Takes rows of tokens unchanged, and counts the trained tokens.
+
+    Unsloth's version of the SFT trainer omits TRL's count.
     """
 
     _n_tokens = 0
@@ -41,13 +42,13 @@ class _Tokenised(Trainer):
 
 
 class TokenisedSftTrainer(_Tokenised, SFTTrainer):
-    """TRL's, on our tokens."""
+    """TRL's SFT trainer on ready tokens."""
 
 
 class PartedDpoTrainer(_Tokenised, DPOTrainer):
-    """Logs the preference part of the loss apart from an added likelihood term: `loss/dpo` and `loss/sft`.
+    """Logs the preference loss and the added likelihood term separately: `loss/dpo` and `loss/sft`.
 
-    With a fresh adapter on a merged stage the first `loss/dpo` of the sigmoid loss is ln 2, whatever is added to it.
+    With a fresh adapter on a merged stage, the first `loss/dpo` of the sigmoid loss is ln 2.
     """
 
     def __init__(self, *arguments: Any, sft_weight: float = 0.0, **named: Any) -> None:
@@ -80,11 +81,11 @@ def supervised_trainer(
     folder: Path,
     seed: int,
 ) -> SFTTrainer | DPOTrainer:
-    """The trainer of a recipe's stage, of a model that wears its adapter already.
+    """The trainer of a recipe's stage, for a model that has its adapter.
 
     Args:
-        rows, held_out: of `data.trainer_row`: tokens.
-        folder: of the run; checkpoints go below it.
+        rows, held_out: tokens from `data.trainer_row`.
+        folder: of the run.
     """
     kind, options, more = TokenisedSftTrainer, SFTConfig, {}
     values = arguments.common(recipe, backend, folder, seed)
@@ -106,10 +107,10 @@ def supervised_trainer(
 
 
 def settle_reference(model: Any, recipe: StageRecipe) -> None:
-    """Leave the one reference policy that the recipe means.
+    """Keep the recipe's reference policy only.
 
-    "merged": the model without its adapter is the earlier stage, so TRL's copy of the fresh adapter would be the same
-    at twice the memory, and is removed.  "continue": that copy is the reference and stays.
+    "merged": the model without its adapter is the earlier stage.  TRL's copy of the fresh adapter equals it and doubles
+    the memory, so it is removed.  "continue": the copy is the reference and stays.
     """
     if recipe.reference == "merged" and REFERENCE_COPY in model.peft_config:
         model.delete_adapter(REFERENCE_COPY)

@@ -1,11 +1,13 @@
 """Ending long work: the first signal asks, whatever the parent process has done with signals; YAML of people."""
 
 import signal
+from pathlib import Path
 
 import pytest
 
 from discover_lib.base import files
-from discover_lib.base.files import graceful_stop, yaml_of_people
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import graceful_stop, load_yaml, read_json, read_text
 
 
 @pytest.mark.parametrize("before", [signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler])
@@ -38,16 +40,32 @@ def test_of_an_installed_package_nothing_is_written_among_the_packages(tmp_path,
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: " + "[" * 200_000, "it nests too deep"),
-        ("x" * 1_000_001, "more than 1,000,000 characters"),
-        ("a: &a\n  b: {c: *a}", r"\*a is not read: write the value \(line 2\)"),
+        ("a: " + "[" * 200_000, "nested too deep"),
+        ("x" * 1_000_001, "longer than 1,000,000 characters"),
+        ("a: &a\n  b: {c: *a}", r"\*a is not read; write the value \(line 2\)"),
+        ("a: [1", "not valid YAML"),
+        ("a: 2026-02-31", "not valid YAML"),
     ],
 )
-def test_yaml_that_would_fill_the_memory_or_the_stack_is_refused_in_a_line(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said) as caught:
-        yaml_of_people(text)
+def test_yaml_that_would_fill_the_memory_or_the_stack_or_is_broken_is_refused_in_a_line(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(DiscoverError, match=rf"a\.yaml: {said}") as caught:
+        load_yaml(tmp_path / "a.yaml")
     assert "\n" not in str(caught.value)
 
 
-def test_yaml_is_read_as_ever() -> None:
-    assert yaml_of_people("") is None and yaml_of_people("a: [1, two]") == {"a": [1, "two"]}
+@pytest.mark.parametrize(("text", "data"), [("", None), ("a: [1, two]", {"a": [1, "two"]})])
+def test_yaml_is_read(text: str, data: object, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+    assert load_yaml(tmp_path / "a.yaml") == data
+
+
+def test_a_file_that_is_too_large_or_not_text_is_refused_in_a_line(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "a.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(DiscoverError, match=r"a\.json: not UTF-8 text"):
+        read_json(tmp_path / "a.json")
+    monkeypatch.setattr(files, "MOST_BYTES", 1)
+    with pytest.raises(DiscoverError, match=r"a\.json: .* too large to read whole"):
+        read_text(tmp_path / "a.json")

@@ -1,13 +1,9 @@
-"""Texts without repetition, columns without overlap, and a figure that tells every state."""
-
-from itertools import combinations
+"""Texts without repetition, and a figure that tells every state."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from discover_lib import IntentTree
-from discover_lib.base.forest import boxes, columns, shortened
+from discover_lib import Discovery, IntentState, IntentTree
+from discover_lib.base.forest import shortened
 
 
 @pytest.mark.parametrize(
@@ -25,34 +21,38 @@ def test_a_text_loses_the_words_of_the_broader_one(text: str, above: str, shown:
     assert shortened(text, above) == shown
 
 
-def tree_of(shapes: list) -> IntentTree:
-    def intent(shape: list, own: str) -> dict:
-        below = [intent(child, f"{own}.{place}") for place, child in enumerate(shape, 1)]
-        return {"id": own, "text": f"intent {own}", "children": below}
+TREE = IntentTree.from_dict(
+    {
+        "topic": "boats",
+        "initially_discovered": ["2"],
+        "roots": [
+            {"id": "1", "text": "a <b>boat</b>", "children": [{"id": "1.1", "text": "a <b>boat</b> in the rain"}]},
+            {"id": "2", "text": "rain", "children": [{"id": f"2.{k}", "text": f"{k} clouds"} for k in (1, 2)]},
+        ],
+    }
+)
 
-    return IntentTree.from_dict({"roots": [intent(shape, str(place)) for place, shape in enumerate(shapes, 1)]})
 
-
-SHAPES = st.recursive(st.just([]), lambda below: st.lists(below, max_size=3), max_leaves=8)
-
-
-@pytest.mark.slow
-@given(st.lists(SHAPES, min_size=1, max_size=5), st.integers(200, 1600))
-def test_no_two_cells_overlap_and_a_parent_spans_its_children(shapes: list, width: int) -> None:
-    graph = tree_of(shapes).graph()
-    places = columns(graph)
-    for key in graph:
-        below = [places[child] for child in graph.successors(key)]
-        if below:
-            assert places[key] == (below[0][0], sum(span for _, span in below))
-    rectangles = list(boxes(graph, width).values())
-    assert len(rectangles) == len(graph)
-    for (x, y, wide, high), (u, v, broad, tall) in combinations(rectangles, 2):
-        assert x + wide <= u + 0.01 or u + broad <= x + 0.01 or y + high <= v or v + tall <= y
+def test_the_figure_has_a_cell_an_intent_below_its_parent_and_as_high_as_its_leaves() -> None:
+    (cells,) = TREE.figure().data
+    assert list(cells.ids) == ["all", "1", "1.1", "2", "2.1", "2.2"]
+    assert list(cells.parents) == ["", "all", "1", "all", "2", "2"]
+    assert list(cells["values"]) == [3, 1, 1, 2, 1, 1]
 
 
 def test_the_figure_tells_text_and_state_and_takes_no_markup() -> None:
-    data = {"roots": [{"id": "1", "text": "a <b>boat</b>"}, {"id": "2", "text": "rain"}], "initially_discovered": ["2"]}
-    (bars,) = IntentTree.from_dict(data).figure().data
-    assert list(bars.text) == ["○ a &lt;b>boat&lt;/b>", "● rain"] and list(bars.customdata) == ["1", "2"]
-    assert list(bars.hovertext) == ["a &lt;b>boat&lt;/b> · undiscovered", "rain · discovered"]
+    (cells,) = TREE.figure().data
+    assert list(cells.labels)[:4] == ["boats", "○ a &lt;b>boat&lt;/b>", "○ … in the rain", "● rain"]
+    assert list(cells.hovertext)[1::2] == [
+        "1 · a &lt;b>boat&lt;/b> · undiscovered",
+        "2 · rain · discovered",
+        "2.2 · 2 clouds · undiscovered",
+    ]
+    state = IntentState({"1": Discovery.EMERGING}, frozenset({"2"}))
+    assert list(TREE.figure(state).data[0].labels)[1:4:2] == ["◆ a &lt;b>boat&lt;/b>", "✓ rain"]
+
+
+def test_a_live_figure_can_be_changed_in_a_notebook() -> None:
+    figure = TREE.figure(live=True)
+    figure.data[0].labels = ["changed", *figure.data[0].labels[1:]]
+    assert type(figure).__name__ == "FigureWidget" and figure.data[0].labels[0] == "changed"

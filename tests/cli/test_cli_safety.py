@@ -20,7 +20,7 @@ def test_a_run_is_read_under_house_rules(tmp_path: Path) -> None:
     asked = ["--domain", "svg_drawing", "--artifacts", 6, "--turns", 4, "--assistant", "ask", "--assistant", "adaptive"]
     assert discover("simulate", "--run", run, *asked).returncode == 0
     said = discover("safety", run).stdout
-    assert "over-refusal" in said and "(0 of" in said and "benign lexicon" in said and "which err" in said
+    assert "over-refusal" in said and "(0 of" in said and "harmless words" in said and "which err" in said
     assert discover("safety", run, "--depth", 1).returncode == 0
     assert_one_line_error(discover("safety", run, "--depth", 6), "try --depth 2")
 

@@ -84,7 +84,7 @@ def test_what_is_no_id_is_refused_in_one_line(text: str) -> None:
 
 
 def test_a_part_of_the_query_that_is_unknown_or_there_twice_is_named() -> None:
-    with pytest.raises(IdError, match="nothing is called 'againts'; known are measure, against"):
+    with pytest.raises(IdError, match="unknown name 'againts'; known are measure, against"):
         DiscoverId.parse("discover://a?againts=draft")
     with pytest.raises(IdError, match=r"for openai/me\+more write openai%2Fme%2Bmore$"):
         DiscoverId.parse("discover://run1/email/openai/me+more/0")
@@ -141,6 +141,8 @@ class Evidence:
         talk, assessment = self.talks[key], self.assessments[key]  # type: ignore[index]
         if measure in ("found", "proportion"):
             return statistics.fmean(self.levels(talk).values())
+        if measure == "share of hidden":
+            return statistics.fmean(level == 1 for level in self.levels(talk).values())
         if measure in ("kTok", "tokens"):
             total = sum(turn.reply.n_tokens for turn in talk.turns)
             return total / 1000 if measure == "kTok" else total
@@ -247,7 +249,7 @@ def test_every_number_of_the_results_resolves_and_comes_out_the_same(folder: Pat
             assert number == pytest.approx(expected, abs=1e-9), (pointer, ids[at])
             compared[parts[0]] += 1
     assert {*compared} >= {"table", "comparisons", "curves", "pools", "ceilings", "stops", "leaks", "users", "manners"}
-    assert compared["table"] == 3 * 3 * 6 * 5  # scopes, assistants, measures; mean, two ends and two n
+    assert compared["table"] == 3 * 3 * 7 * 5  # scopes, assistants, measures; mean, two ends and two n
 
 
 def test_what_evaluate_prints_is_made_of_its_results_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -261,7 +263,7 @@ def test_what_evaluate_prints_is_made_of_its_results_alone(folder: Path, capsys:
     assert not NUMBER.search(choices)
     best = resolve(DiscoverId.parse(stands_on.split("'")[1]))
     assert best.estimate and f"│ {best.id.assistants}" in "\n".join(told) and str(best.estimate) in "\n".join(told)
-    assert '"ids"' in stands_on and held["ids"]["/scopes/0/table/adaptive/discovery"] == str(best.id)
+    assert '"ids"' in stands_on and held["ids"]["/scopes/0/table/adaptive/share"] == str(best.id)
 
 
 def test_the_rows_of_the_hub_carry_ids(folder: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import networkx
 import pytest
 from scripted import forest
 
@@ -208,12 +209,26 @@ def test_a_graph_that_is_no_forest_is_refused(edge: tuple[str, str]) -> None:
         IntentTree.from_graph(graph)
 
 
+@pytest.mark.parametrize(
+    ("graph", "says"),
+    [
+        (networkx.path_graph(3_000, create_using=networkx.DiGraph), "deeper than 16 levels"),
+        (networkx.DiGraph([("1", "1.1")]), "intent '1' has an empty text"),
+        (networkx.Graph([("1", "1.1")]), "at most one parent"),
+        (networkx.DiGraph(), "has no roots"),
+    ],
+)
+def test_any_other_graph_is_refused_in_one_line(graph: networkx.Graph, says: str) -> None:
+    with pytest.raises(TreeError, match=says):
+        IntentTree.from_graph(graph)
+
+
 def test_intents_under_a_key_that_is_not_read_are_no_lost_intents(tmp_path: Path) -> None:
     below = [{"id": "1.1", "text": "a boat at night"}]
     wish = {"id": "1", "text": "a boat", "kids": below, "sources": ["line 3"]}
     path = tmp_path / "tree.json"
     path.write_text(json.dumps({"roots": [wish]}))
-    with pytest.raises(TreeError, match=r"tree\.json: intent '1' has 'kids'; what is more specific stands under 'chil"):
+    with pytest.raises(TreeError, match=r"tree\.json: intent '1' has 'kids'; write more specific intents under 'chil"):
         load_tree(path)
     path.write_text(json.dumps({"roots": [{**wish, "kids": [], "children": below}]}))
     assert len(load_tree(path)) == 2

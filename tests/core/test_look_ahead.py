@@ -9,7 +9,7 @@ from discover_lib import Conversation, Rules, replay, reward
 from discover_lib.core.rollout import run_conversation
 from discover_lib.dataset.pairs import disagreements
 from discover_lib.dataset.rows import Origin, examples
-from discover_lib.metrics.look_ahead import LookAhead
+from discover_lib.metrics.replay import LookAhead
 
 TREE = forest("1 1.1 1.1.1 1.1.1.1 2", discovered="1")
 READINGS = {

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.dataset.benchmark_logs import Answer, as_score, read_benchmark
+from discover_lib.dataset.inspect_log import Answer, as_score, read_benchmark
 
 
 @pytest.mark.parametrize(

@@ -48,5 +48,7 @@ def test_a_study_s_own_messages_are_read(tmp_path: Path) -> None:
 def test_what_holds_no_chat_is_one_plain_error(tmp_path: Path, name: str, text: str) -> None:
     path = tmp_path / name
     path.write_text(text, "utf-8")
-    with pytest.raises(DiscoverError, match=r"^[^\n]*a\.\w+: no (file of chats|chat found); ShareGPT"):
+    with pytest.raises(
+        DiscoverError, match=r"^[^\n]*a\.\w+: (no (file of chats|chat found); ShareGPT|not JSON|nested|line 3 is)"
+    ):
         read_chats(path)

@@ -364,4 +364,4 @@ def test_what_an_output_folder_of_theirs_holds_is_counted_once_each(tmp_path: Pa
     texts = [each["criteria_history"][0][0]["hierarchy"][0]["text"] for each in files]
     assert sorted(texts) == ["A beast", "An animal", "An animal"]
     code, said = discover("import", theirs / "monday" / "artifact_8", "--run", tmp_path / "none")
-    assert code == 2 and "nothing to import" in said and not (tmp_path / "none").exists()
+    assert code == 2 and "ended in an error before the first message" in said and not (tmp_path / "none").exists()

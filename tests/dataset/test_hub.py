@@ -32,7 +32,7 @@ def test_datasets_reads_what_the_run_holds(folder: Path, monkeypatch: pytest.Mon
         talks, scores = list(store.conversations()), list(stored_scores(store))
     assert rows["messages"] == [[{"role": m.role, "content": m.content} for m in talk.messages()] for talk in talks]
     assert rows["rewards"] == [list(own.rewards) for own in scores]
-    assert rows["share"] == [own.proportion() for own in scores]
+    assert rows["share"] == [own.share_discovered for own in scores]
     assert [int(seed) for seed in rows["seed"]] == [talk.seed for talk in talks]
 
 

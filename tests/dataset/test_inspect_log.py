@@ -65,7 +65,7 @@ def test_inspect_reads_what_the_run_holds(run: Path, tmp_path: Path) -> None:
         value = (sample.scores or {})[SCORER].value
         assert value == {
             "discovered": own.discovered,
-            "share": own.proportion(),
+            "share": own.share_discovered,
             "reward": own.reward,
             "tokens": sum(own.tokens),
             "leaks": own.leaks,
@@ -111,7 +111,7 @@ def test_a_log_of_others_is_a_run_without_judgements(tmp_path: Path) -> None:
         (summary,) = summarise(stored_scores(store))
     assert [each.content for each in talk.messages()] == ["What is 2 + 2?", "Four."]
     assert talk.setting["assistants"] == ["mockllm/model"] and talk.setting["artifact"] == "sum"
-    assert own.reward is None and own.proportion() is None  # unscored, not 0
+    assert own.reward is None and own.share_discovered is None  # unscored, not 0
     assert summary.reward is None and summary.share is None
     assert summary.row()[2:5] == ("not defined",) * 3
     (again,) = samples(written(folder, tmp_path / "again.eval"))

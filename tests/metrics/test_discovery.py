@@ -3,9 +3,12 @@
 from fractions import Fraction
 
 import pytest
+from scripted import EchoVoice, ScriptedJudge, artifact, forest
 
-from discover_lib import discovery_scores
-from discover_lib.metrics.discovery import DiscoveryScores, why_undefined
+from discover_lib import UserSimulator, discovery_scores
+from discover_lib.metrics.discovery import DiscoveryScores, share_discovered, why_undefined
+from discover_lib.metrics.results import Pool
+from discover_lib.metrics.scores import scores_of
 
 
 def pool(**levels: list[float]) -> dict[str, dict[str, dict[str, float]]]:
@@ -130,3 +133,24 @@ def test_a_pool_that_lost_its_only_difference_leaves_the_artifact_out() -> None:
 )
 def test_where_eq_4_is_not_defined_it_says_why(assistants: int, users: int, left_out: int, why: str) -> None:
     assert why_undefined(assistants, users, left_out) == why
+
+
+def test_the_headline_number_counts_neither_the_request_nor_what_is_emerging_and_is_one_everywhere() -> None:
+    tree = forest("1 1.1 1.2 1.3 2", "1")
+    readings = {"one": artifact("1.1", n1_2=4), "two": artifact("1.2"), "none": artifact()}
+    user = UserSimulator(
+        tree,
+        ScriptedJudge(readings),
+        EchoVoice(),
+        setting={"artifact": "a", "assistants": ["x"], "trial": 0},
+        thresholds={"1.2": 0.9},
+    )
+    for text in ("none", "one", "two"):
+        user.step(text)
+    talk = user.conversation
+    assert talk.state_after(2)["1.2"].name == "EMERGING"
+    assert [share_discovered(talk, turns) for turns in range(4)] == [0, 0, 1 / 4, 2 / 4]
+    scores = scores_of(talk, 0)
+    assert share_discovered(talk) == scores.share_discovered == Pool([scores]).per_user("share")["x"]["a/0"] == 2 / 4
+    all_known = UserSimulator(forest("1", "1"), ScriptedJudge(readings), EchoVoice()).conversation
+    assert share_discovered(all_known) is None

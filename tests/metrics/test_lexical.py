@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discover_lib.metrics.lexical import hdd, mattr, yules_k
+from discover_lib.metrics.manners import hdd, mattr, yules_k
 
 WORDS = st.lists(st.sampled_from("the a sea owl night warm cold not boat of in on".split()), min_size=1, max_size=400)
 

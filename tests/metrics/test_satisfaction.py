@@ -12,12 +12,11 @@ from discover_lib.core.rules import Rules
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import DEAF, SCRIPTED, USER_BLIND, scripted_assistant
+from discover_lib.engines.miniature.judge import MiniatureScorer, behaviour_of, graded_value
 from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
 from discover_lib.engines.miniature.notation import parse
 from discover_lib.engines.miniature.reading import read_reply, read_user
 from discover_lib.engines.miniature.rendering import make_reply
-from discover_lib.engines.miniature.scoring import MiniatureScorer, behaviour_of, graded_value
-from discover_lib.metrics.behaviour import FAMILIES, family_of, letters, trigrams
 from discover_lib.metrics.satisfaction import (
     FINAL_REQUEST,
     FINAL_REQUESTS,
@@ -26,6 +25,7 @@ from discover_lib.metrics.satisfaction import (
     leaves_line,
     satisfaction_scores,
 )
+from discover_lib.metrics.scorer import FAMILIES, family_of, letters, trigrams
 
 LETTERS = {"C": "convergent", "D": "divergent", "-": None}
 

@@ -45,7 +45,7 @@ def test_a_column_that_an_evaluation_has_too_goes_by_its_name_and_holds_its_numb
     pool = Pool(scores)
     table = table_of(values_of(pool), pool.assistants)
     shared = {measure.label: measure for measure in MEASURES if measure.label in Summary.COLUMNS}
-    assert [*shared] == ["discovery", "kTok", "reward"]
+    assert [*shared] == ["share of hidden", "discovery", "kTok", "reward"]
     for summary in summarise(scores):
         cells = dict(zip(Summary.COLUMNS, summary.row(), strict=True))
         for label, measure in shared.items():

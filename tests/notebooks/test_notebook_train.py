@@ -112,9 +112,9 @@ def test_nothing_is_trained_on_the_users_of_an_evaluation(outputs: Path) -> None
     execute(lay_out(options), folder)
     try:
         shown, defined = run(TRAIN, data_choice=chosen(folder), stage_choice=chosen("sft"))
-        line = r"of users that evaluations score models on \(svg_drawing-eval-00[01]"
+        line = r"of users from evaluations \(svg_drawing-eval-00[01]"
         assert any(re.search(line, each) for each in shown)
-        with pytest.raises(DiscoverError, match="of users that evaluations score models on"):
+        with pytest.raises(DiscoverError, match="of users from evaluations"):
             defined["panel"].begin()
     finally:
         shutil.rmtree(folder)

@@ -15,10 +15,9 @@ from scripted import EchoVoice, ScriptedJudge, artifact, forest, question
 from discover_lib import Conversation, Reply, Rules
 from discover_lib.core.conversation import FinalTurn
 from discover_lib.core.rollout import run_conversation
-from discover_lib.metrics.behaviour import TurnBehaviour
 from discover_lib.metrics.results import Pool, results_of, tidy_rows
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, LeafScore
-from discover_lib.metrics.scorer import InteractivityRating, ScoreError
+from discover_lib.metrics.scorer import InteractivityRating, ScoreError, TurnBehaviour
 from discover_lib.metrics.scores import Assessment, ScoringFailure, scores_of
 from discover_lib.runs.evaluation import (
     RESULTS_FILE,

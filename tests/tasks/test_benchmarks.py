@@ -3,9 +3,9 @@
 import pytest
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.dataset.benchmark_logs import Answer
+from discover_lib.dataset.inspect_log import Answer
 from discover_lib.metrics.intervals import Estimate, share_of
-from discover_lib.metrics.refusals import Phrases
+from discover_lib.metrics.scorer import Phrases
 from discover_lib.tasks.benchmarks import REFUSED, benchmarked
 
 BASE = [Answer(f"draw {n}", "I can't do that.", {"harm": 0.0}) for n in range(20)]

@@ -257,7 +257,7 @@ def test_a_language_model_as_the_user_is_certified_through_the_same_seam(tmp_pat
         panel = panel_of(asked, tmp_path / "trees")
         assert panel.models == [model]
         how = Models(concurrency=8, api_base=(server.api_base,))
-        with pytest.raises(DiscoverError, match=r"27 conversations.*nothing was spent; give --budget"):
+        with pytest.raises(DiscoverError, match=r"27 conversations.*no call was made; give --budget"):
             certify(asked, how)
         prices = tmp_path / "prices.yaml"
         prices.write_text(f"as_of: 2026-01-01\ndollars_per_million_tokens:\n  {model}: {{input: 0, output: 0}}\n")

@@ -9,7 +9,7 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
-from discover_lib.metrics.refusals import Phrases
+from discover_lib.metrics.scorer import Phrases
 from discover_lib.tasks.house_rules import (
     REFUSAL,
     REFUSERS,

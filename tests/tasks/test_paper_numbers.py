@@ -2,12 +2,10 @@
 
 import pytest
 
-from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.tasks.paper_numbers import (
     PAPER_PRINTED,
     PAPER_TURNS,
     THE_PAPER,
-    OurResult,
     beside,
     check_gain,
     derived,
@@ -77,18 +75,6 @@ def test_derived_numbers_by_hand() -> None:
     assert found["tokens at which the penalty reaches its cap, GRPO"] == 1500
 
 
-def test_ours_and_theirs_share_a_shape_and_no_row() -> None:
-    mine = OurResult(
-        "SVG drawing", "adaptive", "miniature, paper rules", discover=bootstrap_mean({"a": [40.0], "b": [44.0]})
-    )
-    rows = beside([mine])
-    assert [each.whose for each in rows] == [THE_PAPER] * 36 + ["ours: miniature, paper rules"]
-    assert len({len(each.row()) for each in rows}) == 1
-    assert rows[-1].cells[0].startswith("42.0 [") and rows[-1].cells[1:] == ("not measured",) * 3
-    assert rows[-1].n == "2 artifacts, 95 % interval"
-    assert rows[0].who == "Llama: Base" and rows[0].cells == ("38.2", "30.0", "20.1", "3.09")
-
-
 @pytest.mark.parametrize(
     ("base", "task", "baseline", "best"),
     [
@@ -125,7 +111,7 @@ def test_tokens_saved_by_the_captions_rule(what: str, computed: float | None, ho
     assert check.computed == (None if computed is None else pytest.approx(computed, abs=0.05))
 
 
-def test_an_evaluation_becomes_rows_in_percent() -> None:
+def test_an_evaluation_becomes_rows_in_percent_that_share_a_shape_with_theirs_and_no_row() -> None:
     cell = {"mean": 0.25, "low": 0.2, "high": 0.3, "n_artifacts": 6, "n_trials": 12}
     results = {
         "run": {"domain": "svg_drawing", "engine": {"judge": "miniature", "voice": "miniature"}, "turns": 5},
@@ -138,9 +124,9 @@ def test_an_evaluation_becomes_rows_in_percent() -> None:
             }
         ],
     }
-    [mine] = our_results(results)
-    assert (mine.task, mine.assistant) == ("svg drawing", "draft")
-    assert mine.setting == "miniature, paper rules, 5 turns, pool of 2"
-    assert mine.discover is not None and (mine.discover.mean, mine.discover.low) == (25.0, 20.0)
-    assert mine.kilotokens is not None and mine.kilotokens.mean == 2.5
-    assert mine.satisfy is None and mine.interact is None
+    rows = beside(our_results(results))
+    assert [each.whose for each in rows] == [THE_PAPER] * 36 + ["ours: miniature, paper rules, 5 turns, pool of 2"]
+    assert len({len(each.row()) for each in rows}) == 1
+    assert rows[0].who == "Llama: Base" and rows[0].cells == ("38.2", "30.0", "20.1", "3.09")
+    assert (rows[-1].task, rows[-1].who, rows[-1].n) == ("svg drawing", "draft", "6 artifacts, 95% interval")
+    assert rows[-1].cells == ("25.0 [20.0, 30.0]", "not measured", "not measured", "2.50 [0.20, 0.30]")

@@ -97,7 +97,7 @@ def test_when_patience_ends_it_stops_with_a_checkpoint_and_pays_for_nothing_twic
         assert lines[-1].endswith(f"; stopped after step {first.step}; repeat the command to resume")
         server.script.clear()
         second = train(one, tmp_path / "run", access(server), lines)
-    assert first.step and f"going on from step {first.step}" in lines
+    assert first.step and f"resuming from step {first.step}" in lines
     assert not second.stopped and server.counts["served"] == undisturbed.answered
     assert weights(tmp_path / "run") == weights(undisturbed.folder)
 

@@ -44,9 +44,9 @@ def test_the_shape_is_that_of_the_configuration_on_this_machine(tmp_path: Path) 
         assert (own.kv_heads, own.head, own.weights) == (2, 4, 2 * (8 * 4 * 8 + 3 * 8 * 16) + 2 * 10 * 8)
         assert own.source == f"config.json of {base}"
     file.write_text(json.dumps({"text_config": {"hidden_size": 2560}}))
-    with pytest.raises(DiscoverError, match="has no 'num_attention_heads'; only plain decoders are estimated"):
+    with pytest.raises(DiscoverError, match="has no 'num_attention_heads'; only plain decoders have an estimate"):
         architecture_of(str(tmp_path))
-    with pytest.raises(DiscoverError, match=r"^nobody/knows-this: no config\.json on this machine, so what fits"):
+    with pytest.raises(DiscoverError, match=r"^nobody/knows-this: no config\.json on this machine, so the memory"):
         architecture_of("nobody/knows-this")
 
 

@@ -73,9 +73,10 @@ def test_the_card_says_what_it_is_where_it_comes_from_and_what_was_measured(base
 def test_what_others_could_not_use_is_refused_in_a_line(base: Path, tmp_path: Path) -> None:
     sft = finished(tmp_path / "sft", str(base), "sft")
     dpo = finished(tmp_path / "dpo", str(base), "dpo", sft)
-    assert Publication(sft).problems() == [f"{base}: others do not have this folder; name it on the Hub with --base-id"]
+    line = f"{base}: this folder is only on this machine; name the base on the Hub with --base-id"
+    assert Publication(sft).problems() == [line]
     (line,) = Publication(dpo, "org/base").problems()
-    assert "stands on earlier stages" in line and line.endswith("add --merged")
+    assert "needs earlier stages" in line and line.endswith("add --merged")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
     with pytest.raises(DiscoverError, match="not empty; name a new folder"):

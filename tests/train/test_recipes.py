@@ -176,7 +176,7 @@ def test_the_backend_says_who_trains_and_why(
 @pytest.mark.parametrize(
     ("asked", "here", "unsloth", "error"),
     [
-        ("unsloth", False, True, "Unsloth needs a CUDA device, and none was found"),
+        ("unsloth", False, True, "Unsloth needs a CUDA device, and this machine has no"),
         ("unsloth", True, False, "Unsloth is not installed"),
         ("vllm", True, True, "unknown backend 'vllm'"),
     ],
@@ -272,6 +272,31 @@ def test_a_base_that_changed_or_went_away_is_noticed(tmp_path: Path) -> None:
         adapter_chain(run)
     with pytest.raises(LineageError, match=r"no lineage\.json here"):
         adapter_chain(tmp_path)
+
+
+# -- the default data --------------------------------------------------------------------------------------------------
+
+
+def test_the_default_data_pass_the_check_of_lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from discover_lib.dataset.export import Source as Conversations
+    from discover_lib.dataset.export import make_rows
+    from discover_lib.train.data import default_data, load_rows
+
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    folder = default_data()
+    assert default_data() == folder and len(load_rows(folder, "sft", "notation").train) == 90
+    length = make_rows("preference", [Conversations.of_run(folder)]).length
+    assert length is not None and length.verdict == "not_distinguishable"
+
+
+def test_the_example_run_shows_a_user_at_every_checkpoint() -> None:
+    from discover_lib.base.files import data_folder
+    from discover_lib.train.comparison import followed
+
+    (user,) = followed(data_folder() / "training" / "sft")
+    assert list(user) == [0, 20, 40, 60, 80, 100, 102]
+    before, *_, after = (talk.turns[0].candidate.reward for talk in user.values())
+    assert before is not None and after is not None and before.total < 0 < after.total
 
 
 # -- dialects ----------------------------------------------------------------------------------------------------------

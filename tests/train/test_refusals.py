@@ -91,7 +91,7 @@ REFUSED: dict[str, tuple[Any, Callable[[Path], Told], str]] = {
     ),
     "no such base": ("sft", lambda place: {"base": str(place / "nowhere")}, "no tokenizer can be loaded"),
     "rows of another stage": ("dpo", lambda place: {"data": str(place / "data" / "sft")}, "preference rows are needed"),
-    "rows in notation": ("sft", lambda place: {"data": str(place / "notation" / "sft")}, "the base speaks content"),
+    "rows in notation": ("sft", lambda place: {"data": str(place / "notation" / "sft")}, "the base needs content"),
     "4 bit without a GPU": ("sft", lambda _: {"changes": {"load_in_4bit": True}}, "load_in_4bit needs a CUDA device"),
     "fp16 without a GPU": ("sft", lambda _: {"changes": {"precision": "fp16"}}, "fp16 needs a CUDA device"),
     "an optimizer for GPUs": ("sft", lambda _: {"changes": {"optimizer": "adamw_8bit"}}, "needs a CUDA device"),

@@ -39,7 +39,7 @@ def test_a_toy_has_the_architecture_and_the_template_of_its_base(
 
 
 def test_what_nobody_knows_cannot_be_stood_in_for(tmp_path: Path) -> None:
-    with pytest.raises(DiscoverError, match="none of the known bases"):
+    with pytest.raises(DiscoverError, match="not one of the known bases"):
         toy_base("nobody/knows-this", tmp_path, ())
 
 
@@ -54,7 +54,7 @@ def test_one_command_rehearses_all_stages_and_leaves_nothing_behind(tmp_path: Pa
     norms = re.findall(r"gradient norm ([\d.]+) to ([\d.]+)", done.output)
     assert len(norms) == 3 and all(float(norm) > 0 for pair in norms for norm in pair)
     lines = [line for line in done.output.splitlines() if line.strip()]
-    told = "Qwen/Qwen3-8B: no config.json on this machine, so what fits is not estimated; give its folder"
+    told = "Qwen/Qwen3-8B: no config.json on this machine, so the memory is not estimated; give its folder"
     assert told in lines
     assert sum(line.startswith("in place of the paper's numbers: per_device=1, optimizer=") for line in lines) == 1
     assert "Writing model shards" not in done.output

@@ -379,7 +379,7 @@ def test_stopped_killed_and_gone_on_with_is_the_same_as_undisturbed(
     (torn / "trainer_state.json").write_text("{")
     told: list[str] = []
     second = run_stage(made, folder, on_progress=told.append)
-    assert "going on from step 3" in told and not second.stopped and second.step == 6
+    assert "resuming from step 3" in told and not second.stopped and second.step == 6
     for name in ("metrics.jsonl", "samples.jsonl"):
         one, other = ((each.folder / name).read_text().splitlines() for each in (sft, second))
         assert [json.loads(line)["step"] for line in one] == [json.loads(line)["step"] for line in other]
@@ -449,7 +449,7 @@ def test_a_folder_keeps_to_the_settings_that_it_was_begun_with(tiny: Path, tmp_p
     made = settings(tiny, "sft")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "settings.json").write_text(json.dumps({**made.to_dict(), "seed": 1}))
-    with pytest.raises(StageError, match="holds a run with other settings"):
+    with pytest.raises(StageError, match="contains a run with other settings"):
         run_stage(made, tmp_path / "run")
     assert StageSettings.from_dict(json.loads(json.dumps(made.to_dict()))) == made
     with pytest.raises(DiscoverError, match="Expected `int`"):
@@ -462,7 +462,7 @@ def test_rows_that_are_too_long_are_counted_and_named_before_training(tiny: Path
     with pytest.raises(StageError, match="no rows to train on"):
         recipe = short_recipe().changed("sft", {"max_length": 8})
         train(tiny, tmp_path / "long", "sft", recipe, on_progress=told.append)
-    assert told[1].startswith("3 of 3 training rows are longer than 8 tokens and left out: ") and "(" in told[1]
+    assert told[1].startswith("3 of 3 training rows are longer than 8 tokens and omitted: ") and "(" in told[1]
 
 
 # -- before and after --------------------------------------------------------------------------------------------------
@@ -511,4 +511,5 @@ def test_a_user_is_followed_through_the_checkpoints_of_a_run_that_has_not_ended(
     monkeypatch.setattr(comparison, "conversations", None)  # all of it is stored
     assert dict(comparison.follow(run, DOMAIN, tree, turns=5)) == followed
     assert comparison.found(run, 6, DOMAIN, users=2) == found
+    assert followed in comparison.followed(run)
     assert comparison.checkpoints(run.with_name("nothing")) == {}

@@ -131,7 +131,7 @@ def answered(person: int, replies: Sequence[str]) -> Conversation:
     user = UserSimulator(tree_of(person), world.judge, world.voice, seed=person, turns=MAX_TURNS, setting=SETTING)
     for reply in replies:
         if user.conversation.stop is None:
-            user.step(typed_reply(reply, lexicon))
+            user.step(typed_reply(reply, lexicon, user.conversation.tree.initial_request))
     return user.conversation
 
 

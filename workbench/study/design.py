@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
-import yaml
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import yaml_of_people
+from discover_lib.base.files import load_yaml
 from discover_lib.base.seeds import derive_rng
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
@@ -183,12 +182,9 @@ def load_study(path: Path) -> Study:
     Raises:
         DiscoverError: a field is missing, unknown or impossible. The message names it.
     """
-    try:
-        plain = yaml_of_people(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DiscoverError(f"{path}: no such file; copy data/study/paper.yaml and change what is yours") from None
-    except (yaml.YAMLError, ValueError) as error:  # a date that there is not, bytes that are no UTF-8
-        raise DiscoverError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+    if not path.exists():
+        raise DiscoverError(f"{path}: no such file; copy data/study/paper.yaml and change it for your study")
+    plain = load_yaml(path)
     try:
         study = msgspec.convert(plain, Study, strict=False)
     except msgspec.ValidationError as error:

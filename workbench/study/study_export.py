@@ -15,7 +15,6 @@ from typing import Any, Literal
 from discover_lib.base.cells import FORMULA, harmless_row
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file, write_text_lines
-from discover_lib.base.personal import personal_data
 from discover_lib.core.conversation import Reply
 from discover_lib.core.rules import Rules
 from discover_lib.engines.spec import RoleEngines, asked_assistants
@@ -23,6 +22,7 @@ from discover_lib.metrics.power import Planned
 from discover_lib.runs.people import Chat, Written, write_people
 from workbench.study.design import Study
 from workbench.study.desk import EXPORTED, RUN, Desk
+from workbench.study.personal import personal_data
 from workbench.study.study_pages import AGREEMENT, debrief_text, information
 from workbench.study.study_report import ATTRITION_COLUMNS, Finished, attrition, finished
 

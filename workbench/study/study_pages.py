@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from discover_lib.base.personal import PersonalData
 from workbench.study.design import Study
 from workbench.study.flow import Progress
+from workbench.study.personal import PersonalData
 from workbench.views.html import rich_text, static_text
 from workbench.views.saved_pages import page
 

@@ -19,7 +19,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from discover_lib.base.personal import personal_data
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Reply
 from discover_lib.core.roles import AssistantError
@@ -29,6 +28,7 @@ from workbench.study import study_pages as pages
 from workbench.study.design import Study
 from workbench.study.desk import Desk
 from workbench.study.flow import Progress
+from workbench.study.personal import personal_data
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import Recognised
-from discover_lib.engines.miniature.svg.part import part_of
+from discover_lib.engines.miniature.svg.read import part_of
 from workbench.views.beside import OPEN, SHUT
 from workbench.views.html import EMPTY, Markup, artifact, joined, number_mark, tag
 from workbench.views.located import phrases_of, where_said

@@ -14,7 +14,7 @@ from discover_lib.metrics.scores import Assessment
 from workbench.views import conversation_parts as show
 from workbench.views.figures.theme import Look, named
 from workbench.views.html import EMPTY, Markup, chip, joined, plain_list, quiet, tag
-from workbench.views.located import Evidence, finding, found_by_one, parting
+from workbench.views.located import Evidence, finding, found_by_one, last_draft, parting, revised
 
 # The ends of a mark until the text is HTML; punctuation, so that markdown's stars still pair around them.
 OPEN, SHUT = "\u2e28", "\u2e29"
@@ -218,24 +218,34 @@ def _column(side: Side, number: int, evidence: Sequence[Evidence]) -> Markup:
     worth = turn.candidate.reward
     reward = tag("span", f"reward {show.signed(worth.total)}", class_="dl-num") if worth else EMPTY
     texts = {each.transition.intent_id: side.conversation.tree.text(each.transition.intent_id) for each in evidence}
-    reply = show.bubble("assistant", marked_reply(turn, evidence, texts))
+    reply = show.bubble("assistant", marked_reply(turn, evidence, texts, last_draft(side.conversation, turn)))
     answer = EMPTY if turn.user_message is None else show.bubble("user", show.user_message(turn))
     head = tag("div", tag("span", f"Turn {number}"), side.title, reward, class_="dl-turn")
     return tag("div", head, reply, answer, class_="ds-column")
 
 
-def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, str]) -> Markup:
-    """A reply as people read it, with the sentences and drawings highlighted that met intents.
+def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, str], before: str = "") -> Markup:
+    """A reply as people read it, with marks at the sentences and drawings that match intents or are revised.
 
     Args:
         texts: intent → requirement, for the tooltips.
+        before: the draft that the reply may revise.
     """
     text = turn.reply.text.translate({ord(OPEN): "(", ord(SHUT): ")"})
     spans = _merged(each for each in evidence if each.span is not None)
+    marked = [span for span, _ in spans]
+    fresh = [
+        each for each in revised(text, before) if not any(each[0] < high and low < each[1] for low, high in marked)
+    ]
+    spans = sorted([*spans, *((span, []) for span in fresh)], key=lambda each: each[0])
     for (start, end), _ in reversed(spans):
         text = f"{text[:start]}{OPEN}{text[start:end]}{SHUT}{text[end:]}"
     shown = str(show.rich_text(text))
     for _, members in spans:
+        if not members:
+            opening = tag("mark", class_="ds-mark", data_how="new", title="changed since the last draft")
+            shown = shown.replace(OPEN, opening.removesuffix("</mark>"), 1).replace(SHUT, "</mark>", 1)
+            continue
         title = "engaged: " + "; ".join(texts[each.transition.intent_id] for each in members)
         how = "guessed" if all(each.how == "guessed" for each in members) else "sure"
         intents = " ".join(each.transition.intent_id for each in members)
@@ -246,6 +256,10 @@ def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, s
         if each.drawing is not None:
             drawings.setdefault(each.drawing, []).append(each)
     return Markup(_marked_drawings(shown, drawings, len(drawing_spans(turn.reply.text))))
+
+
+def _overlap(one: tuple[int, int], two: tuple[int, int]) -> bool:
+    return one[0] < two[1] and two[0] < one[1]
 
 
 def _box(evidence: Evidence) -> str:

@@ -15,7 +15,7 @@ from discover_lib.base.svg import svg_data_uri
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
-from discover_lib.engines.miniature.imagined import Imagined
+from discover_lib.engines.miniature.builder import Imagined
 from discover_lib.metrics.intervals import Estimate, percent
 from workbench.views.conversation_parts import level_name, state_glyph
 from workbench.views.html import Markup, joined, quiet, rich_text, signed, tag

@@ -207,10 +207,10 @@ def scrolling(wide: Markup) -> Markup:
 _BLOCK = re.compile(r"```[ \t]*(?P<lang>\w*)[^\n]*\n(?P<code>.*?)(?:\n?```|\Z)|(?P<svg><svg\b.*?</svg\s*>)", re.DOTALL)
 _CODE_TYPE = re.compile(r"\b(?:code|component)\b", re.IGNORECASE)
 _OPTION_LABEL = re.compile(r"^(?:\*\*)?(?:option\s+)?(?:[A-Z]|\d{1,2})[.):]", re.IGNORECASE)
-_QUOTE_MARKS = re.compile(r"^\s*(?:>\s?){2,}", re.MULTILINE)
+_QUOTE_MARKS = re.compile(r"^[ \t]*(?:>[ \t]?){2,}", re.MULTILINE)
 _BULLET = re.compile(r"^(\s*)•(?=\s)", re.MULTILINE)
 # Neither links nor images nor HTML: what a model writes must not make a page ask anybody for anything.
-_MARKDOWN_RULES = ("blockquote", "heading", "list", "backticks", "emphasis", "newline")
+_MARKDOWN_RULES = ("blockquote", "heading", "list", "table", "backticks", "emphasis", "newline")
 
 
 def rich_text(text: str) -> Markup:

@@ -22,6 +22,8 @@ How = Literal["quoted", "read", "guessed"]
 _QUOTED = re.compile(r"[“\"]([^“”\"]+)[”\"]")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+[”’\"')*]*(?=\s|$)|(?=\n)|$)|[^\n]")
 _OPENING = re.compile(r"\s*(?:>\s?)*\s*(?:#{1,6}\s+)?(?:[-*•]\s+|\(?(?:\d{1,3}|[A-Z])[.):]\s+)?")
+_DRAFT = "> # "  # the title of a draft in a reply
+_UNQUOTED = re.compile(r"\n(?!>)")
 LEAST_SHARED = 0.5  # of an intent's content words that a sentence must share to be taken for its evidence
 
 
@@ -78,7 +80,7 @@ def evidence(conversation: Conversation, turn: Turn, transition: Transition) -> 
 
 
 def _on_drawing(found: Evidence, text: str, drawings: Sequence[tuple[int, int]], place: int, how: How) -> Evidence:
-    from discover_lib.engines.miniature.svg.part import part_of
+    from discover_lib.engines.miniature.svg.read import part_of
 
     start, end = drawings[place]
     return replace(found, drawing=place, part=part_of(text[start:end], found.reason), how=how)
@@ -151,6 +153,28 @@ def _closest(text: str, drawings: Sequence[tuple[int, int]], asked: Sequence[str
             if share >= LEAST_SHARED and share > best:
                 best, span = share, match.span()
     return _sentence(text, *span) if span else None
+
+
+def last_draft(conversation: Conversation, turn: Turn) -> str:
+    """The last reply before a turn that has a draft of a text; "" if there is none."""
+    drafts = [each.reply.text for each in conversation.turns[: turn.index - 1] if _DRAFT in each.reply.text]
+    return drafts[-1] if drafts else ""
+
+
+def revised(text: str, before: str) -> list[tuple[int, int]]:
+    """The sentences of a draft that the draft before it lacks; empty if the two share no sentence."""
+    start = text.find(_DRAFT)
+    if start < 0 or not before:
+        return []
+    end = next((found.start() for found in _UNQUOTED.finditer(text, start)), len(text))
+    spans = []
+    for match in _SENTENCE.finditer(text, start, end):
+        opening = _OPENING.match(text, match.start(), match.end())
+        low = opening.end() if opening else match.start()
+        if text[low : match.end()].strip():
+            spans.append((low, match.end()))
+    changed = [(low, high) for low, high in spans if text[low:high] not in before]
+    return changed if len(changed) < len(spans) else []
 
 
 # -- two conversations with the same user -----------------------------------------------------------------------------

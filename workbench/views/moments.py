@@ -25,7 +25,7 @@ from workbench.views import explain
 from workbench.views.beside import marked_reply
 from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, near_miss_sum, theta_text
 from workbench.views.html import in_tokens, rich_text, signed
-from workbench.views.located import Evidence, evidence, found_by_one, parting
+from workbench.views.located import Evidence, evidence, found_by_one, last_draft, parting
 from workbench.views.touched import Touch, aspect_of, touched, under_authors_rules
 
 FORMAT = "discover-stage/1"
@@ -174,7 +174,11 @@ def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
     return {
         "turn": turn.index,
         "assistant": turn.reply.assistant,
-        "reply": _reply(turn, [*places, *(each.place for each in touch.touches if each.why != "repeated")]),
+        "reply": _reply(
+            turn,
+            [*places, *(each.place for each in touch.touches if each.why != "repeated")],
+            last_draft(conversation, turn),
+        ),
         "first": first_words(turn.reply.text),
         "written": turn.reply.notation,
         "answer": None if turn.user_message is None else nodes_of(rich_text(turn.user_message)),
@@ -195,9 +199,9 @@ def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
     } | _state(conversation, turn.after)
 
 
-def _reply(turn: Turn, places: Sequence[Evidence]) -> Nodes:
+def _reply(turn: Turn, places: Sequence[Evidence], before: str) -> Nodes:
     texts = {each.transition.intent_id: "" for each in places}
-    return nodes_of(marked_reply(turn, places, texts))
+    return nodes_of(marked_reply(turn, places, texts, before))
 
 
 def _worth(candidate: Candidate) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from discover_lib.base.words import duration
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.metrics.certificate import Certificate
-from discover_lib.metrics.evidence import BROKEN, SHARE
+from discover_lib.metrics.evidence import BROKEN
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
 from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison, p_text
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
@@ -195,7 +195,7 @@ def report_html(folder: Path) -> str:
         BEST=BEST,
         LADDER=LADDER,
         BROKEN=BROKEN,
-        SHARE=SHARE,
+        SHARE=MEASURE["share"],
         USER_BLIND=USER_BLIND,
         FOUND=FOUND,
         INTERVAL=INTERVAL,
@@ -475,7 +475,7 @@ def _theirs(run: PaperRun) -> Markup:
         configuration = store.configuration
     scopes = [each.to_dict() for each in run.evaluation.kinds]
     results = {"run": configuration, "rules": configuration["rules"], "scopes": scopes}
-    ours = [each for each in our_results(results) if each.assistant in (BASE, BEST.label)]
+    ours = [each for each in our_results(results) if each.who in (BASE, BEST.label)]
     try:
         return show_audit.beside(beside(ours))
     except OSError:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from discover_lib.metrics.intervals import Estimate, Share
-from discover_lib.tasks.house_rules import Safety
-from discover_lib.tasks.paper_numbers import SafetyRow
-from discover_lib.tasks.safety_rows import HEAD, MEANING, SIX_HEAD, SIX_MEANING, row_of, six_row
+from discover_lib.tasks.house_rules import HEAD, MEANING, Safety, row_of
+from discover_lib.tasks.paper_numbers import SIX_HEAD, SIX_MEANING, SafetyRow, six_row
 from workbench.views.figures.charts import dots, two_values
 from workbench.views.html import Markup, more, quiet, table, tag
 

@@ -20,9 +20,8 @@ from discover_lib.engines.llm.answers import (
 from discover_lib.engines.llm.asking import Effort, Model, failing_as
 from discover_lib.engines.llm.calls.exchange import Asks
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, one_line, quoted, transcript
-from discover_lib.metrics.behaviour import TurnBehaviour
 from discover_lib.metrics.satisfaction import LeafScore
-from discover_lib.metrics.scorer import InteractivityRating, ScoreError
+from discover_lib.metrics.scorer import InteractivityRating, ScoreError, TurnBehaviour
 
 TEMPERATURE = 0.0
 MAX_TOKENS = 8192

@@ -1,8 +1,8 @@
 """How a local model is addressed and understood: plain chat or the miniature's notation, and the chat template.
 
 Training rows go in through `encode`, completions come out through `decode`.  `Chat` gives the same tokens in training,
-in sampling and in use: the prompt of a reply is the template's output up to that reply, so tokens are only ever
-appended.  Templates alone do not guarantee this.  Qwen3's template omits the thought block of every turn but the last.
+in sampling and in use.  The prompt of a reply is the template's output up to that reply, so tokens are only appended.
+Templates alone do not guarantee this.  Qwen3's template omits the thought block of every turn but the last.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_json
 from discover_lib.base.tokens import WireMessage
 from discover_lib.core.conversation import Candidate, Message, Reply, Text
-from discover_lib.metrics.behaviour import Behaviour
+from discover_lib.metrics.scorer import Behaviour
 
 TINY, PREFIX = "tiny", "hf:"  # names of models on this machine: see `engines.local.names`
 CARD = "tiny.json"  # marks the folder of a tiny model, which speaks the notation, and holds its measurements
@@ -132,9 +132,9 @@ def behaviour(candidate: Candidate, domain: str) -> Behaviour | None:
     if candidate.evaluation is None:
         return None
     if domain:
+        from discover_lib.engines.miniature.judge import behaviour_of
         from discover_lib.engines.miniature.lexicon import load_lexicon
         from discover_lib.engines.miniature.reading import read_reply
-        from discover_lib.engines.miniature.scoring import behaviour_of
 
         return behaviour_of(1, read_reply(candidate.reply.text, domain), load_lexicon(domain)).behaviour
     return "convergent" if candidate.evaluation.kind == "artifact" else "divergent"

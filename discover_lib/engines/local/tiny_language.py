@@ -1,19 +1,18 @@
-"""The tiny language model's language: its words, its tokenizer, and how conversations are put to it.
+"""The tiny language model's language: its words, its tokenizer, and the form of its conversations.
 
-The model reads and writes the compact notation (`notation`), one token a word.  What a user says reaches it through
-what the lexicon hears (`reading.read_user`), as a transcript of at most a few words:
+The model reads and writes the compact notation (`notation`), with one token per word.  The lexicon's parser
+(`reading.read_user`) turns each user message into a transcript of a few words:
 
 ```
-want subject bird colour navy       asked for plainly
-like subject heron                  found good
-hint setting waterside              something other is wanted near this value
-doubt setting                       something is not right yet in this dimension
-something                           nothing that could be acted on was heard: "something is missing"
-final                               the finished piece is asked for
+want subject bird colour navy       requested plainly
+like subject heron                  approved
+hint setting waterside              another value near this one is wanted
+doubt setting                       this dimension is not right yet
+something                           the parser found no usable word: "something is missing"
+final                               the user requests the finished artifact
 ```
 
-This is the model's ear, not part of what it learns: it understands no English, and a message of which the lexicon
-hears nothing is `something` to it.
+The parser is not part of the model's training.  The model understands no English.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.core.conversation import Message, Reply
-from discover_lib.engines.miniature.beliefs import believe, whole_pieces
 from discover_lib.engines.miniature.lexicon import SHIPPED_DOMAINS, Lexicon, LexiconError, load_lexicon
 from discover_lib.engines.miniature.notation import (
     COUNTING,
@@ -39,17 +37,23 @@ from discover_lib.engines.miniature.notation import (
     parse,
     write,
 )
-from discover_lib.engines.miniature.reading import ReplyReading, UserReading, read_reply, read_user
+from discover_lib.engines.miniature.reading import (
+    ReplyReading,
+    UserReading,
+    believe,
+    read_reply,
+    read_user,
+    whole_pieces,
+)
 from discover_lib.engines.miniature.rendering import make_reply
 
 PAD, UNKNOWN, END, USER, ASSISTANT = "<pad>", "<unk>", "<e>", "<u>", "<a>"
 HEARD = ("want", "like", "hint", "doubt", "something", "final")
-MAX_TOKENS = 512  # of a conversation; five turns and a final piece stay below 300
-MAX_REPLY_TOKENS = 56  # the longest draft with samples beside it has fewer
-BROKEN = "(a reply that cannot be read)"  # shown in place of broken notation: nothing may be found in it
+MAX_TOKENS = 512  # of a conversation; five turns and a final artifact need fewer than 300
+MAX_REPLY_TOKENS = 56  # more than the longest draft with samples
+BROKEN = "(a reply that cannot be read)"  # replaces broken notation; it shows no value
 
-# The marks of who speaks stand outside what is learnt; nothing blank may open the marked part, since a whitespace
-# tokenizer has no token that begins there.
+# Speaker marks carry no loss.  The marked part must not begin with a blank, where a whitespace tokenizer has no token.
 CHAT_TEMPLATE = (
     "{% for message in messages %}"
     "{% if message['role'] == 'system' %}{{ message['content'] }}"
@@ -62,9 +66,9 @@ CHAT_TEMPLATE = (
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """All words that a model knows; a word's place is its token id.
+    """All words of a model; a word's place is its token id.
 
-    A word that several domains use is one token: what it means follows from the domain that opens the conversation.
+    A word of several domains is one token.  The domain at the start of the conversation decides its meaning.
     """
 
     domains: tuple[str, ...]
@@ -85,13 +89,13 @@ class Vocabulary:
 
 
 def known_domains() -> tuple[str, ...]:
-    """The domains that came with the library: a lexicon added later leaves the tiny base as it is."""
+    """The domains of the package.  A lexicon added later does not change the tiny base."""
     return SHIPPED_DOMAINS
 
 
 @lru_cache(maxsize=8)
 def vocabulary(domains: tuple[str, ...]) -> Vocabulary:
-    """The words of some domains: marks, verbs, what is heard of a user, dimensions and values.
+    """The words of some domains: marks, verbs, words of transcripts, dimensions and values.
 
     Raises:
         LexiconError: no domain, an unknown one, or a value that shares its name with a mark or a verb.
@@ -110,7 +114,7 @@ def vocabulary(domains: tuple[str, ...]) -> Vocabulary:
 
 
 def lacks_words(folder: Path, domain: str) -> bool:
-    """Whether a model's tokenizer has no token for some word of a domain's lexicon: it was made before that had it."""
+    """Whether a domain's lexicon has words without a token in a model's tokenizer, because they are newer."""
     path = folder / "tokenizer.json"
     if domain not in known_domains() or not path.is_file():
         return False
@@ -170,15 +174,15 @@ def _write_json(path: Path, data: Any) -> None:
     path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
-# -- what the model is told, and what it said -----------------------------------------------------------------------
+# -- input and output of the model ----------------------------------------------------------------------------------
 
 
 def encode_messages(messages: Iterable[Message | Mapping[str, Any]], domain: str) -> list[dict[str, str]]:
-    """A conversation as the chat template takes it: the domain, then transcripts and notation in turn.
+    """A conversation as input of the chat template: the domain, then transcripts and notation in turn.
 
     Args:
-        messages: records, or mappings with role and content (a training row's); system messages are left out.
-        domain: of the piece that is talked about.
+        messages: records, or mappings with role and content from a training row.  System messages are omitted.
+        domain: of the artifact.
     """
     wire = [{"role": "system", "content": domain}]
     for each in messages:
@@ -191,7 +195,7 @@ def encode_messages(messages: Iterable[Message | Mapping[str, Any]], domain: str
 
 
 def transcript(reading: UserReading, domain: str) -> str:
-    """What was heard of a user's message, in the model's words."""
+    """The transcript of a user's message, in the model's words."""
     lexicon = load_lexicon(domain)
     parts: list[str] = []
     for word, values in (("want", reading.wanted), ("like", reading.liked), ("hint", reading.hinted)):
@@ -207,7 +211,7 @@ def transcript(reading: UserReading, domain: str) -> str:
 
 
 def as_notation(text: str, domain: str) -> str:
-    """A reply in the notation: as it stands if it is that, else what can be read in it."""
+    """A reply in the notation: unchanged if it is notation, else its readable values."""
     said = text.split()
     if said and said[0] in VERBS:
         return " ".join(said)
@@ -216,7 +220,7 @@ def as_notation(text: str, domain: str) -> str:
 
 
 def _moves_of(reading: ReplyReading, lexicon: Lexicon) -> list[Move]:
-    """What a reply in other words does, as far as the notation can say it."""
+    """The moves of a reply in other words, as far as the notation can express them."""
     options = [option for option in reading.options if option]
     if reading.kind == "artifact":
         wholes = whole_pieces(options, lexicon)
@@ -236,10 +240,10 @@ def _alternatives(verb: Verb, values: Iterable[str], lexicon: Lexicon) -> list[M
 
 
 def decode(text: str, domain: str, messages: Sequence[Message] = (), assistant: str = "") -> Reply:
-    """What the model said as a reply: rendered if it is notation, else `BROKEN`, with its words kept as notation.
+    """The model's words as a reply: rendered if they are notation, else `BROKEN`.  The words stay in `notation`.
 
     Args:
-        messages: the conversation before it; drawn samples carry what is already agreed in it.
+        messages: the conversation before it.  Drawn samples contain its agreed values.
     """
     lexicon = load_lexicon(domain)
     written = " ".join(text.split())
@@ -248,8 +252,8 @@ def decode(text: str, domain: str, messages: Sequence[Message] = (), assistant: 
     except NotationError:
         return Reply(BROKEN, count_tokens(written or "pass"), COUNTING, assistant, written)
     known = believe(messages, lexicon).sampled_with() if any(move.verb == "show" for move in moves) else ()
-    reply = make_reply(moves, lexicon, assistant, known)
-    return dataclasses.replace(reply, n_tokens=count_tokens(written))  # what is said twice costs twice
+    reply = make_reply(moves, lexicon, assistant, known, request=messages[0].content if messages else "")
+    return dataclasses.replace(reply, n_tokens=count_tokens(written))  # repetitions count
 
 
 def is_broken(reply: Reply) -> bool:

@@ -57,10 +57,9 @@ from discover_lib.engines.local.tiny_language import (
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
 from discover_lib.engines.miniature.assistants import ask, draft, final_draft, mixed, options, show
-from discover_lib.engines.miniature.beliefs import Beliefs
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.notation import Move, write
-from discover_lib.engines.miniature.reading import UserReading, read_reply, read_user
+from discover_lib.engines.miniature.reading import Beliefs, UserReading, read_reply, read_user
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 
 FORMAT = "discover-tiny/1"

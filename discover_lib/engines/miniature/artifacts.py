@@ -21,7 +21,7 @@ Split = Literal["train", "eval"]
 SPLIT_SIZES: dict[Split, int] = {"train": 500, "eval": 100}
 EVAL_SHARE = 1 / 6
 DIMENSIONS_PER_ARTIFACT = (6, 8)
-OPTIONAL_PER_ARTIFACT = (1, 2)  # where a piece is composed
+OPTIONAL_PER_ARTIFACT = (1, 2)  # where an artifact is composed
 ADDED = 0.6  # how often something is added that stands beside what was chosen
 TASTE_EXPONENT = 1.3  # of Zipf's law: the most liked of 20 values comes up in about a third of the draws
 MOST_DRAWS = 10_000  # of one artifact, until its values belong to the split
@@ -110,7 +110,7 @@ def _selection(lexicon: Lexicon, liking: Liking) -> list[str]:
 
 
 def _scene(lexicon: Lexicon, liking: Liking) -> list[str]:
-    """Values that go together: of all dimensions that no piece does without, and of one or two others."""
+    """Values that go together: of all dimensions that no artifact does without, and of one or two others."""
     rng = liking.rng
     needed = [name for name, dimension in lexicon.dimensions.items() if not dimension.optional]
     others = [name for name in lexicon.dimensions if name not in needed]

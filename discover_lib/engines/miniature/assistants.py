@@ -1,6 +1,6 @@
-"""The scripted assistants: whole policies, each a few lines over what the conversation lets one believe.
+"""The scripted assistants: policies of a few lines over the beliefs that a conversation supports.
 
-They see the conversation and nothing else; only the oracle, an upper bound, is shown the user's intents.
+They see only the conversation.  The oracle, an upper bound, also sees the user's intents.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState
-from discover_lib.engines.miniature.beliefs import Beliefs, believe
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.notation import Move
 from discover_lib.engines.miniature.phrases import in_drawn_order, phrase_book, spoken
+from discover_lib.engines.miniature.reading import Beliefs, believe
 from discover_lib.engines.miniature.rendering import make_reply
 from discover_lib.metrics.satisfaction import asks_for_final
 
 N_ALTERNATIVES = 3
-INCLUDED = 0.45  # how often a draft has something in a dimension that a piece may do without
+INCLUDED = 0.45  # how often a draft has something in a dimension that an artifact may do without
 ADDED = 0.5  # how often something is added that stands beside what was chosen
 Policy = Callable[[Beliefs, random.Random], list[Move]]
 
@@ -43,14 +43,13 @@ class ScriptedAssistant:
         else:
             moves = self._policy(beliefs, rng)
         frames = openings(self.name, moves, self.lexicon.domain, messages, seed)
-        return make_reply(moves, self.lexicon, self.name, beliefs.sampled_with(), frames)
+        return make_reply(moves, self.lexicon, self.name, beliefs.sampled_with(), frames, messages[0].content)
 
 
 class OracleAssistant:
-    """Sees the answer: it is shown the hidden intents. An upper bound.
+    """Sees the hidden intents. An upper bound.
 
-    It builds exactly what the user's intents ask for: all of the tree in focus and all that is already known.  As the
-    finished piece it builds everything.
+    It builds every intent of the tree in focus and every discovered intent.  The final artifact has all intents.
     """
 
     name = "oracle"
@@ -70,74 +69,74 @@ class OracleAssistant:
                     wanted += [leaf for leaf in below if leaf in asked] or below[:1]
         moves = [Move("draft", self.lexicon.that_fit(wanted))]
         frames = openings(self.name, moves, self.lexicon.domain, messages, seed)
-        return make_reply(moves, self.lexicon, self.name, frames=frames)
+        return make_reply(moves, self.lexicon, self.name, frames=frames, request=messages[0].content)
 
 
 def draft(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """Makes a whole piece at once and revises it.
+    """Makes a full draft, then revises it.
 
-    It honours what was asked, redraws what was doubted and keeps the rest.
+    It builds values that the user asked for, redraws what the user doubted and keeps the rest.
     """
     return [Move("draft", next_draft(beliefs, rng))]
 
 
 def ask(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """Asks about one aspect after the other and makes nothing."""
+    """Asks one open question per turn."""
     return [Move("ask", dimension=_next_dimension(beliefs, rng, done=beliefs.asked))]
 
 
 def options(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """Names alternatives in words and makes nothing."""
+    """Lists options in words."""
     return [alternatives("maybe", beliefs, rng)]
 
 
 def show(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """Always makes samples of one dimension and never a whole."""
+    """Shows samples of one dimension, never a draft."""
     return [alternatives("show", beliefs, rng)]
 
 
 def adaptive(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """Shows samples while the user is vague, builds once the wish is clear.
+    """Shows samples while the user is vague, then builds.
 
-    Clear down to the detail: builds.  Vague about something it can name: shows samples of that.  Nothing to go by
-    ("something is missing"): puts a fresh whole on the table, to find out what it is about.
+    It builds if the user names a leaf value.  It shows samples if the user names a broader value or a dimension.  If
+    the user names neither ("something is missing"), it makes a fresh draft.
     """
     wishes = beliefs.open_wishes()
     if wishes and all(beliefs.lexicon.values[wish].is_leaf for wish in wishes):
         return draft(beliefs, rng)
     if wishes or beliefs.doubted():
         return [alternatives("show", beliefs, rng)]
-    # A complete draft that keeps agreed leaves only and draws everything else anew, untried values first.
+    # A complete draft that keeps agreed leaves only and draws everything else again, untried values first.
     return [Move("draft", _complete(beliefs, rng, (), redrawn=None))]
 
 
 def mixed(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """A draft and samples beside it, every turn."""
+    """Makes a draft and samples every turn."""
     return [*draft(beliefs, rng), alternatives("show", beliefs, rng)]
 
 
 def verbose(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """Drafts, and talks it through twice: what does length cost?"""
+    """Like draft, but explains it twice."""
     values = next_draft(beliefs, rng)
     return [Move("draft", values), Move("recap", values), Move("recap", values)]
 
 
 def silent(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """Says nothing of substance."""
+    """Never shows or asks anything."""
     return [Move("pass")]
 
 
 def random_moves(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """A random kind of reply with random values; hears nothing."""
+    """Picks a random reply and ignores the user."""
     deaf = Beliefs(beliefs.lexicon)
     return rng.choice([draft, ask, options, show])(deaf, rng)
 
 
 def catalogue(beliefs: Beliefs, rng: random.Random) -> list[Move]:
-    """Names every value of every dimension, every turn; hears nothing and makes nothing.
+    """Names every value of every dimension, every turn, and ignores the user.
 
-    It is no assistant: it shows what the reward pays a reply that ignores the user.  Where an intent counts as soon as
-    a reply names it, and the length penalty is capped, one long list is worth more than listening.
+    It measures how much the reward pays for a list.  A list earns more than listening if naming an intent counts and
+    the length penalty is capped.
     """
     dimensions = beliefs.lexicon.dimensions.items()
     return [Move("maybe", tuple(dimension.leaves), name) for name, dimension in dimensions if len(dimension.leaves) > 1]
@@ -157,7 +156,7 @@ POLICIES: dict[str, Policy] = {
 SCRIPTED = (*POLICIES, OracleAssistant.name)
 USER_BLIND = "catalogue"  # reported beside the assistants, in no pool of theirs: see its policy
 POOL = tuple(name for name in SCRIPTED if name != USER_BLIND)
-DEAF = ("random", "silent", USER_BLIND)  # the others build what they believe as soon as the finished piece is asked for
+DEAF = ("random", "silent", USER_BLIND)  # the others build what they believe as soon as the final artifact is asked for
 
 
 def openings(
@@ -193,7 +192,7 @@ def about(name: str) -> str:
     return (policy.__doc__ or "").partition("\n")[0]
 
 
-# -- pieces of policies -------------------------------------------------------------------------------------------
+# -- parts of policies -------------------------------------------------------------------------------------------
 
 
 def next_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
@@ -206,7 +205,7 @@ def next_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
 
 
 def final_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
-    """The finished piece: agreed leaves and the last draft's values, anything else only where there is neither."""
+    """The finished artifact: agreed leaves and the last draft's values, anything else only where there is neither."""
     return _complete(beliefs, rng, beliefs.draft, redrawn=None)
 
 
@@ -296,7 +295,7 @@ def _open_leaves(beliefs: Beliefs, dimension: str) -> tuple[str, ...]:
 
 
 def _next_dimension(beliefs: Beliefs, rng: random.Random, done: Sequence[str]) -> str:
-    """The dimension that the user doubts or wishes in, else the one least dealt with that is not settled."""
+    """The dimension that the user doubts or asks for, else the open one that was dealt with least."""
     if doubted := beliefs.doubted():
         return doubted
     wished = [beliefs.lexicon.values[wish].dimension for wish in beliefs.open_wishes()]

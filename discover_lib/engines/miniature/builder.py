@@ -1,6 +1,6 @@
-"""The miniature's tree builder: recognise values in a finished piece, climb their taxonomies, join them to a forest.
+"""The miniature's tree builder: recognize values in an artifact, climb their taxonomies, and join them to a forest.
 
-The four stages are the paper's (appendix A.1).  Synthesis: the most specific values that the piece shows.
+The four stages are the paper's (appendix A.1).  Synthesis: the most specific values that the artifact shows.
 Abstraction: one step up the taxonomy at a time.  Organisation: chains that share a broader value become one tree.
 Initial request: one asked-for root, said broadly; nothing below it is given away.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from discover_lib.base.seeds import unit_uniform
 from discover_lib.base.svg import SvgError
@@ -16,9 +17,11 @@ from discover_lib.base.words import STOP_WORDS, content_words, stem, words
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import BuildError, BuiltTree, Recognised
+from discover_lib.core.state import Discovery, IntentState
+from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
-from discover_lib.engines.miniature.rendering import is_drawn
+from discover_lib.engines.miniature.rendering import hero_of, is_drawn, line_told, render_artifact
 
 MIN_DIMENSIONS = 3
 WITNESSES = 2  # words of a requirement that carry it where not all of it is said
@@ -59,7 +62,7 @@ class MiniatureBuilder:
         return BuiltTree(tree, recognised, abstraction_levels(chains, self.lexicon), self._notes(artifact, found))
 
     def _synthesise(self, artifact: Artifact) -> dict[str, str]:
-        """The most specific values that the artifact shows, at most as many a dimension as a piece can hold."""
+        """The most specific values that the artifact shows, at most as many a dimension as an artifact can hold."""
         if not artifact.text.strip():
             raise BuildError(f"{artifact.id}: the artifact is empty")
         try:
@@ -84,7 +87,7 @@ class MiniatureBuilder:
         """What the evidence in a text carries: a value whose requirement says more than the text is read more broadly.
 
         "A letter" alone shows no unopened one.  A requirement is carried if the text holds all that it says beyond its
-        broader form, or at least two words of it, of its cues or of the line that realises it.
+        broader form, or at least two words of it, of its cues or of the line that shows it.
         """
         said = {stem(word) for word in words(text)}
         weighed: dict[str, str] = {}
@@ -100,7 +103,7 @@ class MiniatureBuilder:
         return self.lexicon.most_specific(weighed)
 
     def _notes(self, artifact: Artifact, found: Mapping[str, str]) -> tuple[str, ...]:
-        """What the piece was looked through for in vain, and which of its sentences told nothing."""
+        """Notes on aspects that the artifact lacks and on sentences without a known value."""
         seen = {self.lexicon.values[value].dimension for value in found}
         missing = [dimension.aspect for name, dimension in self.lexicon.dimensions.items() if name not in seen]
         looked = f"looked for {len(self.lexicon.values)} things about {len(self.lexicon.dimensions)} aspects"
@@ -141,3 +144,42 @@ def abstraction_levels(chains: Sequence[tuple[str, ...]], lexicon: Lexicon) -> t
         values = dict.fromkeys(chain[-1 - step] for chain in chains if step < len(chain))
         levels.append(tuple(lexicon.values[value].text for value in values))
     return tuple(levels)
+
+
+# -- back from a tree to the artifact ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Imagined:
+    """What can be shown of an artifact that is half known.
+
+    Attributes:
+        drawing: an SVG with what is known, the rest left neutral; "" in a domain of texts.
+        lines: the lines of a text in their order, None for one that has yet to form; empty in a domain of drawings.
+        known: how many of the most specific intents have formed, of `of`.
+    """
+
+    drawing: str
+    lines: tuple[str | None, ...]
+    known: int
+    of: int
+
+
+def imagined(tree: IntentTree, state: IntentState, lexicon: Lexicon) -> Imagined:
+    """The artifact as its user pictures it.
+
+    Only the most specific intents show, and only once they are discovered: of "an animal" no picture can be drawn.
+    """
+    lines: list[str | None] = []
+    hero = hero_of(tree.initial_request, lexicon)
+    shown: list[str] = []
+    leaves = tree.leaves()
+    for leaf in leaves:
+        known = state[leaf] is Discovery.DISCOVERED
+        for value in known_values(tree.text(leaf), lexicon.domain):
+            entry = lexicon.values[value]
+            shown += [value] if known and entry.is_leaf else []
+            lines += [line_told(entry, hero) if known else None] if entry.line else []
+    drawing = render_artifact(shown, lexicon) if is_drawn(lexicon.domain) else ""
+    discovered = sum(state[leaf] is Discovery.DISCOVERED for leaf in leaves)
+    return Imagined(drawing, () if drawing else tuple(lines), discovered, len(leaves))

@@ -1,18 +1,21 @@
-"""The miniature's judge: programmatic truth about what a reply shows or names."""
+"""The miniature's judge and scorer: programs that read what a reply shows or names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from statistics import fmean
 
 from discover_lib.core.advance import walk
-from discover_lib.core.conversation import Message, Reply
+from discover_lib.core.conversation import Conversation, Message, Reply
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
-from discover_lib.engines.miniature.reading import read_reply
+from discover_lib.engines.miniature.reading import ReplyReading, UserReading, read_reply, read_user, whole_pieces
+from discover_lib.metrics.satisfaction import LeafScore
+from discover_lib.metrics.scorer import InteractivityRating, ScoreError, TurnBehaviour
 
 
 class MiniatureJudge:
@@ -92,3 +95,114 @@ def _near_misses(
         return []
     siblings = {sibling: _shown_for(sibling, option, lexicon) for sibling in lexicon.siblings(missing[0])}
     return [(lexicon.values[sibling].text, option[shown]) for sibling, shown in siblings.items() if shown is not None]
+
+
+MET, NEAR, TOUCHED, ABSENT = 5, 3, 2, 1
+
+
+class MiniatureScorer:
+    """Scores conversations of one domain by reading them."""
+
+    def __init__(self, domain: str) -> None:
+        self.domain = domain
+        self.lexicon = load_lexicon(domain)
+        self.name = "miniature counterpart"
+
+    def satisfaction(self, tree: IntentTree, reply: Reply) -> tuple[LeafScore, ...]:
+        """Every leaf by the distance, in the taxonomy, of what the artifact shows from what is asked.
+
+        5: shown, or something more specific. 3: a sibling is shown, so only the broader requirement is met.
+        2: the dimension shows another value. 1: it shows none.  4 does not occur: a reading knows no small blemish.
+        Of a requirement for several values the mean of its parts counts, rounded down, and at most 3 unless all are
+        shown.  Of several artifacts in the reply the one that shows most is graded.
+        """
+        reading = read_reply(reply.text, self.domain)
+        made = reading.options if reading.kind == "artifact" else ()
+        piece = max(made, key=len, default={})
+        return tuple(self._leaf_score(tree, leaf, piece, bool(made)) for leaf in tree.leaves())
+
+    def _leaf_score(self, tree: IntentTree, leaf: str, piece: Mapping[str, str], made: bool) -> LeafScore:
+        try:
+            needed = requirement(tree.text(leaf), self.domain)
+        except JudgeError as error:
+            raise ScoreError(str(error)) from error
+        scores, reasons = zip(*(graded_value(need, piece, self.lexicon) for need in needed), strict=True)
+        score = MET if min(scores) == MET else min(NEAR, int(fmean(scores)))
+        return LeafScore(leaf, score, "; ".join(reasons) if made else "nothing was made")
+
+    def interactivity(self, conversation: Conversation) -> InteractivityRating:
+        """The mean over turns of 1, 2 or 3: one point, and one each for opening up and for taking up.
+
+        A turn opens up if it asks, or offers at least two alternatives.  It takes up the user's last message if it
+        shows or names the value that the user asked for, asks about its dimension (for a broad value), or deals with
+        the aspect that the user doubted.  After any other message, it must offer something that is not agreed yet.
+        """
+        ratings = []
+        agreed: set[str] = set()  # dimensions that the user has settled
+        said, values = conversation.tree.initial_request, self.lexicon.values
+        for turn in conversation.turns:
+            heard, reading = read_user(said, self.domain), read_reply(turn.reply.text, self.domain)
+            agreed |= {values[value].dimension for value in (*heard.liked, *heard.wanted) if values[value].is_leaf}
+            ratings.append(1 + opens_up(reading) + self._takes_up(heard, reading, agreed))
+            said = turn.user_message or ""
+        shares = ", ".join(f"{ratings.count(each)} turns at {each}" for each in (3, 2, 1) if each in ratings)
+        return InteractivityRating(fmean(ratings), f"computed: {shares}")
+
+    def _takes_up(self, heard: UserReading, reading: ReplyReading, agreed: set[str]) -> bool:
+        values, asked = self.lexicon.values, set(reading.dimensions_asked)
+        shown = {value for option in reading.options for value in option}
+        if heard.wanted:
+            broad = {values[wish].dimension for wish in heard.wanted if not values[wish].is_leaf}
+            met = any(self.lexicon.covers(wish, value) for wish in heard.wanted for value in shown)
+            return met or bool(broad & asked)
+        if heard.doubted:
+            return bool(set(heard.doubted) & (varied(reading, self.lexicon) | asked))
+        return bool(({values[value].dimension for value in shown} | asked) - agreed)
+
+    def behaviour(self, conversation: Conversation) -> tuple[TurnBehaviour, ...]:
+        """Divergent where alternatives or questions make up most of a turn, convergent where one artifact does."""
+        return tuple(
+            behaviour_of(turn.index, read_reply(turn.reply.text, self.domain), self.lexicon)
+            for turn in conversation.turns
+        )
+
+
+def graded_value(need: str, piece: Mapping[str, str], lexicon: Lexicon) -> tuple[int, str]:
+    """(1 to 5, why) for one value asked of one artifact; see `MiniatureScorer.satisfaction`."""
+    dimension = lexicon.values[need].dimension
+    there = [value for value in piece if lexicon.values[value].dimension == dimension]
+    for wanted, score, said in ((need, MET, ""), *((sibling, NEAR, "close: ") for sibling in lexicon.siblings(need))):
+        for value in there:
+            if lexicon.covers(wanted, value):
+                return score, said + piece[value]
+    if there:
+        return TOUCHED, f"another one: {piece[there[0]]}"
+    return ABSENT, f"nothing about {lexicon.dimensions[dimension].aspect}"
+
+
+def opens_up(reading: ReplyReading) -> bool:
+    """Whether a reply asks, or offers at least two alternatives."""
+    return len(reading.options) > 1 or bool(reading.dimensions_asked)
+
+
+def varied(reading: ReplyReading, lexicon: Lexicon) -> set[str]:
+    """The dimensions in which the options of a reply differ; of a single artifact, all that it shows."""
+    options: Sequence[Mapping[str, str]] = reading.options
+    shared = set.intersection(*map(set, options)) if len(options) > 1 else set()
+    return {lexicon.values[value].dimension for option in options for value in option if value not in shared}
+
+
+def behaviour_of(turn: int, reading: ReplyReading, lexicon: Lexicon) -> TurnBehaviour:
+    """What a reply mainly does; between a whole artifact and samples beside it, whichever shows more values decides."""
+    wholes = whole_pieces(reading.options, lexicon)
+    samples = [option for option in reading.options if option not in wholes]
+    if reading.kind == "dialogue_act":
+        if opens_up(reading):
+            return TurnBehaviour(turn, "divergent", "it asks or names options")
+        said = "it goes through one version" if reading.options else "it neither offers nor makes anything"
+        return TurnBehaviour(turn, "convergent" if reading.options else None, said)
+    if len(reading.options) == 1:
+        return TurnBehaviour(turn, "convergent", "one piece")
+    if len(wholes) == 1 and len(wholes[0]) > sum(map(len, samples)):
+        return TurnBehaviour(turn, "convergent", f"a whole piece, and {len(samples)} smaller samples beside it")
+    return TurnBehaviour(turn, "divergent", f"{len(reading.options)} pieces to choose from")

@@ -1,8 +1,7 @@
 """The lexicon of a domain: dimensions, each a taxonomy of values from broad to specific.
 
-A lexicon is a readable YAML file in `lexicons/`.  Everything the miniature knows about a domain stands there: what a
-requirement is called, how a user says it, which words or drawn properties show it, and (for prose) the sentence that
-realises it.  `load_lexicon` checks the file and refuses one that would let the simulated user leak.
+A lexicon is a YAML file in `lexicons/`.  It contains the texts of intents, the words of users, the cues that show a
+value, and (for prose) the sentence of each leaf.  `load_lexicon` refuses a file that would let the simulated user leak.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import combinations, product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -31,6 +30,7 @@ ALL_DOMAINS = SHIPPED_DOMAINS + ADDED_DOMAINS
 DRAWN = "svg_drawing"  # its values are drawn, those of all others are written: a leaf has a line
 MAX_CUE_WORDS = 4
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")  # within a line
+PRONOUN = re.compile(r"\$(theirs|their|them|they)\b")  # of a story's hero, in a line
 _TOKEN = re.compile(r"^[a-z][a-z0-9-]*$")
 
 
@@ -41,6 +41,17 @@ class LexiconError(DiscoverError):
 _Number = Annotated[int, msgspec.Meta(ge=1)]
 
 
+class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The arrangement of an article's lines in a reply: a list is a list, and questions have answers."""
+
+    item: str  # one line: $line, its number $n, the next $label, the value's $term, its dimension's $question
+    joint: str = "\n"  # between two items
+    head: str = ""  # before the first item
+    row: int = 1  # items in a row, which ends with a bar where there are several
+    labels: tuple[str, ...] = ()
+    sorted: bool = False  # by term
+
+
 class Value(msgspec.Struct, forbid_unknown_fields=True, eq=False):
     """One value of a dimension: `navy` under `blue` under `cool`."""
 
@@ -48,8 +59,13 @@ class Value(msgspec.Struct, forbid_unknown_fields=True, eq=False):
     text: str  # the requirement that an intent tree shows
     say: str  # noun phrase in the user's mouth: "I want <say>"
     cues: tuple[str, ...]  # words and phrases that name this value in running text
-    talk: tuple[str, ...] = ()  # further ones that name it only where people talk about a piece: "funnier", "at night"
-    line: str = ""  # prose domains, leaves only: the sentence that realises it
+    talk: tuple[str, ...] = ()  # further ones that name it only in talk about an artifact: "funnier", "at night"
+    line: str = ""  # prose domains, leaves only: the sentence that shows it
+    formerly: str = ""  # an earlier `text`, by which stored conversations are read
+    count: Literal["", "one", "many", "mass"] = ""  # of `say`, where its form does not tell
+    title: str = ""  # of an artifact that shows it, where `say` does not serve; seeds depend on it
+    told: str = ""  # the line as replies tell it, where that differs; worked out where the line has pronouns of a hero
+    layout: Layout | None = None  # of all lines of an article that has this value
     opening: str = ""  # the request that a user who wants nothing else yet begins with; "" where a frame serves
     beside: bool = False  # had together with its siblings, where these replace each other
     never_with: tuple[str, ...] = ()  # values that it rules out
@@ -72,12 +88,13 @@ class Dimension(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tr
     """One independent aspect of an artifact and its taxonomy."""
 
     name: str  # one token, the notation's word
-    aspect: str  # everyday words, with article: "the colours"
+    aspect: str  # everyday words, with article: "the colors"
     values: Annotated[tuple[Value, ...], msgspec.Meta(min_length=1)]  # the broadest ones
     asked: bool = False  # an initial request may name it
-    optional: bool = False  # a piece may do without
+    optional: bool = False  # an artifact may do without
     holds: _Number = 1  # how many values an artifact can have at once
-    part: str = ""  # the part of the domain's form that its lines go to
+    part: str = ""  # the part of the domain's form that its lines go to; of an article: lead, end or the middle
+    question: str = ""  # that its lines answer, where an article is questions and answers
 
     @cached_property
     def tops(self) -> tuple[str, ...]:
@@ -89,14 +106,14 @@ class Dimension(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tr
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the lines of one part of a piece are strung together."""
+    """How the lines of one part of an artifact are strung together."""
 
     joint: str  # what stands between two lines
     item: str = "$line"  # one line, with $line for it and $n for its number, from 1
 
 
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The make-up of a piece that is more than titled paragraphs: a program, a page, a plan by days.
+    """The make-up of an artifact that is more than titled paragraphs: a program, a page, a plan by days.
 
     A row of `frame` that holds nothing but `$name` takes the lines of that part, indented as the row is; without
     lines the row goes.  `$title` may stand anywhere.
@@ -104,7 +121,7 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     frame: str
     parts: dict[str, Part]
-    suffixes: tuple[str, ...]  # what files of such pieces end in
+    suffixes: tuple[str, ...]  # what files of such artifacts end in
     language: str = ""  # fenced as code of this language; "" for prose, which is quoted
 
 
@@ -116,10 +133,13 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     request: str | tuple[str, ...]
     dimensions: Annotated[tuple[Dimension, ...], msgspec.Meta(min_length=1)]
     form: Form | None = None
+    heroes: tuple[str, ...] = ()
     world: _Number = 1
 
 
 msgspec.json.Decoder(_File)  # msgspec crashes if several threads are the first to look at a record
+
+CueIndex = dict[str, dict[tuple[str, ...], str]]  # first stem → stemmed cue → value id, the longest cue first
 
 
 @dataclass(frozen=True)
@@ -133,11 +153,12 @@ class Lexicon:
     dimensions: dict[str, Dimension]
     values: dict[str, Value]
     form: Form | None  # None: titled paragraphs, or a drawing
+    heroes: tuple[str, ...]  # of stories: name and pronoun of the main character, one of which a user gets
     lineages: dict[str, tuple[str, ...]] = field(repr=False)  # value → itself and its ancestors, specific first
     below: dict[str, tuple[str, ...]] = field(repr=False)  # value → the leaves at or below it
     by_text: dict[str, str] = field(repr=False)  # requirement text (normalised) → value id
-    cue_index: dict[tuple[str, ...], str] = field(repr=False)  # stemmed cue → value id
-    talk_index: dict[tuple[str, ...], str] = field(repr=False)  # the same, what is only said in talk included
+    cue_index: CueIndex = field(repr=False)
+    talk_index: CueIndex = field(repr=False)  # the same, with the phrases that name a value only in talk
     aspects: dict[str, str] = field(repr=False)  # dimension → the stems of its everyday name, see `_stems`
     rank: dict[str, int] = field(repr=False)  # value id → its place in the file
     clashes: dict[str, frozenset[str]] = field(repr=False)  # leaf → the leaves that it cannot be had together with
@@ -188,7 +209,7 @@ class Lexicon:
 
     @cached_property
     def is_composed(self) -> bool:
-        """Whether a piece is more than a value or so of every dimension: some are optional, some go with others."""
+        """Whether artifacts are composed: some dimensions are optional, and some values exclude others."""
         return any(dimension.optional for dimension in self.dimensions.values())
 
     @cached_property
@@ -211,8 +232,8 @@ class Lexicon:
         found here is left out: "a navy blue boat" names `navy`, not also `blue`.
 
         Args:
-            talk: the text talks about a piece rather than being one: "make it funnier" names humour there, while in a
-                finished story "a funny smell" does not.
+            talk: the text talks about an artifact.  "Make it funnier" names humor in talk; "a funny smell" in a story
+                does not.
         """
         found: dict[str, str] = {}
         for line in text.split("\n"):
@@ -324,9 +345,13 @@ def parse_lexicon(data: Any, file: str = "lexicon") -> Lexicon:
         dimensions={each.name: each for each in read.dimensions},
         values=values,
         form=read.form,
+        heroes=read.heroes,
         lineages=lineages,
         below=below,
-        by_text={normalised(value.text): value.id for value in values.values()},
+        by_text={
+            **{normalised(value.formerly): value.id for value in values.values() if value.formerly},
+            **{normalised(value.text): value.id for value in values.values()},
+        },
         cue_index=_cue_index(read.domain, {value.id: value.cues for value in values.values()}),
         talk_index=_cue_index(read.domain, {value.id: value.cues + value.talk for value in values.values()}),
         aspects={each.name: _stems(re.sub(r"\bthe\b", "", each.aspect)) for each in read.dimensions},
@@ -341,6 +366,8 @@ def _placed(rows: Iterable[Value], dimension: str, parent: str | None = None, de
     """Values and what lies below them, told where they stand; a broader one comes before those below it."""
     for value in rows:
         value.dimension, value.parent, value.depth = dimension, parent, depth
+        if PRONOUN.search(value.line):
+            value.told, value.line = value.line, PRONOUN.sub(r"\1", value.line)
         yield value
         yield from _placed(value.values, dimension, value.id, depth + 1)
 
@@ -373,15 +400,18 @@ def _stand_beside(one: Sequence[str], two: Sequence[str], values: Mapping[str, V
     return values[first].beside or values[second].beside
 
 
-def _cue_index(domain: str, cues: dict[str, tuple[str, ...]]) -> dict[tuple[str, ...], str]:
-    index: dict[tuple[str, ...], str] = {}
+def _cue_index(domain: str, cues: dict[str, tuple[str, ...]]) -> CueIndex:
+    owners: dict[tuple[str, ...], str] = {}
     for value_id, phrases in cues.items():
         for cue in phrases:
             key = tuple(_stems(cue).split())
             if not 1 <= len(key) <= MAX_CUE_WORDS:
                 raise LexiconError(f"{domain}: cue {cue!r} of {value_id!r} must have 1 to {MAX_CUE_WORDS} words")
-            if index.setdefault(key, value_id) != value_id:
-                raise LexiconError(f"{domain}: cue {cue!r} belongs to both {index[key]!r} and {value_id!r}")
+            if owners.setdefault(key, value_id) != value_id:
+                raise LexiconError(f"{domain}: cue {cue!r} belongs to both {owners[key]!r} and {value_id!r}")
+    index: CueIndex = {}
+    for key in sorted(owners, key=len, reverse=True):
+        index.setdefault(key[0], {})[key] = owners[key]
     return index
 
 
@@ -420,7 +450,7 @@ def _problems(lexicon: Lexicon, n_dimensions: int) -> Iterator[str]:
         yield "the form's frame must have a row $NAME for the lines of every part, and no other"
     if form and not {dimension.part for dimension in dimensions.values()} <= form.parts.keys():
         yield "a dimension goes to a part that the form lacks"
-    if len(lexicon.by_text) != len(lexicon.values):
+    if len({normalised(value.text) for value in lexicon.values.values()}) != len(lexicon.values):
         yield "two values share a requirement text"
     for name in (*lexicon.values, *dimensions):
         if not _TOKEN.match(name) or (name in lexicon.values and name in dimensions):
@@ -476,27 +506,27 @@ def _problems_of_aspect(dimension: Dimension, lexicon: Lexicon) -> Iterator[str]
                 f"the text {value.text!r} of {value.id!r} uses the aspect {dimension.aspect!r}; "
                 "a user who names the category would leak it"
             )
-    if (cue := tuple(lexicon.aspects[dimension.name].split())) in lexicon.talk_index:
-        yield f"the aspect {dimension.aspect!r} is also a cue of {lexicon.talk_index[cue]!r}"
+    cue = tuple(lexicon.aspects[dimension.name].split())
+    if owner := lexicon.talk_index.get(cue[0], {}).get(cue):
+        yield f"the aspect {dimension.aspect!r} is also a cue of {owner!r}"
 
 
-def _cue_hits(index: Mapping[tuple[str, ...], str], text: str, *, skip_negated: bool = False) -> dict[str, str]:
+def _cue_hits(index: CueIndex, text: str, *, skip_negated: bool = False) -> dict[str, str]:
     """Value id → the phrase that named it; the longest cue wins at each place.
 
     Who says "no waves" or "without a frame" offers neither: in talk such phrases are passed over.
     """
     spoken = words(text)
-    stems = [stem(word) for word in spoken]
+    stems = tuple([stem(word) for word in spoken])
     found: dict[str, str] = {}
-    position = 0
-    while position < len(stems):
-        for length in range(min(MAX_CUE_WORDS, len(stems) - position), 0, -1):
-            value_id = index.get(tuple(stems[position : position + length]))
-            if value_id is not None:
+    end = 0  # of the cue before
+    for position, first in enumerate(stems):
+        if position < end or first not in index:
+            continue
+        for cue, value_id in index[first].items():
+            if stems[position : position + len(cue)] == cue:
+                end = position + len(cue)
                 if not (skip_negated and denies(spoken[max(0, position - 4) : position])):
-                    found.setdefault(value_id, " ".join(spoken[position : position + length]))
-                position += length
+                    found.setdefault(value_id, " ".join(spoken[position:end]))
                 break
-        else:
-            position += 1
     return found

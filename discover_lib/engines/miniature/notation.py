@@ -1,7 +1,7 @@
 """The compact notation that the miniature's assistants write; `rendering` turns it into what people see.
 
 ```
-draft subject heron colour navy size tiny      a complete piece: dimension and value, in the lexicon's order
+draft subject heron colour navy size tiny      a draft: dimension and value, in the lexicon's order
 show colour navy / teal / mint                 shown samples: alternatives of one dimension, really made
 maybe colour navy / teal / mint ?              spoken options: alternatives that are only named
 ask colour ?                                   a question that names a slot and no value
@@ -9,8 +9,8 @@ recap colour navy size tiny                    talk about what was made
 pass                                           nothing of substance
 ```
 
-One reply may hold several of these, one after the other.  Every word is one token: its dimension stands before each
-value, wherever anyone says it, so that a small language model can learn to copy.
+A reply is one or several of these in a row.  Every word is one token.  The dimension comes before each value, so that a
+small language model can learn to copy.
 """
 
 from __future__ import annotations

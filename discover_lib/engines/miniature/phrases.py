@@ -1,4 +1,4 @@
-"""The phrase book: frames of what is said, by act and domain, out of `phrases.yaml`."""
+"""The phrase book: the frames of `phrases.yaml` by act and domain, and the noun phrases that fill them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from discover_lib.base.files import read_yaml
 from discover_lib.base.leak_words import roots
 from discover_lib.base.words import words
-from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
+from discover_lib.engines.miniature.lexicon import Lexicon, Value, load_lexicon
 
 FITTING, COMMON, STRANGE = 5.0, 2.0, 0.04  # weights of frames that suit the speaker, everybody, somebody else
 
@@ -143,8 +143,10 @@ def _frames(
     for row in rows:
         row, _, when = row.partition(" @ ")
         text, _, suits = row.partition(" | ")
-        for piece in kind["piece"]:
-            filled = text.replace("{piece}", piece).replace("{make}", kind["make"]).replace("{look}", kind["look"])
+        for artifact in kind["artifact"]:
+            filled = (
+                text.replace("{artifact}", artifact).replace("{make}", kind["make"]).replace("{look}", kind["look"])
+            )
             frame = Frame(filled, frozenset(suits.split()), when)
             if all(
                 held.isdisjoint(roots(said)) and not lexicon.cue_hits(said, talk=True) and not lexicon.aspects_in(said)
@@ -189,7 +191,59 @@ def spoken(text: str) -> str:
     return f" {' '.join(words(text))} "
 
 
-_ARTICLE = re.compile(r"\ba (?=[aeiou])")
+# -- number and kind of noun phrases ----------------------------------------------------------------------------------
+
+_PRONOUNS = {"one": "a different one", "many": "different ones", "mass": "something different"}
+_DETERMINERS = ("a", "an", "one", "some", "another")
+_BARE = ("something", "someone", "another")  # noun phrases that take no article
+_TAIL = re.compile(r" (?:of|with|in|on|at|from|for|to|by|about|along|over|around|that|who|where|inside|after|per)\b")
+
+
+@lru_cache(maxsize=4096)
+def number_of(value: Value) -> str:
+    """The number of a value's `say`: "one" (an animal), "many" (cool tones) or "mass" (heating)."""
+    if value.count:
+        return value.count
+    if value.say.partition(" ")[0] in ("a", "an", "one", "another"):
+        return "one"
+    head = _TAIL.split(value.say)[0]
+    return "many" if re.search(r"[^s]s$", head) else "mass"
+
+
+@lru_cache(maxsize=4096)
+def the(value: Value) -> str:
+    """The value as something already there: "a heron" → "the heron"."""
+    first, _, rest = value.say.partition(" ")
+    if value.say.startswith("something on "):
+        return f"the part {rest}"
+    if first in ("a", "an", "one", "the", "some"):
+        return f"the {rest}"
+    is_name = any(word[0].isupper() for word in value.say.split())
+    return value.say if is_name or first in _BARE or first.endswith("ing") else f"the {value.say}"
+
+
+def another(value: Value) -> str:
+    """The pronoun for another value of the kind: "a different one"."""
+    return _PRONOUNS[number_of(value)]
+
+
+@lru_cache(maxsize=4096)
+def other_than(value: Value) -> str:
+    """Another value of the kind: "an animal" → "a different animal", "made by hand" → "a different way of …"."""
+    first, _, rest = value.say.partition(" ")
+    if first in ("something", "someone"):
+        return f"{first} else {rest}"
+    if first in ("the", "two", "several") or first[0].isupper():
+        return f"a different take on {value.say}"
+    bare, number = rest if first in _DETERMINERS else value.say, number_of(value)
+    if number == "mass":
+        return f"a different {'way' if first.endswith('ing') else 'kind'} of {bare}"
+    return f"different {bare}" if number == "many" else f"a different {bare}"
+
+
+# -- how a message is typed -------------------------------------------------------------------------------------------
+
+_ARTICLE = re.compile(r"\ba (?=[aeiou])(?!us|uni|eu|one)")
 _SENTENCE_START = re.compile(r"(^|[.!?]\s+)([a-z])")
 _I = re.compile(r"\bi\b")
 

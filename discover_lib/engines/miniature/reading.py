@@ -1,19 +1,20 @@
-"""Reading replies and messages: what is really in them, by parsing drawings and recognising cues in prose.
+"""Reading replies and messages: parse drawings, find cues in prose, and gather an assistant's beliefs.
 
-`read_reply` serves the judge, `read_user` the assistants.  Both see text alone, from whomever it comes.
+`read_reply` serves the judge and `read_user` the assistants.  Both read text only.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 from discover_lib.base.svg import SvgError, drawing_spans
 from discover_lib.base.words import words
+from discover_lib.core.conversation import Message
 from discover_lib.core.state import Kind
-from discover_lib.engines.miniature.lexicon import load_lexicon
+from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.rendering import is_drawn
 from discover_lib.metrics.satisfaction import FINAL_REQUESTS, asks_for_final
 
@@ -39,7 +40,7 @@ def read_artifact(text: str, domain: str, name: str = "") -> dict[str, str]:
     """Value id → evidence, for one finished piece of the domain.
 
     Args:
-        name: what the piece is filed under; a drawing that does not say what it shows may be named for it.
+        name: what the artifact is filed under; a drawing that does not say what it shows may be named for it.
 
     Raises:
         SvgError: a drawing that cannot be parsed.
@@ -104,7 +105,7 @@ class UserReading:
     liked: tuple[str, ...] = ()  # values found good
     hinted: tuple[str, ...] = ()  # values near which something other is wanted
     doubted: tuple[str, ...] = ()  # dimensions in which something is not right yet
-    final: bool = False  # the finished piece is asked for
+    final: bool = False  # the final artifact is asked for
 
 
 _CLAUSE = re.compile(r"[.;!?\n]+|,?\s+\b(?:but|though|although|however)\b\s*,?", re.IGNORECASE)
@@ -113,15 +114,16 @@ _DOUBT = re.compile(
     r"|else|another|different)\b",
     re.IGNORECASE,
 )
+_ANOTHER = re.compile(r"\b(?:something different|different ones?)\b", re.IGNORECASE)  # of the kind just liked
 _LIKING = re.compile(r"\b(?:like|love|keep|works?|good|great|perfect|nice|happy with)\b", re.IGNORECASE)
 _WISHING = re.compile(r"\b(?:would like|i'd like|want|need|should|please|can you|could you)\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=16384)
 def read_user(text: str, domain: str) -> UserReading:
-    """Read one user message clause by clause: wishes, likings and doubts, by the words people use for them.
+    """Read one user message clause by clause: values that the user wants, likes or doubts.
 
-    The request for the finished piece wishes for nothing: its "explanation" is no wish for one.
+    The request for the final artifact asks for no value, although it has the word "explanation".
     """
     if text in FINAL_REQUESTS.values():
         return UserReading(final=True)
@@ -133,10 +135,143 @@ def read_user(text: str, domain: str) -> UserReading:
             wanted += values
         elif _DOUBT.search(clause):
             hinted += values
-            doubted += lexicon.aspects_in(clause) + [lexicon.values[value].dimension for value in values]
+            aspects = lexicon.aspects_in(clause)
+            about = values or (liked[-1:] if not aspects and _ANOTHER.search(clause) else [])
+            doubted += aspects + [lexicon.values[value].dimension for value in about]
         elif _LIKING.search(clause):
             liked += values
         else:
             wanted += values
     said = [tuple(dict.fromkeys(ids)) for ids in (wanted, liked, hinted, doubted)]
     return UserReading(said[0], said[1], said[2], said[3], asks_for_final(text))
+
+
+@dataclass
+class Beliefs:
+    """Read off the messages, oldest first, by `believe`; not changed afterwards.
+
+    Attributes:
+        wanted, liked: values asked for or found good, in order of saying.
+        tried: values already drafted, shown or named by the assistant.
+        asked: dimensions already asked about.
+        draft: values of the last complete draft.
+        latest: the last user message.
+    """
+
+    lexicon: Lexicon
+    wanted: list[str] = field(default_factory=list)
+    liked: list[str] = field(default_factory=list)
+    tried: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    explored: list[str] = field(default_factory=list)  # dimensions in which alternatives were offered, in order
+    draft: tuple[str, ...] = ()
+    latest: UserReading = field(default_factory=UserReading)
+
+    @cached_property
+    def _known(self) -> dict[str, list[str]]:
+        """The most specific values that the user asked for or liked, by dimension, latest last."""
+        said = dict.fromkeys((*self.liked, *self.wanted))
+        known: dict[str, list[str]] = {}
+        for value in said:
+            if not any(other != value and self.lexicon.covers(value, other) for other in said):
+                known.setdefault(self.lexicon.values[value].dimension, []).append(value)
+        return known
+
+    def known_leaves(self) -> list[str]:
+        """Leaf values that are agreed, at most as many a dimension as an artifact can hold."""
+        return [value for leaves in self.agreed.values() for value in leaves]
+
+    def sampled_with(self) -> list[str]:
+        """What samples carry: what is agreed and, while it is open what the artifact is of, what was drafted last."""
+        values, asked = self.lexicon.values, self.lexicon.dimensions
+        first = next(name for name, dimension in asked.items() if dimension.asked)
+        drafted = [value for value in self.draft if values[value].dimension == first and first not in self.agreed]
+        return [*self.known_leaves(), *drafted[:1]]
+
+    @cached_property
+    def agreed(self) -> dict[str, list[str]]:
+        """`known_leaves` by dimension, in the lexicon's order; without the dimensions that have none."""
+        known, values = self._known, self.lexicon.values
+        kept = {}
+        for name in self.lexicon.dimensions:
+            if name in known and (leaves := [value for value in known[name] if values[value].is_leaf]):
+                kept[name] = [*reversed(self.lexicon.that_fit(reversed(leaves)))]
+        return kept
+
+    @cached_property
+    def tried_before(self) -> frozenset[str]:
+        """`tried`, to look up in."""
+        return frozenset(self.tried)
+
+    def open_wishes(self) -> tuple[str, ...]:
+        """What the last message asked for plainly."""
+        return self.latest.wanted
+
+    def doubted(self) -> str | None:
+        """The dimension that the last message doubted, if it named one."""
+        return self.latest.doubted[0] if self.latest.doubted else None
+
+    def within(self, dimension: str) -> str | None:
+        """The value below which the dimension is still open (hinted at just now, or known), or None for all of it."""
+        return self._narrowed.get(dimension)
+
+    @cached_property
+    def _narrowed(self) -> dict[str, str]:
+        values = self.lexicon.values
+        broad = {name: value for name, known in self._known.items() for value in known if not values[value].is_leaf}
+        return broad | {values[value].dimension: value for value in self.latest.hinted}
+
+    def settled(self, dimension: str) -> bool:
+        """Whether a leaf (as many as an artifact holds) is agreed, and not doubted just now."""
+        leaves = [value for value in self._known.get(dimension, ()) if self.lexicon.values[value].is_leaf]
+        return len(leaves) >= self.lexicon.dimensions[dimension].holds and self.doubted() != dimension
+
+    def is_touched(self, dimension: str) -> bool:
+        """Whether the user has said anything of a dimension."""
+        return dimension in self._known or dimension in self.latest.doubted or self.within(dimension) is not None
+
+
+def believe(messages: Sequence[Message], lexicon: Lexicon) -> Beliefs:
+    """Read the conversation."""
+    beliefs = Beliefs(lexicon)
+    for message in messages:
+        if message.role == "user":
+            beliefs.latest = read_user(message.content, lexicon.domain)
+            beliefs.wanted += beliefs.latest.wanted
+            beliefs.liked += beliefs.latest.liked
+        else:  # an own reply as its reader sees it, whoever wrote it
+            asked, tried, draft, explored = _recollection(message.content, lexicon.domain)
+            beliefs.asked += asked
+            beliefs.tried += tried
+            beliefs.draft = draft or beliefs.draft
+            beliefs.explored += explored
+    return beliefs
+
+
+@lru_cache(maxsize=2048)
+def _recollection(text: str, domain: str) -> tuple[tuple[str, ...], ...]:
+    """What one own reply adds to `Beliefs`: asked, tried, draft and explored."""
+    lexicon, reading = load_lexicon(domain), read_reply(text, domain)
+    wholes = whole_pieces(reading.options, lexicon)
+    samples = [option for option in reading.options if option not in wholes]
+    shared = set.intersection(*map(set, samples)) if len(samples) > 1 else set()
+    varied = [lexicon.values[value].dimension for option in samples for value in option if value not in shared]
+    tried = tuple(value for option in reading.options for value in option)
+    return reading.dimensions_asked, tried, tuple(wholes[-1]) if wholes else (), tuple(dict.fromkeys(varied))
+
+
+def whole_pieces(options: Sequence[Mapping[str, str]], lexicon: Lexicon) -> list[Mapping[str, str]]:
+    """The options that are complete artifacts rather than samples.
+
+    An artifact has values in most of the required dimensions.  It differs from every other option in more than one
+    dimension.
+    """
+    expected = {name for name, dimension in lexicon.dimensions.items() if not dimension.optional}
+    dimension_of = {value: lexicon.values[value].dimension for option in options for value in option}
+    wholes = []
+    for option in options:
+        settled = expected & {dimension_of[value] for value in option}
+        differences = ({dimension_of[value] for value in option.keys() ^ other.keys()} for other in options)
+        if 2 * len(settled) > len(expected) and not any(len(dimensions) == 1 for dimensions in differences):
+            wholes.append(option)
+    return wholes

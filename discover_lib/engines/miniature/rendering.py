@@ -1,22 +1,26 @@
-"""From notation to the real thing: drawings, prose and code that people, judges and exports see.
+"""Rendering of the notation: drawings, prose and code that people, judges and exports see.
 
 The rendering of a value shows that value and no other; `reading` gets it back out by looking at the rendering alone.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from string import Template
 from textwrap import indent
 
+from discover_lib.base.seeds import unit_uniform
 from discover_lib.core.conversation import Reply
 from discover_lib.engines.miniature import notation
-from discover_lib.engines.miniature.lexicon import DRAWN, Form, Lexicon, Value, load_lexicon
+from discover_lib.engines.miniature.lexicon import DRAWN, PRONOUN, Form, Layout, Lexicon, Value, load_lexicon
 from discover_lib.engines.miniature.notation import COUNTING, Move, NotationError, in_order
 
 LINES_PER_PARAGRAPH = 3
+_ARTICLE = re.compile("^(?:an?|the|some|something on) ")
 PLAIN = {  # what is said around a move, by its verb
-    "draft": "Here is a {piece}.",
+    "draft": "Here is a {artifact}.",
     "show": "Here are a few small samples.",
     "maybe": "For {aspect}, would you prefer {first} or {last}?",
     "ask": "What would you want for {aspect}?",
@@ -30,23 +34,83 @@ def is_drawn(domain: str) -> bool:
 
 
 def render_artifact(values: Iterable[str], lexicon: Lexicon) -> str:
-    """A finished piece that realises exactly these leaf values: an SVG, a text or a program."""
+    """A finished artifact that shows exactly these leaf values: an SVG, a text or a program.  Seeds depend on it."""
     return _rendered(lexicon.domain, tuple(in_order(values, lexicon)))
 
 
 @lru_cache(maxsize=4096)
 def _rendered(domain: str, values: tuple[str, ...]) -> str:
+    lexicon = load_lexicon(domain)
     if is_drawn(domain):
         from discover_lib.engines.miniature.svg.draw import draw
 
         return draw(values)
-    lexicon = load_lexicon(domain)
     if lexicon.form:
         return _framed(values, lexicon.form, lexicon)
-    lines = [lexicon.values[value].line for value in values]
+    return _paragraphs(_title_of(values, lexicon), [lexicon.values[value].line for value in values])
+
+
+def _paragraphs(title: str, lines: Sequence[str]) -> str:
     starts = range(0, len(lines), LINES_PER_PARAGRAPH)
     paragraphs = [" ".join(lines[start : start + LINES_PER_PARAGRAPH]) for start in starts]
-    return "\n\n".join([f"# {_title_of(values, lexicon)}", *paragraphs])
+    return "\n\n".join([f"# {title}", *paragraphs])
+
+
+@lru_cache(maxsize=4096)
+def _told(domain: str, values: tuple[str, ...], hero: str) -> str:
+    """An artifact as a reply tells it: about the user's hero, and laid out as its structure says."""
+    lexicon = load_lexicon(domain)
+    if is_drawn(domain) or lexicon.form:
+        return _rendered(domain, values)
+    title = _ARTICLE.sub("", _first_asked(values, lexicon).say)
+    title = title[0].upper() + title[1:]
+    lines = {value: line_told(lexicon.values[value], hero) for value in values}
+    layout = next((layout for value in values if (layout := lexicon.values[value].layout)), None)
+    if layout is None:
+        return _paragraphs(title, [*lines.values()])
+    parts: dict[str, list[str]] = {"lead": [], "": [], "end": []}
+    for value in values:
+        parts[lexicon.dimensions[lexicon.values[value].dimension].part].append(value)
+    lead, end = (" ".join(lines[value] for value in parts[name]) for name in ("lead", "end"))
+    middle = _laid_out([(value, lines[value]) for value in parts[""]], layout, lexicon)
+    return "\n\n".join(filter(None, (f"# {title}", lead, middle, end)))
+
+
+def _laid_out(lines: Sequence[tuple[str, str]], layout: Layout, lexicon: Lexicon) -> str:
+    """The middle of an article, in its layout."""
+    terms = {value: _ARTICLE.sub("", lexicon.values[value].say).capitalize() for value, _ in lines}
+    if layout.sorted:
+        lines = sorted(lines, key=lambda each: terms[each[0]])
+    items = []
+    for n, (value, line) in enumerate(lines):
+        question = lexicon.dimensions[lexicon.values[value].dimension].question
+        label = layout.labels[n % len(layout.labels)] if layout.labels else ""
+        slots = {"line": line, "n": str(n + 1), "label": label, "term": terms[value], "question": question}
+        items.append(Template(layout.item).substitute(slots))
+    rows = ["".join(items[start : start + layout.row]) for start in range(0, len(items), layout.row)]
+    return layout.head + layout.joint.join(f"{row}|" if layout.row > 1 else row for row in rows)
+
+
+_PRONOUNS = {
+    "they": {"they": "they", "them": "them", "their": "their", "theirs": "theirs"},
+    "she": {"they": "she", "them": "her", "their": "her", "theirs": "hers"},
+    "he": {"they": "he", "them": "him", "their": "his", "theirs": "his"},
+}
+
+
+def hero_of(request: str, lexicon: Lexicon) -> str:
+    """The hero that a user's stories are about, drawn from the user's first request; "" where there are no heroes."""
+    heroes = lexicon.heroes
+    return heroes[int(unit_uniform("hero", request) * len(heroes))] if heroes else ""
+
+
+def line_told(value: Value, hero: str) -> str:
+    """The line of a value as a reply tells it to a user with this hero."""
+    line = value.told or value.line
+    if not hero:
+        return line
+    name, _, pronoun = hero.partition(" ")
+    return PRONOUN.sub(lambda found: _PRONOUNS[pronoun][found[1]], line).replace("Wren", name)
 
 
 def _framed(values: Sequence[str], form: Form, lexicon: Lexicon) -> str:
@@ -67,53 +131,59 @@ def _framed(values: Sequence[str], form: Form, lexicon: Lexicon) -> str:
     return "\n".join(rows).strip()
 
 
-def _title_of(values: Sequence[str], lexicon: Lexicon) -> str:
-    """The piece's title: what is said of the first value that a request would name."""
+def _first_asked(values: Sequence[str], lexicon: Lexicon) -> Value:
+    """The first value that a request would name, which gives an artifact its title."""
     asked = [value for value in values if lexicon.dimensions[lexicon.values[value].dimension].asked]
-    return the(lexicon.values[[*asked, *values][0]]).removeprefix("the ").capitalize()
+    return lexicon.values[[*asked, *values][0]]
 
 
-def the(value: Value) -> str:
-    """`say` as a thing already there: "a heron" → "the heron"."""
-    head, _, rest = value.say.partition(" ")
-    return f"the {rest}" if head in ("a", "an", "the", "some") else value.say
+def _title_of(values: Sequence[str], lexicon: Lexicon) -> str:
+    first = _first_asked(values, lexicon)
+    return (first.title or _ARTICLE.sub("", first.say)).capitalize()
 
 
 def render_moves(
-    moves: Sequence[Move], lexicon: Lexicon, known: Iterable[str] = (), frames: Mapping[str, str] = PLAIN
+    moves: Sequence[Move],
+    lexicon: Lexicon,
+    known: Iterable[str] = (),
+    frames: Mapping[str, str] = PLAIN,
+    request: str = "",
 ) -> str:
-    """What people see of a reply.
+    """The text of a reply, as people see it.
 
     Args:
         known: leaf values that the user has asked for or liked; drawn samples carry them, so that alternatives differ
             in one thing only.
         frames: what is said around a move, by its verb.
+        request: the user's first message; stories keep to the hero that it draws.
     """
-    return "\n\n".join(_render_move(move, lexicon, tuple(known), frames[move.verb]) for move in moves)
+    hero, carried = hero_of(request, lexicon), tuple(known)
+    return "\n\n".join(_render_move(move, lexicon, carried, frames[move.verb], hero) for move in moves)
 
 
-def _render_move(move: Move, lexicon: Lexicon, known: tuple[str, ...], frame: str) -> str:
+def _render_move(move: Move, lexicon: Lexicon, known: tuple[str, ...], frame: str, hero: str) -> str:
     named = list(dict.fromkeys(move.values)) if move.verb in ("maybe", "recap") else []
     say = [lexicon.values[value].say for value in named]
     said = frame.format(
-        piece="drawing" if is_drawn(lexicon.domain) else "draft",
+        artifact="drawing" if is_drawn(lexicon.domain) else "draft",
         aspect=lexicon.dimensions[move.dimension].aspect if move.dimension else "",
         first=", ".join(say[:-1]),
         last="".join(say[-1:]),
         all=", ".join(say),
     )
     if move.verb == "draft":
-        return f"{said}\n\n{_exhibit(render_artifact(move.values, lexicon), lexicon)}"
+        artifact = _told(lexicon.domain, tuple(in_order(move.values, lexicon)), hero)
+        return f"{said}\n\n{_exhibit(artifact, lexicon)}"
     if move.verb == "show":
-        shown = [_sample(value, lexicon, known) for value in move.values]
+        shown = [_sample(value, lexicon, known, hero) for value in move.values]
         labelled = [f"{letter}.\n\n{sample}" for letter, sample in zip("ABCDEFGH", shown, strict=False)]
         return "\n\n".join([said, *labelled])
     return said
 
 
-def _sample(value: str, lexicon: Lexicon, known: tuple[str, ...]) -> str:
+def _sample(value: str, lexicon: Lexicon, known: tuple[str, ...], hero: str) -> str:
     if not is_drawn(lexicon.domain):
-        return _exhibit(lexicon.values[value].line, lexicon)
+        return _exhibit(line_told(lexicon.values[value], hero), lexicon)
     return _exhibit(render_artifact(lexicon.that_fit([value, *known]), lexicon), lexicon)
 
 
@@ -131,16 +201,17 @@ def make_reply(
     assistant: str,
     known: Iterable[str] = (),
     frames: Mapping[str, str] = PLAIN,
+    request: str = "",
 ) -> Reply:
     """A `Reply` that carries both forms, its length counted on the notation."""
     written = notation.write(moves, lexicon)
-    said = render_moves(moves, lexicon, known, frames)
+    said = render_moves(moves, lexicon, known, frames, request)
     return Reply(said, notation.count_tokens(written), COUNTING, assistant, written)
 
 
-def typed_reply(text: str, lexicon: Lexicon, known: Iterable[str] = ()) -> str | Reply:
-    """What a person typed: rendered if it is notation, as it stands otherwise."""
+def typed_reply(text: str, lexicon: Lexicon, request: str = "") -> str | Reply:
+    """A reply that a person typed: rendered if it is notation, unchanged otherwise."""
     try:
-        return make_reply(notation.parse(text.strip(), lexicon), lexicon, "you", known)
+        return make_reply(notation.parse(text.strip(), lexicon), lexicon, "you", request=request)
     except NotationError:
         return text

@@ -1,11 +1,10 @@
 """The miniature's user: a seeded phrase grammar that obeys the view (paper, appendix A.2.3).
 
-What may be said is decided first, by the view alone.  What is clear is said plainly; what is fuzzy is hinted at through
-the broader thing already known; of what is latent only the category is named, and only where something of that
-category has been achieved; else the user says what they like and asks for more.  Only then a frame of `phrases.yaml` is
-drawn for it, by the user's temperament, and perhaps one for what the assistant did: offered options, asked, sent the
-same thing again, made no sense.  Knowledge never changes with temperament, nor with a manner of typing: in every manner
-assistants hear the same.
+The view alone decides what may be said.  The user names a discovered intent plainly and hints at an emerging one
+through the broader value.  Of undiscovered intents the user names only the category, and only if a broader value of it
+is right.  Otherwise the user says what they like and asks for more.  The voice then draws a frame of `phrases.yaml` by
+the user's temperament, and maybe a second one that answers what the assistant did.  Assistants hear the same message
+in every temperament and every typing style.
 """
 
 from __future__ import annotations
@@ -26,12 +25,18 @@ from discover_lib.base.words import STOP_WORDS, words
 from discover_lib.core.conversation import Message
 from discover_lib.core.view import UserView
 from discover_lib.engines.manner import Form, Manner
-from discover_lib.engines.miniature.beliefs import whole_pieces
 from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import load_lexicon
-from discover_lib.engines.miniature.phrases import in_drawn_order, in_hand, phrase_book, spoken
-from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_reply, read_user
-from discover_lib.engines.miniature.rendering import the
+from discover_lib.engines.miniature.phrases import (
+    another,
+    in_drawn_order,
+    in_hand,
+    other_than,
+    phrase_book,
+    spoken,
+    the,
+)
+from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_reply, read_user, whole_pieces
 from discover_lib.metrics.manners import SHORT
 
 MAX_NAMED = 2  # things a user says at once
@@ -141,8 +146,7 @@ class MiniatureVoice:
         if value.parent is None or value.parent not in self._known(view):
             return Content("vague", {"aspect": aspect})
         parent = self.lexicon.values[value.parent]
-        names = {"aspect": aspect, "broader": the(parent).removeprefix("the "), "a_broader": parent.say}
-        return Content("narrower", names)
+        return Content("narrower", {"other": other_than(parent)})
 
     def _known(self, view: UserView) -> set[str]:
         """What has been achieved, and all that is broader."""
@@ -153,7 +157,8 @@ class MiniatureVoice:
         if shared := self._values_of(view.shared, view):
             latest = self.lexicon.values[shared[-1]]
             aspect = self.lexicon.dimensions[latest.dimension].aspect
-            return Content("category", {"liked": the(latest), "aspect": aspect})
+            names = {"liked": the(latest), "known": latest.say, "another": another(latest), "aspect": aspect}
+            return Content("category", names)
         if fresh := self._fresh(view)[-MAX_NAMED:]:
             return Content("liking", {"liked": " and ".join(the(self.lexicon.values[value]) for value in fresh)})
         return Content("nothing")
@@ -186,7 +191,7 @@ class MiniatureVoice:
     def _named_options(self, text: str, read: Sequence[Mapping[str, str]]) -> tuple[tuple[str, frozenset[str]], ...]:
         """The options that can be pointed at, as a user calls them: by letter if they have one, else by place."""
         options = [frozenset(option) for option in read]
-        if letters := _LETTER.findall(text):  # a whole piece may stand before them
+        if letters := _LETTER.findall(text):  # a whole artifact may stand before them
             return tuple(zip(letters, options[-len(letters) :], strict=False))
         wholes = [frozenset(option) for option in whole_pieces(read, self.lexicon)]
         samples = [option for option in options if option not in wholes] or options

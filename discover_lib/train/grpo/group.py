@@ -1,7 +1,7 @@
 """The arithmetic of one GRPO group: rewards of several replies to one prompt become advantages (paper, 4.1).
 
-Pure, and the same as TRL's: the deviation from the group's mean, over its standard deviation (n − 1) plus a small
-constant.  Replies that could not be scored take no part.
+The result equals TRL's: the deviation from the group's mean, divided by its standard deviation (n − 1) plus a small
+constant.  Unscored replies are excluded.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Group:
     """One prompt's replies.
 
     Attributes:
-        rewards: None where the judgement failed.
+        rewards: None for a failed judgment.
         mean, std: over the scored replies; None with fewer than two.
-        advantages: what the update multiplies each reply's log-probability by; None for an unscored reply, which the
-            update does not touch.
+        advantages: the factor of each reply's log-probability in the update; None for an unscored reply, which the
+            update does not affect.
         scaled: divided by the standard deviation.
     """
 
@@ -35,7 +35,7 @@ class Group:
 
     @property
     def signal(self) -> bool:
-        """Whether the update changes anything: some reply did better than another."""
+        """Whether the update has an effect: some reply scored better than another."""
         return self.std is not None and self.std > NO_SPREAD
 
 
@@ -43,7 +43,7 @@ def group_of(rewards: Sequence[float | None], *, scaled: bool = True) -> Group:
     """The group of these rewards.
 
     Args:
-        scaled: divide by the standard deviation (`scale_rewards="group"`); otherwise only the mean is taken off.
+        scaled: divide by the standard deviation (`scale_rewards="group"`); otherwise only the mean is subtracted.
     """
     scored = [each for each in rewards if each is not None]
     mean = math.fsum(scored) / len(scored) if scored else None
@@ -54,7 +54,7 @@ def group_of(rewards: Sequence[float | None], *, scaled: bool = True) -> Group:
     def advantage(reward: float | None) -> float | None:
         if reward is None or mean is None:
             return None
-        if std is None:  # alone in its group: nothing to compare with
+        if std is None:  # the only scored reply of its group
             return 0.0
         return (reward - mean) / (std + EPSILON) if scaled else reward - mean
 
@@ -62,15 +62,15 @@ def group_of(rewards: Sequence[float | None], *, scaled: bool = True) -> Group:
 
 
 def rewards_to_go(rewards: Sequence[float]) -> list[float]:
-    """For every turn of a rollout, what was earned from it to the end."""
+    """For every turn of a rollout, the reward from this turn to the end."""
     return list(accumulate(reversed(rewards)))[::-1]
 
 
 def turn_advantages(rollouts: Sequence[Sequence[float] | None], *, scaled: bool = True) -> list[list[float]]:
-    """Every turn's advantage: its reward to go against that of the same turn in the prompt's other rollouts.
+    """Every turn's advantage: its reward to go, compared with the same turn in the prompt's other rollouts.
 
     Args:
-        rollouts: one prompt's, their rewards turn by turn; None for one that could not be scored: no turns.
+        rollouts: the rewards of one prompt's rollouts, turn by turn; None for an unscored rollout.
     """
     to_go = [rewards_to_go(rewards or ()) for rewards in rollouts]
     groups = [

@@ -1,6 +1,6 @@
-"""The policy in conversation with simulated users: its replies, rollouts of several turns, own prefixes, the probe.
+"""The policy in conversation with simulated users: replies, rollouts of several turns, own prefixes, validation.
 
-All users are talked to in lock-step: one batch of replies, then every user judges and answers.
+All conversations advance together: one batch of replies, then every user judges and answers.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.train.grpo.simulated_reward import Scored, Scorer, domain_of
 
 Row = Mapping[str, Any]
-CHECKPOINTING = "gradient_checkpointing"  # what modules that can recompute their activations call it
+CHECKPOINTING = "gradient_checkpointing"  # its name in modules that can recompute their activations
 
 
 @dataclass(frozen=True)
 class Sampler:
-    """Draws replies from a model as it is now.
+    """Draws replies from the current model.
 
     Attributes:
         max_tokens: longest reply, in the model's tokens.
-        batch, budget: prompts at a time, and tokens of them with their replies.
+        batch, budget: maximum prompts, and maximum tokens of prompts and replies, at a time.
     """
 
     model: Any
@@ -45,13 +45,13 @@ class Sampler:
 
     @property
     def ends(self) -> tuple[int, ...]:
-        """Ids of which each ends a reply."""
+        """Ids of tokens that end a reply."""
         return end_tokens(self.model.generation_config, self.chat.tokenizer)
 
     def complete(self, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
-        """A reply to each prompt (token ids), up to its end mark, that included where it was reached.
+        """A reply to each prompt (token ids), up to and including its end mark.
 
-        Draws from torch's own generator; see `seeded`.
+        Draws from torch's generator; see `seeded`.
         """
         import torch
 
@@ -87,10 +87,10 @@ class Sampler:
 def within(
     prompts: Sequence[Sequence[int]], max_tokens: int, budget: int, most: int | None = None
 ) -> Iterator[Sequence[Sequence[int]]]:
-    """Prompts in their order, as many at a time as fit with their replies; one at least.
+    """Prompts in their order, in batches of at least one that fit with their replies.
 
     Args:
-        budget: tokens, padding counted.
+        budget: tokens with padding.
     """
     start = 0
     while start < len(prompts):
@@ -110,8 +110,9 @@ def _up_to_end(ids: list[int], ends: Sequence[int]) -> list[int]:
 
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
-    """Without dropout, and back to how it was: Unsloth's `generate` leaves a model that it finds in evaluation without
-    gradient checkpointing, and `train()` does not bring that back.
+    """Switch dropout off, and restore the model's mode afterwards.
+
+    Unsloth's `generate` switches gradient checkpointing off in evaluation mode, and `train()` does not restore it.
     """
     training = model.training
     checkpointing = next((kept for each in model.modules() if (kept := getattr(each, CHECKPOINTING, False))), False)
@@ -126,7 +127,7 @@ def evaluating(model: Any) -> Iterator[None]:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draws of this block depend on the seed alone, and those after it are as if it had not been."""
+    """Draws in this block depend on the seed alone, and later draws do not depend on the block."""
     import torch
 
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
@@ -137,14 +138,14 @@ def seeded(seed: int) -> Iterator[None]:
 
 @dataclass
 class Talk:
-    """One user and what the policy has said to it.
+    """One user in conversation with the policy.
 
     Attributes:
-        before: per turn, the user as it was before the reply: state as JSON and prompt as the template takes it.
+        before: per turn, the user before the reply: its state as JSON, and the prompt for the template.
         prompt_ids: tokens up to the first reply.
-        completion_ids: tokens from the first reply on, what the user said between them.
-        own: of `completion_ids`, which the policy wrote.
-        failed: why the conversation broke off, if a role failed.
+        completion_ids: tokens from the first reply on, with the user's words between replies.
+        own: marks the policy's tokens in `completion_ids`.
+        failed: the error of a role that ended the conversation.
     """
 
     simulator: UserSimulator
@@ -162,7 +163,7 @@ class Talk:
 
     @property
     def total(self) -> float | None:
-        """The rewards of all its turns together; None if one of them is unscored."""
+        """The sum of the rewards of all turns; None if one of them is unscored."""
         totals = [each.total for each in self.scores]
         if self.failed is not None or not totals:
             return None
@@ -175,11 +176,11 @@ class Talk:
 
 @dataclass
 class Player:
-    """Has the policy talk to users.
+    """Lets the policy talk to users.
 
     Attributes:
-        limit: tokens of a whole conversation with the next reply in it; one that would be longer goes no further.
-        remember: keep prompts and states before every turn.
+        limit: maximum tokens of a conversation with its next reply; a longer one ends.
+        remember: store the prompts and states before every turn.
     """
 
     sampler: Sampler
@@ -189,7 +190,7 @@ class Player:
     remember: bool = False
 
     def play(self, users: Sequence[UserSimulator], turns: int) -> list[Talk]:
-        """At most `turns` replies to each user, every prompt rendered anew from what was said."""
+        """At most `turns` replies to each user, each prompt rendered from the messages."""
         talks = [Talk(each) for each in users]
         for turn in range(turns):
             going, prompts = self._prompts([each for each in talks if each.going])
@@ -199,7 +200,7 @@ class Player:
         return talks
 
     def roll_out(self, users: Sequence[UserSimulator], turns: int) -> list[Talk]:
-        """Like `play`, but each prompt goes on from the very tokens that were written, so these can be trained on."""
+        """Like `play`, but each prompt continues the written tokens, so that they can be trained on."""
         talks = [Talk(each) for each in users]
         for turn in range(turns):
             going = [each for each in talks if each.going]
@@ -231,7 +232,7 @@ class Player:
         return fitting, prompts
 
     def _extend(self, talk: Talk) -> None:
-        """Put down what the user said last, as tokens behind what is there."""
+        """Append the tokens of the user's last message."""
         wire = self.dialect.encode(talk.simulator.messages, domain_of(talk.simulator))
         if not talk.prompt_ids:
             talk.prompt_ids = self.sampler.chat.prompt(wire)
@@ -245,7 +246,7 @@ class Player:
         talk.own += [0] * len(between)
 
     def _reply(self, talks: Sequence[Talk], prompts: Sequence[Sequence[int]], *, speak: bool) -> list[list[int]]:
-        """A reply to each prompt, judged and answered; their tokens."""
+        """The tokens of a reply to each prompt, after the users have judged and answered them."""
 
         def take(place: int, text: str, n_tokens: int) -> None:
             talk = talks[place]
@@ -265,7 +266,7 @@ class Player:
 
 
 def own_prefixes(talks: Sequence[Talk]) -> list[dict[str, Any]]:
-    """Prompt rows of the policy's own conversations, as the GRPO trainer takes them: one before every reply."""
+    """Prompt rows for the GRPO trainer from the policy's own conversations, one before every reply."""
     return [
         {"prompt": prompt, "state": state, "domain": domain_of(talk.simulator)}
         for talk in talks
@@ -276,13 +277,13 @@ def own_prefixes(talks: Sequence[Talk]) -> list[dict[str, Any]]:
 def probe(
     player: Player, users: Sequence[UserSimulator], names: Sequence[str], turns: int, seed: int
 ) -> dict[str, Any]:
-    """What the policy discovers in whole conversations: means over users, with a 95 % interval and their number.
+    """Discovered intents in whole conversations: means over users with a 95% interval, and the number of users.
 
-    Conversations that a role broke off are left out and counted.  `by_artifact` holds what was discovered, one number
-    per user, for paired comparisons.
+    Conversations that a role ended are omitted and counted.  `by_artifact` lists the discovered intents of each user,
+    for paired comparisons.
 
     Args:
-        names: the users' artifacts; users of one artifact count as trials of it.
+        names: the users' artifacts.  Users of one artifact are its trials.
     """
     with seeded(seed):
         talks = player.play(users, turns)
@@ -306,7 +307,7 @@ def probe(
 
 
 def probe_text(measured: Mapping[str, Any]) -> str:
-    """A probe in words."""
+    """Validation rollouts in words."""
     if "probe/discovered" not in measured:
         return "no held-out conversation could be judged"
     low, high = measured.get("probe/discovered_low"), measured.get("probe/discovered_high")
@@ -316,10 +317,8 @@ def probe_text(measured: Mapping[str, Any]) -> str:
 
 
 def difference_text(after: Mapping[str, Any], before: Mapping[str, Any]) -> str:
-    """One probe against an earlier one on the same users, in words; "" where they cannot be paired."""
-    ours, theirs = after.get("by_artifact"), before.get("by_artifact")
-    if not ours or not theirs:
-        return ""
+    """A comparison of validation rollouts with earlier ones of the same users, in words; "" if they have no pairs."""
+    ours, theirs = after.get("by_artifact") or {}, before.get("by_artifact") or {}
     differences = {
         name: [one - other for one, other in zip(ours[name], theirs[name], strict=True)]
         for name in ours

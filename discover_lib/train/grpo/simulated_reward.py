@@ -1,7 +1,7 @@
-"""The simulator as GRPO's live reward: the user is put back as it was, and the reply is judged (paper, section 4.1).
+"""The simulator as GRPO's live reward: the user's state is restored, and the reply is judged (paper, section 4.1).
 
-The reward is that of `core.reward`, under the rules that the row carries.  Two things can be added to it, both
-named in the recipe: the turns that would come next, and a penalty for replies that break a small model's language.
+The reward is that of `core.reward`, under the rules of the row.  The recipe can add the reward of the following turns,
+and a penalty for replies that break a small model's language.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from discover_lib.dataset.pairs import under
 from discover_lib.dataset.rows import grpo_rules, restore
 from discover_lib.engines.local.dialect import Dialect, behaviour, said
 from discover_lib.engines.spec import RoleEngines
-from discover_lib.metrics.look_ahead import LookAhead
+from discover_lib.metrics.replay import LookAhead
 from discover_lib.train.recipes import GrpoRecipe
 
 Result = TypeVar("Result")
-Written = tuple[Any, str, int]  # whose a reply is, its text and its number of tokens
+Written = tuple[Any, str, int]  # the user of a reply, its text and its number of tokens
 
-RESTORED_USERS = 4096  # kept restored at a time
-MOST_UNSCORED = 0.5  # share of a batch; beyond it the run is stopped
+RESTORED_USERS = 4096  # in memory at a time
+MOST_UNSCORED = 0.5  # share of a batch; above it the run stops
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Scored:
     """One reply with its reward.
 
     Attributes:
-        total: None if the judgement failed.
+        total: None if the judgment failed.
         kind: "diverging", "building", "broken" or "neither".
-        steps, near_steps: how many intents it moved up, and how many of them by near misses.
+        steps, near_steps: number of intents that changed state, and of those changed by near misses.
     """
 
     reply: Reply
@@ -55,7 +55,7 @@ class Scored:
 
 @dataclass
 class Users:
-    """Simulated users, restored from the states of prompt rows; one that many replies are scored by is kept."""
+    """Simulated users, restored from the states of prompt rows and cached."""
 
     engines: RoleEngines
     tau: float | None = None
@@ -66,7 +66,7 @@ class Users:
         """The user of a state.  Shared: `consider` may be called on it, `step` only on a `fresh` one.
 
         Raises:
-            DiscoverError: it is no state of this version.
+            DiscoverError: not a state of this version.
         """
         with self._lock:
             if state not in self._kept:
@@ -77,7 +77,7 @@ class Users:
             return self._kept[state]
 
     def fresh(self, state: str) -> UserSimulator:
-        """The user of a state, as a simulator of its own."""
+        """The user of a state, as a new simulator."""
         seated = restore(state, _NOBODY, _NOBODY)
         talk = seated.conversation
         if self.tau is not None:
@@ -87,7 +87,7 @@ class Users:
 
 
 class _Nobody:
-    """Holds the place of judge and voice until the domain is known."""
+    """Placeholder of judge and voice until the domain is known."""
 
     def evaluate(self, *_: Any) -> Any:
         raise NotImplementedError
@@ -105,12 +105,12 @@ def domain_of(simulator: UserSimulator) -> str:
 
 @dataclass
 class Scorer:
-    """Judges replies of the policy, many at a time, and keeps what became of them.
+    """Judges the policy's replies, many at a time.
 
     Attributes:
-        threads: judgements at a time; 1 for judges that compute rather than wait.
-        take_spending: what was spent on judgements since its last call, as it is logged.
-        seconds: that judgements were waited for since the count was last taken.
+        threads: parallel judgments; 1 for judges that compute rather than wait.
+        take_spending: returns the spending on judgments since its last call, for the log.
+        seconds: time spent waiting for judgments since the last log.
     """
 
     users: Users
@@ -121,7 +121,7 @@ class Scorer:
     seconds: float = 0.0
 
     def score(self, simulator: UserSimulator, text: str, n_tokens: int) -> tuple[Candidate, Scored]:
-        """One reply to a user as it stands; with the recipe's look-ahead, worth what comes after it, too."""
+        """One reply to a user, judged, with the recipe's look-ahead in its reward."""
         domain = domain_of(simulator)
         reply = self.dialect.decode(text, n_tokens, domain, simulator.messages)
         candidate = simulator.consider(reply)
@@ -136,7 +136,7 @@ class Scorer:
     def judge(
         self, function: Callable[[Any, str, int], Result], replies: Sequence[tuple[Any, str, int]]
     ) -> list[Result]:
-        """`function` of every reply, in their order; of equal ones once."""
+        """`function` of every reply in their order, called once for equal replies."""
         begun = time.perf_counter()
         try:
             if self.threads == 1:
@@ -146,13 +146,13 @@ class Scorer:
                 try:
                     return [made[each].result() for each in replies]
                 finally:
-                    pool.shutdown(cancel_futures=True)  # after a failure what was not sent yet is not
+                    pool.shutdown(cancel_futures=True)  # after a failure, pending judgments are dropped
         finally:
             self.seconds += time.perf_counter() - begun
 
 
 def scored(candidate: Candidate, domain: str, dialect: Dialect, broken_penalty: float = 0.0) -> Scored:
-    """The reward of a judged reply, with what may be taken off it; unscored if the judgement failed."""
+    """The reward of a judged reply, less the penalty; unscored if the judgment failed."""
     reply, earned = candidate.reply, candidate.reward
     if earned is None:
         return Scored(reply, None, error=candidate.error)
@@ -167,7 +167,7 @@ def scored(candidate: Candidate, domain: str, dialect: Dialect, broken_penalty: 
 
 
 def parts(scores: Iterable[Scored]) -> dict[str, float]:
-    """Means over the scored replies, as they are logged; the share that could not be scored among them."""
+    """Means over the scored replies and the share of unscored ones, for the log."""
     every = list(scores)
     known = [each for each in every if each.total is not None]
     metrics = {"share/unscored": 1 - len(known) / len(every)} if every else {}
@@ -186,11 +186,11 @@ def parts(scores: Iterable[Scored]) -> dict[str, float]:
 
 @dataclass
 class SimulatorReward:
-    """A reward function as TRL calls it: completions in, rewards out, None where a judgement failed.
+    """A reward function for TRL: completions in, rewards out, None for a failed judgment.
 
     Attributes:
-        ends: ids of which each ends a reply.
-        last: the prompts, replies and rewards of the last batch, for the written samples.
+        ends: ids of tokens that end a reply.
+        last: the prompts, replies and rewards of the last batch, for the stored samples.
     """
 
     scorer: Scorer
@@ -210,11 +210,11 @@ class SimulatorReward:
         """Rewards of a batch.
 
         Args:
-            completion_ids: the replies' tokens; their text is read from these.
-            state: of the user that each reply is for, as in the row.
+            completion_ids: the replies' tokens.
+            state: the user's state for each reply, from the row.
 
         Raises:
-            DiscoverError: more than half of the judgements of the batch failed.
+            DiscoverError: more than half of the judgments of the batch failed.
         """
         replies = [said(ids, self.tokenizer, self.ends) for ids in completion_ids]
         scores = self.scorer.judge(self._judge, [(user, *reply) for user, reply in zip(state, replies, strict=True)])
@@ -232,7 +232,7 @@ def log_rewards(scores: Sequence[Scored], scorer: Scorer, log_metric: Callable[[
     """Log the parts of a batch's rewards.
 
     Raises:
-        DiscoverError: more than half of the judgements failed.
+        DiscoverError: more than half of the judgments failed.
     """
     failed = [each for each in scores if each.total is None]
     if len(failed) > MOST_UNSCORED * len(scores):
@@ -244,7 +244,7 @@ def log_rewards(scores: Sequence[Scored], scorer: Scorer, log_metric: Callable[[
 
 
 def sample_of(prompt: Sequence[Mapping[str, str]], scores: Iterable[Scored]) -> dict[str, Any]:
-    """A line of `samples.jsonl`, but for the step: what was asked, and each reply with what it earned."""
+    """A line of `samples.jsonl` without its step: the prompt, and each reply with its reward."""
     return {
         "prompt": list(prompt),
         "replies": [
@@ -261,7 +261,7 @@ def sample_of(prompt: Sequence[Mapping[str, str]], scores: Iterable[Scored]) -> 
 
 
 def sibling_scores(last: Sequence[tuple[str, Scored]]) -> tuple[str, list[Scored]] | None:
-    """One prompt's state and the group of replies to it, out of a batch."""
+    """One prompt's state and its group of replies, from a batch."""
     if not last:
         return None
     state = last[0][0]

@@ -1,8 +1,8 @@
 """Group relative policy optimisation with the live simulator as reward (paper, section 4.1).
 
-A run has one or more rounds.  Before a round prompts can be collected from the model's own conversations; after it the
-model talks to held-out users over whole conversations, and the best round's adapter is kept: a reward of single turns
-can rise while discovery over a conversation falls.
+A run has one or more rounds.  Before a round, prompts can be collected from the model's own conversations.  After it,
+the model talks to held-out users in validation rollouts.  The best round's adapter is selected, because the reward of
+single turns can rise while discovery over a conversation falls.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ from discover_lib.train.recorder import Recorder
 from discover_lib.train.supervised import settle_reference
 
 ROUNDS = "rounds"
-Probe = Callable[[int], Mapping[str, Any]]  # after a number of rounds: what is measured, "probe/discovered" among it
+Probe = Callable[[int], Mapping[str, Any]]  # number of rounds → measurements, with "probe/discovered"
 
 
 @dataclass(frozen=True)
 class Table:
-    """The prompts of a round, in an order that depends on seed and place alone: a run that is gone on with keeps it.
+    """The prompts of a round.  Seed and place alone decide their order, so a resumed run has the same order.
 
     Attributes:
         first: the place of the round's first prompt in the whole run.
@@ -74,7 +74,7 @@ class Table:
     first: int = 0
 
     def row(self, place: int) -> Mapping[str, Any]:
-        """The row at a place of the run; every row once before one comes again."""
+        """The row at a place of the run; every row is used once before any is repeated."""
         epoch, at = divmod(place - self.first, len(self.rows))
         return self.rows[_order(len(self.rows), self.seed, self.number, epoch)[at]]
 
@@ -87,13 +87,13 @@ def _order(n: int, seed: int, number: int, epoch: int) -> list[int]:
 
 
 class RoundsTrainer(GRPOTrainer):
-    """GRPO whose prompts can be exchanged between rounds: the data set holds places, `table` the rows in them."""
+    """GRPO with new prompts in every round: the data set contains places, and `table` maps them to rows."""
 
     table: Table
     chat: Chat
-    budget: int | None = None  # tokens of prompts and replies that are written at a time
+    budget: int | None = None  # tokens of prompts and replies per batch of generation
     current: Sequence[Mapping[str, Any]] = ()
-    turns: SeveralTurns | None = None  # whose advantages stand in place of one for a whole rollout
+    turns: SeveralTurns | None = None  # gives an advantage per turn instead of one per rollout
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         self.current = [dict(self.table.row(each["place"])) for each in inputs]
@@ -101,7 +101,7 @@ class RoundsTrainer(GRPOTrainer):
         try:
             batch = super()._generate_and_score_completions(list(self.current))
         except DiscoverError:
-            before.restore()  # gone on with, the step writes the same replies, whose judgements are there already
+            before.restore()  # a resumed run writes the same replies and finds their saved judgments
             self.save_now()
             raise
         if self.turns is not None:
@@ -113,7 +113,7 @@ class RoundsTrainer(GRPOTrainer):
         return batch
 
     def save_now(self) -> None:
-        """A checkpoint after the last finished step, for a run that cannot go on just now."""
+        """Save a checkpoint after the last finished step, for a run that has to stop."""
         if self.state.global_step:
             self._save_checkpoint(self.model, None)
 
@@ -132,7 +132,7 @@ class RoundsTrainer(GRPOTrainer):
 
 
 class RandomState:
-    """Where all generators that a step draws from stand."""
+    """The states of all generators that a step draws from."""
 
     def __init__(self) -> None:
         cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
@@ -149,7 +149,7 @@ class RandomState:
 
 @dataclass
 class SeveralTurns:
-    """Rollouts over several turns: the model's part is trained on, the user's words between are masked out."""
+    """Rollouts of several turns.  The model's words carry loss; the user's words between them are masked."""
 
     player: Player
     turns: int
@@ -157,7 +157,7 @@ class SeveralTurns:
     _talks: list[Talk] = field(default_factory=list)
 
     def roll_out(self, prompts: Sequence[Any], trainer: RoundsTrainer) -> dict[str, Any]:
-        """What TRL's `rollout_func` returns, for users looked up by their place in the batch."""
+        """The result of TRL's `rollout_func`, for the users of the current batch."""
         states = [str(each["state"]) for each in trainer.current]
         talks = self.player.roll_out([self.player.scorer.users.fresh(each) for each in states], self.turns)
         if any(not each.completion_ids for each in talks):
@@ -177,11 +177,11 @@ class SeveralTurns:
         }
 
     def __call__(self, prompts: Sequence[Any], **_: Any) -> list[float | None]:
-        """The whole conversations' rewards, in the order of the rollouts."""
+        """The rewards of the rollouts, in their order."""
         return [each.total for each in self._talks]
 
     def token_advantages(self, n_generations: int, *, scaled: bool) -> list[list[float]]:
-        """For every token of the last rollouts the advantage of its turn; 0 for what the user said."""
+        """The advantage of its turn for every token of the last rollouts; 0 for the user's tokens."""
         rows: list[list[float]] = []
         for start in range(0, len(self._talks), n_generations):
             group = self._talks[start : start + n_generations]
@@ -195,11 +195,11 @@ class SeveralTurns:
 
 @dataclass
 class Rounds:
-    """What happens between rounds.  All of it lies on disk, so that a run that was killed goes on in its round.
+    """The work between rounds.  Its results are on disk, so a killed run resumes in its round.
 
     Attributes:
         player: talks to users for prefixes, at the training temperature.
-        probe: None where there is nobody held out.
+        probe: None without held-out users.
     """
 
     recipe: GrpoRecipe
@@ -221,7 +221,7 @@ class Rounds:
         return -(-self.steps_per_round // self.recipe.iterations) * self.recipe.prompts_per_step
 
     def table(self, number: int) -> Table:
-        """The prompts of round `number` (0 for the first): the rows, or the model's own prefixes."""
+        """The prompts of round `number`, from 0: the rows, or the model's own prefixes."""
         if not self.recipe.own_prefixes:
             return Table(self.rows, self.seed)
         return Table(self._own(number), self.seed, number, number * self.prompts_per_round)
@@ -245,19 +245,19 @@ class Rounds:
                 simulators = [self.player.scorer.users.fresh(each["state"]) for each in some]
                 prefixes += own_prefixes(self.player.play(simulators, turns))
         if not prefixes:
-            raise DiscoverError("no prompt could be collected from the model's own conversations; set own_prefixes off")
+            raise DiscoverError("the model's own conversations gave no prompt; set own_prefixes to false")
         self.on_progress(f"round {number + 1}: {len(prefixes)} prompts from the model's own conversations")
         return prefixes
 
     def measured(self, number: int) -> bool:
-        """Whether the model after `number` rounds was measured already."""
+        """Whether the model after `number` rounds is measured."""
         return self._probe_file(number).exists()
 
     def _probe_file(self, number: int) -> Path:
         return self.folder / ROUNDS / f"probe-{number}.json"
 
     def measure(self, number: int) -> Mapping[str, Any]:
-        """Discovery over whole conversations after `number` rounds, measured once."""
+        """The validation rollouts after `number` rounds, measured once."""
         path = self._probe_file(number)
         if not path.exists():
             write_json(path, dict(self.probe(number)) if self.probe else {})
@@ -265,26 +265,26 @@ class Rounds:
         return metrics if isinstance(metrics, dict) else {}
 
     def adapter(self, number: int) -> Path:
-        """Where the adapter is kept as it was after `number` rounds."""
+        """The folder of the adapter after `number` rounds."""
         return self.folder / ROUNDS / f"round-{number}"
 
     def keep(self, number: int, model: Any) -> None:
-        """Save the adapter as it is after `number` rounds."""
+        """Save the adapter after `number` rounds."""
         shutil.rmtree(self.adapter(number), ignore_errors=True)
         model.save_pretrained(str(self.adapter(number)), selected_adapters=["default"])
 
     def told(self, kept: int) -> str:
-        """Which round's adapter is kept, and how it compares with the model that the stage began with."""
+        """The selected round, and its comparison with the model before the stage."""
         if kept == 0:
-            return "kept the model as it was: in no round more was discovered than before training"
+            return "kept the model before training: no round discovered more intents"
         difference = difference_text(self.measure(kept), self.measure(0))
-        against = f"; against the model that it began with: {difference}" if difference else ""
-        return f"kept round {kept} of {self.recipe.rounds}, after which most was discovered{against}"
+        against = f"; compared with the model before training: {difference}" if difference else ""
+        return f"kept round {kept} of {self.recipe.rounds}, which discovered most intents{against}"
 
     def best(self) -> int | None:
-        """The round after which most was discovered, the first of equals; None if nothing was measured.
+        """The round with most discovered intents, the first of equals; None without measurements.
 
-        0 is the model that the stage began with: then training has not helped, and the adapter changes nothing.
+        0 is the model before the stage.  Its adapter has no effect.
         """
         measured = {
             number: value
@@ -309,18 +309,18 @@ class RoundsCallback(TrainerCallback):
         try:
             self._between(state)
         except DiscoverError:
-            self.trainer.save_now()  # gone on with, it measures this round first
+            self.trainer.save_now()  # a resumed run measures this round first
             raise
 
     def _between(self, state: Any) -> None:
-        """Measure the round that has ended, unless it was measured already, and enter the one that begins."""
+        """Measure the round that has ended, once, and enter the next round."""
         number, into = divmod(state.global_step, self.rounds.steps_per_round)
         number = min(number, self.rounds.recipe.rounds)
         ended = into == 0 or state.global_step == state.max_steps
         if self.rounds.probe and ended:
             if not self.rounds.measured(number):
                 self.rounds.keep(number, self.trainer.model)
-            if not self.recorder.has_round(number):  # a run that was killed may have gone back behind it
+            if not self.recorder.has_round(number):  # a killed run may have resumed before it
                 self._measured(number, state)
         if state.global_step < state.max_steps:
             self.trainer.table = self.rounds.table(min(number, self.rounds.recipe.rounds - 1))
@@ -336,7 +336,7 @@ class RoundsCallback(TrainerCallback):
 
 @dataclass
 class GrpoRun:
-    """A GRPO trainer with what belongs to it."""
+    """A GRPO trainer with its rounds and its reward."""
 
     trainer: RoundsTrainer
     rounds: Rounds
@@ -344,7 +344,7 @@ class GrpoRun:
     dialect: Dialect
 
     def samples(self) -> list[dict[str, Any]]:
-        """One prompt of the last batch with the replies to it, as people read them."""
+        """One prompt of the last batch with its replies, as readable text."""
         group = sibling_scores(self.reward.last)
         if group is None:
             return []
@@ -370,14 +370,14 @@ def grpo_run(
     probe: Probe | None = None,
     take_spending: Callable[[], Mapping[str, float]] = dict,
 ) -> GrpoRun:
-    """A trainer of a model that wears its adapter already; see `supervised.supervised_trainer`.
+    """A trainer of a model that has its adapter; see `supervised.supervised_trainer`.
 
     Args:
-        rows: of `data.trainer_row`: prompt, state and domain.
-        source: all rows, for the users that own prefixes and probes are about.
-        threads: judgements at a time.
-        take_spending: as of `Scorer`.
-        probe: measures in place of our own probe.
+        rows: from `data.trainer_row`: prompt, state and domain.
+        source: all rows, for the users of own prefixes and validation rollouts.
+        threads: parallel judgments.
+        take_spending: see `Scorer`.
+        probe: measures in place of the default validation rollouts.
     """
     scorer = Scorer(users, dialect, recipe, threads, take_spending)
     sampler = Sampler(
@@ -432,7 +432,7 @@ def _own_probe(
     seed: int,
     on_progress: Progress,
 ) -> Probe | None:
-    """The probe on held-out users, the same ones and the same draws every time; None without such users."""
+    """Validation rollouts with the same held-out users and the same draws every time; None without such users."""
     rows = starting_users(source.held_out)[: recipe.probe_users]
     if len(rows) < recipe.probe_users:
         on_progress(f"probe_users is {recipe.probe_users}, and these rows have {counted(len(rows), 'held-out user')}")

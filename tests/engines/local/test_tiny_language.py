@@ -109,7 +109,7 @@ def test_practice_replies_are_notation_that_survives_rendering(domain, seed):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("What would you want for the colours?", "ask colours ?"),
+        ("What would you want for the colors?", "ask colours ?"),
         ("For the colours, would you prefer turquoise or moss green?", "maybe colours ocean / forest ?"),
         ("  ask   colours ? ", "ask colours ?"),
         ("Well.", "pass"),

@@ -5,7 +5,6 @@ import pytest
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.roles import BuildError
 from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact, read_reply
 
 # ---- replies that people type: everything that is named, and nothing else
@@ -110,15 +109,6 @@ def test_a_typed_reply_names_what_a_person_means(domain: str, text: str, expecte
     reading = read_reply(text, domain)
     assert reading.kind == "dialogue_act"
     assert {value for option in reading.options for value in option} == expected
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_words_that_only_name_a_value_in_talk_name_nothing_in_a_finished_piece(domain: str) -> None:
-    lexicon = load_lexicon(domain)
-    for value in lexicon.values.values():
-        for phrase in value.talk:
-            assert value.id in lexicon.find_cues(phrase, talk=True), phrase
-            assert value.id not in lexicon.find_cues(phrase), phrase
 
 
 # ---- drawings in the manner of icon sets
@@ -245,7 +235,7 @@ def test_a_pasted_paragraph_is_built_from_what_it_says(domain: str, text: str, e
     ("domain", "text", "seen"),
     [
         ("creative_writing", "He opened the laptop, closed it, opened it again. He made toast.", "recognised nothing"),
-        ("technical_writing", "A heat pump moves heat instead of making it.", "recognised heat pumps"),
+        ("technical_writing", "A heat pump moves heat instead of making it.", "recognised something on heat pumps"),
         ("svg_drawing", '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>', "recognised a square picture"),
     ],
 )

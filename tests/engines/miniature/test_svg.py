@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 
 from discover_lib.base.svg import MAX_CHARACTERS, SvgError, drawing_spans, safe_svg
 from discover_lib.engines.miniature.lexicon import load_lexicon
-from discover_lib.engines.miniature.svg.colour import opacity, rgb
 from discover_lib.engines.miniature.svg.draw import draw
-from discover_lib.engines.miniature.svg.figures import SUBJECTS
 from discover_lib.engines.miniature.svg.geometry import measure
-from discover_lib.engines.miniature.svg.palettes import PALETTES, SPOTS, SPOTTED
-from discover_lib.engines.miniature.svg.part import part_of
-from discover_lib.engines.miniature.svg.read import read_svg
+from discover_lib.engines.miniature.svg.paints import PALETTES, SPOTS, SPOTTED, opacity, rgb
+from discover_lib.engines.miniature.svg.read import part_of, read_svg
+from discover_lib.engines.miniature.svg.stock import SUBJECTS
 
 LEXICON = load_lexicon("svg_drawing")
 LEAVES = [leaf for dimension in LEXICON.dimensions.values() for leaf in dimension.leaves]

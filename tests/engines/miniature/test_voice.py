@@ -9,7 +9,7 @@ from discover_lib.base.leak_words import find_leaks
 from discover_lib.core.conversation import Message
 from discover_lib.core.rollout import run_conversation
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.core.view import UserView, hidden_texts, known_texts, leaked_words
+from discover_lib.core.view import UserView, hidden_texts, known_texts
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import POLICIES, scripted_assistant
@@ -81,16 +81,6 @@ def test_no_user_message_leaks(domain, assistant, index, seed, rules):
     assert leaks_of(conversation(domain, assistant, index, seed, rules), domain) == []
 
 
-def test_a_leak_is_noticed():
-    domain = "technical_writing"
-    talk = conversation(domain, "silent", 0, 0)
-    hidden = next(key for key in talk.tree.intents if key not in talk.tree.initially_discovered)
-    told = f"i want {talk.tree.text(hidden)}"
-    assert leaked_words(told, talk.tree, talk.start, [each.content for each in talk.messages(0)]) != ()
-    said_before = (*talk.messages(0), Message("assistant", talk.tree.text(hidden)))
-    assert leaked_words(told, talk.tree, talk.start, [each.content for each in said_before]) == ()
-
-
 # -- what they may say -------------------------------------------------------------------------------------------------
 
 DOMAIN = "creative_writing"
@@ -103,7 +93,7 @@ TEXTS = {"1": TOP.text, "1.1": MIDDLE.text, "1.1.1": LEAF.text}
 CLEAR = UserView((), "clear", ("1.1", "1.1.1"), TEXTS)
 FUZZY = UserView(("1.1",), "fuzzy", ("1.1.1",), TEXTS)
 CATEGORY = UserView(("1",), "latent", ("1.1", "1.1.1"), TEXTS)
-LIKING = UserView(("2",), "latent", ("1", "1.1", "1.1.1"), TEXTS | {"2": "Takes place in a harbour"}, changed=("2",))
+LIKING = UserView(("2",), "latent", ("1", "1.1", "1.1.1"), TEXTS | {"2": "Takes place in a harbor"}, changed=("2",))
 NOTHING = UserView((), "latent", ("1", "1.1", "1.1.1"), TEXTS)
 VIEWS = (CLEAR, FUZZY, CATEGORY, LIKING, NOTHING)
 OTHERS = LEXICON.dimensions["weather"].leaves
@@ -138,7 +128,7 @@ def test_what_is_clear_is_said_plainly():
 
 def test_what_is_emerging_is_hinted_at_through_what_is_known():
     for said in speak(FUZZY):
-        assert ASPECT in said and LEAF.say not in said
+        assert LEAF.say not in said
         reading = read_user(said, DOMAIN)
         assert (reading.wanted, reading.hinted, reading.doubted) == ((), (MIDDLE.id,), ("hero",))
 
@@ -151,7 +141,7 @@ def test_a_broader_thing_that_is_not_known_is_not_named():
 
 def test_of_what_is_latent_only_the_category_is_named():
     for said in speak(CATEGORY):
-        assert ASPECT in said
+        assert read_user(said, DOMAIN).doubted == ("hero",)
         assert MIDDLE.say not in said and LEAF.say not in said
 
 
@@ -189,7 +179,7 @@ def letters_in(said: str) -> set[str]:
 
 
 def test_an_option_is_pointed_at_if_it_has_what_was_just_got_right():
-    got = UserView(("1.1.1",), "latent", ("2",), TEXTS | {"2": "Takes place in a harbour"}, changed=("1.1.1",))
+    got = UserView(("1.1.1",), "latent", ("2",), TEXTS | {"2": "Takes place in a harbor"}, changed=("1.1.1",))
     pointed = [letters for said in speak(got, SHOWN) if (letters := letters_in(said))]
     assert len(pointed) > 30 and all(letters == {"b"} for letters in pointed)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from pixels import Ink, ink_of, pixels, without
+from pixels import Ink, ink_of
 
 from discover_lib.base.svg import drawing_spans
 from discover_lib.core.conversation import Message
@@ -12,9 +11,8 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.lexicon import load_lexicon
-from discover_lib.engines.miniature.svg.figures import SUBJECTS
 from discover_lib.engines.miniature.svg.read import CLOSE_UP, FAR_OFF, LEFT, RIGHT, read_svg
-from discover_lib.engines.miniature.svg.tints import Tints, palette_of, spot_of
+from discover_lib.engines.miniature.svg.stock import SUBJECTS
 
 pytestmark = pytest.mark.slow
 
@@ -72,26 +70,3 @@ def test_pixels_bear_out_where_the_subject_stands_and_how_large_it_is(targets: l
             else {"far-off"} if seen.reach < FAR_OFF else {"close-up"} if seen.reach > CLOSE_UP else set()
         )  # fmt: skip
         assert of("composition", values) == expected, (seen, values)
-
-
-def tints_of(image: np.ndarray) -> Tints:
-    """The tints of a picture, each pixel counted once; alike colours together."""
-    opaque = image[..., :3][image[..., 3] > 0.9]
-    colours, counts = np.unique(np.round(opaque * 255).astype(int), axis=0, return_counts=True)
-    tints = Tints()
-    for colour, count in zip(colours / 255, counts, strict=True):
-        tints.add(tuple(map(float, colour)), float(count))
-    return tints
-
-
-def test_pixels_bear_out_the_palette_and_the_spot_in_it(targets: list[str], drafts: list[str]) -> None:
-    for svg in (*targets, *drafts):
-        values = set(read_svg(svg))
-        subject = subject_of(values)
-        away = {*of("company", values), "text", subject, "shadow"}
-        tints = tints_of(pixels(without(svg, away)))
-        found = palette_of(tints, tints.paints)
-        assert found is not None and found[0] in values, (found, values)
-        alone = pixels(without(svg, {*values - {subject}, "text", "shadow", "ground", "rect"}))
-        spot = spot_of(found[0], tints_of(alone))
-        assert {spot[0] if spot else found[0], found[0]} == of("colours", values), (spot, values)

@@ -37,7 +37,7 @@ def test_why_says_what_decided() -> None:
     free = Rules.paper().replace(lam=0.0)
     assert first_turn(unequal(), free).startswith("A tie")
     alone = list(labelled_turns(conversation()))[1]
-    assert show_pairs.why(alone, Rules.paper()) == "No label: only one candidate: nothing to prefer it to."
+    assert show_pairs.why(alone, Rules.paper()) == "No label: only one candidate, so there is no preference."
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, f"```svg\n{HOSTILE_SVG}\n```"])

@@ -3,9 +3,10 @@
 import pytest
 
 from discover_lib.core.state import Discovery
-from discover_lib.engines.miniature.imagined import imagined
+from discover_lib.engines.miniature.builder import imagined
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
+from discover_lib.engines.miniature.rendering import hero_of, line_told
 from workbench.story import StoryTeller
 from workbench.views.columns import PARTS
 
@@ -48,7 +49,8 @@ def test_the_picture_in_their_head_holds_exactly_the_specific_wishes_that_have_f
         if picture.drawing:
             shown = {lexicon.values[value].text for value in read_artifact(picture.drawing, domain)}
         else:
-            by_line = {value.line: value.text for value in lexicon.values.values() if value.line}
+            hero = hero_of(tree.initial_request, lexicon)
+            by_line = {line_told(value, hero): value.text for value in lexicon.values.values() if value.line}
             shown = {by_line[line] for line in picture.lines if line is not None}
         assert shown == known
 

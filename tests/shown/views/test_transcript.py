@@ -46,7 +46,7 @@ def test_a_drawing_is_its_title_and_prose_keeps_its_words(talk: Conversation) ->
         "turn 1",
         "assistant  Here you are.",
         "           [a drawing: A fox, 65 characters of SVG]",
-        "           = nothing changed; unscored: judge: no",
+        "           = no change; unscored: judge: no",
     ]
 
 

@@ -16,9 +16,9 @@ from zlib import crc32
 
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
-from discover_lib.metrics.behaviour import FAMILIES, Family
 from discover_lib.metrics.intervals import Estimate, percent, two_decimals
 from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
+from discover_lib.metrics.scorer import FAMILIES, Family
 from workbench.views.figures.theme import Look, looks, shape, short
 from workbench.views.html import EMPTY, Markup, joined, quiet, scrolling, signed, tag
 

@@ -5,7 +5,7 @@
 
 const KINDS = new Set(
   ["a", "b", "blockquote", "br", "code", "details", "div", "em", "figcaption", "figure", "h4", "i", "img", "li", "mark"]
-    .concat(["ol", "p", "pre", "q", "span", "strong", "summary", "ul"]),
+    .concat(["ol", "p", "pre", "q", "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul"]),
 );
 const GLYPH = [
   ["circle", "dl-g-glow", { r: 12 }],

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import yaml_of_people
+from discover_lib.base.files import load_yaml
 from discover_lib.base.seeds import derive_seed
 from discover_lib.base.words import counted, price_line
 
@@ -371,18 +371,14 @@ def read_prices(path: Path) -> dict[str, Price]:
     Raises:
         DiscoverError: the file is missing, or not of this form.
     """
-    import yaml
-
+    data = load_yaml(path)
     try:
-        data = yaml_of_people(path.read_text(encoding="utf-8"))
         as_of = str(data["as_of"])
         return {
             str(model): Price(_dollars(entry["input"]), _dollars(entry["output"]), path.name, as_of)
             for model, entry in data["dollars_per_million_tokens"].items()
         }
-    except OSError as error:
-        raise DiscoverError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         form = "'as_of' (a date) and 'dollars_per_million_tokens' (model: {input: .., output: ..})"
         raise DiscoverError(f"{path}: invalid prices ({type(error).__name__}: {error}); write {form}") from None
 

@@ -2,7 +2,7 @@
 
 What no value asks for is drawn in a way that `read_svg` reads as nothing: faint tints, a patch of ground, flat shapes,
 a canvas of 1.1 : 1.  So `set(read_svg(draw(values))) == set(values)` for any values that can be had together (a spot of
-colour also shows what it stands out from).
+color also shows what it stands out from).
 """
 
 from __future__ import annotations
@@ -12,19 +12,23 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 from discover_lib.engines.miniature.lexicon import load_lexicon
-from discover_lib.engines.miniature.svg.colour import mix
-from discover_lib.engines.miniature.svg.figures import COMPANY, DETAILS, SUBJECTS, Figure, box_of, markup
 from discover_lib.engines.miniature.svg.geometry import Box, matrix_of, moved, union
-from discover_lib.engines.miniature.svg.palettes import PALETTES, SPOTS, Hour, tones
-from discover_lib.engines.miniature.svg.settings import (
+from discover_lib.engines.miniature.svg.paints import PALETTES, SPOTS, Hour, mix, tones
+from discover_lib.engines.miniature.svg.stock import (
     BEFORE,
     BEHIND,
+    COMPANY,
+    DETAILS,
     GROUND,
     HORIZON,
     SETTINGS,
+    SUBJECTS,
     WATERLINE,
+    Figure,
     Land,
+    box_of,
     layer,
+    markup,
     sun,
 )
 

@@ -16,7 +16,6 @@ from xml.etree.ElementTree import Element
 
 from discover_lib.base.svg import SvgError
 from discover_lib.engines.miniature.lexicon import load_lexicon
-from discover_lib.engines.miniature.svg.colour import opacity
 from discover_lib.engines.miniature.svg.geometry import (
     Box,
     Matrix,
@@ -27,6 +26,7 @@ from discover_lib.engines.miniature.svg.geometry import (
     multiply,
     numbers,
 )
+from discover_lib.engines.miniature.svg.paints import opacity
 
 MAX_STEPS = 600_000  # of one reading: a character of an outline, a name or a text is a step, an element is ten
 MAX_LEVELS = 200  # elements inside each other, those that `use` brings in included; also ends circles
@@ -80,7 +80,7 @@ class Style(dict[str, str]):
         self.is_hidden = self.get("display") == "none" or self.get("visibility") == "hidden"
 
     def _paint(self, name: str, default: str) -> str:
-        """The paint of a fill or stroke; `none` also for colours that are wholly transparent."""
+        """The paint of a fill or stroke; `none` also for colors that are wholly transparent."""
         paint = _plain_paint(self.get(name, default))
         return _plain_paint(self.get("color", "black")) if paint == "currentcolor" else paint
 
@@ -101,7 +101,7 @@ class Shape:
 
     @property
     def alpha(self) -> float:
-        """Opacity of the fill, 0 to 1, that of its colour and its groups included."""
+        """Opacity of the fill, 0 to 1, that of its color and its groups included."""
         return self.style.alpha * _share(self.style.get("fill-opacity")) * opacity(self.fill)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from discover_lib.base.personal import personal_data
+from workbench.study.personal import personal_data
 
 
 @pytest.mark.parametrize(
