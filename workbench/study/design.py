@@ -206,18 +206,16 @@ def _problem(study: Study) -> str:
         "chat.rate_every and chat.reply_seconds: not negative": chat.rate_every < 0 or chat.reply_seconds < 0,
         "final.scales: at least one": not study.final.scales,
         "scales: 2 to 11 points": not all(1 < scale.points < 12 for scale in scales.values()),
+        "conditions: the oracle is shown intents, and the intents of people are unknown; choose another assistant": (
+            "oracle" in study.assistants
+        ),
+        "name: use letters, digits, - and _ only, because it names the folder": not _NAME.fullmatch(study.name),
         "eligibility: admitted answers are among the answers": not all(
             set(question.admitted) <= set(question.answers) for question in study.eligibility
         ),
     }
     if problems := [text for text, wrong in impossible.items() if wrong]:
         return "; ".join(problems)
-    if "oracle" in study.assistants:
-        return (
-            "conditions: the oracle is shown intents, and the intents of people are unknown; choose another assistant"
-        )
-    if not _NAME.fullmatch(study.name):
-        return "name: use letters, digits, - and _ only, because it names the folder"
     scripted = [name for name in study.assistants if name in SCRIPTED]
     for assistant in study.assistants:
         try:

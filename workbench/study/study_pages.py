@@ -46,7 +46,10 @@ def step_page(
         personal: stretches of these fields that look like personal data.
     """
     values = values or {}
-    return _page(standing.study, standing.step, code, problem, progress=standing, values=values, personal=personal)
+    topic = standing.topic[:1].upper() + standing.topic[1:]
+    return _page(
+        standing.study, standing.step, topic, code, problem, progress=standing, values=values, personal=personal
+    )
 
 
 def withdraw_page(study: Study, code: str = "", problem: str = "") -> str:
@@ -64,12 +67,11 @@ def twice_page(study: Study) -> str:
     return _page(study, "twice")
 
 
-def _page(study: Study, step: str, code: str = "", problem: str = "", **values: Any) -> str:
-    progress = values.get("progress")
+def _page(study: Study, step: str, topic: str = "", code: str = "", problem: str = "", **values: Any) -> str:
     place = PLACES.get(step)
     return page(
         "study_page.html",
-        TITLES.get(step) or progress.topic[:1].upper() + progress.topic[1:],
+        TITLES.get(step, topic),
         ("workbench.css", "study.css"),
         static_text("study.js"),
         served=True,

@@ -38,8 +38,7 @@ class Finished:
         return self.progress.rounds[self.place]
 
     def ratings(self) -> dict[str, int | None]:
-        assert self.round.final is not None
-        return dict(self.round.final["ratings"])
+        return dict((self.round.final or {})["ratings"])
 
 
 def finished(desk: Desk) -> Iterator[Finished]:
@@ -67,15 +66,11 @@ def flow_lines(desk: Desk) -> list[str]:
         steps = Counter(step for step, _ in left.elements())
         at = ", ".join(f"{count} at {step}" for step, count in sorted(steps.items()))
         lines.append(f"withdrawn and deleted: {left.total()} ({at})")
-    lines.append(f"finished {ends['done']} of {desk.study.participants} planned; per cell {_cells(desk)}")
+    done = [progress for progress in everybody if progress.closed == "done"]
+    cells = Counter(f"{progress.task} {'+'.join(progress.arms)}" for progress in done)
+    per_cell = ", ".join(f"{cell} {count}" for cell, count in sorted(cells.items())) or "0"
+    lines.append(f"finished {len(done)} of {desk.study.participants} planned; per cell {per_cell}")
     return lines
-
-
-def _cells(desk: Desk) -> str:
-    cells = Counter(
-        f"{progress.task} {'+'.join(progress.arms)}" for _, progress in desk.everybody() if progress.closed == "done"
-    )
-    return ", ".join(f"{cell} {count}" for cell, count in sorted(cells.items())) or "none"
 
 
 # -- participants who left ---------------------------------------------------------------------------------------------

@@ -177,12 +177,6 @@ def test_what_people_write_is_a_text_and_no_page(person: Person) -> None:
     assert "<script>alert" not in person.page and "&lt;script&gt;alert" in person.page
 
 
-def test_a_form_that_is_too_large_is_refused(person: Person) -> None:
-    person.get()
-    person.post({"step": "consent", "x": "y" * 300_000})
-    assert person.status == 413
-
-
 # -- withdrawal --------------------------------------------------------------------------------------------------------
 
 

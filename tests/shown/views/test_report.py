@@ -96,16 +96,6 @@ def words(page: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).replace("\u00a0", " ").split())
 
 
-def changed(folder: Path, to: Path, **changes: Any) -> Path:
-    """A folder with the same evaluations, and results in which something is changed; None takes a part away."""
-    to.mkdir()
-    for name in ("evaluation", "generalisation"):
-        (to / name).symlink_to(folder / name)
-    results = json.loads((folder / RESULTS).read_text()) | changes
-    write_json(to / RESULTS, {name: value for name, value in results.items() if value is not None})
-    return to
-
-
 # -- what its numbers stand on -----------------------------------------------------------------------------------------
 
 METHOD = re.compile(r"95 ?%|eq\. 4|\(Fig [37]\)|table 1|θ", re.IGNORECASE)  # names of the method, no measurement
