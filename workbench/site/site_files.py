@@ -124,7 +124,7 @@ def _copied(source: Path, target: Path) -> Path:
 
 
 def library_wheel(folder: Path) -> Path:
-    """The wheel of this checkout, built by its own backend.
+    """The wheel of this checkout for the browser, without the weights of the small base model.
 
     Raises:
         DiscoverError: the project is not a checkout, or pip cannot build the wheel.
@@ -136,7 +136,7 @@ def library_wheel(folder: Path) -> Path:
     with tempfile.TemporaryDirectory() as scratch:
         for path in sources:
             shutil.copy(path, scratch)
-        skipped = shutil.ignore_patterns("__pycache__", "__marimo__")
+        skipped = shutil.ignore_patterns("__pycache__", "__marimo__", "tiny_base")  # no model trains in a browser
         for package in ("discover_lib", "workbench"):
             shutil.copytree(REPOSITORY / package, Path(scratch) / package, ignore=skipped)
         offline = ["--no-build-isolation"] if builds_here() else []
