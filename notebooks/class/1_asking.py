@@ -2,8 +2,8 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "Lesson 1 · Ask, draft or explore: who discovers more?"
-# description = "Guess what asking discovers with one user, see it, and put four assistants in order. Eight minutes."
+# title = "Ask, draft or explore: who discovers more?"
+# description = "How much does asking discover?"
 # ///
 
 import marimo
@@ -11,7 +11,7 @@ import marimo
 __generated_with = "0.25.2"
 app = marimo.App(
     width="medium",
-    app_title="Lesson 1 · Ask, draft or explore: who discovers more?",
+    app_title="Ask, draft or explore: who discovers more?",
     css_file="../../workbench/views/static/workbench.css",
 )
 

@@ -2,16 +2,14 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "Lesson 2 · One tree at a time"
-# description = "Two trees in two replies. Then break the simulator and write advance. Eight minutes."
+# title = "One tree at a time"
+# description = "Can two replies discover two trees?"
 # ///
 
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(
-    width="medium", app_title="Lesson 2 · One tree at a time", css_file="../../workbench/views/static/workbench.css"
-)
+app = marimo.App(width="medium", app_title="One tree at a time", css_file="../../workbench/views/static/workbench.css")
 
 
 @app.cell(hide_code=True)

@@ -2,15 +2,15 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "Lesson 3 · What does length cost?"
-# description = "One reward by hand. Then move τ until the assistant that says everything twice wins. Eight minutes."
+# title = "What does length cost?"
+# description = "When does a longer reply earn less?"
 # ///
 
 import marimo
 
 __generated_with = "0.25.2"
 app = marimo.App(
-    width="medium", app_title="Lesson 3 · What does length cost?", css_file="../../workbench/views/static/workbench.css"
+    width="medium", app_title="What does length cost?", css_file="../../workbench/views/static/workbench.css"
 )
 
 

@@ -2,16 +2,14 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "Lesson 4 · Can we trust it?"
-# description = "Leaks of a user, pairs that length decides, and the users that a verdict needs. Eight minutes."
+# title = "Can we trust it?"
+# description = "Where is the leak, and does length decide the pairs?"
 # ///
 
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(
-    width="medium", app_title="Lesson 4 · Can we trust it?", css_file="../../workbench/views/static/workbench.css"
-)
+app = marimo.App(width="medium", app_title="Can we trust it?", css_file="../../workbench/views/static/workbench.css")
 
 
 @app.cell(hide_code=True)

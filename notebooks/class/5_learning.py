@@ -2,16 +2,14 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "Lesson 5 · What is learned?"
-# description = "Four rewards from which GRPO learns nothing. Then be the assistant and beat adaptive. Eight minutes."
+# title = "What is learned?"
+# description = "Which rewards teach an assistant?"
 # ///
 
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(
-    width="medium", app_title="Lesson 5 · What is learned?", css_file="../../workbench/views/static/workbench.css"
-)
+app = marimo.App(width="medium", app_title="What is learned?", css_file="../../workbench/views/static/workbench.css")
 
 
 @app.cell(hide_code=True)

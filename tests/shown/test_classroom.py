@@ -105,7 +105,7 @@ def test_students_see_the_lessons_and_the_first_page_alone(classroom: Classroom)
     assert kim.get("/?file=../../etc/passwd").status_code == 403
     with kim.websocket_connect("/ws?file=class/3_length.py") as socket:
         assert socket.receive_text() == "Kim"
-    with pytest.raises(WebSocketDisconnect), kim.websocket_connect("/ws?file=40_synthesis.py"):
+    with pytest.raises(WebSocketDisconnect), kim.websocket_connect("/ws?file=4_data.py"):
         pass
 
 
@@ -114,7 +114,7 @@ def test_the_teacher_comes_by_the_key_and_may_open_every_page(classroom: Classro
     assert teacher.get("/class/teacher?key=wrong").headers["location"] == "/class"
     assert teacher.get("/class/teacher?key=the-key").headers["location"] == "/class/teacher"
     assert "Harbour" in teacher.get("/class/teacher").text
-    assert teacher.get("/?file=20_simulator.py").status_code == 200
+    assert teacher.get("/?file=3_conversation.py").status_code == 200
     assert joined(classroom, "Kim").get("/class/answers").headers["location"] == "/class"
 
 

@@ -14,7 +14,7 @@ from discover_lib.core.state import Discovery, Evaluation, IntentState
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from workbench.lessons.exercise import MAX_TEXT
 from workbench.lessons.exercises import CARDS, check
-from workbench.simulator_page import ABOUT
+from workbench.pages.conversation_page import ABOUT
 
 
 def everything() -> str:

@@ -214,8 +214,8 @@ def power(
     typer.echo(f"the {read.participants} planned find {detectable:.2f} points with {percent(wanted)}")
     if planned.pairs > 1:
         typer.echo(
-            f"all pairs of {planned.conditions} conditions are compared, each at 5% / {planned.pairs} (Bonferroni; Holm "
-            "finds at least as much); between: equal groups; paired: each participant meets two"
+            f"all pairs of {planned.conditions} conditions are compared, each at 5% / {planned.pairs} (Bonferroni; "
+            "Holm finds at least as much); between: equal groups; paired: each participant meets two"
         )
 
 

@@ -20,7 +20,7 @@ from workbench.lessons.exercise import Outcome, answered
 from workbench.lessons.exercises import CARDS, EXERCISES
 from workbench.lessons.lesson_rules import GROUP, earned
 from workbench.map import intent_map
-from workbench.simulator_page import ABOUT
+from workbench.pages.conversation_page import ABOUT
 from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, notice, rich_text, subscripts, tag
 from workbench.views.training import group_picture

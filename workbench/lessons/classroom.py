@@ -30,16 +30,16 @@ from starlette.websockets import WebSocketClose
 
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
+from workbench.bar import CLASS, PAGES
 from workbench.lessons.class_answers import FILE_VARIABLE, Answer, latest, read_answers
 from workbench.lessons.exercises import CARDS, EXERCISES
 from workbench.views.gallery import gallery_page
 from workbench.views.html import Markup, static_text, tag
-from workbench.views.navigation import LESSONS, PAGES
 from workbench.views.saved_pages import page, templates
 
 WORD_VARIABLE, KEY_VARIABLE = "DISCOVER_CLASS_WORD", "DISCOVER_CLASS_KEY"
 JOIN, TEACHER, FRAGMENT = "/class", "/class/teacher", "/class/answers"
-FOR_STUDENTS = frozenset((*LESSONS, next(iter(PAGES))))
+FOR_STUDENTS = frozenset(page.file for page in (*CLASS, PAGES[0]))
 MAX_NAME, MAX_FORM = 40, 4_000  # characters, bytes
 A_TERM = 180 * 24 * 3600  # seconds that a browser remembers its student
 WRONG_SECONDS = 0.5  # delay after a wrong word

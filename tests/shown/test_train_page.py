@@ -1,4 +1,4 @@
-"""What page 50 works out: who judges in GRPO, under which cap, and what it refuses."""
+"""What the page Train works out: who judges in GRPO, under which cap, and what it refuses."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from discover_lib.train.recipes import Recipe
 from discover_lib.train.run_stage import StageSettings
 from workbench.controls import MODEL
 from workbench.echo import train_command
-from workbench.training_page import Judging
+from workbench.pages.train_page import Judging
 
 
 def form(**values: Any) -> dict[str, Any]:
