@@ -134,6 +134,7 @@ def test_a_bad_artifact_file_is_one_line_and_leaves_nothing(name, tmp_path):
     assert not list((tmp_path / "out").glob("*"))
 
 
+@pytest.mark.slow
 def test_a_bad_file_among_good_ones_does_not_lose_the_good_ones(tmp_path):
     good = sorted(Path("data/artifacts/technical_writing").glob("*.md"))[0]
     (tmp_path / "bad.md").write_bytes(b"\0")

@@ -66,6 +66,7 @@ def test_a_tree_that_is_there_keeps_its_name(tmp_path: Path) -> None:
     assert names([txt, svg], out) == ["snail.txt.json", "snail.json"]
 
 
+@pytest.mark.slow
 def test_a_tree_changed_by_hand_outlives_the_same_command_and_one_replaced_is_named(tmp_path: Path) -> None:
     (piece,) = write_artifacts(tmp_path / "in", 1)
     (again,) = write_artifacts(tmp_path / "later" / "in", 1)

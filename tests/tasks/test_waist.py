@@ -104,6 +104,7 @@ def test_a_run_that_is_not_there_is_refused_and_nothing_is_made(outputs: Path) -
     assert not any(outputs.iterdir())
 
 
+@pytest.mark.slow
 @given(
     st.builds(
         Count,
@@ -190,6 +191,7 @@ def test_it_goes_on_when_whoever_began_it_has_ended(outputs: Path) -> None:
     until(count.folder(Count(most=30)), "finished")
 
 
+@pytest.mark.slow
 def test_a_stop_in_a_desk_of_this_process(outputs: Path) -> None:
     folder = count.folder(Count(most=500))
     with pytest.raises(Stopped):

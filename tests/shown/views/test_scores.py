@@ -73,6 +73,7 @@ def answered(given_pool: Pool, measure: str = "proportion") -> str:
     return text_of(re.sub("<details.*?</details>", "", said, flags=re.DOTALL))
 
 
+@pytest.mark.slow
 def test_the_answer_says_who_leads_and_whether_one_can_tell() -> None:
     said = answered(APART)
     assert "good has the highest found: 1.00 [1.00, 1.00] (n = 8 artifacts)" in said
