@@ -17,6 +17,7 @@ import llm_brain
 import pytest
 from llm_server import FakeServer, Faults
 from scripted import sevenfold
+from waiting import until
 
 from discover_lib.core.roles import AssistantError, JudgeError, VoiceError
 from discover_lib.core.rules import Rules
@@ -73,14 +74,6 @@ def finish(
     return (folder / "conversations.jsonl").read_bytes() + (folder / SCORES_FILE).read_bytes()
 
 
-def wait_for(condition, seconds: float = 90.0):
-    """What the condition gives as soon as it holds, or at last."""
-    ends = time.monotonic() + seconds
-    while not (found := condition()) and time.monotonic() < ends:
-        time.sleep(0.01)
-    return found
-
-
 class Asked:
     """The miniature behind the wire, counting how often each request was answered."""
 
@@ -106,7 +99,7 @@ class Asked:
 
 def kill(process: subprocess.Popen, moment, rng: random.Random) -> None:
     """SIGKILL, at a random instant after the moment has come or the run is over."""
-    wait_for(lambda: process.poll() is not None or moment())
+    until(lambda: process.poll() is not None or moment())
     time.sleep(rng.uniform(0, 0.15))
     process.kill()
     process.communicate()
@@ -169,16 +162,16 @@ def children_of(parent: int) -> list[int]:
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 def test_a_killed_run_leaves_no_worker_behind(tmp_path):
     process = begin(tmp_path / "run", dataclasses.replace(MINIATURE, trials=5), 2)
-    workers = wait_for(lambda: children_of(process.pid))
+    workers = until(lambda: children_of(process.pid))
     process.kill()
     process.communicate()
-    assert wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+    until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
 
 
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
     with FakeServer(llm_brain.answer, latency_seconds=0.1) as server:
         process = begin(tmp_path / "run", LANGUAGE_MODELS, 4, server)
-        wait_for(lambda: server.counts["served"] > 20)
+        until(lambda: server.counts["served"] > 20)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 130 and "repeat the command to resume" in err and "Traceback" not in err

@@ -22,19 +22,20 @@ from discover_lib.train.run_stage import StageResult, StageSettings, run_stage
 
 pytestmark = pytest.mark.slow
 DOMAIN = "technical_writing"
-CHOSEN = ("llama3.1", "qwen3", "smollm2", "gemma")
+TEMPLATES = ("llama3.1", "qwen3", "qwen3, re-uploaded", "smollm2", "gemma")
+MODELS = ("qwen3", "gemma")  # with and without a role for system messages
 TRAINED = "qwen3"  # whose template thinks
 SYSTEM = "Find out what the user wants."
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Rows in data/, with a system message in system/, and a base for every family."""
+    """Rows in data/, with a system message in system/, and a base of each model."""
     folder = tmp_path_factory.mktemp("families")
     make_data(folder / "data", turns=2, domain=DOMAIN, text="content")
     make_data(folder / "system", turns=2, domain=DOMAIN, text="content", system=SYSTEM)
     texts = [each["content"] for row in read_rows(folder / "data" / "sft")["train"] for each in row["messages"]]
-    for name in CHOSEN:
+    for name in MODELS:
         make_chat_model(FAMILIES[name], folder / name, texts)
     return folder
 
@@ -67,7 +68,7 @@ def test_all_stages_train_one_on_the_other(trained: dict[str, StageResult]) -> N
     assert [source.stage for source in lineage.merged] == ["sft", "dpo"]
 
 
-@pytest.mark.parametrize("family", CHOSEN)
+@pytest.mark.parametrize("family", MODELS)
 def test_the_engine_reads_what_is_trained(family: str, place: Path) -> None:
     from discover_lib.engines.local.names import local_assistant
     from discover_lib.train.backend import load_tokenizer
@@ -109,7 +110,7 @@ class Scripted:
         return [[*self.chat.tokenizer(text, add_special_tokens=False)["input_ids"], self.chat.closing[0]]]
 
 
-@pytest.mark.parametrize("family", [*CHOSEN, "qwen3, re-uploaded"])
+@pytest.mark.parametrize("family", TEMPLATES)
 def test_what_was_written_over_several_turns_is_trained_on_as_it_was_read(family: str, place: Path) -> None:
     from discover_lib.engines.spec import EngineSpec, RoleEngines
     from discover_lib.train.grpo.rollouts import Player

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cast import Cast
 from training import DOMAIN, short_recipe
 
 from discover_lib.base.errors import DiscoverError
@@ -219,17 +220,6 @@ class Failing:
         if reply.notation and self.words in reply.notation:
             raise JudgeError("no verdict")
         return self.real.evaluate(tree, state, messages, reply, rules)
-
-
-class Cast(RoleEngines):
-    """The miniature's roles with another judge."""
-
-    def __init__(self, judge: Judge | None = None) -> None:
-        super().__init__(EngineSpec())
-        self._judge = judge
-
-    def judge(self, domain: str) -> Judge:
-        return self._judge or super().judge(domain)
 
 
 class Words:
