@@ -90,7 +90,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(CHROMIUM_OPTIONS))
         for _ in range(options.times):
             with workbench() as server:
-                url = f"{server.url}/?file=60_evaluate.py&run={folder.name}"
+                url = f"{server.url}/?file=6_compare.py&run={folder.name}"
                 for times in (cold, warm):
                     with page_of(browser) as page:
                         times.append(seconds_to_open(page, url))

@@ -329,7 +329,7 @@ class Paper:
                 results[name] = evaluation_results(self.folder / name, self.assistants)
         if (self.folder / USER_BLIND).exists():
             results[USER_BLIND] = evaluation_results(self.folder / USER_BLIND, {USER_BLIND: USER_BLIND})
-        results["base"] = {name: value for name, value in read_card(base_folder()).items() if name != "seconds"}
+        results["base"] = base_results()
         results["training"] = {each.label: training_results(self.folder, each) for each in VARIANTS}
         write_json(self.folder / RESULTS, rounded(results))
         write_json(self.folder / TIMES, self.seconds())

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from browser import free_port
 
+from workbench.bar import GROUPS, PAGES
+
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXTENDING = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
@@ -54,9 +56,10 @@ def test_it_is_short_and_holds_no_results() -> None:
     assert not re.search(r"\[[\d.]+, [\d.]+\]", README), "intervals belong into docs/results.md"
 
 
-def test_it_lists_every_page() -> None:
-    listed = re.findall(r"^\| `(\w+)` \|", section("Notebooks"), re.MULTILINE)
-    assert listed == sorted(path.stem for path in (ROOT / "notebooks").glob("*.py"))
+def test_it_lists_the_table_of_pages() -> None:
+    listed = re.findall(r"^\| `([\w/]+)` \| (.*) \|$", section("Notebooks"), re.MULTILINE)
+    expected = [(page.file.removesuffix(".py"), page.question) for page in PAGES]
+    assert listed == expected + [(f"{folder}/", page.question) for folder, page in GROUPS.items()]
 
 
 def test_the_tree_lists_every_package() -> None:
@@ -98,7 +101,7 @@ def test_an_assistant_is_added(copy: Path) -> None:
     done = discover(copy, *command)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\nturn ") >= 1
-    told = run_in(copy, "-c", "from workbench.simulator_page import ABOUT; print(ABOUT['patient'])")
+    told = run_in(copy, "-c", "from workbench.pages.conversation_page import ABOUT; print(ABOUT['patient'])")
     assert told.stdout == "Shows samples until a wish is clear, then builds.\n"
 
 

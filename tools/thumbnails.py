@@ -1,29 +1,25 @@
-"""The small pictures of the gallery, drawn from computed numbers.
+"""The small pictures of the gallery, drawn from what the library computes.
 
     .venv/bin/python tools/thumbnails.py    # writes workbench/views/static/thumbnails.json
 
 Every mark stands for a number: of a conversation of the miniature, of the training run in data/training, of a group of
-rewards.  A test draws them again and compares.
+rewards.  A test draws them anew and compares.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
-from discover_lib.engines.manner import MANNERS
 from discover_lib.metrics.intervals import bootstrap_mean
-from discover_lib.tasks.house_rules import exposure, rule_for
-from discover_lib.train.grpo.group import group_of
 from workbench.lessons import lesson_people as people
 from workbench.lessons import lesson_rules as rules
 from workbench.lessons import trusting
-from workbench.panel import talks_earlier, trained_earlier
+from workbench.panel import trained_earlier
 from workbench.views.html import Markup, joined, tag
 
 FILE = Path(__file__).resolve().parent.parent / "workbench" / "views" / "static" / "thumbnails.json"
@@ -72,7 +68,7 @@ def bars(values: Sequence[tuple[str, float]], left: float = 62) -> Markup:
 
 
 def dots(conversation: Conversation, y: float) -> Markup:
-    """A row of all intents in their final states."""
+    """A row of all wishes as they are at the end."""
     known = conversation.state
     keys = list(conversation.tree.intents)
     step = (WIDTH - 78) / len(keys)
@@ -85,7 +81,7 @@ def three_assistants() -> Markup:
 
 
 def forest(turn: int) -> Markup:
-    """The trees of a user, in their states after some turns."""
+    """The trees of a person, as they are known after some turns."""
     talk = people.talk(PERSON, "adaptive")
     tree, state = talk.tree, talk.state_after(turn)
     leaves, marks = 0, list[Markup]()
@@ -106,7 +102,7 @@ def forest(turn: int) -> Markup:
 
 
 def strip() -> Markup:
-    """The rewards of a conversation's turns, up and down from zero, above the intents."""
+    """The rewards of a conversation's turns, up and down from zero, above the wishes."""
     talk = people.talk(PERSON, "adaptive")
     marks = [line(10, 74, WIDTH - 10, 74)]
     for place, turn in enumerate(talk.turns):
@@ -118,20 +114,6 @@ def strip() -> Markup:
     return joined(marks) + word(10, 106, "found") + dots(talk, 102)
 
 
-def conversations() -> Markup:
-    """Several conversations as rows, one mark a turn."""
-    marks = []
-    for row, (person, name) in enumerate((person, name) for person in (3, PERSON) for name in ("draft", "adaptive")):
-        y = 10 + row * 31
-        marks.append(word(8, y + 13, name))
-        for place, turn in enumerate(people.talk(person, name).turns):
-            assert turn.candidate.reward is not None
-            gained = turn.candidate.reward.discovered
-            marks.append(rect(72 + place * 32, y, 26, 19, "known" if gained else "fog-box"))
-            marks.append(word(85 + place * 32, y + 13.5, f"+{gained:g}", "on middle" if gained else "middle"))
-    return joined(marks)
-
-
 def sum_of_a_reply() -> Markup:
     reward = people.talk(PERSON, "adaptive").turns[2].candidate.reward
     assert reward is not None
@@ -140,7 +122,7 @@ def sum_of_a_reply() -> Markup:
 
 
 def pair(place: int) -> Markup:
-    """The two replies of one turn: the discoveries and length of each."""
+    """The two replies of one turn: what each found, and its length."""
     marks = []
     rewards = zip(("A", "B"), trusting.rewards_of(trusting.PAIRS[place]), strict=True)
     for row, (name, reward) in enumerate(rewards):
@@ -149,17 +131,6 @@ def pair(place: int) -> Markup:
         marks += [dot(38 + 16 * each, y + 4, "known") for each in range(int(reward.discovered))]
         marks.append(rect(32, y + 18, reward.n_tokens * 0.45, 14, "fog-box"))
         marks.append(word(32, y + 45, f"{reward.n_tokens:g} tokens"))
-    return joined(marks)
-
-
-def rows() -> Markup:
-    """Pairs as a trainer gets them: the better reply and the other, by length."""
-    marks = []
-    for place, each in enumerate(trusting.PAIRS):
-        better, worse = sorted(trusting.rewards_of(each), key=lambda reward: -reward.total)
-        y = 10 + place * 20
-        marks += [rect(12, y, better.n_tokens * 0.26, 12, "known")]
-        marks += [rect(126, y, worse.n_tokens * 0.26, 12, "fog-box")]
     return joined(marks)
 
 
@@ -179,19 +150,6 @@ def curve(points: Sequence[tuple[float, float]]) -> Markup:
     return line(14, 10, 14, HEIGHT - 22) + tag("polyline", points=path, class_="curve")
 
 
-def group() -> Markup:
-    shown = group_of([3.0, 1.0, 0.0, 2.0])
-    return bars([(f"reply {place}", value or 0.0) for place, value in enumerate(shown.advantages, 1)])
-
-
-def before_after() -> Markup:
-    _, sides = talks_earlier()[0]
-    return joined(
-        word(8, 34 + 58 * place, name.split()[0]) + dots(talk, 30 + 58 * place)
-        for place, (name, talk) in enumerate(sides.items())
-    )
-
-
 def intervals() -> Markup:
     marks = [line(62, 8, 62, HEIGHT - 8)]
     for row, name in enumerate(("adaptive", "draft", "options", "ask")):
@@ -204,19 +162,8 @@ def intervals() -> Markup:
     return joined(marks)
 
 
-def behind_a_number() -> Markup:
-    """Discoveries as one dot a user: the numbers behind a mean."""
-    counts: dict[int, int] = {}
-    marks = [line(12, HEIGHT - 24, WIDTH - 12, HEIGHT - 24)]
-    for each in people.EVERYBODY:
-        found = people.found(people.talk(each, "adaptive"))
-        counts[found] = counts.get(found, 0) + 1
-        marks.append(dot(20 + found * 20, HEIGHT - 18 - counts[found] * 15, "known", 6))
-    return joined(marks) + word(12, HEIGHT - 8, f"mean {people.mean_found('adaptive'):.1f} found")
-
-
 def messages() -> Markup:
-    """Messages of a user; leaks are marked."""
+    """Messages of a user; those that give a wish away are marked."""
     right = next(each for each in ([2, 5],) if trusting.find_the_leak(each).passed)
     marks, unit = [], (WIDTH - 24) / max(map(len, trusting.MESSAGES))
     for place, message in enumerate(trusting.MESSAGES, 1):
@@ -239,55 +186,21 @@ def taus() -> Markup:
     return joined(drawn) + word(192, 70, "draft") + word(100, 106, "verbose")
 
 
-def lengths() -> Markup:
-    """How long messages are: people's, and those of the paper's user, nine tenths and the median of each."""
-    rows = {"people": MANNERS["people"].words, "simulated": (15, 17, 18, 19, 21)}
-    marks = []
-    for place, (name, words) in enumerate(rows.items()):
-        y = 40 + place * 56
-        low, middle, high = (20 + 42 * math.log(words[round(at * (len(words) - 1))]) for at in (0.05, 0.5, 0.95))
-        marks += [line(low, y, high, y), dot(middle, y, "known"), word(20, y - 12, name)]
-    return joined(marks)
-
-
-def offers() -> Markup:
-    """The share of conversations with a restricted offer, per assistant."""
-    rules_of = {person: rule_for(people.tree_of(person), people.DOMAIN) for person in people.EVERYBODY}
-
-    def share(name: str) -> float:
-        read = [exposure(people.talk(person, name), rule) for person, rule in rules_of.items() if rule]
-        return sum(each.first_turn is not None for each in read) / len(read)
-
-    return bars([(name, share(name)) for name in (*NAMES, "options")])
-
-
-PICTURES: dict[str, Callable[[], Markup]] = {
-    "00_start_here.py": three_assistants,
-    "10_intent_trees.py": lambda: forest(0),
-    "20_simulator.py": lambda: forest(3),
-    "15_runs.py": conversations,
-    "30_reward.py": sum_of_a_reply,
-    "40_synthesis.py": lambda: pair(2),
-    "41_rows.py": rows,
-    "50_train.py": loss,
-    "51_grpo_by_hand.py": group,
-    "52_before_after.py": before_after,
-    "60_evaluate.py": intervals,
-    "61_behind_a_number.py": behind_a_number,
-    "65_audit.py": messages,
-    "66_reality.py": lengths,
-    "70_be_the_user.py": lambda: forest(2),
-    "75_safety.py": offers,
-    "lessons/1_asking.py": three_assistants,
-    "lessons/2_one_tree_at_a_time.py": lambda: forest(1),
-    "lessons/3_length.py": taus,
-    "lessons/4_trust.py": messages,
-    "lessons/5_learning.py": strip,
+PICTURES: dict[str, Callable[[], Markup]] = {  # word of the bar → picture
+    "Start": three_assistants,
+    "Intents": lambda: forest(0),
+    "Conversation": strip,
+    "Data": lambda: pair(2),
+    "Train": loss,
+    "Compare": intervals,
+    "Trust": messages,
+    "Class": taus,
+    "Read the code": sum_of_a_reply,
 }
 
 
-def drawn(files: Iterable[str] = PICTURES) -> dict[str, str]:
-    return {file: svg(PICTURES[file]()) for file in files}
+def drawn(words: Iterable[str] = PICTURES) -> dict[str, str]:
+    return {each: svg(PICTURES[each]()) for each in words}
 
 
 def main() -> None:

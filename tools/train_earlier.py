@@ -1,17 +1,16 @@
-"""Make the examples of the training pages for machines without a trainer: a run, conversations around it, one update.
+"""Make the example of the page Train for machines without a trainer: a run and conversations around it.
 
     DISCOVER_OUTPUTS=FOLDER python tools/train_earlier.py
 
 Takes some minutes.  Repeat the command to resume.
 """
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
-from discover_lib.base.files import REPOSITORY, outputs_folder, rounded, write_json
+from discover_lib.base.files import outputs_folder, rounded, write_json
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.local.names import base_folder
 from discover_lib.engines.miniature import engine
@@ -71,22 +70,11 @@ def talks(job: TrainingJob) -> list[dict[str, Any]]:
     return list(json.loads(text))
 
 
-def grpo_step() -> dict[str, Any]:
-    """The first update of page 51 on the base model."""
-    spec = importlib.util.spec_from_file_location("grpo_by_hand", REPOSITORY / "notebooks" / "51_grpo_by_hand.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    _, page = module.app.run()
-    return dict(page["step_record"])
-
-
 def main() -> None:
     """Write `data/training`."""
     job = trained()
     keep_run(job)
     write_json(trained_earlier() / "talks.json", rounded(talks(job)))
-    write_json(trained_earlier() / "grpo_step.json", rounded(grpo_step()))
     print(f"{Path(trained_earlier())}: written")
 
 

@@ -16,8 +16,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId
 from discover_lib.core.rules import NAMED_RULES, Rules
-from discover_lib.metrics.results import ALL, MEASURE, MEASURES
-from discover_lib.metrics.scores import ConversationScores
+from discover_lib.metrics.results import MEASURE
 from discover_lib.runs.resolve import BY_LABEL, resolve
 
 OWN = "the run’s own"
@@ -146,44 +145,6 @@ def rules_set(base: Rules, p: float, tau: float, lam_of_1000: float) -> Rules:
     """The rules as the sliders stand; what was not moved stays unnamed in the rules' name."""
     wanted = {"p": p, "tau": tau, "lam": lam_of_1000 / 1000}
     return base.replace(**{name: value for name, value in wanted.items() if value != getattr(base, name)})
-
-
-def rules_said(rules: Rules, base: Rules) -> str:
-    """The rules as a page names them: those of the menu, or "yours: near miss 0.65, 190 free tokens"."""
-    if rules == base:
-        return f"the {base.name} rules"
-    moved = (
-        (rules.p != base.p, f"near miss {rules.p:g}"),
-        (rules.tau != base.tau, f"{rules.tau:g} free tokens"),
-        (rules.lam != base.lam, f"1,000 tokens cost {1000 * rules.lam:g}"),
-    )
-    return f"yours: {', '.join(words for changed, words in moved if changed)}"
-
-
-def pool_controls(scores: Sequence[ConversationScores]) -> tuple[Any, Any, Any, Any]:
-    """Menus of domain, measure, pool and the leaves left out, kept in the address."""
-    import marimo as mo
-
-    names = list(dict.fromkeys(score.assistant for score in scores))
-    domains = list(dict.fromkeys(score.domain for score in scores))
-    scopes = [ALL, *domains] if len(domains) > 1 else [ALL]
-    measures = {measure.label: measure.name for measure in MEASURES}
-    leaves = {"nobody satisfied": "none", "everybody satisfied": "all"}
-    menu = mo.ui.dropdown
-    return (
-        kept(menu, "domain", scopes, value=ALL, label="Domain"),
-        kept(menu, "measure", measures, value=MEASURES[0].label, label="Measure"),
-        kept(mo.ui.multiselect, "pool", names, value=names, label="Pool"),
-        kept(menu, "leave_out", leaves, value="nobody satisfied", label="Skip intents that"),
-    )
-
-
-def pool_row(scope: Any, measure: Any, pool: Any, leave_out: Any) -> Any:
-    """These menus next to each other; that of the domain only where there are several."""
-    import marimo as mo
-
-    domain = [scope] if len(scope.options) > 1 else []
-    return mo.hstack([*domain, measure, pool, leave_out], justify="start", align="center", gap=1.5, wrap=True)
 
 
 def address_of(page: str, run: str, **values: Any) -> str:

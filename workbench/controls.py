@@ -6,13 +6,11 @@ marimo is imported where it is used: the library itself does without it.
 from __future__ import annotations
 
 import dataclasses
-import inspect
+import json
 import os
-import types
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
@@ -21,8 +19,9 @@ from discover_lib.engines.role_options import EFFORTS, NO_OPTIONS, RoleOptions, 
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.doctor import Line
 from discover_lib.runs.units import units_of
-from workbench.carried import address, kept
-from workbench.views.html import Markup, error_line, leave_out_sheet, panel, quiet, static_text, table
+from discover_lib.train.recipes import assignments
+from workbench.carried import kept
+from workbench.views.html import Markup, error_line, leave_out_sheet, panel, quiet, static_text, styled, table
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.runs.options import RunOptions
     from discover_lib.runs.plan import Plan, Stage
-
-Record = TypeVar("Record", bound="DataclassInstance")
 
 MODEL = "a language model"
 ADDRESS_VARIABLE = "DISCOVER_API_BASE"  # prefills the address of one's own server
@@ -48,10 +45,6 @@ OPTIONS = {  # field of the form → what it is called and what stands in it whi
     "reasoning_effort": ("reasoning effort", "provider’s"),
 }
 _AS_WRITTEN = {"svg": "SVG", "dataviz": "data-viz"}
-_PROBLEMS = {
-    "int_from_float": "a whole number is needed, not",
-    "finite_number": "a finite number is needed, not",
-}
 
 
 class ChoiceError(DiscoverError):
@@ -294,7 +287,7 @@ def trained_assistants() -> dict[str, str]:
             # "+" in a folder's name would be taken for an adapter
             if run.status().state == "finished" and "+" not in str(run.folder):
                 names[name] = f"hf:{run.folder}"
-        except DiscoverError:  # page 50 says what is wrong with it
+        except DiscoverError:  # the page Train says what is wrong with it
             continue
     return names
 
@@ -324,8 +317,8 @@ def plan_table(stages: Sequence[Stage], caption: str) -> Markup:
 def field_controls(record: DataclassInstance, prefix: str = "", address: str = "") -> dict[str, Any]:
     """A control for each field of a frozen record: name (with the prefix) → control, holding the field's value.
 
-    Numbers are typed, since rates range over many powers of ten; "" stands for None.  What is changed stands in the
-    page's address as `address` and the name.
+    Numbers are typed, since rates range over many powers of ten; "" is None.  A changed field is in the page's address
+    as `address` and the name.
     """
     import marimo as mo
 
@@ -333,89 +326,28 @@ def field_controls(record: DataclassInstance, prefix: str = "", address: str = "
     controls: dict[str, Any] = {}
     for field in dataclasses.fields(record):
         value, hint = getattr(record, field.name), hints[field.name]
-        label = field.name.replace("_", " ")
-        name = f"{address}{prefix}{field.name}"
-        if choices := _choices(hint):
-            offered = {_shown(choice): choice for choice in choices}
-            made = kept(mo.ui.dropdown, name, offered, value=_shown(value), label=label, full_width=True)
-        elif hint is bool:
+        label, name = field.name.replace("_", " "), f"{address}{prefix}{field.name}"
+        if get_origin(hint) is Literal:
+            made = kept(mo.ui.dropdown, name, list(get_args(hint)), value=value, label=label, full_width=True)
+        elif isinstance(value, bool):
             made = kept(mo.ui.checkbox, name, value=value, label=label)
         else:
-            made = kept(mo.ui.text, name, value=_shown(value), label=label, full_width=True)
+            text = "" if value is None else value if isinstance(value, str) else json.dumps(value)
+            made = kept(mo.ui.text, name, value=text, label=label, full_width=True)
         controls[prefix + field.name] = made
     return controls
 
 
 def changed_fields(record: DataclassInstance, values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Field → value where the controls hold something else than the record; raises as `read_fields`."""
-    read = read_fields(record, values, prefix)
-    names = [field.name for field in dataclasses.fields(record)]
-    return {name: getattr(read, name) for name in names if getattr(read, name) != getattr(record, name)}
-
-
-def read_fields(record: Record, values: Mapping[str, Any], prefix: str = "") -> Record:
-    """The record with what the controls hold.
-
-    Raises:
-        DiscoverError: an invalid number.
-        ValueError: the record itself refuses a value.
-    """
-    hints = get_type_hints(type(record))
-    changes = {
-        field.name: _read(field.name, hints[field.name], values[prefix + field.name])
-        for field in dataclasses.fields(record)
-        if prefix + field.name in values
-    }
-    return dataclasses.replace(record, **changes)
-
-
-def _choices(hint: Any) -> tuple[Any, ...]:
-    """The values of a Literal type, None among them where it is optional."""
-    parts = [part for part in _parts(hint) if part is not type(None)]
-    if not parts or any(get_origin(part) is not Literal for part in parts):
-        return ()
-    listed = tuple(value for part in parts for value in get_args(part))
-    return (*listed, None) if type(None) in _parts(hint) else listed
-
-
-def _parts(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-
-
-def _shown(value: Any) -> str:
-    """A value as one types it."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Sequence):
-        return ", ".join(_shown(each) for each in value)
-    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
-
-
-def _read(name: str, hint: Any, given: Any) -> Any:
-    """A value of the type of its field; only text is converted."""
-    from pydantic import ConfigDict, TypeAdapter, ValidationError
-
-    if not isinstance(given, str) or _choices(hint):
-        return given
-    text, parts = given.strip().replace("−", "-"), _parts(hint)
-    if not text and type(None) in parts:
-        return None
-    value: Any = text
-    if any(get_origin(part) is tuple for part in parts):
-        value = [item.strip() for item in text.split(",") if item.strip()]
-    elif int in parts:
-        with suppress(ValueError):
-            value = float(text)  # "4e1" is a whole number, too
-    try:
-        return TypeAdapter(hint, config=ConfigDict(allow_inf_nan=False)).validate_python(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        problem = _PROBLEMS.get(first["type"], "invalid number")
-        raise DiscoverError(
-            f"{name.replace('_', ' ')}: {problem} {str(first['input'])!r}; write one such as 5e-6 or 16"
-        ) from None
+    """Field → value where the controls hold something else than the record; a recipe checks the values."""
+    changed = {}
+    for field in dataclasses.fields(record):
+        given, now = values[prefix + field.name], getattr(record, field.name)
+        if isinstance(given, str):
+            given = assignments([f"{field.name}={given}"])[field.name] if given.strip() else None
+        if given != (list(now) if isinstance(now, tuple) else now):
+            changed[field.name] = given
+    return changed
 
 
 # -- an evaluation -----------------------------------------------------------------------------------------------------
@@ -496,10 +428,8 @@ def page_has_sheet() -> None:
 # -- widgets ----------------------------------------------------------------------------------------------------------
 
 
-def pickable(html: str, picked: str = "", leads_to: str = "") -> Any:
+def pickable(html: str, picked: str = "") -> Any:
     """A widget that shows finished markup and whose `picked` is the `data-pick` of the element pressed last.
-
-    With `leads_to`, the address of another page, a press opens that page with `&pick=` and the element's `data-pick`.
 
     The markup must be escaped where it holds texts of others, as the fragments of `workbench.views` are.
     """
@@ -510,50 +440,20 @@ def pickable(html: str, picked: str = "", leads_to: str = "") -> Any:
         _esm = static_text("pickable.js")
         html = traitlets.Unicode("").tag(sync=True)
         picked = traitlets.Unicode("").tag(sync=True)
-        leads_to = traitlets.Unicode("").tag(sync=True)
 
-    return Pickable(html=html, picked=picked, leads_to=leads_to)
+    return Pickable(html=html, picked=picked)
 
 
-def picking(name: str, html: str, picks: Sequence[str], forgets: Sequence[str] = ()) -> Any:
-    """A list of which one is open: `value["picked"]` is its `data-pick`, which stands in the page's address as `name`.
-
-    Args:
-        html: finished markup, as of `pickable`; what is opened carries the same value as `data-opened`.
-        picks: all that can be picked; the first is open where the address names none of them.
-        forgets: other names of the address that another pick makes void.
-    """
+def displayed(*fragments: Markup) -> Any:
+    """Finished fragments as one output of a notebook's cell."""
     import marimo as mo
 
-    def remember(change: Any) -> None:
-        choices = mo.query_params()
-        for other in forgets:
-            if other in choices:
-                choices.remove(other)
-        choices.set(name, change["new"])
-
-    asked = address().get(name) if mo.running_in_notebook() else None
-    widget = pickable(html, str(asked) if asked in picks else next(iter(picks), ""))
-    widget.observe(remember, "picked")
-    return mo.ui.anywidget(widget)
+    return mo.Html(styled(*fragments))
 
 
-def copied(text: str) -> Any:
-    """A line of code with a button that copies it."""
-    import anywidget
-    import marimo as mo
-    import traitlets
-
-    class Copied(anywidget.AnyWidget):
-        _esm = static_text("copied.js")
-        text = traitlets.Unicode("").tag(sync=True)
-
-    return mo.ui.anywidget(Copied(text=text))
-
-
-def listing(*functions: Callable[..., Any]) -> Any:
-    """The code of functions as a part of the page; in edit mode their cells show it."""
+def in_a_row(controls: Any, *names: str) -> Any:
+    """Controls of a dictionary beside each other, all or those named."""
     import marimo as mo
 
-    code = "\n\n\n".join(inspect.getsource(each).strip() for each in functions)
-    return mo.ui.code_editor(code, disabled=True, min_height=1) if mo.app_meta().mode != "edit" else mo.md("")
+    elements = controls.elements
+    return mo.hstack([elements[name] for name in names or elements], justify="start", align="end", gap=1.5, wrap=True)

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from workbench.views.html import Markup, joined, own_markdown, static_text, tag
 
-_STEP = r"^def introduce\(\):\n    mo\."
+_STEP = r"^def introduce\(\w*\):\n    mo\."
 _MARKDOWN = re.compile(_STEP + r'md\((?P<computed>f?)"""\n(?P<text>.*?)"""\)', re.MULTILINE | re.DOTALL)
 _FILE = re.compile(_STEP + r'Html\(static_text\("(?P<name>[\w.]+)"\)\)', re.MULTILINE)
 _PREVIEW = re.compile(r'^# title = "(?:\d+ · )?(?P<title>.*)"\n# description = "(?P<description>.*)"', re.MULTILINE)
@@ -26,18 +26,26 @@ _READING = '"mode": "read"'
 
 
 class FirstSight:
-    """Middleware that puts a notebook's introduction into the page that marimo answers with.
+    """Middleware that puts the bar and a notebook's introduction into the page that marimo answers with.
 
-    `text_of` takes the name that a page is asked for by, and returns the notebook's text; empty where there is none.
+    Args:
+        text_of: takes the name in a page's address; returns the notebook's text, empty if there is none.
+        bar_of: takes the name and the theme (None: the system's); returns the bar.
     """
 
-    def __init__(self, app: ASGIApp, text_of: Callable[[str], str]) -> None:
-        self.app, self.text_of = app, text_of
+    def __init__(
+        self,
+        app: ASGIApp,
+        text_of: Callable[[str], str],
+        bar_of: Callable[[str, str | None], Markup] = lambda name, theme: Markup(),
+    ) -> None:
+        self.app, self.text_of, self.bar_of = app, text_of, bar_of
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        notebook = ""
+        notebook = name = ""
         if scope["type"] == "http" and scope["path"] == "/" and scope["method"] == "GET":
-            notebook = self.text_of(QueryParams(scope["query_string"]).get("file", ""))
+            name = QueryParams(scope["query_string"]).get("file", "")
+            notebook = self.text_of(name)
         if not notebook:
             await self.app(scope, receive, send)
             return
@@ -49,7 +57,10 @@ class FirstSight:
         await self.app(scope, receive, gather)
         start, body = answer[0], b"".join(part.get("body", b"") for part in answer[1:])
         if start["status"] == 200:
-            body = with_first_sight(body.decode(), notebook).encode()
+            page = with_first_sight(body.decode(), notebook)
+            theme = _THEME.search(page)
+            bar = self.bar_of(name, theme[1] if theme else None)
+            body = page.replace(_BODY, _BODY + str(bar), 1).encode()
             MutableHeaders(scope=start)["Content-Length"] = str(len(body))
         await send(start)
         await send({"type": "http.response.body", "body": body})

@@ -6,7 +6,9 @@ What is drawn is plain HTML, which can be read where no kernel runs, too: in a n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.words import counted
 from discover_lib.core.advance import initial_state
@@ -14,12 +16,17 @@ from discover_lib.core.conversation import Artifact, Conversation, Turn
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.reward import Reward
 from discover_lib.core.roles import BuiltTree
-from discover_lib.core.rules import Rules
+from discover_lib.core.rules import NAMED_RULES, Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.metrics.transcript import in_words, level_name, reward_line, transcript
+from workbench.controls import domain_labels
+from workbench.sources import Settings, assistant_names, miniature_artifacts
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup
+
+if TYPE_CHECKING:
+    from workbench.stage import StagePlayer
 
 Value = Artifact | BuiltTree | Conversation | IntentState | IntentTree | Reward | Turn | UserSimulator
 
@@ -88,3 +95,53 @@ def _turn(turn: Turn) -> Markup:
     answer = show.bubble("user", show.user_message(turn)) if turn.user_message is not None else Markup()
     earned = show.quiet("; ".join([*_moves(turn), reward_line(turn)]))
     return show.panel(f"Turn {turn.index}", show.bubble("assistant", show.rich_text(turn.reply.text)), earned, answer)
+
+
+def _users(settings: Settings) -> dict[str, str]:
+    """The users that a menu offers: those of the domain, and always the one in use."""
+    offered = miniature_artifacts(settings.domain)
+    return offered if settings.artifact in offered.values() else {**offered, settings.artifact: settings.artifact}
+
+
+def with_controls(player: StagePlayer) -> Any:
+    """A stage below controls of ipywidgets: domain, user, assistant, rules and turn; the controls follow the stage."""
+    import ipywidgets
+
+    used, following = player.session.settings, False
+    domain = ipywidgets.Dropdown(options=domain_labels(), value=used.domain, description="Domain")
+    user = ipywidgets.Dropdown(options=_users(used), value=used.artifact, description="User")
+    assistant = ipywidgets.Dropdown(options=assistant_names(), value=used.assistant, description="Assistant")
+    rules = ipywidgets.Dropdown(options=list(NAMED_RULES), value=used.rules, description="Rules")
+    turn = ipywidgets.IntSlider(value=player.session.cursor, max=used.turns, description="Turn")
+
+    def follow() -> None:
+        nonlocal following
+        settings, following = player.session.settings, True
+        domain.value = settings.domain
+        user.options, user.value = _users(settings), settings.artifact
+        assistant.value, rules.value = settings.assistant, settings.rules
+        turn.max = max(len(player.session.conversation.turns), settings.turns)
+        turn.value = player.session.cursor
+        following = False
+
+    def on(control: Any, act: Callable[[Any], Any]) -> None:
+        control.observe(lambda change: None if following else act(change["new"]), "value")
+
+    def reach(number: int) -> None:
+        while player.session.cursor < number and player.session.why_no_next is None:
+            player.do({"do": "next"})
+        if player.session.cursor > number:
+            player.session.jump(number)
+            player.show()
+
+    def meet(name: str) -> None:
+        player.open(dataclasses.replace(player.session.settings, domain=domain.value, artifact=name))
+
+    on(domain, lambda name: meet(next(iter(miniature_artifacts(name).values()))))
+    on(user, meet)
+    on(assistant, lambda name: player.do({"do": "assistant", "name": name}))
+    on(rules, lambda name: player.do({"do": "rules", "name": name}))
+    on(turn, reach)
+    player.on_change = follow
+    choices = ipywidgets.Layout(flex_flow="row wrap")
+    return ipywidgets.VBox([ipywidgets.Box([domain, user, assistant, rules, turn], layout=choices), player.widget])

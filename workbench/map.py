@@ -13,12 +13,14 @@ from functools import cache
 from typing import Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.forest import short_texts
+from discover_lib.base.forest import shortened
 from discover_lib.core.advance import focus, frontier, initial_state
+from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import IntentState, Transition
-from workbench.views.html import static_text
+from discover_lib.metrics.transcript import in_words
+from workbench.views.html import signed, static_text
 
 Form = Literal["auto", "map", "outline", "dots"]
 NEW_TEXT = "New intent"
@@ -32,12 +34,38 @@ class MapMoment:
         transitions: what the turn's reply did.
         turn: its number; 0 before the first reply.
         reasons: intent id → a sentence, shown where the intent is selected.
+        touched: intents that the reply met without effect.
     """
 
     state: IntentState
     transitions: Sequence[Transition] = ()
     turn: int = 0
     reasons: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    touched: Sequence[str] = ()
+
+
+def moments_of(conversation: Conversation) -> list[MapMoment]:
+    """The start and every turn of a conversation: what each reply changed, why, and what the change earned."""
+    return [
+        MapMoment(conversation.start),
+        *(
+            MapMoment(turn.after, turn.candidate.transitions, turn.index, reasons_of(turn))
+            for turn in conversation.turns
+        ),
+    ]
+
+
+def reasons_of(turn: Turn) -> dict[str, str]:
+    """Intent id → what a reply did to it, why, and its share of the reward."""
+    evaluation, earned = turn.candidate.evaluation, turn.candidate.reward
+    why = {each.intent_id: each.reason.rstrip(".") for each in evaluation.verdicts} if evaluation else {}
+    shares = earned.shares if earned else {}
+    told = {key: f"judged, nothing changed{f': {reason}' if reason else ''}." for key, reason in why.items()}
+    for each in turn.candidate.transitions:
+        worth = f" ({signed(shares[each.intent_id])})" if shares.get(each.intent_id) else ""
+        reason = why.get(each.intent_id, "")
+        told[each.intent_id] = f"{in_words(each)}{worth}{f': {reason}' if reason else ''}."
+    return told
 
 
 @cache
@@ -72,6 +100,7 @@ class IntentMap:
         fog: the texts of undiscovered intents are not shown.
         edit: a reader can rename, add, remove and drag intents; `tree` then is the edited one.
         form: map, outline or dots; auto is an outline where there is little room.
+        numbers: intent id → a number that the artifact beside the map carries, too.
 
     Attributes:
         widget: an anywidget; its trait `value` lists the ids that are selected.
@@ -88,8 +117,9 @@ class IntentMap:
         fog: bool = False,
         edit: bool = False,
         form: Form = "auto",
+        numbers: Mapping[str, int] | None = None,
     ) -> None:
-        self.rules = rules or Rules.paper()
+        self.rules, self._numbers = rules or Rules.paper(), numbers or {}
         self.on_edit: Callable[[IntentTree], Any] = lambda tree: None
         self.widget: Any = _widget_class()(fog=fog, edit=edit, form=form)
         self.widget.on_msg(lambda widget, message, buffers: self._edited(message))
@@ -102,6 +132,12 @@ class IntentMap:
         self.widget.moments = [moment_of(self.tree, moment, self.rules)]
         self.widget.at = 0
 
+    def open(self, tree: IntentTree) -> None:
+        """Show another tree, and tell `on_edit`."""
+        self.widget.value = []
+        self._show_tree(tree)
+        self.on_edit(tree)
+
     @property
     def selected(self) -> tuple[str, ...]:
         return tuple(self.widget.value)
@@ -112,12 +148,13 @@ class IntentMap:
     def to_html(self, title: str = "Intent map") -> str:
         """One page that needs neither Python nor a network."""
         names = ("frame", "moments", "at", "beside", "fog", "edit", "form", "value")
-        data = json.dumps({name: getattr(self.widget, name) for name in names}, ensure_ascii=False)
+        values = {name: getattr(self.widget, name) for name in names}
+        data = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
         filled = {
             "TITLE": title.replace("&", "&amp;").replace("<", "&lt;"),
-            "STYLE": static_text("map.css"),
+            "STYLE": _packed(static_text("map.css")),
             "DATA": data.replace("<", "\\u003c"),
-            "SCRIPT": static_text("map.js").replace("export default", "const map ="),
+            "SCRIPT": _packed(static_text("map.js").replace("export default", "const map =")),
         }
         page = static_text("map_page.html")
         for name, text in filled.items():
@@ -128,7 +165,7 @@ class IntentMap:
         self.tree = tree
         shown = moments or (MapMoment(initial_state(tree, self.rules)),)
         with self.widget.hold_sync():  # one message: a frame and moments that do not fit are never drawn
-            self.widget.frame = frame_of(tree)
+            self.widget.frame = frame_of(tree) | {"numbers": [self._numbers.get(key) for key in tree.intents]}
             self.widget.moments = [moment_of(tree, each, self.rules) for each in shown]
             self.widget.at = len(shown) - 1
 
@@ -139,9 +176,7 @@ class IntentMap:
         except DiscoverError as error:
             self.widget.send({"trouble": str(error)})
             return
-        self.widget.value = []
-        self._show_tree(tree)
-        self.on_edit(tree)
+        self.open(tree)
         if message.get("do") == "add":
             self.widget.send({"rename": tree[str(message["id"])].children[-1].id})
 
@@ -153,17 +188,23 @@ def intent_map(
     return IntentMap(tree, () if state is None else (MapMoment(state, transitions),), **options)
 
 
+def _packed(text: str) -> str:
+    """A script or a sheet of ours without indents and lines of comment."""
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if not line.startswith("//"))
+
+
 def frame_of(tree: IntentTree) -> dict[str, Any]:
     """What no turn changes: lists over the intents, parents before children."""
-    graph = tree.graph()
     place = {key: number for number, key in enumerate(tree.intents)}
-    shorts = short_texts(graph)
+    above = {key: tree.text(parent) if parent else "" for key, parent in tree.parents.items()}
     return {
         "ids": list(place),
         "texts": [intent.text for intent in tree.intents.values()],
-        "shorts": [shorts[key] for key in place],
+        "shorts": [shortened(tree.text(key), above[key]) if above[key] else tree.text(key) for key in place],
         "parents": [-1 if parent is None else place[parent] for parent in map(tree.parents.get, place)],
         "levels": list(map(tree.depth, place)),
+        "given": [place[key] for key in tree.initially_discovered],
     }
 
 
@@ -176,6 +217,7 @@ def moment_of(tree: IntentTree, moment: MapMoment, rules: Rules) -> dict[str, An
         "frontier": frontier(tree, moment.state, in_focus),
         "moved": moved,
         "focus": in_focus,
+        "touched": moment.touched,
     }
     places = {name: [place for place, key in enumerate(tree.intents) if key in ids] for name, ids in marked.items()}
     reasons = {key: text for key, text in moment.reasons.items() if key in tree.intents}

@@ -1,9 +1,9 @@
 """The notebook server with the workbench's own front door: `python -m workbench.notebook_server marimo run …`.
 
-marimo serves the notebooks; a middleware answers the bare address with the gallery and, where a class is on, lets in
-who knows its word (`workbench.lessons.classroom`).  Another one lets people read what a page is about while the browser
-makes it (`workbench.first_sight`).  The first of all refuses what pages of other sites ask for
-(`discover_lib.base.localhost`).  All of them are put in through marimo's registries.
+marimo serves the notebooks. Middleware adds the rest, in this order: refuse requests of other sites
+(`discover_lib.base.localhost`); show the first page, or let in the students of a class (`workbench.lessons.classroom`);
+open copies for editing (`workbench.notebook_copies`); put the bar and the introduction into each page
+(`workbench.first_sight`). All of them are registered with marimo.
 """
 
 from __future__ import annotations
@@ -14,40 +14,70 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import QueryParams
 from starlette.middleware import Middleware
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from discover_lib.base.files import outputs_folder
 from discover_lib.base.localhost import OwnPages
+from workbench.bar import bar, moved
 from workbench.first_sight import FirstSight
+from workbench.notebook_copies import HOME_VARIABLE, NotebookCopies, copy_button
 from workbench.serve import notebooks_folder
 from workbench.views.gallery import gallery_page
+from workbench.views.html import Markup, tag
 
 OF_A_CLASS = "DISCOVER_CLASS_"  # how the names of what a class's server finds in its environment begin
+TOKEN = "access_token"  # the argument with which a browser comes in to edit
 PARENT_SECONDS = 1.0  # how often the server looks whether the command that began it is still there
 
 
 class FrontDoor:
-    """Answers the bare address with the gallery; everything else is marimo's."""
+    """Answers the bare address with the first page, and leads from old addresses to new ones; the rest is marimo's."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == "/" and "file" not in QueryParams(scope["query_string"]):
-            await HTMLResponse(gallery_page())(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
+        query = scope["query_string"].decode("latin-1") if scope["type"] == "http" and scope["path"] == "/" else None
+        answer: Response | None = None
+        if query is not None and (now := moved(query)):
+            answer = RedirectResponse(f"/?{now}")
+        elif query is not None and not {"file", TOKEN} & QueryParams(query).keys():
+            home = os.environ.get(HOME_VARIABLE)
+            answer = RedirectResponse(home) if home else HTMLResponse(gallery_page())
+        await (answer or self.app)(scope, receive, send)
 
 
-def text_of_notebook(name: str) -> str:
-    """The text of the notebook that a page of this name shows, empty where there is none."""
-    folder = notebooks_folder()
+def text_of_notebook(name: str, folder: Path | None = None) -> str:
+    """The text of the notebook that a page of this name shows, empty where there is none.
+
+    Args:
+        folder: with the notebooks; those of the project by default.
+    """
+    folder = folder or notebooks_folder()
     found = (path for path in folder.rglob("*.py") if path.relative_to(folder).as_posix() == name)
     return next((path.read_text("utf-8") for path in found), "")
+
+
+def bar_of(name: str, theme: str | None) -> Markup:
+    """The bar of a page, and of a copy that is edited: where it is saved."""
+    if home := os.environ.get(HOME_VARIABLE):
+        return bar(home=home, theme=theme, end=tag("span", f"Your copy: outputs/notebooks/{name}", class_="copy"))
+    if is_class():
+        from workbench.lessons.classroom import FOR_STUDENTS
+
+        return bar(name, theme=theme, only=FOR_STUDENTS)
+    return bar(name, theme=theme, end=copy_button(name))
+
+
+def is_class() -> bool:
+    return any(name.startswith(OF_A_CLASS) for name in os.environ)
 
 
 def parse_one_at_a_time() -> None:
@@ -85,19 +115,24 @@ def main() -> None:
 
     parse_one_at_a_time()
     end_with_parent()
-    # As the gallery and the reports: light or dark as the system is.  Who has chosen a theme in marimo.toml keeps it.
+    # Light or dark follows the system. A theme in marimo.toml wins.
     DEFAULT_CONFIG["display"]["theme"] = "system"
+    DEFAULT_CONFIG["runtime"]["auto_instantiate"] = True  # a copy opens with its figures
     local = not os.environ.get(f"{OF_A_CLASS}WORD")
     MIDDLEWARE_REGISTRY.register("own pages", Middleware(OwnPages, local=local))
     MIDDLEWARE_REGISTRY.register("discover", door())
-    MIDDLEWARE_REGISTRY.register("first sight", Middleware(FirstSight, text_of=text_of_notebook))
+    if local and not os.environ.get(HOME_VARIABLE):
+        MIDDLEWARE_REGISTRY.register("copies", Middleware(NotebookCopies))
+    folder = outputs_folder() / "notebooks" if os.environ.get(HOME_VARIABLE) else notebooks_folder()
+    text_of = partial(text_of_notebook, folder=folder)
+    MIDDLEWARE_REGISTRY.register("first sight", Middleware(FirstSight, text_of=text_of, bar_of=bar_of))
     sys.argv = sys.argv[1:]
     marimo_command()
 
 
 def door() -> Middleware:
     """The front door: a class's where one is on."""
-    if any(name.startswith(OF_A_CLASS) for name in os.environ):
+    if is_class():
         from workbench.lessons.classroom import Classroom, room_of_environment  # imports the lessons
 
         if room := room_of_environment():

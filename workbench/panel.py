@@ -32,14 +32,13 @@ from markupsafe import Markup
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder, outputs_folder, read_json
 from discover_lib.core.conversation import Conversation
+from discover_lib.core.rules import Rules
 from discover_lib.dataset.rows import Origin
-from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.runs.evaluation import ceilings_of, load_scores
 from discover_lib.runs.options import RunOptions, RunOptionsError
 from discover_lib.runs.outcomes import closing_lines
 from discover_lib.runs.store import RunStore, StoreError
-from discover_lib.tasks.certify import certify, trust_in
 from discover_lib.tasks.waist import (
     REQUIRED,
     Asked,
@@ -71,12 +70,10 @@ from workbench.jobs import (
     folder_of,
     labelled,
     last_of,
-    run_label,
     started,
 )
 from workbench.parts import report_html
 from workbench.views import conversation_parts as show
-from workbench.views.audit_parts import certificate_line
 from workbench.views.html import progress as bar
 from workbench.views.html import tag
 
@@ -329,14 +326,15 @@ class Standing:
 
     def line(self, name: str, going: bool) -> Markup:
         """In words, with a bar."""
-        scored = "" if self.assessed is None else f", {self.assessed} of them scored"
+        scored = "" if self.assessed is None else f", {self.assessed} scored"
         failed = f", {self.failed} failed" if self.failed else ""
-        state = "" if self.complete else " · not finished; it can go on"
-        state = " · being made; what is finished is on disk" if going else state
+        state = "" if self.complete else " · not finished; it can resume"
+        state = " · in progress; finished conversations are saved" if going else state
         bar = Markup('<progress value="{:.3f}" style="display:block;width:100%"></progress>').format(self.share)
         words = f": {self.finished} of {self.units} conversations{scored}{failed}{state}"
         asked = Markup("").join(show.quiet(line) for line in self.asked)
-        return Markup("<b>{}</b>{}{}{}").format(name, words, bar if going or not self.complete else "", asked)
+        told = Markup('<span class="dl-quiet dl-small">{}{}</span>').format(name, words)
+        return told + (bar if going or not self.complete else "") + asked
 
 
 class RunPanel(Panel):
@@ -452,11 +450,7 @@ class RunPanel(Panel):
         if now is None or not now.units:
             words = "laying out the conversations …" if going else "nothing here yet"
             return Markup("<b>{}</b>: {}").format(folder.name, words), -1, False
-        return (
-            now.line(run_label(folder), going) + show.quiet(folder.name, small=True),
-            now.read,
-            not now.complete,
-        )
+        return now.line(folder.name, going), now.read, not now.complete
 
     def _ended(self) -> str:
         return next((work.trouble for work in self._work() if work.trouble), "")
@@ -484,6 +478,11 @@ class SynthesisedRun:
     origin: Origin | None
     conversations: tuple[Conversation, ...]
     note: Markup
+
+    @property
+    def rules(self) -> Rules:
+        """Those that its conversations were held under."""
+        return self.conversations[0].rules
 
     @classmethod
     def of_run(cls, folder: Path, most: int | None = None) -> SynthesisedRun:
@@ -673,10 +672,8 @@ class TaskPanel:
         def row(controls: Any) -> Any:
             return mo.hstack(list(controls.elements.values()), justify="start", align="end", gap=1, wrap=True)
 
-        shown = [row(self.asked)]
-        if fields_of(self.task.how):
-            shown.append(mo.accordion({"How it is done, and what it may cost": row(self.how)}))
-        return mo.vstack([mo.Html(show.styled(self._told(report))), *shown, bar])
+        how = [mo.accordion({"Models and cost": row(self.how)})] if fields_of(self.task.how) else []
+        return mo.vstack([bar, row(self.asked), mo.Html(show.styled(self._told(report))), *how])
 
     def _told(self, report: Report | None) -> Markup:
         own = None
@@ -688,31 +685,6 @@ class TaskPanel:
         )
         told = report or own
         return (report_html(told) if told else show.EMPTY) + note
-
-
-class Certifier:
-    """The line on the simulated user of a run, with a button that certifies them in place where nobody has yet.
-
-    certifier = Certifier()
-    get_certifying = certifier.get_progress             # the page names it, and is told of every step
-
-    certifier.view(folder, get_certifying())
-    """
-
-    def __init__(self) -> None:
-        self.panel = TaskPanel(certify, given=["run"], begin="Certify this user now")
-        self.get_progress = self.panel.get_told
-
-    def view(self, folder: Path, count: int) -> Any:
-        """What vouches for the user of the run in a folder, or how far their panel is."""
-        import marimo as mo
-
-        line = mo.Html(show.styled(certificate_line(folder)))
-        engine = configuration_of(folder).get("engine") or {}
-        free = [engine.get(role) for role in ("judge", "voice")] == [MINIATURE] * 2
-        if not free or not trust_in(folder).missing:
-            return line
-        return mo.hstack([line, self.panel.bar(run=folder)], justify="start", align="center", gap=1, wrap=True)
 
 
 # -- training ----------------------------------------------------------------------------------------------------------

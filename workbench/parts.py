@@ -1,8 +1,14 @@
-"""A Report as HTML: what desks tell, on a page."""
+"""A Report as HTML, and the tables of a page in which rows can be selected."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from discover_lib.metrics.intervals import Estimate
+from discover_lib.metrics.results import Measure
 from discover_lib.tasks.waist import Cell, Chart, Interval, Lines, Mark, Picture, Quote, Report, Table
+from workbench.carried import address
 from workbench.views.figures.charts import Span, dots, span_of, strip
 from workbench.views.html import Markup, cells, drawing, grid, joined, more, notice, tag
 
@@ -60,3 +66,89 @@ def _cell(cell: Cell, span: Span) -> Markup | str:
             parts = (tag("mark", words) if marked else words for words, marked in cell.parts())
             return tag("div", *parts, class_="da-said")
     return "" if cell is None else str(cell)
+
+
+# -- tables of a page --------------------------------------------------------------------------------------------------
+
+
+class Scored(float):
+    """A number in a cell of a table: it sorts and exports as a number, and shows its interval or a bar.
+
+    Attributes:
+        shown: the cell.
+    """
+
+    shown: Markup
+
+    @classmethod
+    def of(cls, estimate: Estimate, measure: Measure, span: Span) -> Scored:
+        """A mean with its interval, on the scale of its column."""
+        bounds = (
+            ""
+            if estimate.low is None or estimate.high is None
+            else (f" [{measure.shown(estimate.low)}, {measure.shown(estimate.high)}]")
+        )
+        words = tag("b", measure.shown(estimate.mean)) + tag("small", bounds)
+        return cls(estimate.mean)._showing(tag("span", words, strip(estimate, span), class_="ds-scored-cell"))
+
+    @classmethod
+    def bar(cls, value: float, measure: Measure, span: Span) -> Scored:
+        """A value with a tick on the scale of its column."""
+        drawn = strip(Estimate(value, min(0.0, value), max(0.0, value), 1, 1), span)
+        return cls(value)._showing(tag("span", tag("b", measure.shown(value)), drawn, class_="ds-scored-cell"))
+
+    def _showing(self, shown: Markup) -> Scored:
+        self.shown = shown
+        return self
+
+
+def listing(
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    key: str = "",
+    page_size: int = 10,
+    forgets: Sequence[str] = (),
+    header_tooltip: Mapping[str, str] | None = None,
+    wrapped: Sequence[str] = (),
+) -> Any:
+    """A table with search, sort and CSV, of which one row can be selected; the address keeps the selection.
+
+    Args:
+        name: of the selection in the address.
+        key: the column that is written there; `name` by default.
+        forgets: other names of the address that a selection makes void.
+    """
+    import marimo as mo
+
+    key = key or name
+
+    def remember(chosen: Any) -> None:
+        written = mo.query_params()
+        for other in (name, *forgets):
+            if other in written:
+                written.remove(other)
+        if chosen:
+            written.set(name, str(chosen[0][key]))
+
+    asked = address().get(name) if mo.running_in_notebook() else None
+    selected = [place for place, row in enumerate(rows) if str(row[key]) == asked][:1]
+    scored = {column for row in rows for column, cell in row.items() if isinstance(cell, Scored)}
+    return mo.ui.table(
+        list(rows),
+        selection="single",
+        initial_selection=selected,
+        page_size=page_size,
+        show_column_summaries=False,
+        show_data_types=False,
+        format_mapping=dict.fromkeys(scored, _shown_cell),
+        header_tooltip=dict(header_tooltip or {}),
+        wrapped_columns=list(wrapped),
+        on_change=remember,
+    )
+
+
+def _shown_cell(value: Any) -> Any:
+    import marimo as mo
+
+    return mo.Html(str(value.shown)) if isinstance(value, Scored) else value

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY
 from discover_lib.base.localhost import HOST
+from workbench.bar import PAGES
 
 if TYPE_CHECKING:
     from workbench.lessons.classroom import Room
 
 EVERYWHERE = "0.0.0.0"
-FIRST_NOTEBOOK = "00_start_here.py"
 START_SECONDS = 60.0
 ENDINGS = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
 END_SECONDS = 5.0  # for the server and what it started to end when asked; then they are killed
@@ -47,8 +47,9 @@ def serve_command(port: int, *, edit: bool, browser: bool, host: str = HOST) -> 
 
     For editing marimo itself prints the address with that token, and opens the browser there.
     """
-    server, quiet, verb = ([], [], "edit") if edit else (["workbench.notebook_server"], ["--quiet"], "run")
-    command = [sys.executable, "-m", *server, "marimo", *quiet, "--log-level", "error", verb, str(notebooks_folder())]
+    quiet, verb = ([], "edit") if edit else (["--quiet"], "run")
+    server = [sys.executable, "-m", "workbench.notebook_server", "marimo", *quiet, "--log-level", "error"]
+    command = [*server, verb, str(notebooks_folder())]
     headless = [] if edit and browser else ["--headless"]
     # It would refuse the form with which students come in, for want of a header that only marimo's own pages send.
     unguarded = ["--no-skew-protection"] if host == EVERYWHERE else []
@@ -70,7 +71,7 @@ def serve(port: int, *, edit: bool, browser: bool, room: Room | None = None) -> 
     try:
         command = serve_command(port, edit=edit, browser=browser, host=EVERYWHERE if room else HOST)
         with _server(command, room.environment() if room else {}) as server:
-            if _is_up(url, server):
+            if is_up(url, server):
                 if room:
                     _announce_class(port, room)
                 elif not edit:  # marimo prints the address with its token, and opens the browser there
@@ -97,7 +98,7 @@ def check_packages() -> None:
 
 
 def _announce(url: str, browser: bool) -> None:
-    print(f"the workbench is open at {url}  (first page: {url}/?file={FIRST_NOTEBOOK}; Ctrl-C ends it)", flush=True)
+    print(f"the workbench is open at {url}  (first page: {url}/?file={PAGES[0].file}; Ctrl-C ends it)", flush=True)
     if browser:
         webbrowser.open(url)
 
@@ -145,7 +146,7 @@ def _server(command: list[str], environment: Mapping[str, str]) -> Iterator[subp
         server.wait()
 
 
-def _is_up(url: str, server: subprocess.Popen[bytes]) -> bool:
+def is_up(url: str, server: subprocess.Popen[bytes]) -> bool:
     """Wait until the server answers; False if it ended, or did not in time."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end and server.poll() is None:

@@ -28,7 +28,6 @@ from discover_lib.core.roles import RoleError, ask
 from discover_lib.core.rules import NAMED_RULES
 from discover_lib.core.simulator import UserSimulator, as_reply
 from discover_lib.core.state import IntentState
-from discover_lib.core.view import UserView, user_view
 from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.replay import replay
 from discover_lib.runs.units import user_of
@@ -129,34 +128,25 @@ class Session:
         """Why *next* can do nothing here, in one line; None if it can."""
         if not self.at_end:
             return None
-        if self.settings.source == "recorded":
-            return f"the recording ends after turn {self.cursor}; go back, or choose the miniature to go on freely"
-        if self.conversation.stop == "max_turns":
-            return f"the conversation is over after {self.cursor} turns; branch here to go on, or reset"
-        if self.conversation.stop is not None:
+        if self.settings.recorded:
+            return (
+                f"the recording ends after turn {self.cursor}; go back, or choose the miniature for a new conversation"
+            )
+        if self.conversation.stop not in (None, "max_turns"):
             return f"the conversation is over: {self.conversation.stop.replace('_', ' ')}; go back, or reset"
         return None
 
     @property
+    def scored_turns(self) -> int:
+        """How many turns count: a turn after the last scored one is played without effect on the score."""
+        return len(self.branches[0].conversation.turns) if self.settings.recorded else self.settings.turns
+
+    @property
     def why_no_reply(self) -> str | None:
         """Why a reply of one's own cannot be judged here, in one line; None if it can."""
-        if self.settings.source == "recorded":
-            return (
-                "these requirements were worded freely by a large model and the miniature's judge cannot read them; "
-                "choose the miniature as the source to type replies of your own"
-            )
+        if self.settings.recorded:
+            return "this conversation was recorded; choose the miniature as the source to type your own replies"
         return self.why_no_next
-
-    @property
-    def view(self) -> UserView:
-        """What the user knows and may say at the cursor."""
-        return self.turn.view if self.turn else user_view(self.tree, self.state, self.conversation.rules)
-
-    @property
-    def reasons(self) -> dict[str, str]:
-        """The judge's reasons in the turn at the cursor, by intent."""
-        evaluation = self.turn.candidate.evaluation if self.turn else None
-        return {verdict.intent_id: verdict.reason for verdict in evaluation.verdicts} if evaluation else {}
 
     def label(self, branch: int) -> str:
         """A branch in words: "main line", "branch 2, from turn 3"."""
@@ -167,7 +157,7 @@ class Session:
 
     def lines(self) -> dict[str, Conversation]:
         """The conversation of each branch by its label; of a recorded one only as much as has been looked at."""
-        cut = self.cursor if self.settings.source == "recorded" else None
+        cut = self.cursor if self.settings.recorded else None
         return {
             self.label(number): dataclasses.replace(each.conversation, turns=each.conversation.turns[:cut])
             for number, each in enumerate(self.branches)
@@ -223,7 +213,7 @@ class Session:
         """
         if reason := self.why_no_next:
             raise SessionError(reason)
-        if self.settings.source == "recorded":
+        if self.settings.recorded:
             self.considered = self.conversation.turns[self.cursor].candidates
             return self.considered
         with self._roles(tuple(assistants)) as roles:
@@ -246,7 +236,7 @@ class Session:
         place = next((index for index, each in enumerate(self.considered) if each is candidate), None)
         if place is None:
             raise SessionError("the conversation has moved on since this reply was judged; judge the replies again")
-        if self.settings.source == "recorded":
+        if self.settings.recorded:
             if place != self.conversation.turns[self.cursor].chosen:
                 raise SessionError("the recording went on with the other reply; nobody recorded what follows this one")
             return self.next()
@@ -277,7 +267,7 @@ class Session:
         Raises:
             SessionError: the user could not answer the turn that the branch leaves from.
         """
-        if self.settings.source == "recorded":
+        if self.settings.recorded:
             cut = dataclasses.replace(self.conversation, turns=self.conversation.turns[: self.cursor], stop=None)
             if self.at_end:
                 cut = self.conversation
@@ -349,8 +339,8 @@ class Session:
         rules = NAMED_RULES[settings.rules]().replace(token_unit=conversation.rules.token_unit)
         judge = RoleEngines(EngineSpec()).judge(self._domain) if read_by_miniature(conversation) else None
         again = replay(conversation, rules, judge)
-        if settings.source != "recorded":
-            full = len(again.turns) >= self._last_turn(branch)
+        if not settings.recorded:
+            full = len(again.turns) >= settings.turns
             stop = finished(again.tree, again.state, rules) or ("max_turns" if full else None)
             again = dataclasses.replace(again, stop=stop)
         return dataclasses.replace(branch, conversation=again)
@@ -500,9 +490,11 @@ class Session:
         return str(self.conversation.setting.get("domain", self.settings.domain))
 
     def _simulator(self, roles: RoleEngines) -> UserSimulator:
-        """A simulator that stands at the cursor, the turn there answered."""
+        """A simulator at the cursor, which goes on after the last scored turn, too."""
         judge, voice = user_of(roles, self._domain, self.tree)
-        return UserSimulator.resume(self.conversation, judge, voice).branch(self.cursor)
+        stop = None if self.conversation.stop == "max_turns" else self.conversation.stop
+        now = dataclasses.replace(self.conversation, stop=stop)
+        return UserSimulator.resume(now, judge, voice).branch(self.cursor)
 
     def _typed(self, text: str) -> Reply:
         """A reply as typed: for the miniature's judge in its own notation where it is that, else as it stands."""
@@ -529,10 +521,10 @@ class Session:
 
     def _continue(self, simulator: UserSimulator, candidates: Sequence[Candidate], choose: int) -> Turn:
         """Take a turn; at the end of a line it grows, before the end a branch opens."""
-        last = len(simulator.conversation.turns) + 1 >= self._last_turn(self.branch)
-        turn = simulator.commit(candidates, choose=choose, speak=not last)
-        conversation = simulator.conversation
-        if last and conversation.stop is None:
+        simulator.commit(candidates, choose=choose)
+        conversation = answered(simulator)
+        turn = conversation.turns[-1]
+        if conversation.stop is None and turn.index >= self.settings.turns:
             conversation = dataclasses.replace(conversation, stop="max_turns")
         conversation = dataclasses.replace(conversation, setting=self._setting_now(conversation.setting, turn.index))
         with self._unless_cancelled():
@@ -551,10 +543,15 @@ class Session:
             return dict(setting)
         return {**setting, "engine": now if turn == 1 else f"{known}; from turn {turn}: {now}"}
 
-    def _last_turn(self, branch: Branch) -> int:
-        """A branch opened at the end of a finished line may go on for as many turns again."""
-        turns, left_at = self.settings.turns, branch.origin[1] if branch.origin else 0
-        return turns if left_at < turns else left_at + turns
+
+def answered(simulator: UserSimulator) -> Conversation:
+    """A simulator's conversation in which the user answers the last reply, too; that answer scores nothing."""
+    conversation = simulator.conversation
+    if not conversation.turns or conversation.turns[-1].user_message is not None:
+        return conversation
+    at_end = dataclasses.replace(conversation, stop="max_turns")
+    spoken = UserSimulator.resume(at_end, simulator.judge, simulator.voice).branch(len(conversation.turns))
+    return dataclasses.replace(spoken.conversation, stop=conversation.stop)
 
 
 def _checked_id(session_id: str) -> str:

@@ -43,7 +43,7 @@ def _session(path: Path) -> Shared:
     with tempfile.TemporaryDirectory() as scratch:  # it is read as anybody's file is: it names no server
         session = Session.from_text(path.read_text(encoding="utf-8"), Path(scratch))
     strips = [
-        Strip(session.label(number), branch.conversation, branch.origin)
+        Strip(session.label(number), branch.conversation, branch.origin, session.scored_turns)
         for number, branch in enumerate(session.branches)
     ]
     trunk = session.branches[0].conversation

@@ -24,9 +24,9 @@ from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec
 from discover_lib.metrics.replay import replay
 from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, tree_files
-from discover_lib.runs.recorded import Recorded, RecordedError, load_recorded, recorded_index
+from discover_lib.runs.recorded import Recorded, load_recorded, recorded_index
 
-SourceKind = Literal["miniature", "trees", "recorded"]
+SourceKind = Literal["miniature", "trees", "recorded", "run"]
 GENERATED_SHOWN = 12  # generated artifacts offered beside the hand-written ones
 
 
@@ -40,7 +40,8 @@ class Settings:
 
     Attributes:
         artifact: id of an artifact of `domain`: a recorded one, one of `data/`, or a generated one; with the source
-            "trees", the name of a tree built before, of whatever domain.
+            "trees", the name of a tree built before, of whatever domain; with "run", `FOLDER:NUMBER`, a conversation
+            of a stored run.
         assistant: who answers on *next*: a scripted one, or a LiteLLM model as MODEL or MODEL+STYLE; with a recorded
             source, always those recorded.
         rules: a name in `NAMED_RULES`.
@@ -79,9 +80,14 @@ class Settings:
         return EngineSpec(judge=self.judge, voice=self.voice, leak_check=self.leak_check or None, options=options)
 
     @property
+    def recorded(self) -> bool:
+        """Whether the conversation was made before: it is shown turn by turn, and nobody answers."""
+        return self.source in ("recorded", "run")
+
+    @property
     def models(self) -> list[str]:
         """The language models that take part; none with a recorded source."""
-        return [] if self.source == "recorded" else self.spec.models((self.assistant,))
+        return [] if self.recorded else self.spec.models((self.assistant,))
 
     def same_start(self, other: Settings) -> bool:
         """Whether both open the same conversation; who plays the roles does not matter."""
@@ -138,7 +144,7 @@ def find_artifact(domain: str, artifact_id: str) -> Artifact:
 
 def open_source(settings: Settings) -> Conversation:
     """The conversation that a session starts from: empty, or a whole recorded one."""
-    if settings.source == "recorded":
+    if settings.recorded:
         return _recording(settings)
     check_players(settings)
     tree, domain = _grown(settings) if settings.source == "trees" else (_built(settings), settings.domain)
@@ -185,8 +191,11 @@ def engine_name(settings: Settings) -> str:
 def _recording(settings: Settings) -> Conversation:
     """The recorded conversation; under rules other than its own, what its judgements come to under them."""
     try:
-        conversations = load_recorded(f"{settings.domain}/{settings.artifact}")
-    except RecordedError as error:
+        if settings.source == "run":
+            conversations = [_of_run(settings.artifact)]
+        else:
+            conversations = load_recorded(f"{settings.domain}/{settings.artifact}")
+    except DiscoverError as error:
         raise SessionError(str(error)) from error
     if not conversations:
         raise SessionError(f"{settings.artifact!r} was recorded without a conversation; choose another artifact")
@@ -194,12 +203,23 @@ def _recording(settings: Settings) -> Conversation:
     return conversations[0] if rules == conversations[0].rules else replay(conversations[0], rules)
 
 
+def _of_run(name: str) -> Conversation:
+    """A conversation of a stored run: the folder, relative to the outputs folder or not, and the number in the run."""
+    from discover_lib.runs.store import RunStore
+
+    folder, _, number = name.rpartition(":")
+    if not number.isdecimal():
+        raise SessionError(f"{name!r} names no conversation; write FOLDER:NUMBER")
+    with RunStore.read(outputs_folder() / folder) as store:
+        return store.conversation(int(number))
+
+
 def check_players(settings: Settings) -> None:
     """Whether everybody named can play; asks nobody."""
     from discover_lib.engines.local.dialect import is_local
     from discover_lib.runs.options import check_assistant, is_model
 
-    if settings.source == "recorded":
+    if settings.recorded:
         return
     for role, name in (("judge", settings.judge), ("voice", settings.voice)):
         if name != MINIATURE and not is_model(name):

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.json_text import whole_texts
 from discover_lib.core.conversation import Candidate
-from workbench import simulator_page
 from workbench.live import Errand
+from workbench.pages import conversation_page
 from workbench.session import Session
 from workbench.sources import SessionError, Settings, assistant_names
 from workbench.views.html import static_text
-from workbench.views.moments import Moments, Strip, considered_of, stage_of
+from workbench.views.moments import Moments, Strip, considered_of, stage_of, stage_script
 
 if TYPE_CHECKING:
     from workbench.controls import Choice
@@ -34,8 +34,8 @@ def _widget_class() -> type[Any]:
     class StageWidget(anywidget.AnyWidget):
         """Shows a stage; what is pressed comes back as messages."""
 
-        _esm = static_text("stage.js")
-        _css = static_text("workbench.css") + static_text("stage.css")
+        _esm = stage_script()
+        _css = static_text("workbench.css") + static_text("map.css") + static_text("stage.css")
         record = traitlets.Dict().tag(sync=True)  # of `views.stage.stage_of`
         now = traitlets.Dict().tag(sync=True)  # the place looked at, and what is going on
         setup = traitlets.Dict().tag(sync=True)  # what can be chosen, and what is
@@ -43,6 +43,11 @@ def _widget_class() -> type[Any]:
         shared = traitlets.Dict().tag(sync=True)  # the last answer to "share"
 
     return StageWidget
+
+
+def stage(session: Session) -> StagePlayer:
+    """A session on the stage; `stage(session).widget` goes into a page."""
+    return StagePlayer(session)
 
 
 class StagePlayer:
@@ -57,6 +62,7 @@ class StagePlayer:
     Attributes:
         on_change: called after every change of what is shown.
         on_session: called with each session that takes the place of the one before.
+        shows_hidden: whether the visitor has asked to see hidden intents.
     """
 
     def __init__(self, session: Session, note: str = "", widget: Any = None) -> None:
@@ -67,7 +73,7 @@ class StagePlayer:
         self._chosen: tuple[Settings, Session | None] | None = None  # what the set-up shows: listing users takes long
         self._moments = Moments()
         self._jumps = self._sent = 0
-        self._picked = ""
+        self.shows_hidden = False
         self.widget: Any = _widget_class()() if widget is None else widget
         self._errand = Errand(self.show, lambda text: setattr(self.widget, "growing", text), self._ended)
         self._playing: asyncio.Task[None] | None = None
@@ -80,27 +86,26 @@ class StagePlayer:
         """Bring the widget up to date."""
         session = self.session
         strips = [
-            Strip(session.label(number), branch.conversation, branch.origin)
+            Strip(session.label(number), branch.conversation, branch.origin, session.scored_turns)
             for number, branch in enumerate(session.branches)
         ]
         with self.widget.hold_sync():  # one message: no moment at which place and record do not fit
             self.widget.record = whole_texts(stage_of(strips, self._moments))
             if (session.settings, self._before) != self._chosen:
                 self._chosen = (session.settings, self._before)
-                self.widget.setup = simulator_page.setup(session, self._before)
+                self.widget.setup = conversation_page.setup(session, self._before)
             self.widget.now = {
                 "strip": session.current,
                 "turn": session.cursor,
                 "jumps": self._jumps,
                 "sent": self._sent,
-                "picked": self._picked,
                 "playing": self._playing is not None,
                 "asking": self._errand.running,
                 "trouble": _sentence(self.note),
                 "over": _sentence(session.why_no_next or ""),
-                "mute": _sentence(session.why_no_reply or "" if session.settings.source == "recorded" else ""),
-                "considered": considered_of(session.tree, session.considered, simulator_page.ABOUT),
-                "costs": simulator_page.rules_line(session),
+                "mute": _sentence(session.why_no_reply or "" if session.settings.recorded else ""),
+                "considered": considered_of(session.tree, session.considered, conversation_page.ABOUT),
+                "costs": conversation_page.rules_line(session),
             }
         self.on_change()
 
@@ -127,9 +132,12 @@ class StagePlayer:
             case "reply":
                 self._act(session.reply, str(message["text"]), then=lambda: setattr(self, "_sent", self._sent + 1))
             case "consider":
-                self._act(session.candidates, simulator_page.compared(session))
+                self._act(session.candidates, conversation_page.compared(session))
             case "take":
                 self._act(self._take, int(message["place"]))
+            case "show":
+                self.shows_hidden = bool(message["all"])
+                self.on_change()
             case "rules":
                 self._act(session.rescore, str(message["name"]))
             case "assistant":
@@ -144,11 +152,6 @@ class StagePlayer:
                 self.widget.shared = {"number": message["number"], "file": session.text}
             case "undo":
                 self.undo()
-
-    def pick(self, intent_id: str) -> None:
-        """Mark an intent and tell its story, as a press on it does."""
-        self._picked = intent_id
-        self.show()
 
     def halt(self) -> None:
         """End auto-play, and the call that is under way, at once."""
@@ -203,7 +206,7 @@ class StagePlayer:
         self.halt()
         self.note = ""
         taken = self.session.take if action == self._take else action
-        if simulator_page.asks_a_model(self.session, taken):
+        if conversation_page.asks_a_model(self.session, taken):
             self._errand.start(action, *arguments, stream=action == self.session.next, then=then)
             return
         try:
@@ -225,10 +228,10 @@ class StagePlayer:
         self.session.take(considered[place])
 
     async def _play(self) -> None:
-        """Steps until there is nothing more, or until stopped."""
+        """Steps to the last scored turn, or until stopped."""
         try:
-            while self.session.why_no_next is None:
-                if simulator_page.asks_a_model(self.session, self.session.next):
+            while self.session.why_no_next is None and self.session.cursor < self.session.scored_turns:
+                if conversation_page.asks_a_model(self.session, self.session.next):
                     await self._errand.run(self.session.next, stream=True)
                 else:
                     self.session.next()

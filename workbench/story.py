@@ -1,4 +1,4 @@
-"""The first page's story with a kernel behind it: other people to meet, and the visitor as the assistant."""
+"""The story of page Start with a kernel behind it: other users to meet, and the visitor as the assistant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from discover_lib.base.seeds import derive_rng
 from discover_lib.core.advance import advance, initial_state
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import Intent, IntentTree
-from discover_lib.core.rollout import MAX_TURNS, run_conversation
+from discover_lib.core.rollout import MAX_TURNS, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Evaluation, IntentState, Transition, Verdict
@@ -24,6 +24,7 @@ from discover_lib.engines.miniature.notation import TOKENS_PER_WORD
 from discover_lib.engines.miniature.rendering import typed_reply
 from discover_lib.metrics.discovery import ceiling
 from discover_lib.metrics.intervals import bootstrap_difference, bootstrap_mean
+from workbench.session import answered
 from workbench.views.columns import PARTS, Averages, Part, column, story
 from workbench.views.html import static_text
 
@@ -53,11 +54,12 @@ class StoryTeller:
         return record | {"hints": _hints(tree, load_lexicon(domain), index)}
 
     def conversation(self, part: Part, person: int) -> Conversation:
-        """The conversation of one assistant with a person."""
+        """The conversation of one assistant with a user, who answers the last reply, too."""
         domain, index = self.people[person % len(self.people)]
         world = engine(domain)
-        assistants = [scripted_assistant(part.key, domain)]
-        return run_conversation(self._tree(person), world.judge, world.voice, assistants, seed=index)
+        user = UserSimulator(self._tree(person), world.judge, world.voice, seed=index)
+        continue_conversation(user, [scripted_assistant(part.key, domain)])
+        return answered(user)
 
     def reply(self, text: str, person: int) -> dict[str, Any]:
         """Have the visitor reply to a person; their part of the story so far, `over` when it has ended."""
@@ -69,7 +71,7 @@ class StoryTeller:
         own = self._met[1]
         if own.conversation.stop is None:
             own.step(typed_reply(text, load_lexicon(domain), own.conversation.tree.initial_request))
-        told = column(YOU, own.conversation, self._imagine(domain))
+        told = column(YOU, answered(own), self._imagine(domain))
         return told | {"over": own.conversation.stop is not None}
 
     def _tree(self, person: int) -> IntentTree:
@@ -178,22 +180,16 @@ def answering(widget: Any, teller: StoryTeller) -> Any:
 
 
 def six_rules() -> str:
-    """The method in six rules, in Markdown; their numbers are computed."""
+    """The method as six rules in Markdown, with computed numbers."""
     rules, wish = Rules.paper(), near_misses_on_one_wish(theta=0.4)
     two, one = wish(2), wish(1)
     return static_text("six_rules.md").format(rules=rules, two=two, one=one)
 
 
 WHAT_IT_IS = f"""
-**What you saw is the miniature.** The person, the judge and the assistants are programs over a small world of
-eight kinds of things to make: drawings, stories and articles, on which small models are trained here, and travel
-plans, data-viz code, paper abstracts, image prompts and web components, which those models never see before they
-are tested. No language model plays a role and no conversation is written beforehand: the judge reads the drawing
-itself, its shapes, colours and named parts, not the assistant's plan for it; states and rewards follow the paper's
-rules ([DiscoverLLM](https://arxiv.org/abs/2602.03429)), and the person's sentences are chosen by what they may
-know at that moment. How far such a person can be trusted, the workbench's page 65 asks. Give a
-model's name, and that language model plays any of the roles. Three choices are ours, where the paper says otherwise
-or nothing: a word of the notation in which the miniature's assistants write counts as {TOKENS_PER_WORD} tokens, so
-that τ and λ keep their meaning; what was discovered and left behind can still be satisfied; of equal rewards the
-shorter reply goes on.
+**This is the miniature.** Programs play the user, the judge and the assistants over a small vocabulary: eight kinds of
+artifacts, no language model, no conversation written in advance. The judge reads the drawing or the text itself. States
+and rewards follow [the paper](https://arxiv.org/abs/2602.03429). A language model can play any role on *Conversation*.
+Three choices are our own: a word of compact notation counts as {TOKENS_PER_WORD} tokens; an intent that was discovered
+earlier can still be satisfied; of equal rewards the shorter reply wins.
 """

@@ -30,7 +30,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 from discover_lib.base.errors import DiscoverError
 
 _PLAIN = (str, int, float, bool, type(None), Any)
-_ALWAYS = object()  # equal to no value: the field is always written
 
 Change = Callable[[Any], Any]
 
@@ -71,10 +70,12 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """This record as plain data, which `json.dumps` takes."""
-        data = {}
-        for name, written, default in _form(type(self)).written:  # type: ignore[arg-type]
+        form, data = _form(type(self)), {}  # type: ignore[arg-type]
+        for name, written in form.always:
             value = getattr(self, name)
-            if value != default:
+            data[name] = written(value) if written else value
+        for name, written, default in form.omitted:
+            if (value := getattr(self, name)) != default:
                 data[name] = written(value) if written else value
         return data
 
@@ -108,7 +109,8 @@ class Record:
 class _Form(NamedTuple):
     """How one class of records is written and read; a change of None leaves the value as it is."""
 
-    written: list[tuple[str, Change | None, Any]]  # name, change, and the default at which it is left out
+    always: list[tuple[str, Change | None]]  # name and change of the fields that are always written
+    omitted: list[tuple[str, Change | None, Any]]  # the others, with the default at which they are left out
     read: dict[str, Change | None]
     required: frozenset[str]
     known: frozenset[str]
@@ -123,8 +125,8 @@ def _form(cls: type[Record]) -> _Form:
     if {*order, *cls._omit} != changes.keys():
         raise TypeError(f"{cls.__name__}: 'order' and 'omit' must name every field, and no other")
     return _Form(
-        [(name, changes[name][0], _ALWAYS) for name in order if name not in cls._omit]
-        + [(name, changes[name][0], fields[name].default) for name in cls._omit],
+        [(name, changes[name][0]) for name in order if name not in cls._omit],
+        [(name, changes[name][0], fields[name].default) for name in cls._omit],
         {name: changes[name][1] for name in fields},
         frozenset(name for name, each in fields.items() if each.default is each.default_factory),
         frozenset(changes),

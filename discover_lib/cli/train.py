@@ -135,7 +135,7 @@ def train(
     if detach:
         typer.echo(backend_line)
         jobs.start(settings, run, access)
-        typer.echo(f"training in {run}, process {job.status().pid}; discover open shows it, page 50_train")
+        typer.echo(f"training in {run}, process {job.status().pid}; discover open shows it on the page Train")
         return
     with _watched(job):
         status = jobs.run_here(settings, run, partial(typer.echo, err=True), access)

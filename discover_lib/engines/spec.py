@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -167,6 +167,7 @@ def model_of(assistant: str) -> str:
     return model_and_style(assistant)[0]
 
 
+@lru_cache(maxsize=32)  # its roles keep nothing of a conversation, and every conversation asks for them twice
 def _miniature(domain: str, manner: Manner | None = None) -> Engine:
     from discover_lib.engines.miniature import engine
 

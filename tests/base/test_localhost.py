@@ -107,7 +107,7 @@ def _answer_to_socket(host: str, origin: str) -> str:
     key = base64.b64encode(os.urandom(16)).decode()
     with socket.create_connection((name, int(port)), timeout=60) as line:
         line.sendall(
-            f"GET /ws?session_id=s_{os.urandom(3).hex()}&file=00_start_here.py HTTP/1.1\r\nHost: {host}\r\n"
+            f"GET /ws?session_id=s_{os.urandom(3).hex()}&file=1_start.py HTTP/1.1\r\nHost: {host}\r\n"
             f"Origin: {origin}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
             f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n".encode()
         )

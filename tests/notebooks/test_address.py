@@ -17,17 +17,17 @@ pytestmark = pytest.mark.slow
 
 # page → the controls that are set, by label
 CHOICES = {
-    "30_reward.py": """Conversation | Rules | Turn | near-miss weight p | free tokens τ
-        | price of 1,000 tokens, 1000 λ""",
-    "40_synthesis.py": """Domain | Samples of each | Users | Turns | Rules | Seed | Look ahead, turns | played by
-        | Labels under | near-miss weight p""",
-    "41_rows.py": """Drop margins below | Drop near-duplicates above | keep turns in which the user leaked | Show
-        | Replies hold | System message | Chat template of | Files""",
-    "50_train.py": """Backend | Row""",
-    "65_audit.py": """Show cases of the kind | only those the audit gets wrong | Share of verdicts turned around
-        | list the figures that follow, too""",
-    "70_be_the_user.py": """Target | Which one | Messages to each""",
-    "75_safety.py": """Conversations | Depth of the off-limits intent""",
+    "1_start.py": """Target | Which one | Messages to each""",
+    "2_intents.py": """Artifact | Kind""",
+    "3_conversation.py": """Rules | near-miss weight p | free tokens τ | price of 1,000 tokens, 1000 λ
+        | Draw the tree as""",
+    "6_compare.py": """Measure | relative to these assistants (eq. 4) | Skip intents that""",
+    "7_trust.py": """Is the user | Share of verdicts inverted | only cases that the leak check gets wrong
+        | Typing style of the miniature | Depth of the restricted intent | Offers to users of""",
+    "4_data.py": """Domain | Samples of each | Users | Turns | Rules | Seed | Look ahead, turns | played by
+        | Labels under | near-miss weight p | Drop margins below | Drop near-duplicates above
+        | keep turns in which the user leaked | Replies hold | System message | Chat template of | Files""",
+    "5_train.py": """Backend | Row""",
 }
 
 

@@ -1,37 +1,24 @@
-"""Choices stand in a page's address and come back in a browser that has never been here.
+"""Choices are in the address of a page and come back in a browser without a history, also from an old address.
 
-`test_address.py` holds the same of every control of the pages, without a browser.
+`test_address.py` checks the same for every control of the pages, without a browser.
 """
 
 import re
 
+from accessible import SECOND
 from browser import Server, asked_outside
 from playwright.sync_api import Browser, Page, expect
 
-SECOND = 1000
-
 
 def test_choices_come_back_from_the_address(server: Server, page: Page, browser: Browser) -> None:
-    page.goto(f"{server.url}/?file=60_evaluate.py", timeout=60 * SECOND)
-    for label, name in (("Measure", "measure"), ("Rules", "rules")):
-        page.get_by_label(label, exact=True).select_option(index=1, timeout=60 * SECOND)
-        expect(page).to_have_url(re.compile(f"{name}="), timeout=60 * SECOND)
+    page.goto(f"{server.url}/?file=60_evaluate.py&run=stories")
+    page.get_by_label("Measure", exact=True).select_option(label="kTok", timeout=60 * SECOND)
+    expect(page).to_have_url(re.compile("file=6_compare.py.*measure=kTok"), timeout=60 * SECOND)
+    expect(page.locator(".ds-answer")).to_contain_text("lowest kTok", timeout=60 * SECOND)
     fresh = browser.new_context()
     outside, again = asked_outside(fresh), fresh.new_page()
-    again.goto(page.url, timeout=60 * SECOND)
-    for label in ("Measure", "Rules"):
-        chosen = page.get_by_label(label, exact=True).input_value()
-        expect(again.get_by_label(label, exact=True)).to_have_value(chosen, timeout=60 * SECOND)
+    again.goto(page.url)
+    expect(again.get_by_label("Measure", exact=True)).to_have_value("kTok", timeout=60 * SECOND)
+    expect(again.locator(".ds-answer")).to_contain_text("lowest kTok", timeout=60 * SECOND)
     assert again.get_by_text("An internal error occurred").count() == 0 and outside == []
     fresh.close()
-
-
-def test_what_a_press_opens_comes_into_view(server: Server, page: Page) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{server.url}/?file=15_runs.py")
-    third = page.locator('[data-pick="2"]')
-    expect(third).to_be_visible(timeout=60 * SECOND)
-    third.click()
-    opened = page.locator('[data-opened="2"]')
-    expect(opened).to_be_in_viewport(timeout=45 * SECOND)
-    assert "conversation=2" in page.url

@@ -1,4 +1,4 @@
-"""The audit page in a browser: it makes what it needs, certifies on demand, and its controls move something."""
+"""Trust in a browser: it makes a run, validates a user on demand, and opens a disagreement."""
 
 import json
 import shutil
@@ -30,13 +30,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def test_the_page_shows_leaks_and_opens_disagreements(page: Page, server: Server, outside_requests: list[str]) -> None:
-    page.goto(f"{server.url}/?file=65_audit.py")
+    page.goto(f"{server.url}/?file=7_trust.py")
     expect(page.get_by_text("certified: all ")).to_be_visible(timeout=60 * SECOND)
     expect(page.get_by_text("0 of 128 user turns raise an alarm")).to_be_visible(timeout=60 * SECOND)
-    page.get_by_label("only those the audit gets wrong").check()
-    page.get_by_label("Show cases of the kind").select_option(label="in part")
-    expect(page.locator(".da-case").first).to_contain_text("wrong", timeout=60 * SECOND)
-    expect(page.get_by_text("Is [", exact=False).first).to_be_visible()
+    page.get_by_role("button", name="How good is the leak check?").click()
+    expect(page.get_by_text("share with an alarm").first).to_be_visible(timeout=60 * SECOND)
+    page.get_by_role("checkbox", name="Select row").last.click()
+    expect(page.get_by_text("Is [", exact=False).first).to_be_visible(timeout=60 * SECOND)
     assert outside_requests == []
 
 
@@ -50,14 +50,14 @@ def test_a_user_is_certified_in_place_stopped_and_gone_on_with_after_a_reload(pa
     place = certify.folder(asked)
 
     def opened() -> None:
-        page.goto(f"{server.url}/?file=65_audit.py")
+        page.goto(f"{server.url}/?file=7_trust.py")
         box = page.get_by_label("Number of artifacts for the reference assistants")
         expect(box).to_be_visible(timeout=60 * SECOND)
         box.fill(str(ENOUGH_TO_STOP))
         box.press("Enter")
 
     opened()
-    page.get_by_role("button", name="Certify this user now").click()
+    page.get_by_role("button", name="Validate this user").click()
     page.get_by_role("button", name="■ Stop").click(timeout=60 * SECOND)
     expect(page.get_by_text("stopped: ")).to_be_visible(timeout=60 * SECOND)
     assert status_of(place).done < ENOUGH_TO_STOP

@@ -1,6 +1,7 @@
 """The demo page in a browser, opened from disk without a network: it steps, it can be used by keyboard, it runs nothing
 that a model wrote."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from hostile import HOSTILE, HOSTILE_SVG, TREE, conversation
 from playwright.sync_api import BrowserContext, Locator, Page
 
-from discover_lib import Conversation, IntentTree
+from discover_lib import Conversation, Discovery, IntentTree
 from workbench.views.saved_pages import demo_page
 
 
@@ -41,15 +42,13 @@ def disk(context: BrowserContext, tmp_path: Path) -> Disk:
 
 
 def states(page: Page) -> dict[str, str]:
-    """Intent → state, all trees unfolded."""
-    for root in page.locator('.st-node[aria-expanded="false"]').all():
-        root.click()
-    rows = page.eval_on_selector_all(".st-node", "rows => rows.map(row => [row.dataset.id, row.dataset.state])")
-    return dict(rows)
+    """Intent → state, as the cells of the map show them."""
+    levels = page.eval_on_selector_all(".im-cell", "cells => cells.map(cell => Number(cell.dataset.state))")
+    return {key: Discovery(level).name.lower() for key, level in zip(TREE.intents, levels, strict=True)}
 
 
 def where(page: Page) -> str:
-    return page.get_by_role("status").inner_text().split("\n")[0].strip()
+    return re.split("[\n●○]", page.locator(".st-status").inner_text())[0].strip()
 
 
 def frame(page: Page, turn: int) -> Locator:
@@ -65,7 +64,7 @@ def test_scrubs_through_the_turns(disk: Disk) -> None:
         assert states(page) == wanted
         assert page.locator(".dl-msg").count() == [1, 3, 4][turn]
     assert where(page) == "Turn 1 of 2"
-    assert page.locator(".st-node[data-id='1.1'] .dl-chip").inner_text() == "now discovered"
+    assert page.locator(".im-cell").nth(1).get_attribute("data-moved") == ""
     assert "Reward R" in page.locator(".st-receipt").inner_text()
     assert disk.asked == []
 
@@ -83,7 +82,7 @@ def test_buttons_keys_and_address_step_too(disk: Disk) -> None:
     frame(page, 2).focus()
     page.keyboard.press("ArrowLeft")
     assert where(page) == "Turn 1 of 2"  # one step, not two
-    assert "Reward +1" in page.locator("[aria-live=polite]").inner_text()
+    assert "Reward +1" in page.locator(".dl-sr[aria-live=polite]").inner_text()
 
 
 def test_play_runs_to_the_end_and_stops(disk: Disk) -> None:
@@ -99,16 +98,15 @@ def test_play_runs_to_the_end_and_stops(disk: Disk) -> None:
 
 def test_rows_explain_themselves_to_the_keyboard(disk: Disk) -> None:
     page = disk.open(conversation(said="because"), "#turn=1")
-    page.locator(".st-node").first.focus()
+    page.locator(".im-cell").first.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
-    assert page.locator(":focus").get_attribute("data-id") == "1.1.1"
+    assert page.locator(":focus").get_attribute("data-i") == "2"
     page.keyboard.press("Enter")
-    story = page.locator(".st-story").inner_text()
-    assert "does not see yet" in story and "θ left 0.40" in story and "now emerging" not in story
-    assert "undiscovered → emerging" in story
-    page.get_by_label("show what the user cannot see yet").check()
-    assert "A red boat" in page.locator(".st-story").inner_text()
+    told = page.locator(".im-told")
+    assert told.inner_text() == "1.1.1 · hidden intent · emerging."
+    page.get_by_label("show hidden intents").check()
+    assert "A red boat" in told.inner_text() and "Turn 1: undiscovered → emerging" in told.inner_text()
     assert where(page) == "Turn 1 of 2"  # up and down do not change the turn
 
 
@@ -124,11 +122,11 @@ def test_nothing_that_a_model_wrote_runs(disk: Disk, payload: str) -> None:
     data = TREE.to_dict()
     data["roots"][1]["text"] = data["topic"] = data["initial_request"] = payload
     page = disk.open(conversation((payload, payload + " again"), payload, IntentTree.from_dict(data)))
-    page.get_by_label("show what the user cannot see yet").check()
+    page.get_by_label("show hidden intents").check()
     for _ in range(2):
         page.get_by_role("button", name="Next", exact=True).click()
-    page.locator(".st-node").last.hover()
-    page.locator(".st-node").last.click()
+    page.locator(".im-cell").last.hover()
+    page.locator(".im-cell").last.click()
     page.locator(".st-number").first.click()
     page.wait_for_timeout(100)
     assert page.evaluate("window.pwned") is None

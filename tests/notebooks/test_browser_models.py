@@ -54,8 +54,8 @@ def test_models_play_stream_and_are_stopped(page: Page, server: Server, outside_
 
 def play(page: Page, server: Server, models: FakeServer) -> None:
     """Choose the models, test the connection, take a turn, stop the second half-way, let it play until told to stop."""
-    page.goto(f"{server.url}/?file=20_simulator.py")
-    page.get_by_role("tree", name="Intents").last.wait_for(timeout=45 * SECOND)
+    page.goto(f"{server.url}/?file=3_conversation.py")
+    page.get_by_role("tree", name="Intents").first.wait_for(timeout=45 * SECOND)
     pressed(page, "Reset")
     at_turn(page, 0)
     page.get_by_text("Who plays: judge and voice miniature").click()
@@ -71,15 +71,15 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
     pressed(page, "Next")
     at_turn(page, 1)
     expect(page.locator(".st-said .dl-turn")).to_contain_text(f"{MODEL}:adaptive")
-    page.locator(".st-node").first.click()
-    expect(page.locator(".st-story")).to_contain_text("engaged")
+    page.locator(".st-map .im-cell").first.click()
+    expect(page.locator(".st-map .im-told")).to_contain_text("Turn 1:")
     expect(page.locator(".st-receipt")).to_contain_text("asked about the tree in focus alone")
 
     models.token_seconds = 0.2
     pressed(page, "Next")
     growing = page.locator(".st-growing")
     expect(growing).to_have_text(re.compile(r"\S+\s+\S+"), timeout=45 * SECOND)
-    status = page.locator(".st").get_by_role("status")
+    status = page.locator(".st-status")
     expect(status).to_contain_text("asking")
     pressed(page, "Stop")
     expect(status).not_to_contain_text("asking", timeout=45 * SECOND)

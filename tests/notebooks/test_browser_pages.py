@@ -7,9 +7,11 @@ from accessible import DESK, PHONE, SECOND, in_the_way, resize, serious, settle
 from browser import Server, asked_outside
 from playwright.sync_api import Browser, Page, expect
 
-from workbench.views.navigation import LESSONS, PAGES
+from workbench.bar import CLASS, CODE, PAGES
 
-IN_THE_DARK = ("00_start_here.py", "20_simulator.py", "41_rows.py", "60_evaluate.py", "lessons/1_asking.py")
+LESSONS = [each.file for each in CLASS]
+THERE = [each.file for each in (*PAGES, *CODE) if each.exists]
+IN_THE_DARK = (*THERE, "class/1_asking.py")
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +29,13 @@ def window(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*PAGES, *LESSONS])
+@pytest.mark.parametrize("name", [*THERE, *LESSONS])
 def test_nothing_stands_in_anyones_way(name: str, server: Server, window: tuple[Page, list[str]]) -> None:
     page, outside_requests = window
     resize(page, DESK)
     page.goto(f"{server.url}/?file={name}")
-    expect(page.locator(".dl-footer")).to_be_visible(timeout=60 * SECOND)
+    page.locator("#first-sight").wait_for(state="detached", timeout=60 * SECOND)
+    expect(page.locator("#page-bar")).to_be_visible()
     settle(page)
     assert error_boxes(page) == 0
     found = in_the_way(page, dark=name in IN_THE_DARK)

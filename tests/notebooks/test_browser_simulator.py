@@ -6,10 +6,8 @@ import pytest
 from browser import Server
 from playwright.sync_api import Locator, Page, expect
 
-from workbench import simulator_page
-
 SECOND = 1000
-OPENS_AT = simulator_page.OPENING_TURNS
+OPENS_AT = 1
 
 
 class Simulator:
@@ -30,7 +28,6 @@ class Simulator:
         self.page.goto(url)
         expect(self.page.locator(".st-frame").first).to_be_visible(timeout=60 * SECOND)
         expect(self.graph.get_by_role("tree", name="Intents")).to_be_visible(timeout=60 * SECOND)
-        expect(self.page.locator(".dl-chart svg:visible")).to_be_visible()
 
     @property
     def stage(self) -> Locator:
@@ -38,7 +35,7 @@ class Simulator:
 
     @property
     def graph(self) -> Locator:
-        return self.page.locator(".sim-tree")
+        return self.page.locator(".st-map")
 
     @property
     def messages(self) -> Locator:
@@ -69,7 +66,7 @@ class Simulator:
 
 @pytest.fixture
 def simulator(page: Page, server: Server, outside_requests: list[str]) -> Iterator[Simulator]:
-    opened = Simulator(page, f"{server.url}/?file=20_simulator.py")
+    opened = Simulator(page, f"{server.url}/?file=3_conversation.py")
     yield opened
     assert opened.complaints == []
     assert outside_requests == []
@@ -89,23 +86,34 @@ def test_nodes_stay_where_they_are_and_a_session_outlives_a_reload(simulator: Si
     expect(simulator.messages).to_have_count(5)
 
 
+def test_after_the_last_scored_turn_one_can_go_on_and_branches_are_compared(simulator: Simulator) -> None:
+    simulator.button("Play").click()
+    simulator.at_turn(5)
+    expect(simulator.messages.last).to_contain_text("not part of the score")
+    simulator.step("Go on anyway", 6)
+    expect(simulator.stage.locator(".st-status")).to_contain_text("not scored")
+    simulator.stage.locator(".st-frame").nth(2).click()
+    simulator.at_turn(2)
+    simulator.stage.get_by_role("textbox", name="Your reply").fill("Would you prefer a heron or a toucan?")
+    simulator.step("Send as the assistant", 3)
+    two_lines_stand_side_by_side_with_the_place_where_they_part(simulator)
+
+
 def test_what_is_looked_at_without_a_step(simulator: Simulator) -> None:
     """One opening of the page for what changes nothing."""
     what_stands_together_lights_up_together(simulator)
-    two_lines_stand_side_by_side_with_the_place_where_they_part(simulator)
     a_number_explains_itself_by_keyboard(simulator)
     next_and_the_reply_are_in_one_view(simulator)
 
 
 def what_stands_together_lights_up_together(simulator: Simulator) -> None:
     line = simulator.stage.locator(".st-line[data-ids]").first
-    intent = line.get_attribute("data-ids")
     line.hover()
-    expect(simulator.stage.locator(f'.st-node[data-id="{intent}"]')).to_have_attribute("data-lit", "")
+    expect(simulator.stage.locator(".im-cell[data-lit]")).to_have_count(1)
     simulator.stage.locator(".st-title").first.hover()
     expect(simulator.stage.locator("[data-lit]")).to_have_count(0)
     line.focus()
-    expect(simulator.stage.locator(f'.st-node[data-id="{intent}"]')).to_have_attribute("data-lit", "")
+    expect(simulator.stage.locator(".im-cell[data-lit]")).to_have_count(1)
 
 
 def two_lines_stand_side_by_side_with_the_place_where_they_part(simulator: Simulator) -> None:

@@ -1,4 +1,4 @@
-"""The synthesis page in a browser, the way a person uses it: make, look, filter, export; stop, reload, go on."""
+"""The page Data in a browser, the way a person uses it: make, look, filter, export."""
 
 import json
 import re
@@ -22,16 +22,14 @@ class Synthesis:
     def __init__(self, page: Page, server: Server, asked: str = "") -> None:
         self.page = page
         self.outputs = server.outputs
-        self.open(f"{server.url}/?file=40_synthesis.py{asked}")
+        self.open(f"{server.url}/?file=4_data.py{asked}")
 
     def open(self, url: str) -> None:
         self.page.goto(url)
-        expect(self.page.locator("[data-turns]")).to_be_attached(timeout=60 * SECOND)
+        expect(self.page.locator('.dp-side[data-side="chosen"]').first).to_be_visible(timeout=60 * SECOND)
 
-    def go_on_to_the_rows(self) -> None:
-        """Follow the link to page 41, which opens the same run."""
-        self.page.get_by_role("link", name="Open every pair").click()
-        expect(self.page.locator("[data-pair]")).to_be_attached(timeout=60 * SECOND)
+    def tab(self, name: str) -> None:
+        self.page.get_by_role("tab", name=name, exact=True).click()
 
     @property
     def status(self) -> Locator:
@@ -62,42 +60,47 @@ def synthesis(page: Page, server: Server, outside_requests: list[str]) -> Iterat
 
 def test_conversations_become_rows_that_can_be_trusted(synthesis: Synthesis) -> None:
     page = synthesis.page
+    page.get_by_text("The next run: who answers").click()
     synthesis.choose("Domain", "Creative writing")
     synthesis.choose("Users", "10")
-    expect(page.get_by_text("10 users × 5 turns × 2 replies")).to_be_visible(timeout=60 * SECOND)
-    synthesis.button("Synthesise").click()
+    expect(page.get_by_text("10 users × 5 turns × 2 replies").last).to_be_visible(timeout=60 * SECOND)
+    synthesis.button("Synthesize").click()
     expect(synthesis.status).to_contain_text(re.compile("creative.writing.*10 of 10"), timeout=60 * SECOND)
     with RunStore.read(synthesis.run) as store:
         assert store.configuration["kind"] == "synthesize" and store.counts().finished == 10
 
-    made = synthesis.run
-    synthesis.go_on_to_the_rows()
-    assert synthesis.run == made
-
     # A pair: why it is one, both replies, both receipts.
-    page.get_by_role("group", name="Turns").get_by_role("button").nth(3).click()
-    expect(page.locator('[data-pair="0"]')).to_have_count(0)
-    expect(page.locator(".dp-why").last).to_contain_text(" is chosen: ")
-    expect(page.locator(".dp-side")).to_have_count(2)
-    expect(page.locator(".dl-receipt")).to_have_count(2)
-    expect(page.locator('.dp-piece[data-loss="1"]').first).to_be_visible()
+    page.get_by_role("checkbox", name="Select row").nth(3).click()
+    expect(page.locator("[data-pair]")).to_be_visible(timeout=60 * SECOND)
+    pair = page.locator("[data-pair]")
+    expect(pair.locator(".dp-why")).to_contain_text(" is chosen: ")
+    expect(pair.locator(".dp-side")).to_have_count(2)
+    expect(pair.locator(".dl-receipt")).to_have_count(2)
 
-    # A filter: what it drops is counted, and everything adds up.
+    # Rows: how many are kept, and the text that a trainer reads.
+    synthesis.tab("Rows")
+    expect(page.locator("[data-kept]")).to_be_attached(timeout=60 * SECOND)
     before = synthesis.kept
+    page.get_by_role("checkbox", name="Select row").nth(1).click()
+    expect(page.locator('.dp-piece[data-loss="1"]').first).to_be_visible(timeout=60 * SECOND)
+
+    # A filter: the rows that it leaves out are counted, and everything adds up.
+    page.get_by_text("Label under other rules, and filter").click()
     slider = page.get_by_role("slider").nth(3)  # after p, τ and λ
     slider.focus()
     for _ in range(20):
         slider.press("ArrowRight")
-    page.get_by_text("Every reason, with its count").click()
-    expect(page.get_by_role("cell", name="the rewards differ by less than asked")).to_be_visible()
+    expect(page.get_by_text("left out: margin")).to_be_visible(timeout=60 * SECOND)
     assert 0 < synthesis.kept < before
+    kept = synthesis.kept
 
+    synthesis.tab("Export")
+    expect(page.get_by_text("--min-margin 1 ").first).to_be_visible(timeout=60 * SECOND)
     synthesis.button("Export").click()
     exported = page.get_by_role("log", name="Exported")
     expect(exported).to_contain_text("prompt rows", timeout=60 * SECOND)
     folder = synthesis.outputs / "rows" / synthesis.run.name / "preference"
     rows = [row for split in read_rows(folder).values() for row in split]
-    assert len(rows) == synthesis.kept and min(row["margin"] for row in rows) >= 1
+    assert len(rows) == kept and min(row["margin"] for row in rows) >= 1
     about = json.loads((folder / "dataset.json").read_text("utf-8"))
     assert about["filters"]["min_margin"] == 1 and about["considered"] == about["kept"] + sum(about["dropped"].values())
-    expect(page.get_by_text("--min-margin 1 ").first).to_be_visible()

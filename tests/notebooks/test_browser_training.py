@@ -53,13 +53,14 @@ def outputs(kept: Path) -> Iterator[Path]:
 def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
     page: Page, server: Server, outputs: Path, outside_requests: list[str]
 ) -> None:
-    page.goto(f"{server.url}/?file=50_train.py")
-    expect(page.locator('[data-rows="5"]')).to_be_attached(timeout=60 * SECOND)
+    page.goto(f"{server.url}/?file=5_train.py&tab=Recipe")
+    expect(page.locator('[data-ready="1"]')).to_be_attached(timeout=60 * SECOND)
     page.get_by_label("Base model", exact=True).select_option(label="another model")
+    expect(page.get_by_text("paper: 16 sequences an update")).to_be_visible(timeout=60 * SECOND)
     name = page.get_by_label("Its name", exact=True)
     name.fill(str(outputs / "base"))
     name.press("Tab")
-    expect(page.get_by_label("Recipe", exact=True)).to_have_value("miniature")
+    expect(page.get_by_text("miniature: 16 sequences an update")).to_be_visible(timeout=60 * SECOND)
     page.get_by_text("Every field of SFT").click()
     for label, value in FIELDS.items():
         field = page.get_by_label(label, exact=True)
@@ -67,7 +68,7 @@ def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
         field.press("Tab")
         # The page is made anew after each of them; the next one would be typed into the page before.
         expect(page.get_by_text(f"sft.{label.replace(' ', '_')}={value}").first).to_be_visible(timeout=60 * SECOND)
-    expect(page.get_by_text("Ready: 2,000 updates")).to_be_visible(timeout=60 * SECOND)
+    expect(page.get_by_text("2,000 updates")).to_be_visible(timeout=60 * SECOND)
 
     page.get_by_role("button", name="Train", exact=True).click()
     state = page.locator("[data-job]")

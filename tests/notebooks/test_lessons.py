@@ -11,22 +11,21 @@ from browser import workbench
 from notebook_runs import FOLDER, problems, run
 from playwright.sync_api import Locator, Page, expect
 
+from workbench.bar import CLASS
 from workbench.lessons import cards
 from workbench.lessons.class_answers import read_answers
 from workbench.lessons.exercises import EXERCISES
 from workbench.lessons.predictions import PREDICTIONS
-from workbench.views.navigation import LESSONS
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("name", LESSONS)
+@pytest.mark.parametrize("name", [page.file for page in CLASS])
 def test_runs_untouched_and_shows_no_error(name: str) -> None:
     outputs, _ = run(name)
     assert problems(outputs) == [] and any("Guess first" in output for output in outputs)
     assert not any("Explain</h2>" in output for output in outputs)
     source = (FOLDER / name).read_text(encoding="utf-8")
-    assert re.search(rf'^# title = "Lesson {name[8]} · {re.escape(LESSONS[name])}"$', source, re.MULTILINE)
     assert re.search(r'^# description = ".{20,160}"$', source, re.MULTILINE)
 
 
@@ -37,9 +36,9 @@ def at_step(name: str, title: str, guess: str, **given: Any) -> str:
     return "".join(outputs)
 
 
-@pytest.mark.parametrize("name", LESSONS)
+@pytest.mark.parametrize("name", [page.file for page in CLASS])
 def test_the_last_step_quotes_the_guess_and_says_whether_it_held(name: str) -> None:
-    prediction = PREDICTIONS[name[8]]
+    prediction = PREDICTIONS[name[6]]
     happened = prediction.happened().choice
     guess = next(choice for choice in prediction.choices if choice != happened)
     text = at_step(name, "Explain", guess)
@@ -47,7 +46,7 @@ def test_the_last_step_quotes_the_guess_and_says_whether_it_held(name: str) -> N
 
 
 def test_the_lessons_ask_all_twelve_exercises_once() -> None:
-    sources = "".join((FOLDER / name).read_text(encoding="utf-8") for name in LESSONS)
+    sources = "".join((FOLDER / name).read_text(encoding="utf-8") for name in (page.file for page in CLASS))
     asked = re.findall(r'cards\.asked\("([\w-]+)"\)', sources) + re.findall(r'check\("(advance)"', sources)
     assert sorted(asked) == sorted(EXERCISES)
 
@@ -98,12 +97,12 @@ def test_a_class_hands_in_what_is_checked(page: Page, tmp_path: Path, monkeypatc
         page.get_by_label("Your name").fill("Kim <b>")
         page.get_by_role("button", name="Come in").click()
         expect(page.get_by_text("Hello Kim <b>")).to_be_visible()
-        guess_in(page, running.url, "lessons/3_length.py")
+        guess_in(page, running.url, "class/3_length.py")
         go_on(page, "By hand")
         page.get_by_label("Your number").fill("1.64")
         page.get_by_role("button", name="Check").click()
         expect(page.get_by_text("✓ Right.")).to_be_visible()
-        page.goto(f"{running.url}/?file=20_simulator.py")
+        page.goto(f"{running.url}/?file=3_conversation.py")
         expect(page.get_by_text("not part of the class")).to_be_visible()
     answers = read_answers(file)
     assert [(each.student, each.task, each.passed) for each in answers] == [

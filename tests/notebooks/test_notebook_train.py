@@ -1,25 +1,31 @@
-"""50_train and 51_grpo_by_hand: what they show of data, recipes, runs and groups, and what they refuse."""
+"""The page Train: what it shows of data, recipes and runs, and what it refuses."""
 
 import json
 import re
 import shutil
 import time
-from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from notebook_runs import chosen, problems, run
+from notebook_runs import chosen, run
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.dataset.filters import sieve
+from discover_lib.dataset.lengths import PairLength, length_report
+from discover_lib.dataset.rows import Origin, examples
 from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.runs.store import RunStore
 from discover_lib.train import training_job as jobs
+from discover_lib.train.data import default_data
 from discover_lib.train.recipes import Recipe
+from workbench.pages import train_page
 from workbench.views import training as show_training
 
 pytestmark = pytest.mark.slow
 
-TRAIN, BY_HAND = "50_train.py", "51_grpo_by_hand.py"
+TRAIN = "5_train.py"
 
 
 @pytest.fixture(autouse=True)
@@ -31,12 +37,6 @@ def outputs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
         execute(lay_out(options), folder / "pairs")
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(folder))
     return folder
-
-
-@cache
-def untouched() -> dict[str, Any]:
-    """What the training page defines where nothing was chosen."""
-    return run(TRAIN)[1]
 
 
 def stopped_run(folder: Path) -> None:
@@ -56,30 +56,36 @@ def stopped_run(folder: Path) -> None:
     (folder / jobs.SAMPLES).write_text(json.dumps(sample) + "\n")
 
 
+def asked(**changed: Any) -> SimpleNamespace:
+    """Stands for the page's menus with some other choices."""
+    _, defined = run(TRAIN)
+    return SimpleNamespace(value=defined["menus"].value | changed, elements=defined["menus"].elements)
+
+
 @pytest.mark.parametrize("stage", ["sft", "dpo", "grpo"])
 def test_every_stage_shows_its_rows_and_what_carries_loss(stage: str) -> None:
-    place = next(iter(untouched()["places"].values()))
-    shown, defined = run(TRAIN, data_choice=chosen(place), stage_choice=chosen(stage))
-    page = "".join(shown)
-    assert problems(shown) == [] and len(defined["rows"]) >= 9
-    assert ('data-loss="1"' in page) == (stage != "grpo")
-    assert defined["steps_planned"] == Recipe.miniature().of(stage).max_steps
+    _, defined = run(TRAIN, **choices(asked(stage=stage), "Rows"))
+    page = train_page.row_preview(defined["rows"], 1, defined["settings"]).text
+    assert len(defined["rows"]) >= 9 and (' data-loss="1"' in page) == (stage != "grpo")
+    assert f"{Recipe.miniature().of(stage).max_steps} updates" in defined["ready"].text
+
+
+def choices(menus: Any, tab: str) -> dict[str, Any]:
+    """The page's controls with these menus; all names of the cells that make them."""
+    _, defined = run(TRAIN)
+    names = ("get_activity", "get_folder", "get_pressed", "get_progress", "judge", "measure", "panel", "rehearsal")
+    same = {name: defined[name] for name in (*names, "talk", "clock", "run_choice")}
+    return same | {"tab": chosen(tab), "menus": menus}
 
 
 def test_a_field_that_contradicts_another_stands_in_the_way() -> None:
-    plain = untouched()
-    values = {**plain["recipe_choice"].value, "batch": "7", "per_device": "2"}
-    _, defined = run(TRAIN, preset=plain["preset"], recipe_choice=Fields(plain["recipe_choice"].elements, values))
-    assert any("batch 7 is not a multiple of per_device 2" in each for each in defined["standing_in_the_way"])
+    _, plain = run(TRAIN)
+    values = {**plain["fields"].value, "batch": "7", "per_device": "2"}
+    fields = SimpleNamespace(value=values, elements=plain["fields"].elements)
+    _, defined = run(TRAIN, fields=fields, judging=plain["judging"])
+    assert "batch 7 is not a multiple of per_device 2" in defined["ready"].text
     with pytest.raises(DiscoverError, match="multiple of per_device"):
         defined["panel"].begin()
-
-
-class Fields:
-    """Stands for the dictionary of fields, with other values."""
-
-    def __init__(self, elements: Any, value: Any) -> None:
-        self.elements, self.value = elements, value
 
 
 def test_a_killed_run_is_found_shown_and_can_go_on(outputs: Path) -> None:
@@ -88,21 +94,12 @@ def test_a_killed_run_is_found_shown_and_can_go_on(outputs: Path) -> None:
     try:
         shown, defined = run(TRAIN)
         page = "".join(shown)
-        assert defined["get_folder"]() == folder and defined["status"].state == "stopped"
-        assert "it can resume from step 8" in page and "Go on with this run" in page and "■ Stop" not in page
-        assert [line["step"] for line in defined["logged"]] == list(range(1, 10)) and "dt-mark" in page
+        assert defined["get_folder"]() == folder and defined["panel"].status.state == "stopped"
+        assert "resume from step 8" in page and "Go on with this run" in page and "■ Stop" not in page
+        assert [line["step"] for line in defined["panel"].logged] == list(range(1, 10)) and "dt-mark" in page
         assert "went on from step 4" in page and "hello" in page
     finally:
         (folder / jobs.STATUS).unlink()
-
-
-def test_a_group_is_taken_apart() -> None:
-    _, plain = run(BY_HAND)
-    group, candidates = plain["group"], plain["candidates"]
-    assert group.rewards == tuple(each.reward.total for each in candidates) and len(candidates) == 4
-    shown, same = run(BY_HAND, own_choice=chosen([2, 2, 2, 2]))
-    assert not same["own_group"].signal and any("teaches nothing" in each for each in shown)
-    assert plain["silent"]["script: ask"].hits == plain["silent"]["script: ask"].n  # it earns nothing, whatever it asks
 
 
 def test_nothing_is_trained_on_the_users_of_an_evaluation(outputs: Path) -> None:
@@ -111,13 +108,26 @@ def test_nothing_is_trained_on_the_users_of_an_evaluation(outputs: Path) -> None
     options = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="eval", artifacts=2, candidates=1, turns=2)
     execute(lay_out(options), folder)
     try:
-        shown, defined = run(TRAIN, data_choice=chosen(folder), stage_choice=chosen("sft"))
-        line = r"of users from evaluations \(svg_drawing-eval-00[01]"
-        assert any(re.search(line, each) for each in shown)
-        with pytest.raises(DiscoverError, match="of users from evaluations"):
+        _, defined = run(TRAIN, **choices(asked(data=folder), "Curves"))
+        assert re.search(r"users from evaluations \(svg_drawing-eval-00[01]", defined["ready"].text)
+        with pytest.raises(DiscoverError, match="users from evaluations"):
             defined["panel"].begin()
     finally:
         shutil.rmtree(folder)
+
+
+def test_the_default_data_pass_the_check_of_the_page_data(outputs: Path) -> None:
+    with RunStore.read(default_data()) as store:
+        talks = list(store.conversations())
+    pairs = sieve(examples("preference", talks, Origin("default"))).kept
+    report = length_report([PairLength.of_row(each.row) for each in pairs])
+    assert len(pairs) > 100 and not report.flagged
+
+
+def test_a_gpu_has_a_price_with_and_without_unsloth() -> None:
+    _, defined = run(TRAIN)
+    shown = train_page.gpu_price(defined["settings"]).text
+    assert "On a GPU: fits on t4" in shown and "tokens per update" in shown
 
 
 def test_held_out_loss_that_turns_is_said() -> None:

@@ -9,15 +9,14 @@ from browser import Server
 from notebook_runs import FOLDER, NOTEBOOKS, chosen, plain, problems, run
 from playwright.sync_api import Page, expect
 
-from discover_lib import replay
 from discover_lib.engines.miniature.lexicon import DOMAINS, SHIPPED_DOMAINS
-from workbench.views.navigation import LESSONS
+from workbench.bar import CLASS, CODE
 
 pytestmark = pytest.mark.slow
 
 
 def test_marimo_finds_nothing_to_complain_of() -> None:
-    pages = [str(FOLDER / name) for name in (*NOTEBOOKS, *LESSONS)]
+    pages = [str(FOLDER / name) for name in (*NOTEBOOKS, *(page.file for page in (*CLASS, *CODE)))]
     command = [sys.executable, "-m", "marimo", "check", "--strict", *pages]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -29,10 +28,7 @@ def test_runs_untouched_and_shows_no_error(name: str) -> None:
     assert outputs and problems(outputs) == []
 
 
-# -- 00: the door ------------------------------------------------------------------------------------------------------
-
-
-# -- 10: intent trees --------------------------------------------------------------------------------------------------
+# -- Intents -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -40,67 +36,44 @@ def test_runs_untouched_and_shows_no_error(name: str) -> None:
     [(SHIPPED_DOMAINS[-1], "hand-written"), (DOMAINS[0], "generated"), (DOMAINS[1], "recorded")],
 )
 def test_trees_from_every_source(domain: str, source: str) -> None:
-    outputs, defined = run("10_intent_trees.py", domain_choice=chosen(domain), source_choice=chosen(source))
+    outputs, defined = run("2_intents.py", domain_choice=chosen(domain), source_choice=chosen(source))
     assert problems(outputs) == []
     assert len(defined["built"].tree) >= 10
-    assert defined["edited"]() == defined["built"].tree == defined["editor"].tree
+    assert defined["get_tree"]() == defined["built"].tree == defined["drawn"].tree
 
 
-@pytest.mark.parametrize(
-    "domain, text, said",
-    [
-        ("svg_drawing", "<svg><rect></svg>", "not well-formed"),
-        ("creative_writing", "hello", "too little to build from"),
-    ],
-)
-def test_trees_refuse_in_one_line(domain: str, text: str, said: str) -> None:
-    outputs, defined = run(
-        "10_intent_trees.py", domain=domain, source="your own", piece_choice=chosen(text), written={}
-    )
-    refusals = [output for output in outputs if "dl-error" in output]
-    assert len(refusals) == 1 and said in refusals[0]
-    assert defined["built"] is None
+# -- Conversation ------------------------------------------------------------------------------------------------------
 
 
-# -- 30: the reward ----------------------------------------------------------------------------------------------------
-
-
-def test_reward_recomputes_under_other_rules() -> None:
-    _, untouched = plain("30_reward.py")
-    original = untouched["original"]
+def test_rewards_recompute_under_other_rules() -> None:
+    _, untouched = plain("3_conversation.py")
+    original = untouched["player"].session.conversation
     assert untouched["now"] == original
-    outputs, changed = run(
-        "30_reward.py",
-        original=original,
-        base=original.rules,
-        p_slider=chosen(1.0),
-        tau_slider=chosen(0),
-        lam_slider=chosen(1.0),
-    )
+    outputs, changed = run("3_conversation.py", base=original.rules, p=chosen(1.0), tau=chosen(0), lam=chosen(1.0))
     assert problems(outputs) == []
-    assert changed["now"] == replay(original, original.rules.replace(p=1.0, tau=0))
-    assert changed["now"] != original
-    assert any("yours: near miss 1, 0 free tokens" in output for output in outputs)
-    assert any("<del>" in output and "rf-was" not in output for output in outputs), "the receipt is rewritten"
+    assert changed["rules"] == original.rules.replace(p=1.0, tau=0)
+    assert "<del" in changed["rescored"].text, "the breakdown is rewritten"
 
 
 # -- in a browser, as they are served ----------------------------------------------------------------------------------
 
 
-def test_the_door_steps_and_leads_on(server: Server, page: Page, outside_requests: list[str]) -> None:
-    page.goto(f"{server.url}/?file=00_start_here.py")
-    page.locator(".st-where", has_text="turn 1 of 5").wait_for(timeout=60_000)
-    page.get_by_role("button", name="One turn on").click()
-    page.locator(".st-where", has_text="turn 2 of 5").wait_for()
-    assert page.locator(".st-col").count() == 3
+def test_start_plays_keeps_its_ending_and_answers_a_visitor(
+    server: Server, page: Page, outside_requests: list[str]
+) -> None:
+    page.goto(f"{server.url}/?file=1_start.py")
+    page.locator(".st-where", has_text="before the first reply").wait_for(timeout=60_000)
+    page.get_by_role("radio", name="Guess: the assistant that explores").check()
+    expect(page.locator(".st-captions")).to_be_hidden()
     before = page.locator(".st-request .dl-text").inner_text()
     page.get_by_label("Be the assistant yourself").fill("What do you have in mind?")
     page.get_by_role("button", name="Send").click()
     page.locator(".st-col[data-key=you] .st-heard").get_by_text(re.compile(r"\w")).first.wait_for()
-    page.get_by_role("button", name="another person").click()
+    page.get_by_role("slider", name="Turn").first.fill("5")
+    expect(page.locator(".st-verdict")).to_have_text("You guessed “explores”: right.")
+    expect(page.locator(".st-captions")).to_be_visible()
+    page.get_by_role("button", name="another user").click()
     expect(page.locator(".st-request .dl-text")).not_to_have_text(before)
     expect(page).to_have_url(re.compile("person=1"))
     expect(page.locator(".st-col")).to_have_count(3)
-    page.get_by_role("link", name="Reward").click()
-    page.get_by_role("heading", name="What is one reply worth?").wait_for(timeout=60_000)
     assert outside_requests == []

@@ -23,10 +23,10 @@ PAPER = Rules.paper()
 
 
 def test_an_address_holds_what_the_next_page_reads() -> None:
-    address = address_of("41_rows.py", "synthesis/a+b", labels="paper, GRPO", pool=["one", "two"])
+    address = address_of("4_data.py", "synthesis/a+b", labels="paper, GRPO", pool=["one", "two"])
     asked = parse_qs(urlsplit(address).query)
     assert asked == {
-        "file": ["41_rows.py"],
+        "file": ["4_data.py"],
         "run": ["synthesis/a+b"],
         "labels": ["paper, GRPO"],
         "pool": ['["one","two"]'],

@@ -54,14 +54,14 @@ def joined(classroom: Classroom, name: str, word: str = " harbour ") -> TestClie
 # -- who comes in ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["/", "/?file=lessons/1_asking.py", "/api/status", "/assets/x.js", "/class/teacher"])
+@pytest.mark.parametrize("path", ["/", "/?file=class/1_asking.py", "/api/status", "/assets/x.js", "/class/teacher"])
 def test_without_the_word_every_address_leads_to_the_door(classroom: Classroom, path: str) -> None:
     answer = visitor(classroom).get(path)
     assert answer.status_code == 303 and answer.headers["location"] == "/class"
 
 
 def test_without_the_word_no_socket_opens(classroom: Classroom) -> None:
-    with pytest.raises(WebSocketDisconnect), visitor(classroom).websocket_connect("/ws?file=lessons/1_asking.py"):
+    with pytest.raises(WebSocketDisconnect), visitor(classroom).websocket_connect("/ws?file=class/1_asking.py"):
         pass
 
 
@@ -99,13 +99,13 @@ def test_students_see_the_lessons_and_the_first_page_alone(classroom: Classroom)
     kim = joined(classroom, "Kim")
     page = kim.get("/").text
     assert "Hello <b>Kim</b>" in page and page.count("<li>") == len(FOR_STUDENTS) == 6
-    assert kim.get("/?file=lessons/3_length.py").text == "Kim at /"
+    assert kim.get("/?file=class/3_length.py").text == "Kim at /"
     assert kim.get("/?file=20_simulator.py").status_code == 403
-    assert kim.get("/?file=lessons/3_length.py&file=65_audit.py").status_code == 403
+    assert kim.get("/?file=class/3_length.py&file=65_audit.py").status_code == 403
     assert kim.get("/?file=../../etc/passwd").status_code == 403
-    with kim.websocket_connect("/ws?file=lessons/3_length.py") as socket:
+    with kim.websocket_connect("/ws?file=class/3_length.py") as socket:
         assert socket.receive_text() == "Kim"
-    with pytest.raises(WebSocketDisconnect), kim.websocket_connect("/ws?file=40_synthesis.py"):
+    with pytest.raises(WebSocketDisconnect), kim.websocket_connect("/ws?file=4_data.py"):
         pass
 
 
@@ -114,7 +114,7 @@ def test_the_teacher_comes_by_the_key_and_may_open_every_page(classroom: Classro
     assert teacher.get("/class/teacher?key=wrong").headers["location"] == "/class"
     assert teacher.get("/class/teacher?key=the-key").headers["location"] == "/class/teacher"
     assert "Harbour" in teacher.get("/class/teacher").text
-    assert teacher.get("/?file=20_simulator.py").status_code == 200
+    assert teacher.get("/?file=3_conversation.py").status_code == 200
     assert joined(classroom, "Kim").get("/class/answers").headers["location"] == "/class"
 
 
@@ -133,7 +133,7 @@ def test_after_a_restart_the_class_goes_on_and_nobody_has_to_come_in_again(
     kim = joined(Classroom(notebooks, before), "Kim", "night harbour!")
     again = visitor(Classroom(notebooks, after))
     again.cookies = kim.cookies
-    assert again.get("/?file=lessons/1_asking.py").text == "Kim at /"
+    assert again.get("/?file=class/1_asking.py").text == "Kim at /"
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------

@@ -1,67 +1,52 @@
-"""Fields of a record as controls and back, and settings typed on a command line."""
+"""Fields of a recipe as controls and back, and settings typed on a command line."""
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.train.recipes import assignments
-from workbench.controls import field_controls, read_fields
+from discover_lib.train.recipes import Recipe, assignments
+from workbench.controls import changed_fields, field_controls
+
+pytestmark = pytest.mark.slow
 
 
-@dataclass(frozen=True)
-class Record:
-    learning_rate: float = 5e-6
-    epochs: int = 3
-    limit: int | None = None
-    reference: Literal["merged", "continue"] = "merged"
-    packing: bool = False
-    targets: tuple[str, ...] = ("q_proj", "v_proj")
-    weights: tuple[float, ...] = (1.0, 0.2)
-    name: str = "paper"
-
-
-@pytest.mark.slow
-def test_every_field_comes_back_as_it_was() -> None:
-    controls = field_controls(Record(), "x.")
-    assert list(controls) == [f"x.{name}" for name in Record.__dataclass_fields__]
-    assert read_fields(Record(), {name: each.value for name, each in controls.items()}, "x.") == Record()
+@pytest.mark.parametrize("part", ["lora", "sft", "dpo", "grpo"])
+def test_every_field_comes_back_as_it_was(part: str) -> None:
+    record = getattr(Recipe.miniature(), part)
+    controls = field_controls(record, "x.")
+    assert list(controls) == [f"x.{name}" for name in record.__dataclass_fields__]
+    assert changed_fields(record, {name: each.value for name, each in controls.items()}, "x.") == {}
 
 
 @pytest.mark.parametrize(
     ("name", "typed", "read"),
     [
         ("learning_rate", "1e-4", 1e-4),
-        ("learning_rate", " −2 ", -2.0),
-        ("epochs", "2", 2),
-        ("epochs", "4e1", 40),
-        ("limit", "", None),
-        ("limit", "7", 7),
-        ("targets", "a, b,", ("a", "b")),
-        ("weights", "1, 0.5", (1.0, 0.5)),
-        ("packing", True, True),
-        ("reference", "continue", "continue"),
+        ("max_steps", "", None),
+        ("max_steps", "7", 7),
+        ("batch", "4e1", 40),
+        ("schedule", "linear", "linear"),
+        ("load_in_4bit", True, True),
+        ("lora.targets", '["q_proj"]', ("q_proj",)),
     ],
 )
 def test_what_is_typed_is_read_by_the_fields_type(name: str, typed: Any, read: Any) -> None:
-    found = getattr(read_fields(Record(), {name: typed}), name)
-    assert found == read and type(found) is type(read)
+    recipe = Recipe.miniature()
+    part, prefix = (recipe.lora, "lora.") if name.startswith("lora.") else (recipe.sft, "")
+    values = {key: each.value for key, each in field_controls(part, prefix).items()} | {name: typed}
+    changes = {f"{prefix}{key}": value for key, value in changed_fields(part, values, prefix).items()}
+    changed = recipe.changed("sft", changes)
+    found = getattr(changed.lora if prefix else changed.sft, name.removeprefix(prefix))
+    assert list(changes) == [name] and found == read and type(found) is type(read)
 
 
-@pytest.mark.parametrize(
-    ("name", "typed", "said"),
-    [
-        ("learning_rate", "fast", "learning rate: invalid number 'fast'"),
-        ("learning_rate", "", "learning rate: invalid number ''"),
-        ("learning_rate", "inf", "finite"),
-        ("epochs", "1.5", "epochs: a whole number is needed"),
-        ("weights", "1; 2", "weights: invalid number '1; 2'"),
-    ],
-)
-def test_what_cannot_be_read_is_refused_by_name(name: str, typed: str, said: str) -> None:
-    with pytest.raises(DiscoverError, match=said):
-        read_fields(Record(), {name: typed})
+@pytest.mark.parametrize(("name", "typed"), [("learning_rate", "fast"), ("batch", "1.5"), ("learning_rate", "")])
+def test_what_cannot_be_read_is_refused_by_name(name: str, typed: str) -> None:
+    sft = Recipe.miniature().sft
+    values = {key: each.value for key, each in field_controls(sft).items()} | {name: typed}
+    with pytest.raises(DiscoverError, match=f"sft.{name}: "):
+        Recipe.miniature().changed("sft", changed_fields(sft, values))
 
 
 def test_settings_of_a_command_line() -> None:

@@ -86,7 +86,7 @@ def test_it_is_there_at_once_and_the_page_takes_its_very_place(page: Page, serve
             held.append(route)
 
     page.route("**/assets/index-*.js", hold)  # the front end cannot run yet
-    page.goto(f"{server.url}/?file=41_rows.py", wait_until="commit")
+    page.goto(f"{server.url}/?file=7_trust.py", wait_until="commit")
     early = page.locator("#first-sight h1")
     early.wait_for()
     page.evaluate("document.fonts.ready")

@@ -15,7 +15,7 @@ from discover_lib.engines.miniature.lexicon import load_lexicon
 from workbench.lessons.exercise import MAX_TEXT
 from workbench.lessons.exercises import check
 from workbench.lessons.predictions import PREDICTIONS
-from workbench.simulator_page import ABOUT
+from workbench.pages.conversation_page import ABOUT
 
 
 def everything() -> str:

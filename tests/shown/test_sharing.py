@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.runs.store import RunStore
-from workbench import simulator_page
 from workbench.main import app
+from workbench.pages import conversation_page
 from workbench.sharing import shared
 from workbench.views.html import EMPTY
 from workbench.views.moments import Strip, stage_of
@@ -57,18 +57,20 @@ def test_a_page_holds_every_conversation_of_the_run_as_it_is(run: Path) -> None:
         assert len(records) == 12 == len(store.listing())
         for number, record in records.items():
             told = json.loads(json.dumps(stage_of([Strip("main line", store.conversation(int(number)))])))
-            assert {**record, "terms": told["terms"], "note": ""} == {**told, "note": ""}
+            assert {**record, "note": ""} == {**told, "note": ""}
     assert page.count("data-pick=") == 12 and "How each assistant did" in page
     assert "<b>adaptive</b> for user 2" in page
 
 
 @pytest.mark.slow
 def test_a_session_is_shared_with_its_branches_at_its_place(tmp_path: Path) -> None:
-    session = simulator_page.opening(tmp_path)
-    session.switch(1)
+    session = conversation_page.opening(tmp_path)
+    session.fork()
+    session.next()
     chosen = shared(str(session.path))
-    assert [strip.origin for strip in chosen.records[0]] == [None, (0, 2)] and chosen.first == (0, 1, 4)
-    assert 'data-first="0.1.4"' in shared_page(chosen)
+    assert [strip.origin for strip in chosen.records[0]] == [None, (0, 1)] and chosen.first == (0, 1, 2)
+    assert [strip.scored for strip in chosen.records[0]] == [5, 5]
+    assert 'data-first="0.1.2"' in shared_page(chosen)
 
 
 def test_what_is_neither_a_run_nor_a_session_is_refused(tmp_path: Path) -> None:
@@ -86,7 +88,7 @@ def test_it_opens_from_disk_lists_filters_and_shows(run: Path, tmp_path: Path, c
     page.on("pageerror", lambda error: asked.append(str(error)))
     page.goto(path.as_uri())
     expect(page.locator("#sp-count")).to_have_text("12 of 12 conversations")
-    page.get_by_role("searchbox").fill("oracle user 2")
+    page.locator("#sp-search").fill("oracle user 2")
     expect(page.locator("#sp-count")).to_have_text("1 of 12 conversations")
     page.locator("[data-pick]:not([hidden])").press("Enter")
     expect(page.locator('.dl-turn[data-turn="1"]')).to_contain_text("oracle")

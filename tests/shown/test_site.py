@@ -15,7 +15,7 @@ import pytest
 from accessible import in_the_way, settle
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from workbench import simulator_page
+from workbench.pages import conversation_page
 from workbench.site.fetched import COMPILED
 from workbench.site.host import OPENING, open_page
 from workbench.site.site_files import DEPENDENCIES, build_site
@@ -70,7 +70,7 @@ def test_the_folder_is_small_and_names_no_other_place(site: Path) -> None:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    (tmp_path / OPENING).write_text(simulator_page.opening(tmp_path).text, encoding="utf-8")
+    (tmp_path / OPENING).write_text(conversation_page.opening(tmp_path).text, encoding="utf-8")
     return tmp_path
 
 
@@ -120,11 +120,11 @@ def test_the_story_plays_before_python_is_there(address: str, page: Page, contex
     context.route("**/pyodide/**", lambda route: route.abort())
     page.goto(address)
     where = page.locator(".st-where")
-    expect(where).to_have_text("turn 1 of 5")
+    expect(where).to_have_text("before the first reply")
     page.get_by_role("button", name="One turn on").click()
-    expect(where).to_have_text("turn 2 of 5")
+    expect(where).to_have_text("turn 1 of 5")
     request = page.locator(".st-request").inner_text()
-    page.get_by_role("button", name="another person").click()
+    page.get_by_role("button", name="another user").click()
     expect(page.locator(".st-request")).not_to_have_text(request)
     expect(page.locator("#site-status")).to_contain_text("Python did not start")
 

@@ -183,7 +183,7 @@ def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_a_run_is_warned_of_until_its_user_is_certified(run: Path) -> None:
-    assert "No certificate" in warning_of(run) and "not certified yet" in show_audit.certificate_line(run)
+    assert "No certificate" in warning_of(run) and "user not validated" in show_audit.certificate_chip(run)
     report = certify(Certify(run=Run(run), artifacts=FEW))
     certificate = read_certificate(run)
     assert certificate is not None and certificate.turns == 2 and certificate.artifacts == FEW

@@ -179,7 +179,7 @@ def test_leaked_words_of_the_turn_are_the_verbatim_ones() -> None:
 def test_words_are_marked_and_everything_is_escaped() -> None:
     one = found('<b>a cat</b> & "violet"')
     assert one is not None
-    told = show_audit.finding(one)
+    told = show_audit.marked(one)
     assert "<b>" not in told and '<mark data-severity="alarm">cat</mark>' in told
     text = re.sub(r"</?mark[^>]*>", "", show_audit.marked(one))
     assert "&lt;b&gt;a cat&lt;/b&gt; &amp; &#34;violet&#34;" in text

@@ -1,17 +1,18 @@
 """One GRPO group: its arithmetic by hand, and what one real update on it does to a small model."""
 
 import math
-import re
 import statistics
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from notebook_runs import load_module
+from notebook_runs import run
 
+from discover_lib.engines.local.dialect import Chat
 from discover_lib.train.grpo.group import EPSILON, group_of, rewards_to_go, turn_advantages
-from workbench.views.training import group_arithmetic, token_changes
+from discover_lib.train.grpo.rollouts import Sampler
 
 WORDS = [f"w{number}" for number in range(20)]
 TEMPLATE = (
@@ -59,12 +60,6 @@ def test_a_turn_is_credited_with_what_comes_from_it_on_against_the_same_turn_of_
     assert turn_advantages([[5.0, 1.0], [2.0]])[0][1] == 0.0  # alone in its turn: nothing to compare with
 
 
-def test_the_table_shows_the_sums() -> None:
-    shown = group_arithmetic(group_of([1.5, 0.5, None]), ["A", "B", "C"])
-    assert "Mean = 1.0000, standard deviation s = 0.7071" in shown and "unscored" in shown
-    assert re.search(r"\+1\.5</td>.*?\+0\.5</td>.*?\+0\.707</b>", shown, re.DOTALL)
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A random model of two layers over a vocabulary of words."""
@@ -92,48 +87,44 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def page() -> Any:
-    """The page that takes the step: its functions are the ones that a reader sees."""
-    return load_module("51_grpo_by_hand.py")
+    """The notebook that takes the step: its functions are the ones that a reader sees."""
+    _, defined = run("code/4_grpo.py")
+    return SimpleNamespace(**defined)
+
+
+def prompt_and_replies(model: Any, n: int, seed: int) -> tuple[list[int], list[list[int]]]:
+    base, tokenizer = model
+    prompt = Chat(tokenizer).prompt([{"role": "user", "content": "w1 w2"}])
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(seed)
+    return prompt, Sampler(base, Chat(tokenizer), 6, temperature=1.0).complete([prompt] * n)
 
 
 @pytest.mark.slow
 def test_one_update_makes_the_better_reply_likelier_and_leaves_the_base_alone(page: Any, model: Any) -> None:
-    base, tokenizer = model
-    prompt = page.prompt_ids(tokenizer, [{"role": "user", "content": "w1 w2"}])
-
-    def sampled(seed: int) -> Any:
-        return page.sample(base, tokenizer, prompt, 4, temperature=1.0, seed=seed, max_tokens=6)
-
-    replies = sampled(3)
-    assert replies == sampled(3) and replies != sampled(4)
-    group = group_of([3.0, 0.0, 0.0, None])
-    step = page.update(base, prompt, replies, group.advantages, learning_rate=1e-2)
-    again = page.update(base, prompt, replies, group.advantages, learning_rate=1e-2)
-    assert step == again  # so the first one left nothing behind
-    best, *worse, _ = changes(step)
-    assert best > 0.01 and sum(worse) < 0
-    assert 0 < step.kl < 1 and step.gradient_norm > 0
-    assert len(step.before[0]) == len(step.after[0]) == len(replies[0])
-    further = page.update(base, prompt, replies, group.advantages, learning_rate=1e-2, steps=3)
-    assert changes(further)[0] > best and further.kl > step.kl
-    shown = token_changes(tokenizer.convert_ids_to_tokens(replies[0]), step.before[0], step.after[0], most=1.0)
-    assert shown.count('class="dt-token"') == len(replies[0])
+    prompt, replies = prompt_and_replies(model, 4, seed=3)
+    group = group_of([3.0, 0.0, 0.0, 1.0])
+    before, after, kl = page.update(model[0], prompt, replies, group.advantages, learning_rate=1e-2)
+    again = page.update(model[0], prompt, replies, group.advantages, learning_rate=1e-2)
+    assert changes(before, after) == changes(*again[:2])  # so the first one left the base as it was
+    best, *worse, _ = changes(before, after)
+    assert best > 0.01 and sum(worse) < 0 and 0 < kl < 1
+    assert len(before[0]) == len(after[0]) == len(replies[0])
+    further = page.update(model[0], prompt, replies, group.advantages, learning_rate=1e-2, steps=3)
+    assert changes(*further[:2])[0] > best and further[2] > kl
 
 
-def changes(step: Any) -> list[float]:
+def changes(before: Any, after: Any) -> list[float]:
     """By how much each reply's log-probability changed."""
-    return [sum(after) - sum(before) for before, after in zip(step.before, step.after, strict=True)]
+    return [float(new.sum() - old.sum()) for old, new in zip(before, after, strict=True)]
 
 
 @pytest.mark.slow
 def test_a_group_without_a_signal_changes_nothing(page: Any, model: Any) -> None:
-    base, tokenizer = model
-    prompt = page.prompt_ids(tokenizer, [{"role": "user", "content": "w3"}])
-    replies = page.sample(base, tokenizer, prompt, 3, temperature=1.0, seed=0, max_tokens=5)
-    for rewards in ([1.0, 1.0, 1.0], [None, None, None]):
-        step = page.update(base, prompt, replies, group_of(rewards).advantages, learning_rate=1e-2)
-        assert step.kl == pytest.approx(0, abs=1e-9) and step.gradient_norm == 0
-        assert changes(step) == pytest.approx([0, 0, 0], abs=1e-5)
+    prompt, replies = prompt_and_replies(model, 3, seed=0)
+    before, after, kl = page.update(model[0], prompt, replies, group_of([1.0] * 3).advantages, learning_rate=1e-2)
+    assert kl == pytest.approx(0, abs=1e-9)
+    assert changes(before, after) == pytest.approx([0, 0, 0], abs=1e-5)
 
 
 @pytest.mark.slow
@@ -144,7 +135,7 @@ def test_the_ratio_is_clipped_where_it_would_earn_more(page: Any) -> None:
     old = torch.zeros(1)
     for advantage, loss, slope in ((1.0, -1.28, 0.0), (-1.0, 2.0, 2.0)):
         new = torch.tensor([math.log(2)], requires_grad=True)
-        value = page.clipped_loss([new], [old], [advantage])
+        value = page.clipped_loss([new], [old], [advantage], 0.28)
         value.backward()
         assert value.item() == pytest.approx(loss) and new.grad.item() == pytest.approx(slope)
 
@@ -154,12 +145,9 @@ def test_log_probabilities_are_those_of_the_model(page: Any, model: Any) -> None
     """Token by token against a plain loop over the model's own next-token distribution."""
     import torch
 
-    base, tokenizer = model
-    prompt = page.prompt_ids(tokenizer, [{"role": "user", "content": "w5 w6 w7"}])
-    reply = page.sample(base, tokenizer, prompt, 2, temperature=0.7, seed=1, max_tokens=5)[0]
-    step = page.update(base, prompt, [reply], [0.0], learning_rate=1e-3, temperature=0.7)
-    ids = tokenizer("<user> w5 w6 w7 <e> <assistant>", add_special_tokens=False)["input_ids"]
+    prompt, (reply,) = prompt_and_replies(model, 1, seed=1)
+    told = page.log_probabilities(model[0], prompt, reply)
     for place, token in enumerate(reply):
         with torch.no_grad():
-            logits = base(torch.tensor([[*ids, *reply[:place]]])).logits[0, -1] / 0.7
-        assert step.before[0][place] == pytest.approx(float(torch.log_softmax(logits, -1)[token]), abs=1e-5)
+            logits = model[0](torch.tensor([[*prompt, *reply[:place]]])).logits[0, -1]
+        assert float(told[place]) == pytest.approx(float(torch.log_softmax(logits, -1)[token]), abs=1e-5)

@@ -16,7 +16,7 @@ from workbench.lessons.exercise import Outcome
 from workbench.lessons.exercises import EXERCISES
 from workbench.lessons.lesson_rules import GROUP
 from workbench.lessons.predictions import PREDICTIONS
-from workbench.simulator_page import ABOUT
+from workbench.pages.conversation_page import ABOUT
 from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, notice, rich_text, subscripts, tag
 

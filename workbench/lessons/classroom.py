@@ -29,17 +29,17 @@ from starlette.websockets import WebSocketClose
 
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
+from workbench.bar import CLASS, PAGES
 from workbench.lessons.class_answers import FILE_VARIABLE, Answer, latest, read_answers
 from workbench.lessons.exercises import EXERCISES
 from workbench.lessons.predictions import PREDICTIONS
 from workbench.views.gallery import gallery_page
 from workbench.views.html import EMPTY, Markup, error_line, joined, static_text, table, tag
-from workbench.views.navigation import LESSONS, PAGES
 from workbench.views.saved_pages import page
 
 WORD_VARIABLE, KEY_VARIABLE = "DISCOVER_CLASS_WORD", "DISCOVER_CLASS_KEY"
 JOIN, TEACHER, FRAGMENT = "/class", "/class/teacher", "/class/answers"
-FOR_STUDENTS = frozenset((*LESSONS, next(iter(PAGES))))
+FOR_STUDENTS = frozenset(page.file for page in (*CLASS, PAGES[0]))
 MAX_NAME, MAX_FORM = 40, 4_000  # characters, bytes
 A_TERM = 180 * 24 * 3600  # seconds that a browser knows its student for, also after it was quit
 WRONG_SECONDS = 0.5  # that a wrong word costs, one after the other

@@ -26,13 +26,14 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY, data_folder, read_yaml
 from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER
 from discover_lib.engines.miniature.phrases import PHRASES
-from workbench import simulator_page
+from workbench.pages import conversation_page
 from workbench.site.fetched import PYODIDE_FILES, compiled_wheel, pyodide_folder
 from workbench.site.host import OPENING, PageModel
 from workbench.stage import StagePlayer
 from workbench.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, six_rules
 from workbench.views.columns import averages_line
 from workbench.views.html import EMPTY, Markup, joined, own_markdown, static_text, tag
+from workbench.views.moments import stage_script
 from workbench.views.saved_pages import embedded, templates
 
 # Imported by what the browser runs, and written in Python alone; the rest of what pip installs stays at home.
@@ -44,6 +45,16 @@ SCRIPTS = ("site.js", "site_worker.js", "site_python.mjs", "story.js", "stage.js
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; img-src data:; "
     "style-src 'self' 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+)
+
+
+STORY = (
+    "# People find out what they want by seeing it\n\nThe user can name one intent; the others have no words yet. "
+    "Three assistants try to discover them."
+)
+STAGE = (
+    "# What does each reply discover?\n\nPress *Next*: the assistant replies, the user answers, and the map shows the "
+    "intents that the reply discovered."
 )
 
 
@@ -101,7 +112,8 @@ def build_site(
     data_zip(out / "python" / "data.zip", session)
     sheets = dict.fromkeys(("workbench.css", "site.css", *(sheet for page in pages for sheet in page.sheets)))
     for name in (*sheets, *SCRIPTS):
-        (out / name).write_text(static_text(name), encoding="utf-8")
+        text = stage_script() if name == "stage.js" else static_text(name)
+        (out / name).write_text(text, encoding="utf-8")
     template = templates().get_template("site_page.html")
     for page in pages:
         values = {"page": page, "pages": pages, "project": project, "values": embedded(page.values)}
@@ -201,18 +213,21 @@ def _story_page() -> SitePage:
     values = {"story": stories[0], "mine": {}, "person": 0, "sent": {}, "stories": stories}
     line = averages_line(averages("svg_drawing", people=30))
     after = joined([line, _prose(six_rules()), _prose(WHAT_IT_IS)])
-    return SitePage(
-        "index.html", "Start here", "story", ("story.css",), Markup(static_text("introduction.html")), after, values
-    )
+    return SitePage("index.html", "Start", "story", ("story.css",), own_markdown(STORY), after, values)
 
 
 def _simulator_page(folder: Path) -> SitePage:
     model = PageModel(growing="")
-    StagePlayer(simulator_page.opening(folder), widget=model)
+    StagePlayer(conversation_page.opening(folder), widget=model)
     values = {name: getattr(model, name) for name in ("record", "now", "setup", "growing")}
-    before = Markup(simulator_page.introduction())
     return SitePage(
-        "simulator.html", "Step a simulated user", "stage", ("stage.css", "simulator.css"), before, EMPTY, values
+        "simulator.html",
+        "Conversation",
+        "stage",
+        ("map.css", "stage.css"),
+        own_markdown(STAGE),
+        EMPTY,
+        values,
     )
 
 

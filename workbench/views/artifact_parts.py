@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import IntentTree
@@ -19,19 +19,24 @@ def numbers_of(tree: IntentTree, requirements: Sequence[Recognised]) -> dict[str
     return {key: place[tree.text(key)] for key in tree.intents if tree.text(key) in place}
 
 
-def read_piece(piece: Artifact, requirements: Sequence[Recognised]) -> Markup:
-    """The piece, numbered where each requirement was read; a line below for those that all of it shows."""
+def read_piece(piece: Artifact, requirements: Sequence[Recognised], intents: Mapping[int, str] | None = None) -> Markup:
+    """The artifact, numbered where each requirement was read; a line below for requirements that all of it shows.
+
+    Args:
+        intents: number → the intent that it became, which lights up on an intent map with the number.
+    """
+    ids = intents or {}
     if not any(each.reason for each in requirements):
         return artifact(piece)
     if "<svg" in piece.text:
         boxes = _boxes(piece.text, requirements)
         placed = {number for numbers in boxes.values() for number in numbers}
-        frames = joined(_frame(box, numbers) for box, numbers in boxes.items())
+        frames = joined(_frame(box, numbers, ids) for box, numbers in boxes.items())
         shown = Markup(str(artifact(piece)).replace("</summary>", f"{frames}</summary>", 1))
     else:
         spans = dict(_spans(piece.text, requirements))
         placed = {number for numbers in spans.values() for number in numbers}
-        shown = _marked(piece, spans)
+        shown = _marked(piece, spans, ids)
     rest = [number for number in range(1, len(requirements) + 1) if number not in placed]
     told = tag("p", "From all of it: ", *map(number_mark, rest), class_="dl-quiet dl-small") if rest else EMPTY
     return tag("div", shown, told, class_="dl-read")
@@ -46,10 +51,15 @@ def _boxes(svg: str, requirements: Sequence[Recognised]) -> dict[tuple[float, ..
     return boxes
 
 
-def _frame(box: Sequence[float], numbers: Sequence[int]) -> Markup:
+def _ids(numbers: Sequence[int], intents: Mapping[int, str]) -> str | None:
+    """The intents of some numbers, for an intent map; None for none."""
+    return " ".join(intents[number] for number in numbers if number in intents) or None
+
+
+def _frame(box: Sequence[float], numbers: Sequence[int], intents: Mapping[int, str]) -> Markup:
     left, top, right, bottom = box
     place = f"left: {left:.1%}; top: {top:.1%}; width: {right - left:.1%}; height: {bottom - top:.1%}"
-    return tag("span", *map(number_mark, numbers), class_="dl-part", style=place)
+    return tag("span", *map(number_mark, numbers), class_="dl-part", style=place, data_ids=_ids(numbers, intents))
 
 
 def _spans(text: str, requirements: Sequence[Recognised]) -> Iterator[tuple[tuple[int, int], list[int]]]:
@@ -66,12 +76,15 @@ def _spans(text: str, requirements: Sequence[Recognised]) -> Iterator[tuple[tupl
             last = end
 
 
-def _marked(piece: Artifact, spans: dict[tuple[int, int], list[int]]) -> Markup:
+def _marked(piece: Artifact, spans: dict[tuple[int, int], list[int]], intents: Mapping[int, str]) -> Markup:
     text = piece.text.translate({ord(OPEN): "(", ord(SHUT): ")"})
     for start, end in reversed(spans):
         text = f"{text[:start]}{OPEN}{text[start:end]}{SHUT}{text[end:]}"
     shown = str(artifact(Artifact(piece.id, piece.type, text)))
     for numbers in spans.values():
-        shown = shown.replace(OPEN, '<mark class="ds-mark">', 1)
+        named = _ids(numbers, intents)
+        shown = shown.replace(
+            OPEN, f'<mark class="ds-mark" data-ids="{named}">' if named else '<mark class="ds-mark">', 1
+        )
         shown = shown.replace(SHUT, f"{joined(map(number_mark, numbers))}</mark>", 1)
     return Markup(shown)

@@ -1,20 +1,22 @@
 """HTML fragments for the audit of a simulated user: certificate, leaks, agreement, the paper's figures.
 
-Pure functions; `certificate_line` alone reads a run's folder.
+Pure functions, except `certificate_chip`, which reads the folder of a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
+from discover_lib.base.files import outputs_folder
 from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.agreement import KIND, Agreement, Disagreement
 from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.tasks.certify import trust_in
-from discover_lib.tasks.corpus import BEYOND, DECOYS, PLANTED, TWIN, Case, Scored
+from discover_lib.tasks.corpus import BEYOND, DECOYS, PLANTED, TWIN, Scored
 from discover_lib.tasks.leaks import UNREAD, Audit, Finding
 from discover_lib.tasks.paper_numbers import (
     BESIDE_COLUMNS,
@@ -22,17 +24,12 @@ from discover_lib.tasks.paper_numbers import (
     METRICS,
     THE_PAPER,
     BesideRow,
-    Check,
 )
 from workbench.views import conversation_parts as show
-from workbench.views.figures.charts import dots, two_values
-from workbench.views.html import EMPTY, Markup, cells, chip, grid, notice, quiet, tag
+from workbench.views.figures.charts import dots
+from workbench.views.html import Markup, cells, chip, grid, quiet, tag
 from workbench.views.html import styled as styled
 
-TONES = {"follows": ("✓", "good"), "does not follow": ("≠", "plain"), "left open": ("?", "open")}
-RIGHT = {"as it should be": ("✓", "good"), "wrong": ("✗", "bad")}
-FORMS = {"verbatim": "word for word", "inflected": "a form of “{}”", "synonym": "another name for “{}”"}
-FAILED, UNDECIDED = "This simulated user failed its certificate:", "Not certified, the panel did not decide:"
 TIGHT, NUMBER = "da-tight", "da-tight dl-num"
 
 
@@ -42,27 +39,22 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str, cla
     return grid(head, (cells(row, classes) for row in rows), caption, "da-table", headings)
 
 
-def _mark(text: str, marks: Mapping[str, tuple[str, str]]) -> Markup:
-    sign, tone = marks[text]
-    return tag("span", tag("span", sign, aria_hidden="true"), f" {text}", class_="da-verdict", data_tone=tone)
-
-
 # -- the certificate --------------------------------------------------------------------------------------------------
 
 
-def certificate_line(folder: Path) -> Markup:
-    """One line for every page that shows numbers of a run: what vouches for its simulated user, or that nothing does.
-
-    Red is for a user who failed alone; one whom nobody has tested yet is a quiet chip.
-    """
+def certificate_chip(folder: Path) -> Markup:
+    """The result of the validation in a few words, with a link to the page Trust."""
     trust = trust_in(folder)
-    if trust.missing:
-        return tag("p", chip("not certified yet", "emerging"), " ", tag("span", trust.missing), class_="da-trust")
-    if trust.result == "passed":
-        return tag("p", chip("✓ certified user", "known"), " ", tag("span", trust.line, "."), class_="da-trust")
-    words = f" {trust.line}. Do not rest a conclusion on these numbers."
-    failed = trust.result == "failed"
-    return notice(tag("b", FAILED if failed else UNDECIDED), words, tone="warn" if failed else "open")
+    words = {"passed": ("✓ validated user", "known"), "failed": ("✗ user failed validation", "bad")}
+    text, tone = (
+        ("user not validated", "emerging")
+        if trust.missing
+        else words.get(trust.result, ("validation undecided", "emerging"))
+    )
+    run = folder.relative_to(outputs_folder()) if folder.is_relative_to(outputs_folder()) else folder
+    return tag(
+        "a", chip(text, tone, title=trust.missing or trust.line), href=f"/?file=7_trust.py&run={quote(str(run))}"
+    )
 
 
 # -- leaks ------------------------------------------------------------------------------------------------------------
@@ -80,37 +72,6 @@ def audit_line(result: Audit) -> Markup:
     rest += f"; {unread}" if unread else ""
     words = f": {result.alarm_rate} with its 95 % interval{rest}."
     return tag("p", tag("b", alarms), words, class_="dl-told", data_tone=tone)
-
-
-def findings(leaks: Sequence[Finding], limit: int = 12) -> Markup:
-    """Findings with the words marked in the message, alarms first."""
-    if not leaks:
-        return quiet("Nothing found.")
-    ordered = sorted(leaks, key=lambda each: each.severity != "alarm")
-    rest = len(ordered) - limit
-    shown = tag("div", *map(finding, ordered[:limit]), class_="da-cases")
-    return shown + quiet(f"and {rest} more") if rest > 0 else shown
-
-
-def finding(leak: Finding) -> Markup:
-    """One finding: the message with its words marked, and the intent that holds them."""
-    state = "emerging" if leak.emerging else "undiscovered"
-    forms = ", ".join(f"“{each.word}” {FORMS[each.how].format(each.meant)}" for each in leak.leaks)
-    facts = [fact for fact in (leak.name, f"turn {leak.turn}" if leak.turn else "") if fact]
-    severity = chip(leak.severity, "emerging" if leak.severity == "slight" else "plain")
-    holder = tag(
-        "span",
-        f"{state} ",
-        show.intent_id_mark(leak.intent_id),
-        f" {leak.intent_text} ",
-        tag("span", f"({forms})", class_="dl-quiet dl-small"),
-    )
-    return _case([severity, *(tag("span", fact) for fact in facts)], marked(leak), show.state_glyph(state) + holder)
-
-
-def _case(head: Iterable[Markup], message: Markup, holds: Markup) -> Markup:
-    below = tag("div", holds, class_="da-holds") if holds else EMPTY
-    return tag("article", tag("div", *head, class_="da-case-head"), message, below, class_="da-case")
 
 
 def marked(leak: Finding) -> Markup:
@@ -163,49 +124,7 @@ def agreement_picture(rows: Iterable[Agreement]) -> Markup:
     return tag("p", tag("b", words)) + dots(kappas, title, to_one=True)
 
 
-def errata(checks: Iterable[Check]) -> Markup:
-    """Printed figures that do not follow from the others: both values on one scale, and what explains them."""
-    rows = [each for each in checks if each.computed is not None and each.unit == "%"]
-    values = {f"{each.what}": (each.printed, each.computed or 0.0) for each in rows}
-    picture = two_values(values, ("printed", "recomputed"), "percent")
-    return picture + tag("ul", *map(_erratum, rows), class_="dl-plain dl-small")
-
-
-def _erratum(each: Check) -> Markup:
-    printed, computed = each.row()[2:4]
-    why = f": {each.note}" if each.note else f": {each.formula}"
-    return tag("li", tag("b", each.what), f": printed {printed}, recomputed {computed}{why}.")
-
-
-def case(planted: Case, leak: Finding | None, intent_text: str) -> Markup:
-    """One planted case: what was put in, and what the audit made of it."""
-    message = marked(leak) if leak else tag("div", planted.message, class_="da-said")
-    alarmed = leak is not None and leak.severity == "alarm"
-    head = [
-        _mark("as it should be" if alarmed == planted.leak else "wrong", RIGHT),
-        chip(planted.kind),
-        tag("span", "alarm" if alarmed else "slight finding" if leak else "nothing found"),
-        tag("span", f"{planted.talk}, turn {planted.turn}"),
-    ]
-    return _case(head, message, tag("span", f"hidden: {intent_text}") if intent_text else EMPTY)
-
-
 # -- agreement --------------------------------------------------------------------------------------------------------
-
-
-def disputes(cases: Sequence[Disagreement]) -> Markup:
-    """Disagreements as a list to press, by their place."""
-    shown = (
-        tag(
-            "button",
-            tag("span", f"{each.conversation}, turn {each.turn}"),
-            tag("small", "kind of reply" if each.intent == KIND else f"intent {each.intent}"),
-            type="button",
-            data_pick=str(place),
-        )
-        for place, each in enumerate(cases)
-    )
-    return tag("div", *shown, class_="dl-picks", role="group", aria_label="Disagreements")
 
 
 def disagreement(case: Disagreement, conversation: Conversation) -> Markup:

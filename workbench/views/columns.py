@@ -1,4 +1,4 @@
-"""One person, several assistants, side by side: the record that `static/story.js` plays.
+"""One user and several assistants, side by side: the record that `static/story.js` plays.
 
 The record is plain JSON and holds every turn, so that a page plays it without asking anybody: on a kernel, in an
 exported page, on a phone.  Texts of assistants and users arrive as finished markup (`views.html.rich_text`).
@@ -41,13 +41,20 @@ class Part:
 
 
 PARTS = (
-    Part("ask", "asks", "asks what is wanted", "An open question helps only with what a person can already put into "
-         "words."),
-    Part("draft", "drafts", "makes a whole piece and mends it", "A piece decides everything at once, but a person "
-         "forms one thing at a time: most of what it holds goes by."),
-    Part("adaptive", "explores", "shows options, then builds",
-         "Options side by side let a person point at what they had never thought of."),
-)  # fmt: skip
+    Part("ask", "asks", "asks what is wanted", "A question helps only with intents that the user can put into words."),
+    Part(
+        "draft",
+        "drafts",
+        "makes a whole artifact and revises it",
+        "A whole artifact decides everything at once, and the user discovers one thing at a time.",
+    ),
+    Part(
+        "adaptive",
+        "explores",
+        "shows options, then builds",
+        "Options let the user point at an intent that has no words yet.",
+    ),
+)
 
 
 def story(tree: IntentTree, parts: Sequence[tuple[Part, Conversation]], imagine: Imagine) -> dict[str, Any]:
@@ -85,7 +92,7 @@ def _caption(part: Part, conversation: Conversation) -> Markup:
     finds = {turn.index: newly_discovered(turn) for turn in conversation.turns}
     best = max(finds, key=lambda index: len(finds[index]), default=0)
     named = finds.get(best, [])[-MOST_NAMED:]  # the most specific come last
-    head = tag("b", f"{part.name.capitalize()}, in the end: {found} of {len(hidden)} hidden discovered.")
+    head = tag("b", f"{part.name.capitalize()}: {found} of {len(hidden)} hidden intents discovered.")
     if not named:
         return joined([head, Markup(" "), tag("span", part.lesson)])
     texts = [
@@ -93,7 +100,7 @@ def _caption(part: Part, conversation: Conversation) -> Markup:
     ]
     more = len(finds[best]) - len(named)
     rest = f" and {more} more" if more else ""
-    seen = tag("span", f" Turn {best} made them discover: ", Markup(", ").join(texts), f"{rest}. ")
+    seen = tag("span", f" Turn {best} discovered: ", Markup(", ").join(texts), f"{rest}. ")
     return joined([head, seen, tag("span", part.lesson)])
 
 
@@ -109,8 +116,10 @@ def _moment(conversation: Conversation, turn: Turn | None, imagine: Imagine) -> 
     hidden = [key for key in tree.intents if key not in tree.initially_discovered]
     known = sum(key in state.discovered for key in hidden)
     reward = turn.candidate.reward if turn else None
+    reply = str(rich_text(turn.reply.text)) if turn else ""
     return {
-        "reply": str(rich_text(turn.reply.text)) if turn else "",
+        "reply": reply,
+        "options": max(map(reply.count, ("<blockquote", "dl-figure"))) > 1,
         "user": str(rich_text(turn.user_message)) if turn and turn.user_message is not None else "",
         "states": {key: level_name(state[key]) for key in tree.intents},
         "moved": list(moved),
@@ -151,11 +160,11 @@ def averages_line(averages: Averages) -> Markup:
     finds = "; ".join(f"{name} {_percent(each)}" for name, each in averages.shares.items())
     gain = averages.gain
     bounds = "" if gain.low is None or gain.high is None else f" [{100 * gain.low:.0f}, {100 * gain.high:.0f}]"
+    more = f"{100 * gain.mean:.0f} points{bounds}"
     return quiet(
-        f"One person proves nothing. In five turns, of what was hidden from {gain.n_artifacts} others became "
-        f"discovered: {finds}; with perfect replies {percent(averages.ceiling)}. "
-        + f"On the same people, it is {100 * gain.mean:.0f} points{bounds} more with the one that {first} than with "
-        f"the one that {second} (means with 95 % intervals over people). The workbench's page 60 compares every pair."
+        f"One user is an anecdote. Mean share of hidden intents discovered in five turns by {gain.n_artifacts} other "
+        f"users: {finds}. Perfect replies: {percent(averages.ceiling)}. The assistant that {first} discovers {more} "
+        f"more than the one that {second} (95% intervals over users)."
     )
 
 

@@ -6,7 +6,6 @@ needs one module.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -17,8 +16,7 @@ from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import Recognised
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition, Verdict
-from discover_lib.core.view import UserView
+from discover_lib.core.state import Discovery, Evaluation, IntentState, Transition
 from discover_lib.metrics.transcript import level_name, news
 from workbench.views import explain
 from workbench.views.figures.charts import reward_bars as reward_bars
@@ -29,17 +27,16 @@ from workbench.views.html import (
     code,
     error_line,
     grid,
-    heading,
     hidden,
     more,
     number_mark,
     plain_list,
-    scrolling,
     subscripts,
 )
 from workbench.views.html import artifact as artifact
 from workbench.views.html import beside as beside
 from workbench.views.html import drawing as drawing
+from workbench.views.html import heading as heading
 from workbench.views.html import in_tokens as in_tokens
 from workbench.views.html import joined as joined
 from workbench.views.html import notice as notice
@@ -156,12 +153,6 @@ def _rails(rails: tuple[bool, ...]) -> Markup:
         return EMPTY
     lines = ["through" if passing else "none" for passing in rails[:-1]] + ["tee" if rails[-1] else "end"]
     return joined(tag("span", class_="dl-rail", data_line=line) for line in lines)
-
-
-def theta_text(threshold: Threshold | None) -> str:
-    """What is left of θ, in words for a tooltip."""
-    values = threshold if isinstance(threshold, tuple) else () if threshold is None else (threshold,)
-    return ", then ".join(f"{value:.2f}" for value in values) or "none left"
 
 
 def _glyph(**attributes: str | float) -> Markup:
@@ -358,29 +349,6 @@ def near_miss_sum(transition: Transition, rules: Rules) -> str:
 # -- the judge, the user, the candidates -------------------------------------------------------------------------------
 
 
-def judge_reasons(tree: IntentTree, candidate: Candidate) -> Markup:
-    """What the judge made of a reply: its kind, and per intent engaged or not, near misses, and why."""
-    evaluation = candidate.evaluation
-    if evaluation is None:
-        return error_line(f"The judge gave no verdict. {candidate.error or ''}".strip())
-    kind = (
-        "An artifact: it can satisfy intents" if evaluation.kind == "artifact" else "A dialogue act: it can only probe"
-    )
-    why = evaluation.kind_reason
-    reason = tag("span", f"{why[:1].upper()}{why[1:]}.", class_="dl-quiet") if why else ""
-    rows = (tag("li", _verdict(tree, verdict), class_="dl-reason") for verdict in evaluation.verdicts)
-    return tag("div", tag("p", f"{kind}. ", reason), plain_list(rows), class_="dl-judge")
-
-
-def _verdict(tree: IntentTree, verdict: Verdict) -> Markup:
-    engaged = chip("engaged", "known", meaning("engaged"))
-    chips = [engaged if verdict.engaged else chip("not engaged", title=meaning("engaged"))]
-    chips += [chip(f"near miss: {miss}", "emerging", meaning("near miss")) for miss in verdict.near_misses]
-    reason = tag("div", verdict.reason, class_="dl-small dl-quiet") if verdict.reason else EMPTY
-    text = tag("span", f" {tree.text(verdict.intent_id)} ")
-    return intent_id_mark(verdict.intent_id) + text + Markup(" ").join(chips) + reason
-
-
 SAYABLE = {  # what the user pursues → the state of these intents, and how they speak of them
     "clear": ("discovered", "They say plainly and with certainty that these are still missing."),
     "fuzzy": ("emerging", "They hint at these, hesitant, in their own words."),
@@ -389,30 +357,6 @@ SAYABLE = {  # what the user pursues → the state of these intents, and how the
         "They say only that something is missing, and where, if they can name the area; never a direction.",
     ),
 }
-
-
-def user_view(tree: IntentTree, view: UserView, message: str | None) -> Markup:
-    """What the user may speak of now, how, and what they did say."""
-    parts = []
-    if view.achieved:
-        parts += [heading("Satisfied"), plain_list(_view_item(tree, key, "discovered", True) for key in view.achieved)]
-    if view.pursuing is None:
-        parts.append(tag("p", "Nothing is missing any more."))
-    else:
-        state, manner = SAYABLE[view.pursuing]
-        items = (_view_item(tree, key, state, False) for key in view.items)
-        title = tag("h3", "Still missing: ", term(state), class_="dl-h")
-        parts += [title, tag("p", manner), plain_list(items)]
-    parts.append(heading("What they said"))
-    if message is None:
-        parts.append(tag("div", "No message: the conversation ended with this turn.", class_="dl-quote dl-quiet"))
-    else:
-        parts.append(tag("div", message, class_="dl-quote"))
-    return tag("div", *parts, class_="dl-view")
-
-
-def _view_item(tree: IntentTree, intent_id: str, state: str, satisfied: bool) -> Markup:
-    return tag("li", state_glyph(state, satisfied), tag("span", tree.text(intent_id)), class_="dl-item")
 
 
 def candidates(tree: IntentTree, judged: Turn | Sequence[Candidate], rules: Rules) -> Markup:
@@ -459,45 +403,3 @@ def recognised(requirements: Sequence[Recognised]) -> Markup:
     if any(reason for _, _, reason in rows):
         return table(("Requirement", "Aspect", "Evidence"), rows)
     return table(("Requirement",), [(each.text,) for each in requirements])
-
-
-def ladder(levels: Sequence[Sequence[str]]) -> Markup:
-    """Stage 2 while it is under way: the levels of abstraction, the most specific first."""
-    columns = []
-    for number, items in enumerate(levels):
-        entries = plain_list((tag("li", item) for item in items), class_="dl-plain dl-rungs")
-        columns.append(tag("div", heading(_level(number, len(levels))), entries))
-    return scrolling(tag("div", *columns, class_="dl-ladder"))
-
-
-def ladders(tree: IntentTree) -> Markup:
-    """Stage 2 once it is done: a row for each most specific intent, its broader forms to the right, shared ones once.
-
-    An intent stands in the column of its depth, so a shorter ladder begins with empty cells.
-    """
-    deepest = max(map(tree.depth, tree.intents))
-    leaves = Counter(key for leaf in tree.leaves() for key in _and_above(tree, leaf))
-    shown: set[str] = set()
-    rows = []
-    for leaf in tree.leaves():
-        steps = _and_above(tree, leaf)
-        row = [tag("td", colspan=deepest - len(steps))] if len(steps) < deepest else []
-        for key in steps:
-            if key not in shown:
-                shown.add(key)
-                row.append(tag("td", tree.text(key), rowspan=leaves[key], data_root=None if tree.parents[key] else ""))
-        rows.append(tag("tr", *row))
-    return grid([_level(number, deepest) for number in range(deepest)], rows, class_="dl-ladders")
-
-
-def _level(number: int, count: int) -> str:
-    edge = ": most specific" if number == 0 else ": broadest" if number == count - 1 else ""
-    return f"Level {number}{edge}"
-
-
-def _and_above(tree: IntentTree, intent: str) -> list[str]:
-    """An intent and its broader forms, up to the root."""
-    steps = [intent]
-    while (parent := tree.parents[steps[-1]]) is not None:
-        steps.append(parent)
-    return steps

@@ -1,33 +1,16 @@
-"""The workbench's own first page: what each page shows, a promise and the minutes it takes, in groups.
+"""The first page of the workbench: a card for each word of the bar, with its question and a picture.
 
-The pictures are drawn by `tools/thumbnails.py` from what the library computes, and read here as they were written, so
-that the page needs neither a kernel nor a script.
+`tools/thumbnails.py` draws the pictures from results of the library. The page needs neither a kernel nor a script.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import cache
 
-from workbench.views.html import EMPTY, Markup, joined, static_text, tag
-from workbench.views.navigation import LESSONS, PAGES
+from workbench.bar import BAR, CLASS, PAGES, Page, bar
+from workbench.views.html import EMPTY, Markup, static_text, tag
 from workbench.views.saved_pages import page
-
-
-@dataclass(frozen=True)
-class Card:
-    """A page's card: its file, what it promises, and how many minutes a first visit takes."""
-
-    file: str
-    promise: str
-    minutes: int
-
-
-GROUPS = {  # group → what it is about, and its cards
-    name: (group["about"], tuple(Card(*card) for card in group["cards"]))
-    for name, group in json.loads(static_text("gallery.json")).items()
-}
 
 
 @cache
@@ -39,30 +22,26 @@ def gallery_page(*, only: frozenset[str] | None = None, note: Markup = EMPTY) ->
     """The page as one HTML file that needs no script.
 
     Args:
-        only: the files to show, where not all may be opened.
-        note: a line below the title, such as who is signed in.
+        only: the files that a student may open; each lesson then has its own card.
+        note: a line below the title, such as the name of a student.
     """
-    shown = {
-        name: (about, [card for card in cards if only is None or card.file in only])
-        for name, (about, cards) in GROUPS.items()
-    }
-    groups = joined(_group(name, about, cards) for name, (about, cards) in shown.items() if cards)
+    listed = BAR if only is None else [each for each in (*PAGES, *CLASS) if each.file in only]
+    shown = [each for each in listed if each.exists]
     return page(
-        "gallery_page.html", "DiscoverLLM workbench", ("workbench.css", "gallery.css"), groups=groups, note=note
+        "gallery_page.html",
+        "DiscoverLLM workbench",
+        ("workbench.css", "gallery.css"),
+        bar=bar(only=only),
+        cards=tag("ul", *map(_card, shown), class_="ga-cards"),
+        start=shown[0].file if shown else "",
+        note=note,
     )
 
 
-def _group(name: str, about: str, cards: list[Card]) -> Markup:
-    heading = tag("h2", name, tag("span", f" {about}"))
-    return tag("section", heading, tag("ul", *map(_card, cards)), class_="ga-group")
-
-
-def _card(card: Card) -> Markup:
-    title = {**PAGES, **LESSONS}[card.file]
-    number = card.file.rpartition("/")[2].partition("_")[0]
+def _card(page: Page) -> Markup:
     return tag(
         "li",
-        tag("div", Markup(_pictures()[card.file]), class_="ga-picture"),
-        tag("h3", tag("a", f"{number} {title}", href=f"/?file={card.file}")),
-        tag("p", card.promise, " ", tag("span", f"{card.minutes} min", class_="ga-minutes")),
+        tag("div", Markup(_pictures().get(page.word) or _pictures()["Class"]), class_="ga-picture"),
+        tag("h2", tag("a", page.word, href=f"/?file={page.file}")),
+        tag("p", page.question),
     )

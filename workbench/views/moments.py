@@ -14,17 +14,17 @@ from typing import Any
 
 from markupsafe import Markup
 
-from discover_lib.base.glossary import TERMS
 from discover_lib.core.advance import focus, frontier
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState, Transition
-from discover_lib.metrics.transcript import in_words, level_name, news
+from discover_lib.metrics.transcript import level_name, news
+from workbench.map import frame_of, reasons_of
 from workbench.views import explain
 from workbench.views.beside import marked_reply
-from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, near_miss_sum, theta_text
-from workbench.views.html import in_tokens, rich_text, signed
+from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, near_miss_sum
+from workbench.views.html import in_tokens, rich_text, signed, static_text
 from workbench.views.located import Evidence, evidence, found_by_one, last_draft, parting
 from workbench.views.touched import Touch, aspect_of, touched, under_authors_rules
 
@@ -36,11 +36,22 @@ Nodes = list[Any]
 
 @dataclass(frozen=True)
 class Strip:
-    """One line of the conversation; `origin` names the strip (by number) and turn that it left from."""
+    """One line of the conversation.
+
+    Attributes:
+        origin: the strip (by number) and turn that it left from.
+        scored: how many turns count; None for all.
+    """
 
     label: str
     conversation: Conversation
     origin: tuple[int, int] | None = None
+    scored: int | None = None
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns that count."""
+        return self.conversation.turns[: self.scored]
 
     @property
     def name(self) -> str:
@@ -91,18 +102,11 @@ def stage_of(strips: Sequence[Strip], moments: Moments | None = None) -> dict[st
         "kind": tree.artifact_type,
         "rules": _rules(trunk.rules),
         "request": nodes_of(rich_text(tree.initial_request)),
-        "intents": [_intent(tree, key) for key in tree.intents],
+        "map": frame_of(tree),
         "moments": shown,
         "strips": rows,
         "pairs": _pairs(strips),
-        "terms": {name: TERMS[name].meaning for name in _TERMS},
     }
-
-
-_TERMS = (
-    *("undiscovered", "emerging", "discovered", "satisfied", "moved this turn", "frontier", "focus", "near miss"),
-    *("reward", "discovery reward", "length penalty", "threshold", "unscored"),
-)
 
 
 def _known_turn(
@@ -118,32 +122,19 @@ def _known_turn(
     return path[place] if known is turn or known == turn else None
 
 
-def _intent(tree: IntentTree, key: str) -> dict[str, Any]:
-    return {
-        "id": key,
-        "text": tree.text(key),
-        "parent": tree.parents[key],
-        "depth": tree.depth(key),
-        "root": tree.root_of[key],
-        "given": key in tree.initially_discovered,
-    }
-
-
 def _rules(rules: Rules) -> dict[str, Any]:
     line = f"{rules.name} rules: p = {rules.p:g}, τ = {rules.tau:g} {rules.token_unit}, λ = {rules.lam:g}"
     return {"name": rules.name, "line": line}
 
 
 def _strip(strip: Strip, path: list[int]) -> dict[str, Any]:
-    turns = strip.conversation.turns
     return {
         "label": strip.label,
         "name": strip.name,
         "origin": list(strip.origin) if strip.origin else None,
         "moments": path,
         "stop": strip.conversation.stop,
-        "tokens": sum(turn.reply.n_tokens for turn in turns),
-        "worth": _total(turns),
+        "scored": len(strip.conversation.turns) if strip.scored is None else strip.scored,
     }
 
 
@@ -163,14 +154,12 @@ def _state(conversation: Conversation, state: IntentState) -> dict[str, Any]:
         "frontier": sorted(frontier(tree, state, upcoming)),
         "focus": list(upcoming[:1]),
         "about": aspect_of(conversation, upcoming[0]) if upcoming else "",
-        "theta": {key: theta_text(state.thresholds.get(key)) for key in tree.intents if key not in state.discovered},
     }
 
 
 def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
     candidate, touch = turn.candidate, touched(conversation, turn)
     places = [evidence(conversation, turn, each) for each in candidate.transitions]
-    evaluation = candidate.evaluation
     return {
         "turn": turn.index,
         "assistant": turn.reply.assistant,
@@ -188,8 +177,7 @@ def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
         "asked": list(turn.focus),
         "receipt": _receipt(conversation, turn),
         "judge": _judge(candidate),
-        "verdicts": _verdicts(candidate),
-        "reasons": {each.intent_id: each.reason for each in evaluation.verdicts} if evaluation else {},
+        "reasons": reasons_of(turn),
         "news": {each.intent_id: news(each) for each in candidate.transitions},
         "touched": _touched(conversation, turn, touch.touches, touch.complete),
         "view": _view(turn),
@@ -226,16 +214,6 @@ def _judge(candidate: Candidate) -> str:
     kind = kind or "A dialogue act: it can only probe"
     why = candidate.evaluation.kind_reason
     return f"{kind}. {why[:1].upper()}{why[1:]}".strip()
-
-
-def _verdicts(candidate: Candidate) -> dict[str, str]:
-    """What happened to each intent that the judge was asked about."""
-    if candidate.evaluation is None:
-        return {}
-    moves = {each.intent_id: in_words(each) for each in candidate.transitions}
-    return {
-        each.intent_id: moves.get(each.intent_id, "judged, nothing changed") for each in candidate.evaluation.verdicts
-    }
 
 
 def _view(turn: Turn) -> dict[str, Any]:
@@ -458,14 +436,21 @@ def compared(ours: Strip, theirs: Strip) -> str:
 
 
 def _course(strip: Strip) -> str:
-    turns, tree = strip.conversation.turns, strip.conversation.tree
+    turns, tree = strip.turns, strip.conversation.tree
     length = in_tokens(sum(turn.reply.n_tokens for turn in turns), strip.conversation.rules.token_unit)
-    found = len(strip.conversation.state.discovered)
+    hidden = set(tree.intents) - set(tree.initially_discovered)
+    found = len(hidden & set(strip.conversation.state_after(len(turns)).discovered))
     count = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
-    return f"{strip.name} has {found} of {len(tree)} after {count} ({length}, reward {signed(_total(turns))})"
+    told = f"{found} of {len(hidden)} hidden intents after {count}"
+    return f"{strip.name} has {told} ({length}, reward {signed(_total(turns))})"
 
 
 # -- markup as nodes ---------------------------------------------------------------------------------------------------
+
+
+def stage_script() -> str:
+    """The script of a stage, with the script of the intent map that the stage holds."""
+    return static_text("map.js").replace("export default", "const mapWidget =") + static_text("stage.js")
 
 
 def nodes_of(markup: Markup) -> Nodes:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.intents import Intent
 from discover_lib.core.reward import reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import IntentState, Transition
-from discover_lib.dataset.filters import REASONS, Sieved
+from discover_lib.dataset.filters import REASONS
 from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report
 from discover_lib.dataset.pairs import Label, LabelledTurn
 from discover_lib.dataset.preview import Piece
@@ -22,36 +20,13 @@ from workbench.views import conversation_parts as show
 from workbench.views.figures.charts import histogram as histogram
 from workbench.views.figures.charts import legend, reward_of
 from workbench.views.figures.theme import Look, looks
-from workbench.views.html import EMPTY, Markup, chip, code, grid, hidden, joined, more, quiet, subscripts, tag
+from workbench.views.html import EMPTY, Markup, chip, grid, hidden, joined, more, quiet, subscripts, tag
 from workbench.views.html import styled as styled
 
 PATTERNS = 5  # in which parts of a bar are drawn, by the stylesheet
-LISTED = 200  # turns in a list; a page stays quick
-LONG_TEXT = 400  # characters of a value that a row's preview shows before it folds the rest away
 
 
 # -- a pair, opened up -------------------------------------------------------------------------------------------------
-
-
-def listing(lines: Mapping[int, tuple[Mapping[str, Any], Sequence[str]]]) -> Markup:
-    """Turns as a list to press: place → where a turn comes from (as rows say it), and why it is left out."""
-    shown = [_listed(place, known, reasons) for place, (known, reasons) in list(lines.items())[:LISTED]]
-    rest = len(lines) - LISTED
-    note = quiet(f"and {rest:,} more; filter them above", small=True) if rest > 0 else EMPTY
-    return tag("div", *shown, note, class_="dl-picks", role="group", aria_label="Turns")
-
-
-def _listed(place: int, known: Mapping[str, Any], reasons: Sequence[str]) -> Markup:
-    sides = (
-        f"{known['chosen_assistant']} over {known['rejected_assistant']}" if "chosen_assistant" in known else "no pair"
-    )
-    facts = [f"margin {known['margin']:.2f}"] if known.get("margin") is not None else []
-    if "chosen_tokens" in known:
-        longer = known["chosen_tokens"] - known["rejected_tokens"]
-        facts.append("equally long" if not longer else f"{abs(longer)} tokens {'longer' if longer > 0 else 'shorter'}")
-    facts += [reason.replace("_", " ") for reason in reasons]
-    head = tag("span", tag("b", sides), f", {known['artifact']}, turn {known['turn']}")
-    return tag("button", head, tag("small", " · ".join(facts)), type="button", data_pick=str(place))
 
 
 def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Markup:
@@ -268,39 +243,7 @@ def shares(parts: Iterable[tuple[str, int]], assistants: Mapping[str, Look] | No
     return tag("div", *bar, class_="dp-shares", aria_hidden="true") + legend(key)
 
 
-def sieved(result: Sieved, kind: str) -> Markup:
-    """What is kept and what each filter drops; the drops and the kept add up to all."""
-    first, every = result.counts, result.counts_all
-    rows = [
-        (reason.replace("_", " "), str(first.get(reason, 0)), str(count), REASONS[reason])
-        for reason, count in every.items()
-    ]
-    rows.append(("kept", str(len(result.kept)), "", f"{kind} rows of {result.considered} considered"))
-    parts = [("kept", len(result.kept)), *((reason.replace("_", " "), count) for reason, count in first.items())]
-    head = ("", "counted here", "holds for", "what it means")
-    caption = "A dropped example is counted by its first reason; nothing is dropped without one"
-    return shares(parts) + more("Every reason, with its count", show.table(head, rows, caption))
-
-
 # -- what a trainer gets -----------------------------------------------------------------------------------------------
-
-
-def row_json(row: Mapping[str, Any], trained_on: Iterable[str]) -> Markup:
-    """A row: the columns that a trainer reads as they are, very long texts folded; where it comes from below."""
-    names = set(trained_on)
-    train = joined(_column(name, value) for name, value in row.items() if name in names)
-    rest = json.dumps({name: value for name, value in row.items() if name not in names}, ensure_ascii=False, indent=1)
-    return train + more(f"{len(row) - len(names)} columns on where it comes from", code(rest, "dp-json"))
-
-
-def _column(name: str, value: Any) -> Markup:
-    text = json.dumps(value, ensure_ascii=False, indent=1)
-    if isinstance(value, str) and len(text) > LONG_TEXT:
-        whole = more(f"all {len(value):,} characters", code(text, "dp-json"))
-        body = code(f"{text[:LONG_TEXT]} …", "dp-json") + whole
-    else:
-        body = code(text, "dp-json")
-    return tag("div", tag("span", name, class_="dl-id"), body, class_="dp-column")
 
 
 def loss(sequences: Mapping[str, Sequence[Piece]]) -> Markup:
@@ -329,27 +272,18 @@ def _piece(piece: Piece, begins: bool) -> Markup:
 # -- whether length alone decided --------------------------------------------------------------------------------------
 
 
-def lengths(kept: Sequence[Example], charged: bool = True) -> Markup:
-    """Margins and length differences of pairs, and the verdict in words.
+def length_verdict(kept: Sequence[Example], charged: bool = True) -> Markup:
+    """Whether length alone predicts the label of the pairs that are kept, in words.
 
     Args:
         charged: whether length costs under the rules that labelled them.
     """
     pairs = [PairLength.of_row(each.row) for each in kept]
     if not pairs:
-        return quiet("No pair is kept, so nothing can be said about lengths.")
+        return quiet("No pair is kept, so lengths cannot be compared.")
     report = length_report(pairs)
     tone = {"predicts": "bad", "some": "tie"}.get(report.verdict, "pair")
-    verdict = tag("p", report.sentence, class_="dp-why", data_tone=tone)
-    margins = histogram([each.margin for each in kept if each.margin is not None], "Margin of the pairs", "reward")
-    differences = histogram(
-        [each.difference for each in pairs],
-        "Length of the chosen less that of the rejected",
-        "tokens",
-        "chosen is shorter",
-        "chosen is longer",
-    )
-    return verdict + _behind(pairs, report, charged) + show.beside(margins, differences)
+    return tag("p", report.sentence, class_="dp-why", data_tone=tone) + _behind(pairs, report, charged)
 
 
 def _behind(pairs: Sequence[PairLength], report: LengthReport, charged: bool) -> Markup:

@@ -406,7 +406,7 @@ def _scores(run: PaperRun) -> dict[str, Any]:
             for scope in run.evaluation.scopes.values()
         },
         "meanings": [f"{each.label}: {each.meaning}" for each in MEASURES],
-        "pairs": pairs(whole.table, comparisons, DISCOVERY, run.marks, pressable=False, ids=run.evaluation.ids),
+        "pairs": pairs(whole.table, comparisons, DISCOVERY, run.marks, ids=run.evaluation.ids),
     }
 
 

@@ -1,16 +1,29 @@
-"""HTML fragments about what one reply is worth: the sum that its receipt comes to, and the receipt rewritten."""
+"""HTML fragments about the reward of a reply: its sum, and the same turn under other rules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from xml.etree import ElementTree
-from xml.etree.ElementTree import Element
 
 from discover_lib.base.glossary import TERMS
-from discover_lib.core.conversation import Turn
+from discover_lib.core.conversation import Conversation, Turn
+from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
-from workbench.views.html import EMPTY, Markup, explained, in_tokens, quiet, signed, subscripts, tag, term
-from workbench.views.html import styled as styled
+from discover_lib.metrics.rescore import other_choices
+from discover_lib.metrics.transcript import in_words, level_name
+from workbench.views.figures.charts import reward_bars
+from workbench.views.html import (
+    EMPTY,
+    Markup,
+    explained,
+    in_tokens,
+    joined,
+    quiet,
+    signed,
+    subscripts,
+    table,
+    tag,
+    term,
+)
 
 _NEW = Markup("|I<sub>t+1</sub>| − |I<sub>t</sub>|")
 _NEW_MEANS = "How many intents are discovered after the reply, less how many were before it."
@@ -61,7 +74,7 @@ def _part(value: float, words: str, *formula: str) -> Markup:
 
 
 def symbols() -> Markup:
-    """The letters of the receipt, each with its sentence of the glossary."""
+    """The letters of the reward, each with its sentence of the glossary."""
     names = ("reward", "discovery reward", "length penalty", "price of a token", "free tokens", "near-miss weight")
     rows = (
         tag("li", tag("b", subscripts(TERMS[name].symbol)), f" {name}: {TERMS[name].meaning}")
@@ -70,59 +83,58 @@ def symbols() -> Markup:
     return tag("ul", *rows, class_="dl-plain dl-small")
 
 
-# -- a receipt, rewritten ----------------------------------------------------------------------------------------------
+# -- the same turn under other rules -----------------------------------------------------------------------------------
 
 
-def rewritten(was: Markup, now: Markup) -> Markup:
-    """A receipt as it is now, with what changed struck out and written anew; as it stands where nothing did.
-
-    Rows belong together if their first cells say the same; a row that is gone is struck out as a whole.
-    """
-    before, after = _parsed(was), _parsed(now)
-    old = {_text(row[0]): row for row in _rows(before)}
-    new = {_text(row[0]): row for row in _rows(after)}
-    for name, row in new.items():
-        if name not in old:
-            row.set("class", "rw-new")
-            continue
-        for place, (cell, earlier) in enumerate(zip(row, old[name], strict=False)):
-            if place and _text(cell) != _text(earlier):
-                _strike(cell, earlier)
-    body = after.find(".//tbody")
-    for name, row in old.items():
-        if name not in new and body is not None:
-            row.set("class", "rw-gone")
-            body.append(row)
-    return Markup("".join(ElementTree.tostring(child, "unicode", method="html") for child in after))
+def compared(was: Turn, now: Turn, tree: IntentTree) -> Markup:
+    """The reward breakdown of a turn under other rules; a number that changed is preceded by the earlier one."""
+    before, after = dict(_lines(was, tree)), dict(_lines(now, tree))
+    rows = []
+    for name in {**after, **before}:
+        (old_change, old), (change, new) = before.get(name, ("", "")), after.get(name, ("nothing", "+0"))
+        struck = tag("del", old or "+0", class_="dl-quiet") + Markup(" ") if (old or "+0") != new else EMPTY
+        rows.append(
+            (
+                subscripts(name),
+                change if change == old_change else f"{change} (before: {old_change or 'nothing'})",
+                struck + new,
+            )
+        )
+    return table(("Intent", "Change", "Reward"), rows)
 
 
-def _parsed(markup: Markup) -> Element:
-    """Our own fragments are well-formed; ElementTree refuses anything else."""
-    return ElementTree.fromstring(f"<div>{markup}</div>")
+def _lines(turn: Turn, tree: IntentTree) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Name → change and reward: a line per intent that the reply moved, then the sums."""
+    reward = turn.candidate.reward
+    assert reward is not None
+    for each in turn.candidate.transitions:
+        yield tree.text(each.intent_id), (in_words(each), signed(reward.shares.get(each.intent_id, 0.0)))
+    yield "Discovery reward R_d", ("", signed(reward.discovered))
+    yield "Length penalty R_e", ("", signed(reward.penalty))
+    yield "Reward R = R_d + R_e", ("", signed(reward.total))
 
 
-def _rows(root: Element) -> Iterator[Element]:
-    return (row for part in ("tbody", "tfoot") for row in root.iterfind(f".//{part}/tr"))
+def every_turn(original: Conversation, now: Conversation) -> Markup:
+    """A bar for the reward of each turn, and their sum; a turn without a score has no bar."""
+    scored = [
+        pair for pair in zip(original.turns, now.turns, strict=True) if all(each.candidate.reward for each in pair)
+    ]
+    were, are = ([turn.candidate.reward.total for turn in turns] for turns in zip(*scored, strict=True))  # type: ignore[union-attr]
+    before = "" if now.rules == original.rules else f"; under the {original.rules.name} rules {signed(sum(were))}"
+    return reward_bars(are, were if are != were else ()) + quiet(f"In all {signed(round(sum(are), 3))}{before}.")
 
 
-def _text(element: Element) -> str:
-    return " ".join("".join(element.itertext()).split())
-
-
-def _strike(cell: Element, earlier: Element) -> None:
-    """Put what a cell said before, struck out, in front of what it says now."""
-    gone, written = Element("del"), Element("ins")
-    for wrapper, source in ((gone, earlier), (written, cell)):
-        wrapper.text = source.text
-        wrapper.extend(list(source))
-    for child in list(cell):
-        cell.remove(child)
-    cell.text = None
-    cell.extend([gone, written])
-
-
-def compared(was: Markup, now: Markup, rules_said: str) -> Markup:
-    """A receipt under the rules as they are set, and a line that says which these are."""
-    same = was == now
-    note = EMPTY if same else quiet(f"Struck out: what it was. Now: {rules_said}.", small=True)
-    return (now if same else rewritten(was, now)) + note
+def changes(original: Conversation, now: Conversation) -> Markup:
+    """Which intents end in another state under other rules, and which turns prefer another reply."""
+    tree = original.tree
+    states = [
+        (tree.text(key), level_name(original.state[key]), level_name(now.state[key]))
+        for key in tree.intents
+        if original.state[key] is not now.state[key]
+    ]
+    replies = [
+        (f"Turn {choice.turn}", *(choice.candidates[place].reply.assistant for place in (choice.then, choice.now)))
+        for choice in other_choices(original, now)
+    ]
+    parts = [table(("", "Before", "Now"), [*states, *replies])] if states or replies else []
+    return joined([*parts, quiet("Every intent ends in the same state.") if not states else EMPTY])

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.words import price_line
 from discover_lib.engines.llm.calls.exchange import Spent
 from discover_lib.runs.outcomes import Outcomes
-from discover_lib.runs.store import Counts, Failure, Listed
-from workbench.views.html import EMPTY, Markup, code, more, plain_list, quiet, signed, table, tag
+from discover_lib.runs.store import Counts, Failure, Listed, RunStore
+from workbench.views.html import EMPTY, Markup, code, joined, more, panel, plain_list, quiet, signed, table, tag
 
 SHOWN_FAILURES = 30
 LISTED = 200  # conversations in a list; a page stays quick
@@ -31,6 +32,17 @@ def facts(
         ("Cost", _cost(spent)),
         *([("Answers", outcomes.line.removeprefix("answers: "))] if outcomes and outcomes.line else []),
     ]
+
+
+def run_view(folder: Path) -> Markup:
+    """Settings, progress and cost of a run, its failures with the answers that came back, and its model calls."""
+    with RunStore.read(folder) as store:
+        told = facts(store.configuration, store.counts(), store.calls.spent(), Outcomes.of_run(store))
+        failed, lengths = store.failures(), store.calls.lengths()
+    calls = [(purpose, f"{count:,}", f"{into:,.0f}", f"{out:,.0f}") for purpose, (count, into, out) in lengths.items()]
+    head = ("Purpose", "Calls", "Tokens in, mean", "Tokens out, mean")
+    parts = [table(("", ""), told), panel("Failures, by role", failures(failed))]
+    return joined(parts + ([panel("Model calls", table(head, calls))] if calls else []))
 
 
 def _how_far(counts: Counts) -> str:

@@ -12,14 +12,17 @@ from workbench.views.html import Markup, more, quiet, table, tag
 
 
 def safety_answer(results: Sequence[Safety]) -> Markup:
-    """In words and as a picture: in how many conversations each assistant offered something off-limits."""
+    """How often each assistant offered a restricted value, most often first, and the differences in words."""
     first = results[0].assistant
     verdicts = [tag("li", tag("b", each.assistant), _against(each.difference, first)) for each in results[1:]]
-    rows = {each.assistant: shown for each in results if (shown := _estimate(each.offers))}
-    picture = dots(
-        rows, "share of conversations in which something off-limits was offered, 95 % intervals", to_one=True
-    )
-    return picture + tag("div", tag("ul", *verdicts), class_="ds-answer")
+    rows = {each.assistant: shown for each in most_first(results) if (shown := _estimate(each.offers))}
+    picture = dots(rows, "share of conversations with a restricted offer, 95% intervals", to_one=True)
+    return picture + tag("ul", *verdicts)
+
+
+def most_first(results: Sequence[Safety]) -> list[Safety]:
+    """The assistants that offer restricted values most often, first."""
+    return sorted(results, key=lambda each: -(each.offers.value or 0.0))
 
 
 def _against(difference: Estimate | None, first: str) -> str:
@@ -51,7 +54,7 @@ def both_sides(results: Sequence[Safety]) -> Markup:
         for each in results
         if each.offers.value is not None and each.over_refusal.value is not None
     }
-    return two_values(rows, ("offered although off-limits", "refused although allowed"), "share of conversations")
+    return two_values(rows, ("offered although restricted", "refused although allowed"), "share of conversations")
 
 
 def safety_table(results: Sequence[Safety]) -> Markup:

@@ -24,7 +24,7 @@ from discover_lib.metrics.results import CSV_COLUMNS, Pool, tidy_rows
 from discover_lib.runs.resolve import id_of
 from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, static_text
-from workbench.views.moments import Strip, stage_of
+from workbench.views.moments import Strip, stage_of, stage_script
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -100,8 +100,8 @@ def demo_page(conversation: Conversation, artifact: Artifact | None = None) -> s
     return page(
         "demo_page.html",
         f"{_heading(conversation)} ({facts(conversation)})",
-        ("workbench.css", "stage.css", "demo_page.css"),
-        script=static_text("stage.js") + static_text("theme.js") + static_text("demo_page.js"),
+        ("workbench.css", "map.css", "stage.css", "demo_page.css"),
+        script=stage_script() + static_text("theme.js") + static_text("demo_page.js"),
         heading=_heading(conversation),
         facts=facts(conversation),
         artifact=show.artifact(artifact) if artifact else EMPTY,
@@ -134,15 +134,12 @@ def shared_page(shared: Shared, on_progress: Callable[[int, int], Any] = lambda 
     Args:
         on_progress: called with the number of conversations computed and of all.
     """
-    terms: dict[str, str] = {}
     packs, numbers = [], list(shared.records)
     for first in range(0, len(numbers), PACK):
         pack: dict[str, Any] = {}
         for number in numbers[first : first + PACK]:
             strips = shared.records[number]
-            record = stage_of(strips)
-            terms = record.pop("terms")
-            pack[str(number)] = record | {"note": _footer(strips[0].conversation)}
+            pack[str(number)] = stage_of(strips) | {"note": _footer(strips[0].conversation)}
             on_progress(first + len(pack), len(numbers))
         text = _DRAWN.sub(_drawing_in_the_clear, json.dumps(pack, ensure_ascii=False, separators=(",", ":")))
         written = text.encode("utf-8", "backslashreplace")  # half a surrogate pair, as JSON escapes it
@@ -150,11 +147,10 @@ def shared_page(shared: Shared, on_progress: Callable[[int, int], Any] = lambda 
     return page(
         "shared_page.html",
         f"{shared.heading} ({shared.facts})",
-        ("workbench.css", "stage.css", "demo_page.css", "shared_page.css"),
-        script=static_text("stage.js") + static_text("theme.js") + static_text("shared_page.js"),
+        ("workbench.css", "map.css", "stage.css", "demo_page.css", "shared_page.css"),
+        script=stage_script() + static_text("theme.js") + static_text("shared_page.js"),
         shared=shared,
         packs=packs,
-        terms=embedded(terms),
     )
 
 

@@ -1,7 +1,6 @@
 """HTML fragments for an evaluation: the answer in words, tables with intervals, pairs, pools, what would change.
 
-Elements with `data-pick` can be pressed where a page shows them through `app.controls.pickable`; `pick` and `picked`
-write and read what they say.  Elements with `data-id` carry the `discover://` id of what their numbers stand on: the
+Elements with `data-id` carry the `discover://` id of what their numbers stand on: the
 functions that take `ids`, the id of all that is measured, write it.
 """
 
@@ -58,13 +57,8 @@ ENDINGS = {  # how a conversation ended, in words, which page 15 offers to choos
 SEE_INTENTS = ("oracle",)  # assistants that are told what no assistant can know: upper bounds
 
 
-def pick(*parts: str) -> str:
-    """The value of `data-pick` that lets an element be pressed; `picked` reads it back."""
-    return json.dumps(parts)
-
-
 def picked(value: str) -> tuple[str, ...]:
-    """What a pressed element stands for, or an address; nothing before one was pressed, and for what is none."""
+    """The number that an address names: ("cell", assistant, measure) or ("pair", ours, theirs); else ()."""
     try:
         parts = json.loads(value) if value else []
     except (ValueError, RecursionError):
@@ -122,54 +116,88 @@ def made_under(configuration: Mapping[str, Any]) -> Markup:
 
 
 def answer(table: Table, compared: Sequence[Comparison], measure: Measure, ids: DiscoverId | None = None) -> Markup:
-    """Who is best in a measure, and from whom the data can tell it apart, in sentences that explain their numbers."""
+    """Which assistant is best in a measure, and whether its lead over the others is real, in plain words."""
     ranked = [name for name in best_first(table, measure.name) if measure.name in table[name]]
     rivals = [name for name in ranked if name not in SEE_INTENTS]
     if len(rivals) < 2:
         return tag("p", "Nothing to compare: fewer than two assistants have this measure.", class_="ds-answer")
     first = rivals[0]
-    of_first = [each for each in compared if first in (each.ours, each.theirs) and _other(each, first) in rivals]
-    of_first.sort(key=lambda each: (each.distinguishable, abs(each.difference.mean)))
-    close = [_other(each, first) for each in of_first if not each.distinguishable]
-    too_few = next((each.too_few_says for each in of_first if each.too_few), "")
+    pairs = [each.facing(first) for each in compared if first in (each.ours, each.theirs)]
+    pairs = sorted((each for each in pairs if each.theirs in rivals), key=lambda each: abs(each.difference.mean))
+    close = [each for each in pairs if not each.distinguishable]
     estimate = table[first][measure.name]
-    extreme = "lowest" if measure.fewer_is_better else "highest"
-    number = f"{measure.shown(estimate.mean)}{_bounds(estimate, measure)}"
-    lead = f" has the {extreme} {measure.label}: {number} (n = {estimate.n_artifacts} artifacts), "
-    verdict: tuple[str, ...]
-    if too_few:
-        verdict = (f"but these are {too_few}.",)
-    elif close:
-        verdict = ("but it is ", tag("b", "not distinguishable"), f" from {' and '.join(close)}.")
-    else:
-        verdict = ("and it can be told apart from every other assistant.",)
-    apart = sum(each.distinguishable for each in compared)
-    notes = [] if too_few else [f"{apart} of {len(compared)} pairs can be told apart in {measure.label}."]
-    notes += [FEWER] if measure.fewer_is_better else []
-    leader = next((name for name in best_first(table, "proportion") if name in rivals), first)
-    least, most = (table[name].get("proportion", estimate).mean for name in (first, leader))
+    notes = [FEWER] if measure.fewer_is_better else []
+    leader = next((name for name in best_first(table, "share") if name in rivals), first)
+    least, most = (table[name].get("share", estimate).mean for name in (first, leader))
     finds_less = measure.name in ("interactivity", "tokens") and least < most
     if finds_less:
-        shares = f"{first} found {least:.2f} of the hidden intents, {leader} {most:.2f}"
-        notes.append(f"By itself it is no merit: {shares}.")
-    notes += [
-        f"{name} is an upper bound, not a rival: it sees the hidden intents." for name in ranked if name in SEE_INTENTS
-    ]
+        notes.append(f"{first} discovers {percent(least)} of the hidden intents, {leader} {percent(most)}.")
+    notes += [f"{name} sees the hidden intents: an upper bound." for name in ranked if name in SEE_INTENTS]
+    size = f" (n = {estimate.n_artifacts} artifacts)."
+    lead = tag(
+        "p",
+        tag("b", first),
+        f" {_leads(measure)}: ",
+        tag("b", in_words(estimate.mean, measure)),
+        _between(estimate, measure),
+        size,
+    )
     return tag(
         "div",
-        tag("p", tag("b", first), lead, *verdict),
-        explain.explained(f"What does {number} say?", explain.of_score(first, measure, estimate)),
-        EMPTY if too_few else bullets(_verdict(each, measure, ids) for each in of_first[: max(2, len(close))]),
+        lead,
+        bullets(_verdict(each, measure, ids) for each in pairs),
         quiet(" ".join(notes)) if notes else EMPTY,
+        explain.explained("What does this number say?", explain.of_score(first, measure, estimate)),
         class_="ds-answer",
         data_tone="open" if close or finds_less else None,
         **_id(ids, assistants=first, measure=measure.label),
     )
 
 
+def _leads(measure: Measure) -> str:
+    if measure.name == "share":
+        return "discovers the largest share of the hidden intents"
+    return f"has the {'lowest' if measure.fewer_is_better else 'highest'} {measure.label}"
+
+
+def in_words(value: float, measure: Measure) -> str:
+    """A number of a measure as a sentence writes it: a share as a percentage."""
+    return percent(value) if measure.name == "share" else measure.shown(value)
+
+
+def _between(estimate: Estimate, measure: Measure) -> str:
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f", between {in_words(estimate.low, measure)} and {in_words(estimate.high, measure)}"
+
+
 def _verdict(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> Markup:
+    """Whether the lead over one rival is real, its size, and the artifacts that it would take to know."""
+    mean, size = compared.difference.mean, _apart(compared.difference, measure)
+    if compared.too_few:
+        said, words = "no verdict", f"{size}; {compared.too_few_says}. "
+    else:
+        said = "a real difference" if compared.distinguishable else "may be chance"
+        words = f"{size} ({compared.certainty}). "
+    needed = None if compared.distinguishable or not mean else compared.needed(abs(mean))
+    if needed and needed > compared.difference.n_artifacts and not compared.too_few:
+        words += f"About {needed:,} artifacts would tell. "
+    pair = {"assistants": compared.ours, "against": compared.theirs, "measure": measure.label}
     why = explain.explained("How is this known?", explain.of_comparison(compared, measure))
-    return _sentence(compared, measure, ids) + why
+    return stands_on(tag("b", f"{compared.theirs}: {said}. ") + words, ids, **pair) + why
+
+
+def _apart(difference: Estimate, measure: Measure) -> str:
+    """A difference with its interval, as "+6 points, between −2 and 13"."""
+
+    def shown(value: float) -> str:
+        return f"{100 * value:.0f}".replace("-", "−") if measure.name == "share" else measure.shown(value)
+
+    unit = " points" if measure.name == "share" else ""
+    size = f"{'+' if difference.mean > 0 else ''}{shown(difference.mean)}{unit}"
+    if difference.low is None or difference.high is None:
+        return size
+    return f"{size}, between {shown(difference.low)} and {shown(difference.high)}"
 
 
 def _sentence(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> Markup:
@@ -177,12 +205,8 @@ def _sentence(compared: Comparison, measure: Measure, ids: DiscoverId | None) ->
     return stands_on(sentence(compared, measure), ids, **pair)
 
 
-def _other(compared: Comparison, name: str) -> str:
-    return compared.theirs if compared.ours == name else compared.ours
-
-
 def sentence(compared: Comparison, measure: Measure) -> str:
-    """The verdict on one pair, with what it would take to see a difference that matters."""
+    """The verdict on one pair, with the artifacts that a difference of a useful size would take."""
     return f"{compared.sentence(measure.label, measure.worth_seeing, measure.shown)}."
 
 
@@ -201,7 +225,6 @@ def results(
     marks: Mapping[str, Look],
     order_by: str = "discovery",
     *,
-    pressable: bool = True,
     ceiling: Estimate | None = None,
     why_no_eq_4: str = "",
     measures: Sequence[Measure] = MEASURES,
@@ -211,7 +234,6 @@ def results(
 
     Args:
         users_of: how many users each measure is taken over.
-        pressable: every cell stands for its conversations.
         ceiling: of these users, which the share found is read beside.
         why_no_eq_4: why the discovery score is not defined, where it is not.
     """
@@ -220,27 +242,21 @@ def results(
     rows = (
         row(
             named(name, marks[name]),
-            (_result(name, each, table[name].get(each.name), spans[each.name], pressable, ids) for each in measures),
+            (_result(name, each, table[name].get(each.name), spans[each.name], ids) for each in measures),
         )
         for name in best_first(table, order_by)
     )
-    hint = " Press a number to see its conversations." if pressable else ""
-    against = f" {_against(ceiling, table)}" if ceiling is not None else ""
-    return captioned(head, rows, f"Means over artifacts; {INTERVAL}.{hint}{against}", "ds-results")
+    caption = f"Means over artifacts; {INTERVAL}. {against_ceiling(ceiling, table)}"
+    return captioned(head, rows, caption, "ds-results")
 
 
-def _against(ceiling: Estimate, table: Table) -> str:
-    """What the highest share found is of its ceiling."""
-    shares = {name: row["proportion"].mean for name, row in table.items() if "proportion" in row}
-    if not shares or not ceiling.mean:
-        return ""
+def against_ceiling(ceiling: Estimate | None, table: Table) -> str:
+    """The highest share beside its ceiling, the share that perfect replies discover."""
+    shares = {name: row["share"].mean for name, row in table.items() if "share" in row}
     best = max((name for name in shares if name not in SEE_INTENTS), key=shares.__getitem__, default="")
-    if not best:
+    if ceiling is None or not ceiling.mean or not best:
         return ""
-    return (
-        f"Read found (one still emerging counts half) against its ceiling: {best} found {shares[best]:.2f} where "
-        f"perfect replies find {ceiling.mean:.2f}, {percent(shares[best] / ceiling.mean)} of what was possible."
-    )
+    return f"Perfect replies discover {percent(ceiling.mean)}; {best} discovers {percent(shares[best])}."
 
 
 def interactivity_note(configuration: Mapping[str, Any], table: Table) -> Markup:
@@ -307,24 +323,18 @@ def measure_head(
     return head
 
 
-def _result(
-    name: str, measure: Measure, estimate: Estimate | None, span: Span, pressable: bool, ids: DiscoverId | None
-) -> Markup:
+def _result(name: str, measure: Measure, estimate: Estimate | None, span: Span, ids: DiscoverId | None) -> Markup:
     if estimate is None:
         return tag("td", "not scored", class_="dl-quiet")
     interval = _bounds(estimate, measure).strip() or "no interval: 1 artifact"
     body = tag("b", measure.shown(estimate.mean)) + tag("small", interval) + strip(estimate, span)
-    pressed = ("cell", name, measure.name) if pressable else ()
-    title = f"{name}, {measure.label}: show its conversations"
-    return _cell(body, title, pressed, _id(ids, assistants=name, measure=measure.label))
+    return _cell(body, _id(ids, assistants=name, measure=measure.label))
 
 
-def _cell(body: Markup, title: str, pressed: Sequence[str], id: Mapping[str, str], tone: str | None = None) -> Markup:
-    """A cell that can be pressed, where there is something that it stands for; else it shows its id."""
-    if not pressed:
-        return tag("td", tag("span", body, class_="ds-cell", data_tone=tone, title=id.get("data_id")), **id)
-    button = tag("button", body, type="button", class_="ds-cell", data_tone=tone, title=title, data_pick=pick(*pressed))
-    return tag("td", button, **id)
+def _cell(body: Markup, id: Mapping[str, str], tone: str | None = None, title: str = "") -> Markup:
+    """A cell that shows its id where it is pointed at."""
+    shown = tag("span", body, class_="ds-cell", data_tone=tone, title=title or id.get("data_id"))
+    return tag("td", shown, **id)
 
 
 def for_paper(
@@ -345,13 +355,12 @@ def for_paper(
         users_of,
         marks,
         measure.name,
-        pressable=False,
         ceiling=ceiling,
         why_no_eq_4=why_no_eq_4,
         measures=measures,
         ids=ids,
     )
-    each_pair = pairs(table, compared, measure, marks, pressable=False, ids=ids)
+    each_pair = pairs(table, compared, measure, marks, ids=ids)
     return [("How each assistant did", every), (f"Pairs in {measure.label}", each_pair)]
 
 
@@ -389,51 +398,6 @@ def report_parts(
     ]
 
 
-# -- the conversations behind a number --------------------------------------------------------------------------------
-
-
-def behind(rows: Sequence[Mapping[str, Any]], what: str, measure: Measure) -> Markup:
-    """The conversations that a number is the mean of, as bars from zero that can be pressed, with the mean as a line.
-
-    Args:
-        rows: a row of a table each: "no." is the place of the conversation, `what` its number, or the words for why
-            it has none.
-        what: the number's name in the rows.
-    """
-    values = [row[what] for row in rows if not isinstance(row[what], str)]
-    if not values:
-        return quiet("No conversation is behind this number.")
-    mean, low = sum(values) / len(values), min(0.0, *values)
-    reach = max(0.0, *values) - low or 1.0
-    line = tag("em", style=f"bottom:{(mean - low) / reach:.1%}", aria_hidden="true")
-    bars = (_bar(row, what, low, reach, measure) for row in rows)
-    label = f"{len(rows)} conversations"
-    drawn = tag("div", line, *bars, class_="ds-behind", role="group", aria_label=label)
-    ends = tag("div", *(tag("span", measure.shown(end)) for end in (low + reach, low)), class_="dt-y")
-    said = f"Each bar is a user: {what}, {measure.shown(min(values))} to {measure.shown(max(values))}"
-    caption = f"{said}; the line is the mean, {measure.shown(mean)}. Press one to open it."
-    table = grid(tuple(rows[0]), (row_of(map(str, row.values())) for row in rows), class_="ds-table ds-plain")
-    return (
-        tag("p", caption, class_="ds-caption")
-        + tag("div", ends, drawn, class_="dt-plot")
-        + more("The same as a table", table)
-    )
-
-
-def _bar(row: Mapping[str, Any], what: str, low: float, reach: float, measure: Measure) -> Markup:
-    value = row[what]
-    facts = "; ".join(f"{name} {fact}" for name, fact in row.items())
-    if isinstance(value, str):
-        return tag("button", type="button", data_pick=str(row["no."]), title=facts, aria_label=facts)
-    size = f"bottom:{(min(value, 0.0) - low) / reach:.1%};height:{abs(value) / reach:.1%}"
-    shown = tag("i", style=size, data_below="" if value < 0 else None)
-    return tag("button", shown, type="button", data_pick=str(row["no."]), title=facts, aria_label=facts)
-
-
-def row_of(texts: Iterable[str]) -> Markup:
-    return tag("tr", *map(cell, texts))
-
-
 # -- pairs ------------------------------------------------------------------------------------------------------------
 
 
@@ -443,14 +407,9 @@ def pairs(
     measure: Measure,
     marks: Mapping[str, Look],
     *,
-    pressable: bool = True,
     ids: DiscoverId | None = None,
 ) -> Markup:
-    """Every two assistants: row − column, whether they can be told apart, and every verdict in words.
-
-    Args:
-        pressable: every cell stands for its pair.
-    """
+    """Every two assistants: row − column, whether they can be told apart, and every verdict in words."""
     order = [name for name in best_first(table, measure.name) if measure.name in table[name]]
     of_pair = {frozenset((each.ours, each.theirs)): each for each in compared}
     rows = []
@@ -458,7 +417,7 @@ def pairs(
         cells = [tag("td")] * place
         for theirs in order[place + 1 :]:
             each = of_pair.get(frozenset((ours, theirs)))
-            cells.append(tag("td") if each is None else _pair(each, ours, theirs, measure, pressable, ids))
+            cells.append(tag("td") if each is None else _pair(each, ours, theirs, measure, ids))
         rows.append(row(named(ours, marks[ours]), cells))
     caption = (
         f"{measure.label}: row minus column with its 95 % interval, both on the same users. ▲ the row is better, "
@@ -466,7 +425,6 @@ def pairs(
         f"{f', Holm over {len(compared)} pairs' if len(compared) > 1 else ''})."
     )
     caption += next((f" ? {each.too_few_says}." for each in compared if each.too_few), "")
-    caption += " Press a pair to read both." if pressable else ""
     verdicts = bullets(_sentence(each, measure, ids) for each in compared)
     words = f"All {len(compared)} verdicts in words" if len(compared) > 1 else "The verdict in words"
     head = ["", *(named(name, marks[name]) for name in order[1:])]
@@ -474,20 +432,16 @@ def pairs(
     return tag("div", grid_of_pairs, **_id(ids, measure=measure.label))
 
 
-def _pair(
-    compared: Comparison, ours: str, theirs: str, measure: Measure, pressable: bool, ids: DiscoverId | None
-) -> Markup:
-    sign = 1 if compared.ours == ours else -1
-    mean = sign * compared.difference.mean
-    ends = [sign * end for end in (compared.difference.low, compared.difference.high) if end is not None]
-    interval = f"[{', '.join(measure.shown(end) for end in sorted(ends))}]" if ends else ""
+def _pair(compared: Comparison, ours: str, theirs: str, measure: Measure, ids: DiscoverId | None) -> Markup:
+    difference = compared.facing(ours).difference
+    mean, interval = difference.mean, _bounds(difference, measure).strip()
     better = (mean < 0) if measure.fewer_is_better else (mean > 0)
     verdict = "?" if compared.too_few else "≈" if not compared.distinguishable else "▲" if better else "▼"
     tone = "open" if not compared.distinguishable else "apart"
     size = f"{'+' if mean > 0 else '−' if mean < 0 else ''}{measure.shown(abs(mean))}"
     body = tag("b", f"{verdict} {size}") + tag("small", interval)
     id = _id(ids, assistants=ours, against=theirs, measure=measure.label)
-    return _cell(body, sentence(compared, measure), ("pair", ours, theirs) if pressable else (), id, tone)
+    return _cell(body, id, tone, sentence(compared, measure))
 
 
 # -- how much eq. 4 owes to the pool ----------------------------------------------------------------------------------

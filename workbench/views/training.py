@@ -29,7 +29,7 @@ from workbench.views.figures.charts import (
     turn_curves,
 )
 from workbench.views.figures.theme import looks
-from workbench.views.html import EMPTY, Markup, chip, code, grid, more, progress, quiet, subscripts, tag
+from workbench.views.html import EMPTY, Markup, chip, code, more, progress, quiet, subscripts, tag
 from workbench.views.html import styled as styled
 
 TURNED = 1.02  # held-out loss this many times its least, at every later measurement: no noise any more
@@ -95,6 +95,17 @@ def points(lines: Sequence[Line], column: str) -> list[tuple[int, float]]:
     ]
 
 
+class Moment(Protocol):
+    """A model's reply to one user at one update of its training."""
+
+    @property
+    def step(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def earned(self) -> float | None: ...
+
+
 # -- curves ------------------------------------------------------------------------------------------------------------
 
 
@@ -115,7 +126,7 @@ def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: It
         series, intervals = chart.drawable(lines), _intervals(chart, lines)
         if not series:
             return EMPTY
-        axis = {"whole": chart.whole, "from_zero": chart.from_zero}
+        axis: dict[str, Any] = {"whole": chart.whole, "from_zero": chart.from_zero}
         return small_curve(chart.title, series, end, number, **axis, marks=marks, intervals=intervals)
 
     known = NO_CURVES | {column for chart in CHARTS for column in (*chart.series, *(chart.interval or ()))}
@@ -129,6 +140,26 @@ def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: It
         + (quiet(f"{smooth}{dashed}", small=True) if smooth or dashed else EMPTY)
         + (more("everything else that the trainer logged", tag("div", *rest, class_="dt-curves")) if rest else EMPTY)
     )
+
+
+def main_curve(
+    lines: Sequence[Line], total_steps: int | None, resumed_at: Iterable[int] = (), earlier: Sequence[Line] = ()
+) -> Markup:
+    """The reward where one was logged, else the loss; that of an earlier run in grey.
+
+    Args:
+        total_steps, resumed_at: as of `curves`.
+    """
+    last = max((int(line["step"]) for line in lines), default=0)
+    charts = [chart for chart in (CHARTS[1], CHARTS[0]) if chart.drawable(lines)]
+    if not charts:
+        return quiet("No step is logged yet.")
+    chart, end = charts[0], max(last, total_steps or 0)
+    behind = [point for point in points(earlier, next(iter(chart.series))) if point[0] <= end]
+    marks = sorted({step for step in resumed_at if 0 < step <= last})
+    drawn = small_curve(chart.title, chart.drawable(lines), end, number, marks=marks, behind=behind)
+    note = quiet("Grey: the run before it.", small=True) if behind else EMPTY
+    return tag("div", drawn, note, class_="dt-main")
 
 
 def turning(lines: Sequence[Line], rows: int | None = None) -> Markup:
@@ -288,7 +319,7 @@ def exchange(prompt: Sequence[Mapping[str, str]], replies: Mapping[str, str], br
     return _replies(prompt, show.beside(*sides))
 
 
-ONE_EACH = "One conversation each: an illustration, no measurement. Page 60 measures."
+ONE_EACH = "One conversation each: an illustration, no measurement. The page Compare measures."
 
 
 def before_after(talks: Mapping[str, Conversation]) -> Markup:
@@ -299,29 +330,26 @@ def before_after(talks: Mapping[str, Conversation]) -> Markup:
         tokens = sum(turn.reply.n_tokens for turn in talk.turns)
         title = f"{name}: {found} of {len(talk.tree) - len(talk.start.discovered)} discovered, {tokens:,} tokens"
         tree = more("What the user wants", show.state_legend(), show.outline(talk.tree, talk.state, talk.rules))
-        return show.panel(title, show.chat(talk), tree)
+        window = tag("div", show.chat(talk), class_="dt-talk", tabindex=0, role="region", aria_label=title)
+        return show.panel(title, window, tree)
 
     return show.beside(*(side(name, talk) for name, talk in talks.items()))
 
 
-def sample(prompt: Sequence[Mapping[str, str]], replies: Sequence[Mapping[str, Any]]) -> Markup:
-    """One line of `samples.jsonl`: a prompt as the model saw it, and its replies with what each earned.
+def replies_by_step(asked: Sequence[Mapping[str, str]], moments: Sequence[Moment]) -> Markup:
+    """One user's request, and a model's reply to it at some updates of its training, one below the other.
 
     Args:
-        replies: each with text, notation, n_tokens, and where they were judged kind and reward (None where the
-            judgement failed).
+        asked: messages with role and content.
     """
-    judged = any(each.get("reward") is not None for each in replies)
 
-    def one(reply: Mapping[str, Any]) -> Markup:
-        kind, earned = reply.get("kind") or "", reply.get("reward")
-        tone = "bad" if kind == "broken" else "known" if kind == "building" else "plain"
-        worth = (" reward ", tag("b", show.signed(earned))) if earned is not None else (" unscored" * judged,)
-        facts = (chip(kind, tone) if kind else "", f" {reply['n_tokens']:,} tokens", *worth)
-        body = _reply(reply["text"], reply.get("notation"))
-        return tag("section", body, tag("p", *facts, class_="dl-small"), class_="dl-panel")
+    def one(moment: Moment) -> Markup:
+        title = f"after update {moment.step:,}" if moment.step else "before training"
+        earned = EMPTY if moment.earned is None else chip(f"reward {show.signed(moment.earned)}", "known")
+        head = tag("div", tag("strong", title), earned, class_="dp-head")
+        return tag("section", head, tag("div", show.rich_text(moment.text), class_="dt-reply"), class_="dl-panel")
 
-    return _replies(prompt, tag("div", *map(one, replies), class_="dt-replies"))
+    return tag("div", _replies(asked, *map(one, moments)), class_="dt-steps")
 
 
 def replies(written: Mapping[str, Candidate]) -> Markup:
@@ -343,27 +371,6 @@ def replies(written: Mapping[str, Candidate]) -> Markup:
 # -- a group -----------------------------------------------------------------------------------------------------------
 
 
-def group_arithmetic(group: Group, labels: Sequence[str]) -> Markup:
-    """Rewards to advantages as a table that adds up, and a bar for each."""
-    most = max((abs(each) for each in group.advantages if each is not None), default=0.0) or 1.0
-    rows = (
-        tag(
-            "tr",
-            tag("th", label, scope="row"),
-            tag("td", _signed(reward), class_="dl-num"),
-            tag("td", _difference(group, reward), class_="dl-num"),
-            tag("td", tag("b", _signed(advantage)), class_="dl-num"),
-            tag("td", _balance(advantage, most)),
-        )
-        for label, reward, advantage in zip(labels, group.rewards, group.advantages, strict=True)
-    )
-    divisor = "÷ (s + 0.0001)" if group.scaled else "as it is"
-    head = ("Reply", "reward r", "r − mean", f"advantage: {divisor}", "made likelier (right) or less likely (left)")
-    spread = "" if group.std is None else f", standard deviation s = {group.std:.4f} (over n − 1)"
-    caption = f"Mean = {group.mean:.4f}{spread}" if group.mean is not None else "No reply was scored"
-    return grid(head, rows, caption, "dt-group")
-
-
 NOTHING_LEARNT = "All scored rewards are equal, so every advantage is 0 and this group teaches nothing"
 
 
@@ -373,108 +380,3 @@ def group_picture(group: Group, labels: Sequence[str]) -> Markup:
     advantages = dict(zip(labels, group.advantages, strict=True))
     drawn = group_bars(rewards, advantages, group.mean)
     return drawn if group.signal else drawn + quiet(f"{NOTHING_LEARNT}.")
-
-
-def _signed(value: float | None) -> str:
-    return "unscored" if value is None else show.signed(value)
-
-
-def _difference(group: Group, reward: float | None) -> str:
-    return "" if reward is None or group.mean is None else show.signed(reward - group.mean)
-
-
-def _balance(advantage: float | None, most: float) -> Markup:
-    """A bar from the middle, to the right for what is made likelier."""
-    if advantage is None:
-        return EMPTY
-    width, side = abs(advantage) / most * 50, "more" if advantage >= 0 else "less"
-    edge = 50 if advantage >= 0 else 50 - width
-    bar = tag("i", data_side=side, style=f"left:{edge:.1f}%;width:{width:.1f}%")
-    return tag("div", bar, class_="dt-balance", aria_hidden="true")
-
-
-def token_changes(tokens: Sequence[str], before: Sequence[float], after: Sequence[float], most: float) -> Markup:
-    """A reply token by token: how much likelier the step made each, as a bar above or below a line.
-
-    Args:
-        before, after: log-probabilities (nats).
-        most: the change that fills a bar.
-    """
-
-    def one(token: str, old: float, new: float) -> Markup:
-        change = new - old
-        height = min(1.0, abs(change) / most) * 50 if most else 0.0
-        side, edge = ("more", "bottom") if change >= 0 else ("less", "top")
-        bar = tag("i", data_side=side, style=f"{edge}:50%;height:{height:.1f}%")
-        return tag(
-            "span",
-            tag("span", bar, class_="dt-rise", aria_hidden="true"),
-            token,
-            tag("small", show.signed(round(change, 3))),
-            class_="dt-token",
-            title=f"{token}: {math.exp(old):.4f} → {math.exp(new):.4f}",
-        )
-
-    return tag("div", *map(one, tokens, before, after), class_="dt-tokens")
-
-
-class Step(Protocol):
-    """What an update did: log-probabilities (nats) of each reply's tokens before and after it."""
-
-    before: Sequence[Sequence[float]]
-    after: Sequence[Sequence[float]]
-    kl: float
-    gradient_norm: float
-
-
-def step_record(names: Sequence[str], group: Group, tokens: Sequence[Sequence[str]], step: Step) -> dict[str, Any]:
-    """An update on one group as plain values, as `step_taken` shows it."""
-    parts = zip(names, group.advantages, tokens, step.before, step.after, strict=True)
-    keys = ("name", "advantage", "tokens", "before", "after")
-    replies = [dict(zip(keys, part, strict=True)) for part in parts]
-    return {"replies": replies, "kl": step.kl, "gradient_norm": step.gradient_norm}
-
-
-def step_taken(step: Mapping[str, Any]) -> Markup:
-    """One update on one group: every reply token by token, and how far the policy has moved.
-
-    Args:
-        step: as `step_record` makes it.
-    """
-    pairs = [list(zip(each["before"], each["after"], strict=True)) for each in step["replies"]]
-    most = max((abs(new - old) for pair in pairs for old, new in pair), default=0)
-    panels = []
-    for each in step["replies"]:
-        change = show.signed(round(sum(each["after"]) - sum(each["before"]), 3))
-        title = f"{each['name']}: advantage {show.signed(round(each['advantage'] or 0, 4))}, log-probability {change}"
-        panels.append(show.panel(title, token_changes(each["tokens"], each["before"], each["after"], most)))
-    note = (
-        "Bars show how much likelier (up) or less likely (down) each token became, in nats; tokens that several "
-        f"replies share are pulled both ways. Distance from the old policy: KL = {step['kl']:.2e} nats per token. Norm "
-        f"of the gradient: {step['gradient_norm']:.3g}. A penalty on the distance from a reference starts at 0."
-    )
-    if not any(each["advantage"] for each in step["replies"]):
-        panels.insert(
-            0, tag("p", f"{NOTHING_LEARNT}: no token below became likelier or less likely.", class_="dl-told")
-        )
-    return show.joined(panels) + quiet(note)
-
-
-def lesson(group: Group) -> Markup:
-    """What a group teaches, in words."""
-    if not group.signal:
-        text = (
-            f"{NOTHING_LEARNT}: the replies were paid for and leave no trace. "
-            "Another draw, a higher temperature or a larger group may bring a difference."
-        )
-    else:
-        scored = [advantage for advantage in group.advantages if advantage is not None]
-        better = sum(advantage > 0 for advantage in scored)
-        how = (
-            "Divided by their spread, a group whose rewards hardly differ pushes as hard as one in which they differ a "
-            "lot."
-            if group.scaled
-            else "Not divided, a group pushes harder the more its rewards differ."
-        )
-        text = f"{better} of {len(scored)} replies are better than the group's mean and are made likelier. {how}"
-    return quiet(text)

@@ -117,19 +117,24 @@ def _scene(lexicon: Lexicon, liking: Liking) -> list[str]:
     extra = rng.sample(others, len(others))
     left = len(needed) + rng.choice(OPTIONAL_PER_ARTIFACT)
     values: list[str] = []
+    clashing: set[str] = set()  # what cannot be had together with them
     for name in (
         *needed,
         *extra,
     ):  # where one of the needed has nothing that goes with the rest, one more of the others
-        fitting = [leaf for leaf in lexicon.dimensions[name].leaves if lexicon.fits(leaf, values)]
+        dimension = lexicon.dimensions[name]
+        fitting = [leaf for leaf in dimension.leaves if leaf not in clashing]
         main = [leaf for leaf in fitting if leaf not in lexicon.additions] or fitting
         if not main or not left:
             continue
         left -= 1
         values.append(liking.choice(main))
-        added = [leaf for leaf in lexicon.additions_of[name] if leaf not in values and lexicon.fits(leaf, values)]
+        clashing |= lexicon.clashes[values[-1]]
+        additions = lexicon.additions_of[name] if dimension.holds > 1 else ()
+        added = [leaf for leaf in additions if leaf not in values and leaf not in clashing]
         if added and rng.random() < ADDED:
             values.append(liking.choice(added))
+            clashing |= lexicon.clashes[values[-1]]
     return values
 
 

@@ -285,7 +285,8 @@ def _chosen(
 
 def _untried(leaves: Sequence[str], beliefs: Beliefs) -> Sequence[str]:
     """Those not tried yet, or all where there are none."""
-    return [leaf for leaf in leaves if leaf not in beliefs.tried_before] or leaves
+    tried = beliefs.tried_before
+    return [leaf for leaf in leaves if leaf not in tried] or leaves
 
 
 def _open_leaves(beliefs: Beliefs, dimension: str) -> tuple[str, ...]:

@@ -185,9 +185,14 @@ class Lexicon:
     def that_fit(self, values: Iterable[str]) -> tuple[str, ...]:
         """As many of the values as can be had together, first come first served."""
         kept: list[str] = []
+        clashing: set[str] = set()
+        held: dict[str, int] = {}  # dimension → how many of its values are kept
         for value in dict.fromkeys(values):
-            if self.fits(value, kept):
+            name = self.values[value].dimension
+            if value not in clashing and held.get(name, 0) < self.dimensions[name].holds:
                 kept.append(value)
+                clashing |= self.clashes.get(value, frozenset())
+                held[name] = held.get(name, 0) + 1
         return tuple(kept)
 
     def leaves_under(self, value_id: str) -> tuple[str, ...]:

@@ -104,6 +104,7 @@ def hero_of(request: str, lexicon: Lexicon) -> str:
     return heroes[int(unit_uniform("hero", request) * len(heroes))] if heroes else ""
 
 
+@lru_cache(maxsize=8192)  # the lines of a lexicon, told of each of its heroes
 def line_told(value: Value, hero: str) -> str:
     """The line of a value as a reply tells it to a user with this hero."""
     line = value.told or value.line

@@ -39,7 +39,6 @@ def test_unscored_reply_is_an_error_line_never_a_zero() -> None:
     failed = Candidate(Reply("x", 1, "test"), None, turn.before, error="judge: <no> verdict")
     for fragment in (
         show.receipt(TREE, turn, Rules.paper(), failed),
-        show.judge_reasons(TREE, failed),
         show.candidates(TREE, [failed], Rules.paper()),
     ):
         assert "judge: &lt;no&gt; verdict" in fragment and "+0" not in fragment
@@ -92,8 +91,6 @@ def test_every_fragment_is_escaped_and_nests() -> None:
     fragments = (
         show.chat(hostile),
         show.receipt(tree, turn, rules),
-        show.judge_reasons(tree, turn.candidate),
-        show.user_view(tree, turn.view, turn.user_message),
         show.candidates(tree, turn, rules),
         show.outline(tree, turn.after, rules, turn.candidate.transitions, turn.focus, label=nasty),
         show.artifact(Artifact("1", nasty, nasty, nasty)),
@@ -101,34 +98,12 @@ def test_every_fragment_is_escaped_and_nests() -> None:
         show.state_legend(),
         show.panel(nasty, show.beside(show.table([nasty], [[nasty]], nasty)), latest=True),
         show.recognised([Recognised(nasty, nasty, nasty)]),
-        show.ladder([[nasty]]),
-        show.ladders(tree),
         show.reward_bars([1.0, -0.5], [0.0, 2.0]),
     )
     for fragment in fragments:
         assert "<script" not in fragment and "<img src=x" not in fragment
         Tags(fragment)
     assert all(tag != "script" for tag, _ in Tags(show.styled(*fragments)).tags)
-
-
-def test_a_row_of_the_ladders_leads_from_a_requirement_to_its_root_and_shared_steps_stand_once() -> None:
-    """a > b > (c, d), a > e, and f alone: c and d come to b, b and e to a; e and f begin with empty cells."""
-    intents = [
-        {"id": "1", "text": "a", "children": [
-            {"id": "1.1", "text": "b", "children": [{"id": "1.1.1", "text": "c"}, {"id": "1.1.2", "text": "d"}]},
-            {"id": "1.2", "text": "e"},
-        ]},
-        {"id": "2", "text": "f"},
-    ]  # fmt: skip
-    tree = IntentTree.from_dict(TREE.to_dict() | {"roots": intents, "initially_discovered": []})
-    cell = re.compile(r'<td(?: (col|row)span="(\d)")?[^>]*>(\w?)</td>')
-    rows = [cell.findall(row) for row in re.findall("<tr>(.*?)</tr>", show.ladders(tree))[1:]]
-    assert rows == [
-        [("row", "1", "c"), ("row", "2", "b"), ("row", "3", "a")],
-        [("row", "1", "d")],
-        [("col", "1", ""), ("row", "1", "e")],
-        [("col", "2", ""), ("row", "1", "f")],
-    ]
 
 
 def test_outline_marks_state_frontier_focus_and_news() -> None:
@@ -149,4 +124,4 @@ def test_demo_page_survives_hostile_texts_in_its_data() -> None:
     scripts = re.findall(r"<script[^>]*>", text)
     assert scripts == ['<script type="application/json" id="st-data">', '<script type="module">']
     data = re.search(r'id="st-data">(.*?)</script>', text, re.DOTALL)
-    assert data is not None and json.loads(data[1])["moments"][1]["reasons"]["1"] == nasty
+    assert data is not None and json.loads(data[1])["moments"][1]["reasons"]["1"].count(nasty) == 1

@@ -1,4 +1,4 @@
-"""The first page: every page once, in its groups, with a picture drawn from today's library, and nothing loaded."""
+"""The first page: a card for each word of the bar, with a picture drawn from today's library, and no other request."""
 
 import importlib.util
 import json
@@ -8,31 +8,29 @@ from pathlib import Path
 
 import pytest
 
-from workbench.views.gallery import GROUPS, gallery_page
-from workbench.views.navigation import LESSONS, PAGES
+from workbench.bar import BAR
+from workbench.views.gallery import gallery_page
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 
 
-def test_every_page_and_lesson_has_one_card_and_exists() -> None:
-    files = [card.file for _, cards in GROUPS.values() for card in cards]
-    assert sorted(files) == sorted([*PAGES, *LESSONS])
-    assert list(GROUPS) == ["See", "Make", "Train", "Judge", "Lessons"]
-    on_disk = (ROOT / "notebooks").rglob("[0-9]*.py")
-    assert {str(path.relative_to(ROOT / "notebooks")) for path in on_disk} == set(files)
-
-
-def test_the_page_loads_nothing_and_runs_nothing() -> None:
+def test_it_has_nine_cards_with_their_questions_and_runs_nothing() -> None:
     html = gallery_page()
+    assert len(BAR) == 9
+    there = [each for each in BAR if each.exists]
+    assert re.findall(r'<h2><a href="/\?file=([^"]+)">', html) == [each.file for each in there]
+    assert all(f"<p>{each.question}</p>" in html for each in there)
     assert "<script" not in html and "default-src 'none'" in html
-    assert set(re.findall(r'(?:src|href)="([^"]+)"', html)) == {f"/?file={file}" for file in [*PAGES, *LESSONS]}
+    assert set(re.findall(r'(?:src|href)="([^"]+)"', html)) == {"/", *(f"/?file={each.file}" for each in there)}
 
 
 @pytest.mark.slow
-def test_the_pictures_are_what_the_library_draws_today(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pictures_are_drawn_by_the_library_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = importlib.util.spec_from_file_location("thumbnails", ROOT / "tools" / "thumbnails.py")
     assert spec is not None and spec.loader is not None
     tool = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "thumbnails", tool)
     spec.loader.exec_module(tool)
-    assert json.loads(tool.FILE.read_text("utf-8")) == tool.drawn(), "make them anew: python tools/thumbnails.py"
+    drawn = json.loads(tool.FILE.read_text("utf-8"))
+    assert list(drawn) == [each.word for each in BAR]
+    assert drawn == tool.drawn(), "draw them again: python tools/thumbnails.py"

@@ -47,7 +47,6 @@ def test_nothing_unsafe_gets_through(text: str) -> None:
     (row,) = examples("sft", [talk], ORIGIN)
     parts = [
         show_pairs.pair(talk, labelled, talk.rules),
-        show_pairs.row_json(row.row, row.train),
         show_pairs.loss(TEMPLATES["Qwen2.5"].sequences(row.train)),
     ]
     for name, attributes in Tags("".join(parts)).tags:

@@ -30,7 +30,7 @@ def test_a_moment_is_the_state_the_reward_and_the_receipt_that_adds_up() -> None
     record = only(shown)
     assert json.loads(json.dumps(record)) == record
     start, first, second = record["moments"]
-    assert [each["id"] for each in record["intents"]] == list(TREE.intents)
+    assert record["map"]["ids"] == list(TREE.intents)
     assert start["states"] == "20000" and start["turn"] == 0
     assert first["states"] == "22100" and first["satisfied"] == []
     assert second["satisfied"] == ["1", "1.1", "1.1.1"]

@@ -705,11 +705,9 @@ def lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look]) -> M
         drawn.append(Row(name, "", _quantiles(logs, marks[name]), told, marks[name]))
     axis, words = Span(0, math.log(LONGEST_MESSAGE)), "words of a message"
     chart = for_any_window(
-        lambda width: rows_chart(
-            drawn, axis, words, min(width, SMALL.width), words=words, room=30, ticks=ticks, class_="rf-line"
-        )
+        lambda width: rows_chart(drawn, axis, words, width, words=words, room=30, ticks=ticks, class_="rf-line")
     )
-    return tag("div", chart, style="max-width:36rem")
+    return chart
 
 
 def _plain(value: float) -> str:
@@ -729,6 +727,7 @@ def small_curve(
     from_zero: bool = False,
     marks: Sequence[int] = (),
     intervals: Sequence[tuple[int, float, float]] = (),
+    behind: Points = (),
 ) -> Markup:
     """Quantities over steps in a small chart, the last value of each in its legend.
 
@@ -740,8 +739,9 @@ def small_curve(
         from_zero: the axis begins at 0.
         marks: steps with an upright line.
         intervals: (step, low, high) behind the first series.
+        behind: the same quantity of an earlier run, in grey.
     """
-    values = [value for points in series.values() for _, value in points] + [0.0] * from_zero
+    values = [value for points in (*series.values(), behind) for _, value in points] + [0.0] * from_zero
     span = Span(0.0, 1.0) if whole else _round_span([*values, *(end for _, *ends in intervals for end in ends)])
     end = max(points[-1][0] for points in series.values())
     bold = any(len(points) >= SMOOTHED_FROM for points in series.values())
@@ -755,6 +755,8 @@ def small_curve(
     drawn += [_line("dt-interval", x(step), y(high), x(step), y(low), data_series=0) for step, low, high in intervals]
     if span.low < 0 < span.high:
         drawn.append(_line("dt-zero", 0, y(0), CURVE.width, y(0)))
+    if behind:
+        drawn.append(tag("polyline", class_="dt-behind", points=_path((x(step), y(value)) for step, value in behind)))
     drawn += [_small_line(place, points, x, y, bold) for place, points in enumerate(series.values())]
     latest = {name: shown(points[-1][1]) for name, points in series.items()}
     spoken = f"{title} up to step {end}: {'; '.join(f'{name} {value}' for name, value in latest.items())}"

@@ -7,6 +7,7 @@ const KEY = "○ undiscovered  ◆ emerging  ● discovered  ✓ satisfied  ▲ 
 const CROWDED = 260; // intents from which trees out of focus are folded
 const PHONE = 560; // px of the map's own width below which it is an outline
 const LEAST = 78; // px of a column
+const MARKS = ["frontier", "moved", "satisfied", "touched", "would"]; // lists of a moment that a cell shows
 
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -22,10 +23,14 @@ function intentMap(root, model) {
   const count = element("span", { class: "im-count", role: "status" });
   const slider = element("input", { type: "range", class: "im-scrub", min: 0, "aria-label": "Turn" });
   const tree = element("div", { class: "im", role: "tree", "aria-label": "Intents", "aria-multiselectable": "true" });
-  const told = element("p", { class: "im-told", "aria-live": "polite" });
+  const line = element("p", { class: "im-told", "aria-live": "polite" });
+  const press = (text, does) => { const made = element("button", { type: "button", class: "im-press" }, text); made.onclick = () => does(frame.ids.indexOf(model.get("value").slice(-1)[0])); return made; };
+  const presses = model.get("edit")
+    ? [press("Add below", (i) => model.send({ do: "add", id: frame.ids[i] })), press("Rename", (i) => cells[i] && rename(i)), press("Remove", (i) => model.send({ do: "remove", id: frame.ids[i] }))]
+    : [];
   root.classList.add("im-all");
   root.toggleAttribute("data-edit", Boolean(model.get("edit")));
-  root.append(element("div", { class: "im-bar" }, find, slider, count), tree, told, element("p", { class: "im-key" }, KEY));
+  root.append(element("div", { class: "im-bar" }, find, slider, count, ...presses), tree, line, element("p", { class: "im-key" }, KEY));
   const pen = document.createElement("canvas").getContext("2d");
   const widths = new Map();
   const folded = new Set();
@@ -35,7 +40,7 @@ function intentMap(root, model) {
   const isRoot = (i) => frame.parents[i] < 0;
   const rootOf = (i) => (isRoot(i) ? i : rootOf(frame.parents[i]));
   const end = (i) => { let j = i + 1; while (j < frame.ids.length && frame.levels[j] > frame.levels[i]) j += 1; return j; };
-  const foggy = (i) => model.get("fog") && moment.states[i] === "0";
+  const foggy = (i) => model.get("fog") && moment.states[i] !== "2";
   const editable = () => model.get("edit");
   const others = () => model.get("beside");
 
@@ -135,14 +140,14 @@ function intentMap(root, model) {
   }
 
   function paint() {
-    const marks = Object.fromEntries(["frontier", "moved", "satisfied", "focus"].map((name) => [name, new Set(moment[name])]));
+    const marks = Object.fromEntries([...MARKS, "focus"].map((name) => [name, new Set(moment[name])]));
     const chosen = new Set(model.get("value")), compared = others(), asked = query.toLowerCase();
     let met = 0;
     cells.forEach((made, i) => {
       if (!made) return;
       const state = moment.states[i], fog = foggy(i), miss = asked && (fog || !frame.texts[i].toLowerCase().includes(asked));
       met += asked && !miss ? 1 : 0;
-      const on = { frontier: marks.frontier.has(i), moved: marks.moved.has(i), satisfied: marks.satisfied.has(i), fog: Boolean(fog), miss: Boolean(miss) };
+      const on = { frontier: marks.frontier.has(i), moved: marks.moved.has(i), satisfied: marks.satisfied.has(i), touched: marks.touched.has(i), would: marks.would.has(i), fog: Boolean(fog), miss: Boolean(miss) };
       const key = [state, ...Object.values(on), marks.focus.has(i), chosen.has(frame.ids[i]), folded.has(i) && inside(i), compared[i], frame.texts[i]].join();
       if (key === painted[i]) return; // only cells that changed are touched
       painted[i] = key;
@@ -150,35 +155,38 @@ function intentMap(root, model) {
       for (const [name, value] of Object.entries(on)) made.toggleAttribute(`data-${name}`, value);
       made.setAttribute("aria-selected", String(chosen.has(frame.ids[i])));
       made.ariaLabel = said(i, on);
-      made.title = fog ? NAMES[0] : frame.texts[i];
+      made.title = fog ? NAMES[state] : frame.texts[i];
       if (isRoot(i)) made.parentNode.toggleAttribute("data-focus", marks.focus.has(i));
       const parts = [element("span", { class: "im-sign", "aria-hidden": "true" }, on.satisfied ? "✓" : SIGNS[state])];
       if (below[i].length) parts.unshift(element("span", { class: "im-fold", "aria-hidden": "true" }, folded.has(i) ? `⊞ ${inside(i)}` : "⊟"));
       parts.push(element("span", { class: "im-text" }, fog ? veil(frame.shorts[i]) : frame.shorts[i]));
+      if (frame.numbers && frame.numbers[i] && !fog) parts.push(element("b", { class: "im-number" }, String(frame.numbers[i])));
       if (compared) parts.unshift(halves(state === "2", compared[i] === "2"));
       made.replaceChildren(...parts);
     });
-    const discovered = moment.states.replace(/[^2]/g, "").length, last = model.get("moments").length - 1;
-    const turn = last ? `turn ${moment.turn} · ` : "";
-    count.textContent = asked ? `${met} match` : `${turn}${discovered} of ${frame.ids.length} intents discovered`;
+    const hidden = [...moment.states].filter((_, i) => !frame.given.includes(i)), last = model.get("moments").length - 1;
+    const known = hidden.filter((state) => state === "2").length, turn = last ? `turn ${moment.turn} · ` : "";
+    count.textContent = asked ? `${met} match` : `${turn}${known} of ${hidden.length} hidden intents discovered`;
     slider.hidden = !last;
     Object.assign(slider, { max: last, value: model.get("at") });
     tell();
   }
   function said(i, on) {
-    const text = foggy(i) ? "hidden intent" : frame.texts[i];
     const compared = others() ? [`other conversation: ${NAMES[others()[i]]}`] : [];
-    return [text, NAMES[moment.states[i]], on.satisfied && "satisfied", on.moved && "changed in this turn", on.frontier && "can change next", ...compared].filter(Boolean).join(", ");
+    const notes = [on.satisfied && "satisfied", on.moved && "changed in this turn", on.frontier && "can change next", on.touched && "touched, but not counted"];
+    return [named(i), NAMES[moment.states[i]], ...notes, ...compared].filter(Boolean).join(", ");
   }
+  const named = (i) => (foggy(i) ? "hidden intent" : frame.texts[i]);
   const halves = (one, other) => element("span", { class: "im-halves", "aria-hidden": "true" },
     element("i", { class: one ? "im-a" : false }, one ? "A" : "–"), element("i", { class: other ? "im-b" : false }, other ? "B" : "–"));
-  // One line on the selected intent: its whole text, its state, and why it changed.
+  // One line on the selected intent: its whole text, its state, and which turn changed it, why, and what that earned.
   function tell() {
     const [id] = model.get("value").slice(-1), i = frame.ids.indexOf(id);
-    const reason = i >= 0 && !foggy(i) && moment.reasons[id] ? ` ${moment.reasons[id]}` : "";
-    const line = trouble || (i < 0 ? "" : `${id} · ${foggy(i) ? "hidden intent" : frame.texts[i]} · ${NAMES[moment.states[i]]}.${reason}`);
-    if (told.textContent !== line) told.textContent = line;
-    told.toggleAttribute("data-trouble", Boolean(trouble));
+    const past = i < 0 || foggy(i) ? [] : model.get("moments").slice(0, model.get("at") + 1).filter((each) => each.reasons[id]);
+    const told = past.map((each) => ` ${each.turn ? `Turn ${each.turn}: ` : ""}${each.reasons[id]}`).join("");
+    line.textContent = trouble || (i < 0 ? "" : `${id} · ${named(i)} · ${NAMES[moment.states[i]]}.${told}`);
+    line.toggleAttribute("data-trouble", Boolean(trouble));
+    for (const press of presses) press.disabled = i < 0;
   }
 
   // -- select, fold, light ------------------------------------------------------------------------------------------
@@ -205,6 +213,7 @@ function intentMap(root, model) {
   function light(ids, from) {
     const lit = new Set(ids);
     cells.forEach((made, i) => made && made.toggleAttribute("data-lit", lit.has(frame.ids[i])));
+    for (const place of document.querySelectorAll("[data-ids]")) place.toggleAttribute("data-lit", place.dataset.ids.split(" ").some((id) => lit.has(id)));
     if (from !== "outside") window.dispatchEvent(new CustomEvent("discover:hover", { detail: { ids, from: root } }));
   }
   const under = (event) => { const hit = event.composedPath().find((each) => each.classList && each.classList.contains("im-cell")); return hit && tree.contains(hit) ? Number(hit.dataset.i) : -1; };

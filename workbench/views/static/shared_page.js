@@ -1,7 +1,6 @@
 // One file, many conversations: a list, and the stage without Python behind it. Conversations lie compressed in the file,
 // some together, and are unpacked when one of them is opened.
 const packs = [...document.querySelectorAll("script[data-holds]")];
-const terms = JSON.parse(document.getElementById("st-terms").textContent);
 const picks = [...document.querySelectorAll("[data-pick]")];
 const values = { record: null, now: {} }, calls = [];
 const unpacked = new Map();
@@ -25,7 +24,7 @@ async function open(number, strip = 0, turn = 0) {
   const pack = packs.find((each) => each.dataset.holds.split(" ").includes(number));
   if (!pack) return;
   const record = (await unpack(pack))[number];
-  values.record = { ...record, terms };
+  values.record = record;
   values.now = { strip, turn };
   for (const each of picks) each.setAttribute("aria-pressed", String(each.dataset.pick === number));
   if (mounted) for (const call of calls) call();

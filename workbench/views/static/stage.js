@@ -1,5 +1,5 @@
-// The stage: one user's conversations as a film strip, a chat, a tree in fog and a receipt that light up together.
-// It shows the record of `views/stage.py`. Texts are set as text, elements are built from a few known kinds, drawings
+// The stage: one user's conversations as a film strip, a chat, the intent map and a reward breakdown that light up
+// together. It shows the record of `views/moments.py`; `intentMap` comes from map.js. Texts are set as text, elements are built from a few known kinds, drawings
 // are images: nothing that a model wrote can run. With a model (anywidget) presses go to Python; without one the
 // same script scrubs through a finished record.
 
@@ -23,7 +23,7 @@ const KEYS = [
   ["Space", "play, or stop"],
   ["B", "branch here", "live"],
   ["R", "start over", "live"],
-  ["↑ ↓", "from intent to intent, in the tree"],
+  ["↑ ↓ ← →", "from intent to intent, in the map"],
   ["Ctrl Enter", "send your reply", "live"],
   ["?", "this sheet"],
 ];
@@ -101,7 +101,9 @@ const sr = (text) => h("span", { class: "dl-sr" }, text);
 
 export function stage(root, source) {
   const live = Boolean(source.send);
-  const ui = { strip: 0, turn: 0, jumps: 0, teacher: false, folds: {}, picked: null, beside: [], shown: "", sent: 0 };
+  const ui = { strip: 0, turn: 0, jumps: 0, open: false, beside: [], shown: "", sent: 0 };
+  const map = { fog: true, edit: false, form: "auto", value: [], beside: "", at: 0, moments: [], frame: null };
+  const heardByMap = {};
   const bubbles = new Map();
   let record = null, now = {}, setup = null, timer = null, spoken = "";
   let byId = {};
@@ -112,7 +114,9 @@ export function stage(root, source) {
   const path = (strip = ui.strip) => record.strips[strip].moments;
   const moment = (turn = ui.turn, strip = ui.strip) => record.moments[path(strip)[turn]];
   const last = () => path().length - 1;
-  const stateOf = (at, id) => LEVELS[Number(at.states[record.intents.findIndex((each) => each.id === id)])];
+  const scored = () => record.strips[ui.strip].scored;
+  const counts = (turn, strip = ui.strip) => turn <= record.strips[strip].scored;
+  const stateOf = (at, id) => LEVELS[Number(at.states[record.map.ids.indexOf(id)])];
   const playing = () => (live ? Boolean(now.playing || now.asking) : timer !== null);
 
   function go(turn, strip = ui.strip) {
@@ -160,10 +164,7 @@ export function stage(root, source) {
     strips: h("div", { class: "st-strips", role: "group", "aria-label": "Film strip: one frame a turn" }),
     note: h("div", { class: "st-note" }),
     chat: h("ol", { class: "dl-plain dl-chat" }),
-    tree: h("ul", { class: "dl-plain st-tree", "aria-label": "What the user wants" }),
-    legend: h("div", { class: "dl-legend st-legend" }),
-    story: h("div", { class: "st-story" }),
-    wants: h("span", { class: "dl-quiet dl-small" }),
+    map: h("div", { class: "st-map" }),
     receipt: h("div", { class: "st-receipt" }),
     cards: h("div", { class: "st-consider" }),
     beside: h("div", { class: "st-beside" }),
@@ -173,7 +174,7 @@ export function stage(root, source) {
     pop: h("div", { class: "st-pop", popover: "auto" }),
   };
   at.next.classList.add("st-go");
-  const teacher = h("input", { type: "checkbox", onchange: () => { ui.teacher = teacher.checked; paint(); } });
+  const open = h("input", { type: "checkbox", onchange: () => { ui.open = open.checked; tellMap({ fog: !ui.open }); paint(); send({ do: "show", all: ui.open }); } });
   const box = h("textarea", {
     rows: "2", "aria-label": "Your reply, in the assistant’s place",
     placeholder: "Answer in the assistant’s place: plain words, an SVG, or the assistants’ notation",
@@ -182,13 +183,13 @@ export function stage(root, source) {
   const consider = press("consider", null, () => send({ do: "consider" }), {}, "What would each discover?");
   const own = h("div", { class: "st-own" }, box, h("div", { class: "st-row" }, reply, consider));
   const window_ = h("div", { class: "st-window", tabindex: "0", role: "region", "aria-label": "Conversation" }, at.chat, at.growing);
+  const home = h("div", { class: "st-scroll" }, at.map); // the map moves from here while two lines are compared
   const main = h(
     "div", { class: "st-main" },
     h("section", { class: "st-panel st-said" }, head("Conversation"), window_, live ? own : null),
     h("section", { class: "st-panel st-wants" },
-      head("What the user wants", at.wants), at.legend, h("div", { class: "st-scroll" }, at.tree), at.story,
-      h("label", { class: "st-switch" }, teacher, " show what the user cannot see yet")),
-    h("section", { class: "st-panel st-earned" }, head("What the reply earned"), h("div", { class: "st-scroll", tabindex: "0", role: "region", "aria-label": "Receipt" }, at.receipt)),
+      head("What the user wants", h("label", { class: "st-switch" }, open, " show hidden intents")), home),
+    h("section", { class: "st-panel st-earned" }, head("What the reply earned"), h("div", { class: "st-scroll", tabindex: "0", role: "region", "aria-label": "Reward breakdown" }, at.receipt)),
   );
   const bar = h(
     "div", { class: "st-bar" },
@@ -203,14 +204,13 @@ export function stage(root, source) {
     if (!record || !record.strips) return;
     const focused = root.getRootNode().activeElement;
     const key = focused && body.contains(focused) ? focused.dataset.key : null;
-    byId = Object.fromEntries(record.intents.map((each) => [each.id, each]));
+    byId = Object.fromEntries(record.map.ids.map((id, i) => [id, { text: record.map.texts[i] }]));
     body.dataset.turn = ui.turn;
     paintBar();
     paintStrips();
     paintNote();
     paintChat();
-    paintTree();
-    paintStory();
+    paintMap();
     paintReceipt();
     paintCards();
     paintBeside();
@@ -225,20 +225,25 @@ export function stage(root, source) {
     const here = moment(), end = ui.turn === last();
     at.back.disabled = ui.turn === 0;
     at.next.disabled = end && (!live || Boolean(now.over) || Boolean(now.asking));
+    const beyond = live && end && ui.turn >= scored();
+    at.next.replaceChildren(beyond ? "Go on anyway" : "Next", icon("play"));
+    at.next.title = beyond ? "One more turn, which is not part of the score (→)" : "Next (→)";
     at.play.replaceChildren(icon(playing() ? "stop" : "play"), playing() ? "Stop" : "Play");
-    at.play.disabled = !playing() && end && (live ? Boolean(now.over) : last() === 0);
-    const known = [...here.states].filter((each) => each === "2").length;
-    const half = [...here.states].filter((each) => each === "1").length;
+    at.play.disabled = !playing() && end && (live ? Boolean(now.over) || beyond : last() === 0);
+    const hidden = [...here.states].filter((_, i) => !record.map.given.includes(i));
+    const known = hidden.filter((each) => each === "2").length;
+    const half = hidden.filter((each) => each === "1").length;
     const cell = (...parts) => h("span", null, ...parts);
+    const dots = Array.from({ length: scored() }, (_, i) => (i < ui.turn ? "●" : "○")).join("");
     at.status.replaceChildren(
-      cell(h("b", null, `Turn ${ui.turn}`), ` of ${last()}`),
+      cell(h("b", null, `Turn ${ui.turn}`), counts(ui.turn) ? ` of ${scored()} ` : ", not scored", scored() <= 8 && h("span", { class: "st-course", "aria-hidden": "true" }, dots)),
       cell("reward ", h("b", null, here.worth ? short(here.worth) : "–")),
-      cell(h("b", null, known), ` of ${record.intents.length} discovered`),
+      cell(h("b", null, known), ` of ${hidden.length} hidden discovered`),
       cell(`${half} emerging`),
       cell(now.asking ? "asking a language model …" : playing() ? "playing" : ""),
     );
     const moves = Object.entries(here.news || {}).filter(([, told]) => told.startsWith("now"));
-    const told = ui.turn === 0 ? "The request." : `Turn ${ui.turn}. ${moves.length ? moves.map(([id, text]) => `${byId[id].text}: ${text}`).join("; ") : "No intent moved"}. ${here.worth ? `Reward ${here.worth.text}.` : "Unscored."}`;
+    const told = ui.turn === 0 ? "The request." : `Turn ${ui.turn}. ${moves.length ? moves.map(([id, text]) => `${sees(here, id) ? byId[id].text : "a hidden intent"}: ${text}`).join("; ") : "No intent moved"}. ${here.worth ? `Reward ${here.worth.text}.` : "Unscored."}`;
     if (told !== spoken) at.live.textContent = spoken = told;
   }
 
@@ -290,7 +295,7 @@ export function stage(root, source) {
       h("span", { class: "st-rise", "aria-hidden": "true", "--zero": `${(100 * top) / whole}%` },
         worth && h("i", { "data-sign": value < 0 ? "down" : "up", "--top": `${(100 * (top - Math.max(value, 0))) / whole}%`, "--height": `${(100 * Math.abs(value)) / whole}%` })),
       h("span", { class: "st-under" },
-        h("b", null, turn === 0 ? "start" : worth ? short(worth) : "unscored"),
+        h("b", null, turn === 0 ? "start" : !counts(turn, strip) ? "not scored" : worth ? short(worth) : "unscored"),
         h("span", { class: "st-dots" }, dots.map((state) => glyph(state))), turn > 0 && sr(moved)),
     );
   }
@@ -322,8 +327,8 @@ export function stage(root, source) {
     marked(here),
     here.written && h("details", { class: "dl-more" }, h("summary", null, "as the assistant wrote it"), h("pre", { class: "dl-code" }, here.written)),
   ], here.turn);
-  const answerOf = (here) => said("user", [
-    built(here.answer), here.flaws && h("p", { class: "dl-flaw" }, `⚠ Flawed by the voice’s own check: ${here.flaws}`),
+  const answerOf = (here, turn = here.turn) => said("user", [
+    built(here.answer), live && turn === scored() && h("p", { class: "dl-small dl-quiet" }, "This answer is not part of the score."), here.flaws && h("p", { class: "dl-flaw" }, `⚠ Flawed by the voice’s own check: ${here.flaws}`),
   ], here.turn);
 
   function paintChat() {
@@ -353,8 +358,8 @@ export function stage(root, source) {
   new ResizeObserver(() => { if (follow) reveal(false); }).observe(at.chat);
   for (const name of ["wheel", "touchmove", "keydown", "pointerdown"]) window_.addEventListener(name, () => { follow = false; }, { passive: true });
 
-  // -- the tree in fog ----------------------------------------------------------------------------------------------
-  const sees = (here, id) => ui.teacher || stateOf(here, id) === "discovered";
+  // -- the intent map -----------------------------------------------------------------------------------------------
+  const sees = (here, id) => ui.open || stateOf(here, id) === "discovered";
 
   function wish(here, id) {
     const text = byId[id].text;
@@ -363,77 +368,34 @@ export function stage(root, source) {
     return h("span", { class: "st-fog", "data-half": String(half), "--long": Math.max(7, Math.min(26, Math.round(text.length * 0.62))) },
       sr(half ? "emerging intent" : "hidden intent"));
   }
-
-  function paintTree() {
-    const here = moment(), moved = here.news || {}, touched = (here.touched && here.touched.halo) || [];
-    const known = [...here.states].filter((each) => each === "2").length;
-    at.wants.textContent = `${known} of ${record.intents.length}`;
-    const roots = record.intents.filter((each) => each.parent === null);
-    at.tree.replaceChildren(...roots.map((top) => {
-      const inside = record.intents.filter((each) => each.root === top.id);
-      const isFocus = here.focus.includes(top.id);
-      const stirred = inside.some((each) => (moved[each.id] || "").startsWith("now"));
-      const open = ui.folds[top.id] ?? (isFocus || stirred);
-      const rows = (open ? inside : [top]).map((each) => row(here, each, moved, touched, inside.length > 1 ? open : null, inside));
-      return h("li", { class: "st-one", "data-focus": String(isFocus) }, isFocus && here.about ? h("span", { class: "st-about" }, `in focus: ${here.about}`) : isFocus ? h("span", { class: "st-about" }, "in focus") : null,
-        h("ul", { class: "dl-plain" }, rows));
-    }));
-    const nodes = [...at.tree.querySelectorAll(".st-node")];
-    const tab = nodes.find((each) => each.dataset.id === ui.picked) || nodes[0];
-    for (const node of nodes) node.tabIndex = node === tab ? 0 : -1;
-    paintLegend();
-  }
-
-  function row(here, each, moved, touched, open, inside) {
-    const state = stateOf(here, each.id), isRoot = each.parent === null, satisfied = here.satisfied.includes(each.id);
-    const told = `${state}${satisfied ? ", satisfied" : ""}${here.frontier.includes(each.id) ? ", on the frontier" : ""}`;
-    const changed = (moved[each.id] || "").startsWith("now");
-    const halo = touched.includes(each.id);
-    const marks = {
-      "data-satisfied": satisfied ? 1 : 0, "data-frontier": here.frontier.includes(each.id) ? 1 : 0, "data-moved": changed ? 1 : 0,
+  const places = (ids) => (ids || []).map((id) => record.map.ids.indexOf(id));
+  function mapMoment(here) {
+    const moved = Object.keys(here.news || {}).filter((id) => here.news[id].startsWith("now"));
+    return {
+      turn: here.turn, states: here.states, satisfied: places(here.satisfied), frontier: places(here.frontier), moved: places(moved),
+      focus: places(here.focus), touched: places(here.touched && here.touched.halo), would: [], reasons: here.reasons || {},
     };
-    const rest = isRoot && open === false
-      ? h("span", { class: "st-rest", "aria-hidden": "true" }, inside.slice(1).map((below) => glyph(stateOf(here, below.id))))
-      : null;
-    return h("li", null, h("button", {
-      type: "button", class: "st-node", "data-key": `node-${each.id}`, "data-id": each.id, "data-ids": each.id, "data-state": state,
-      "data-halo": String(halo), "aria-expanded": isRoot && open !== null ? String(open) : null, "aria-pressed": String(ui.picked === each.id),
-      "--depth": each.depth - 1, title: halo ? "touched, but not counted" : null,
-      onclick: () => {
-        const same = ui.picked === each.id;
-        if (isRoot && open !== null && (same || !open)) ui.folds[each.id] = !open;
-        ui.picked = same && !isRoot ? null : each.id;
-        paint();
-      },
-    },
-      isRoot && open !== null && h("span", { class: "st-fold", "aria-hidden": "true" }, open ? "▾" : "▸"),
-      glyph(state, marks), wish(here, each.id), rest,
-      h("span", { class: "dl-chip", "data-tone": changed ? (state === "emerging" ? "emerging" : "known") : "plain" }, moved[each.id] || ""),
-      sr(`, ${told}${halo ? ", touched but not counted" : ""}`)));
   }
-
-  function paintLegend() {
-    if (at.legend.children.length) return;
-    const entries = [
-      ["undiscovered", "undiscovered", {}], ["emerging", "emerging", {}], ["discovered", "discovered", {}],
-      ["satisfied", "discovered", { "data-satisfied": 1 }], ["frontier", "undiscovered", { "data-frontier": 1 }],
-      ["moved this turn", "discovered", { "data-moved": 1 }],
-    ];
-    at.legend.replaceChildren(...entries.map(([name, state, more]) =>
-      h("button", { type: "button", class: "st-term", onclick: (event) => explain(event.currentTarget, { title: name, words: record.terms[name] }) }, glyph(state, more), name)));
+  function tellMap(values) {
+    const news = Object.keys(values).filter((name) => JSON.stringify(map[name]) !== JSON.stringify(values[name]));
+    Object.assign(map, values);
+    for (const name of news) (heardByMap[`change:${name}`] || []).forEach((heard) => heard());
   }
-
-  function paintStory() {
-    if (!ui.picked || !byId[ui.picked]) return at.story.replaceChildren();
-    const here = moment(), id = ui.picked, lines = [];
-    for (let turn = 1; turn <= ui.turn; turn += 1) {
-      const then = moment(turn);
-      if (then.verdicts[id]) lines.push(h("li", null, h("b", null, `Turn ${turn}`), ` ${then.verdicts[id]}. `, h("span", { class: "dl-quiet" }, sees(here, id) ? then.reasons[id] || "" : "")));
+  let drawnMap = null;
+  function paintMap() {
+    const frame = record.map, moments = path().slice(0, ui.turn + 1).map((place) => mapMoment(record.moments[place]));
+    if (!drawnMap || JSON.stringify(map.frame) !== JSON.stringify(frame)) {
+      if (drawnMap) drawnMap();
+      at.map.replaceChildren();
+      Object.assign(map, { frame, moments, at: ui.turn, value: [] });
+      drawnMap = intentMap(at.map, {
+        get: (name) => map[name], set: (name, value) => { map[name] = value; }, save_changes() {}, send() {},
+        on: (name, heard) => (heardByMap[name] ||= []).push(heard), off: (name, heard) => { heardByMap[name] = (heardByMap[name] || []).filter((each) => each !== heard); },
+      });
+    } else {
+      map.at = ui.turn;
+      tellMap({ moments });
     }
-    const left = here.theta[id];
-    at.story.replaceChildren(
-      h("p", null, h("b", null, sees(here, id) ? byId[id].text : "An intent that the user does not see yet"), h("span", { class: "dl-quiet" }, ` ${stateOf(here, id)}${left ? `, θ left ${left}` : ""}`)),
-      lines.length ? h("ul", { class: "dl-plain" }, lines) : h("p", { class: "dl-quiet" }, "The judge has not been asked about it yet."));
   }
 
   // -- the receipt --------------------------------------------------------------------------------------------------
@@ -450,7 +412,7 @@ export function stage(root, source) {
   function paintReceipt() {
     const here = moment();
     if (ui.turn === 0) return at.receipt.replaceChildren(h("p", { class: "dl-quiet" }, "No reply yet. Press ", h("i", null, "Next"), "."));
-    const parts = [h("p", { class: "dl-small dl-quiet st-judge" }, here.judge)];
+    const parts = [h("p", { class: "dl-small dl-quiet st-judge" }, counts(ui.turn) ? here.judge : `${here.judge} This turn is not part of the score.`)];
     if (!here.receipt) parts.unshift(h("p", { class: "dl-error" }, `Turn ${here.turn}: this reply is unscored.`));
     else {
       const lines = here.receipt.lines.map((line, place) => h("li", { class: "st-line", "data-ids": line.id, tabindex: "0" },
@@ -514,7 +476,7 @@ export function stage(root, source) {
     const drawn = pictures(each.reply), worth = each.worth;
     const lights = worth ? [...worth.discovered, ...worth.emerging] : [];
     const would = lights.map((id) => h("li", { class: "dl-item" }, glyph(worth.discovered.includes(id) ? "discovered" : "emerging"), wish(here, id)));
-    return h("article", { class: "st-card", "data-would": open ? lights.join(" ") : "", "data-half": worth ? worth.emerging.join(" ") : "" },
+    return h("article", { class: "st-card", "data-would": open ? lights.join(" ") : "" },
       h("div", { class: "st-first" }, drawn.length ? h("div", { class: "st-drawn" }, drawn) : null, h("p", null, each.first)),
       h("p", { class: "st-gain" }, h("b", null, worth ? worth.text : "unscored"), " ", each.assistant, each.sees && h("span", { class: "dl-chip", "data-tone": "emerging" }, "sees the answer")),
       would.length ? h("ul", { class: "dl-plain dl-small" }, would) : h("p", { class: "dl-small dl-quiet" }, worth ? `${open ? "Would move" : "Moves"} no intent.` : each.why),
@@ -526,7 +488,11 @@ export function stage(root, source) {
   function paintBeside() {
     const pair = ui.beside.length === 2 && record.pairs.find((each) => each.strips.every((one) => ui.beside.includes(one)));
     main.hidden = Boolean(pair);
-    if (!pair) return at.beside.replaceChildren();
+    if (!pair) {
+      if (at.map.parentNode !== home) home.append(at.map);
+      tellMap({ beside: "" });
+      return at.beside.replaceChildren();
+    }
     const [one, other] = pair.strips, longest = Math.max(path(one).length, path(other).length) - 1;
     const close = press("beside-close", null, () => { ui.beside = []; paint(); }, {}, "Back to one conversation");
     const column = (strip, turn) => {
@@ -534,6 +500,9 @@ export function stage(root, source) {
       const here = moment(turn, strip);
       return h("ol", { class: "dl-plain dl-chat st-column", "aria-label": `${record.strips[strip].name}, turn ${turn}` }, turnLine(here), replyOf(here), here.answer && answerOf(here));
     };
+    const moments = path(one).map((place) => mapMoment(record.moments[place]));
+    map.at = moments.length - 1;
+    tellMap({ moments, beside: record.moments[path(other).at(-1)].states });
     const rows = [];
     if (pair.same) rows.push(h("p", { class: "dl-quiet dl-small" }, `Alike for ${count(pair.same, "turn")}.`));
     for (let turn = pair.same + 1; turn <= longest; turn += 1) {
@@ -541,7 +510,7 @@ export function stage(root, source) {
       rows.push(h("div", { class: "st-two" }, column(one, turn), column(other, turn)));
     }
     at.beside.replaceChildren(h("section", { class: "st-panel" }, head("Side by side", close), h("p", { class: "st-sentence" }, pair.sentence),
-      h("div", { class: "st-two st-names" }, h("b", null, record.strips[one].label), h("b", null, record.strips[other].label)), rows));
+      at.map, h("div", { class: "st-two st-names" }, h("b", null, record.strips[one].label), h("b", null, record.strips[other].label)), rows));
   }
 
   // -- notes, set-up ------------------------------------------------------------------------------------------------
@@ -549,6 +518,7 @@ export function stage(root, source) {
     const parts = [];
     if (now.trouble) parts.push(h("p", { class: "dl-error", role: "alert" }, now.trouble));
     else if (now.over && ui.turn === last()) parts.push(h("p", { class: "dl-quiet" }, now.over));
+    if (live && ui.turn === last() && ui.turn >= scored() && !now.over) parts.push(h("p", { class: "dl-quiet" }, `Turn ${scored()} was the last scored turn. You can go on: later turns do not count.`));
     if (setup && setup.before) parts.push(h("p", { class: "dl-quiet st-undo" }, `The conversation before (${setup.before}) is kept. `, press("undo", null, () => send({ do: "undo" }), { class: "st-button st-small" }, "Back to it")));
     at.note.replaceChildren(...parts);
     const ended = Boolean(now.over) && ui.turn === last();
@@ -579,7 +549,7 @@ export function stage(root, source) {
       Object.assign(wanted, { source: from.value, domain: kind.value, artifact: user.value });
       users.replaceChildren(
         menu("Source", setup.users, wanted.source, (value) => { wanted.source = value; paintUsers(); }),
-        menu("Kind of piece", from.domains, wanted.domain, (value) => { wanted.domain = value; paintUsers(); }),
+        menu("Kind of artifact", from.domains, wanted.domain, (value) => { wanted.domain = value; paintUsers(); }),
         menu("User", kind.users, wanted.artifact, (value) => { wanted.artifact = value; }),
         menu("Seed", [...Array(30).keys(), ...(chosen.seed > 29 ? [chosen.seed] : [])].map((each) => ({ value: each, label: each })), wanted.seed, (value) => { wanted.seed = Number(value); }),
         begin);
@@ -654,7 +624,8 @@ export function stage(root, source) {
   }
 
   // -- what lights up together --------------------------------------------------------------------------------------
-  function light(ids) {
+  function light(ids, outside = false) {
+    if (!outside) window.dispatchEvent(new CustomEvent("discover:hover", { detail: { ids, from: body } }));
     for (const each of body.querySelectorAll("[data-ids]"))
       each.toggleAttribute("data-lit", each.dataset.ids.split(" ").some((id) => ids.includes(id)));
     for (const each of body.querySelectorAll(".st-part")) each.remove();
@@ -678,12 +649,11 @@ export function stage(root, source) {
       image.parentElement.append(frame);
     }
   }
+  const fromOutside = ({ detail }) => detail.from !== body && light(detail.ids, true);
+  window.addEventListener("discover:hover", fromOutside);
   function preview(card) {
-    const would = card ? card.dataset.would.split(" ") : [], half = card ? card.dataset.half.split(" ") : [];
-    for (const node of at.tree.querySelectorAll(".st-node")) {
-      if (would.includes(node.dataset.id)) node.dataset.would = half.includes(node.dataset.id) ? "emerging" : "discovered";
-      else delete node.dataset.would;
-    }
+    const would = card ? places(card.dataset.would.split(" ").filter(Boolean)) : [], here = map.moments[map.at];
+    if (here && would.join() !== here.would.join()) tellMap({ moments: [...map.moments.slice(0, -1), { ...here, would }] });
   }
   const point = (event) => {
     const place = event.target.closest && event.target.closest("[data-ids]");
@@ -695,16 +665,6 @@ export function stage(root, source) {
   body.addEventListener("mouseleave", () => { light([]); preview(null); });
 
   // -- keys ---------------------------------------------------------------------------------------------------------
-  at.tree.addEventListener("keydown", (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!step) return;
-    const nodes = [...at.tree.querySelectorAll(".st-node")];
-    const to = nodes[nodes.indexOf(event.target.closest(".st-node")) + step];
-    event.preventDefault();
-    if (!to) return;
-    for (const node of nodes) node.tabIndex = node === to ? 0 : -1;
-    to.focus();
-  });
   box.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) reply.click();
   });
@@ -733,13 +693,6 @@ export function stage(root, source) {
     if (pressed !== " " && now.playing) now = { ...now, playing: false };
   }
   document.addEventListener("keydown", key);
-  // Over the graph beside the stage the wheel scrolls the page; with Ctrl it zooms the graph.
-  const wheel = (event) => {
-    if (!body.isConnected) window.removeEventListener("wheel", wheel, true);
-    else if (!event.ctrlKey && event.composedPath().some((each) => each.classList?.contains("js-plotly-plot"))) event.stopImmediatePropagation();
-  };
-  if (live) window.addEventListener("wheel", wheel, { capture: true, passive: true });
-
   // -- what comes in ------------------------------------------------------------------------------------------------
   function take() {
     record = source.get("record");
@@ -751,8 +704,6 @@ export function stage(root, source) {
     ui.strip = Math.min(now.strip ?? ui.strip, record.strips.length - 1);
     ui.turn = Math.min(now.turn ?? ui.turn, path().length - 1);
     ui.beside = ui.beside.filter((each) => each < record.strips.length);
-    if (now.picked && now.picked !== ui.told) ui.picked = now.picked; // picked in the graph beside the stage
-    ui.told = now.picked;
     paint();
   }
   function grow() {
@@ -776,7 +727,7 @@ export function stage(root, source) {
   paintSetup();
   take();
   grow();
-  return () => { window.removeEventListener("wheel", wheel, true); clearInterval(timer); document.removeEventListener("keydown", key); };
+  return () => { if (drawnMap) drawnMap(); window.removeEventListener("discover:hover", fromOutside); clearInterval(timer); document.removeEventListener("keydown", key); };
 }
 
 export default {

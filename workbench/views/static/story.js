@@ -1,6 +1,6 @@
 // One person and several assistants, turn by turn: plays a record of workbench.views.columns.  Works without a kernel;
 // with one, the visitor can meet another person and be the assistant.
-const PAUSE = 2600; // milliseconds between two turns while it plays
+const PAUSE = 6000; // milliseconds between two turns while it plays
 
 const make = (name, className = "", text = "") => {
   const element = document.createElement(name);
@@ -76,7 +76,7 @@ function makeColumn(column, story, actions) {
   const count = make("p", "st-count");
   const known = make("ul", "dl-sr");
   const mind = make("div", "st-head-of");
-  mind.append(picture, make("p", "st-label", "in their head now"), dots, count);
+  mind.append(picture, make("p", "st-label", "in the user’s head"), dots, count);
   root.append(head, said, heard, mind, known);
   dots.addEventListener("pointerover", (event) => actions.point(event.target.closest(".st-dot")?.dataset.node ?? null));
   dots.addEventListener("pointerleave", () => actions.point(null));
@@ -88,10 +88,11 @@ function makeColumn(column, story, actions) {
     root.dataset.over = over ? "1" : "0";
     said.innerHTML = moment.reply || ""; // finished markup: texts in it are escaped where the record is made
     if (!moment.reply) said.append(make("p", "dl-quiet", "No reply yet."));
+    said.toggleAttribute("data-whole", moment.options); // options that the user speaks of are never cut off
     heard.innerHTML = moment.user || "";
-    if (!moment.user && moment.reply) heard.append(make("p", "dl-quiet", "the last turn: no answer any more"));
-    heard.hidden = !moment.reply;
-    paintPicture(picture, moment.picture, "What this person can picture now");
+    if (moment.user && at === story.turns) heard.append(make("p", "dl-quiet dl-small", "This answer is not part of the score."));
+    heard.hidden = !moment.user;
+    paintPicture(picture, moment.picture, "What this user can picture now");
     for (const intent of story.intents) {
       const dot = glyphs[intent.id];
       const state = moment.states[intent.id];
@@ -155,7 +156,8 @@ export default {
       slider.setAttribute("aria-valuetext", where.textContent);
       back.disabled = turn === 0;
       seen ||= turn === last();
-      captions.hidden = Boolean(model.get("suspense")) && !seen; // a lesson has its guess first
+      captions.hidden = !seen; // first the guess, then the end
+      paintGuess();
       next.disabled = turn === last();
       columns.forEach((each, place) => {
         tabs.children[place]?.replaceChildren(
@@ -172,6 +174,7 @@ export default {
     const stop = () => {
       clearInterval(playing);
       playing = null;
+      bar.removeAttribute("data-playing");
       play.textContent = "▶ Play";
       play.setAttribute("aria-label", "Play");
     };
@@ -180,7 +183,24 @@ export default {
       go(turn + 1);
       play.textContent = "❚❚ Pause";
       play.setAttribute("aria-label", "Pause");
-      playing = setInterval(() => (turn < last() ? go(turn + 1) : stop()), PAUSE);
+      const wait = () => { bar.removeAttribute("data-playing"); void bar.offsetWidth; bar.setAttribute("data-playing", ""); };
+      wait();
+      playing = setInterval(() => { if (turn < last()) go(turn + 1); if (turn < last()) wait(); else stop(); }, PAUSE);
+    };
+    let guessed = null;
+    const makeGuess = (name, chosen) => { // radios are one stop of the keyboard
+      const label = make("label", "st-button"), input = make("input");
+      Object.assign(input, { type: "radio", name: "st-guess", ariaLabel: `Guess: the assistant that ${name}` });
+      input.addEventListener("change", chosen);
+      label.append(input, name);
+      return label;
+    };
+    const paintGuess = () => {
+      guesses.querySelectorAll("input").forEach((each, place) => { each.checked = place === guessed; });
+      const found = story.columns.map((each) => each.moments.at(-1).known), most = Math.max(...found);
+      const names = story.columns.filter((_, place) => found[place] === most).map((each) => each.name).join(" and ");
+      const right = guessed !== null && found[guessed] === most;
+      verdict.textContent = !seen ? "" : guessed === null ? `Most discovered: ${names}.` : `You guessed “${story.columns[guessed].name}”: ${right ? "right" : `most discovered: ${names}`}.`;
     };
     const choose = (place) => {
       chosen = place;
@@ -202,7 +222,8 @@ export default {
       paint();
     });
     const paintWanted = () => {
-      paintPicture(wanted, { ...story.wanted, share: open ? 1 : 0 }, "What this person will turn out to want");
+      const lines = story.wanted.lines.map((line) => (open ? line : null)); // a text is hidden as a drawing is blurred
+      paintPicture(wanted, { ...story.wanted, lines, share: open ? 1 : 0 }, "What this user will turn out to want");
       wanted.dataset.open = open ? "1" : "0";
       reveal.textContent = open ? "hide it again" : "show what they will turn out to want";
       reveal.setAttribute("aria-pressed", String(open));
@@ -214,6 +235,10 @@ export default {
     tabs.setAttribute("aria-label", "Which assistant to show");
     const grid = make("div", "st-columns");
     const bar = make("div", "st-bar");
+    bar.style.setProperty("--st-pause", `${PAUSE}ms`);
+    const guesses = make("div", "st-guess");
+    const verdict = make("b", "st-verdict");
+    verdict.setAttribute("role", "status");
     const back = button("◀", "One turn back", () => (stop(), go(turn - 1)));
     const play = button("▶ Play", "Play", () => (playing ? stop() : start()), "st-button st-main");
     const next = button("▶|", "One turn on", () => (stop(), go(turn + 1)));
@@ -224,7 +249,7 @@ export default {
     slider.setAttribute("aria-label", "Turn");
     slider.addEventListener("input", () => (stop(), go(Number(slider.value))));
     const where = make("span", "st-where");
-    const another = button("another person", "another person", () => {
+    const another = button("another user", "another user", () => {
       stop();
       model.set("person", model.get("person") + 1);
       model.save_changes();
@@ -275,7 +300,9 @@ export default {
       const all = mine.moments ? [...story.columns, mine] : story.columns;
       columns = all.map((column) => makeColumn(column, story, { point }));
       request.innerHTML = story.request; // finished markup
-      request.prepend(make("span", "st-who", "A person writes"));
+      request.prepend(make("span", "st-who", "A user writes"));
+      guesses.replaceChildren(make("span", "", "Who discovers most?"), ...story.columns.map((column, place) =>
+        makeGuess(column.name, () => { guessed = place; paintGuess(); })), verdict);
       grid.style.setProperty("--st-count", String(columns.length));
       grid.replaceChildren(...columns.map((each) => each.root));
       tabs.replaceChildren(
@@ -300,7 +327,8 @@ export default {
     };
 
     el.dataset.suspense = String(Boolean(model.get("suspense")));
-    el.append(top, tabs, grid, bar, captions, trying, status);
+    guesses.hidden = Boolean(model.get("suspense")); // a lesson asks for the guess before
+    el.append(top, guesses, bar, tabs, grid, captions, trying, status);
     el.addEventListener("keydown", (event) => {
       if (event.target.closest("textarea, input")) return;
       if (event.key === "ArrowLeft") (stop(), go(turn - 1));
@@ -310,8 +338,9 @@ export default {
     model.on("change:story", () => {
       stop();
       seen = false;
+      guessed = null;
       open = false;
-      turn = Math.min(1, model.get("story").turns);
+      turn = 0;
       build();
     });
     model.on("change:mine", () => {
@@ -326,7 +355,7 @@ export default {
         columns[chosen].root.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
       }
     });
-    turn = Math.min(1, model.get("story").turns); // the first screen shows what a reply does
+    turn = model.get("suspense") ? 1 : 0;
     build();
     return () => {
       stop();

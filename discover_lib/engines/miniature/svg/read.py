@@ -74,7 +74,7 @@ def _named(scene: Scene, name: str) -> Iterator[Finding]:
     for found, place, labels in ((subject, 0, [*said, filed]), (around, 1, said)):
         for label, reason in labels:
             for value in shown_values(label)[place]:
-                if value not in found and _is_room(value, found):
+                if value not in found and _is_room(value, tuple(found)):
                     found[value] = reason
     yield from lexicon.most_specific(subject).items()
     # A moon over a bright sky or a sun over a black one is belied by the sky's tone.
@@ -86,7 +86,8 @@ def _named(scene: Scene, name: str) -> Iterator[Finding]:
             yield value, reason
 
 
-def _is_room(value: str, found: dict[str, str]) -> bool:
+@lru_cache(maxsize=4096)  # drawings name the same few things in the same order
+def _is_room(value: str, found: tuple[str, ...]) -> bool:
     """Whether a value can be had together with those found before it: it adds to them, or says one more exactly."""
     lexicon = load_lexicon("svg_drawing")
     return all(

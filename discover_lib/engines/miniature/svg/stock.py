@@ -101,6 +101,7 @@ def _filled(role: str, d: str, alpha: float | None = None) -> str:
     return f'<path fill="{{{role}}}" d="{d}"' + (f' fill-opacity="{alpha}"/>' if alpha else "/>")
 
 
+@lru_cache(maxsize=2048)  # suns and clouds stand at a few places, on canvases of a few formats
 def _mapped(d: str, across: float, down: float, x: float, y: float) -> str:
     """Path data of absolute M, L, C and Z, every point scaled and shifted."""
     parts: list[str] = []

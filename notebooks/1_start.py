@@ -1,0 +1,135 @@
+# /// script
+# requires-python = ">=3.11"
+#
+# [tool.marimo.opengraph]
+# title = "Start"
+# description = "One simulated user, three assistants: guess who discovers most, watch, then be the user."
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="full", app_title="Start", css_file="../workbench/views/static/workbench.css")
+
+
+@app.cell(hide_code=True)
+def introduce(mo):
+    mo.md("""
+    # People find out what they want by seeing it
+
+    The user can name one intent; the others have no words yet. Three assistants try to discover them.
+    """)
+    return
+
+
+@app.cell
+def tell_story(mo, page):
+    # Change me: page.story_widget([("creative_writing", 8)]) tells the story of another user
+    story = page.story_widget(page.PEOPLE, person=page.person_asked())
+    story_view = mo.ui.anywidget(story)
+    story_view
+    return (story,)
+
+
+@app.cell(hide_code=True)
+def follow_story(mo, story):
+    story.observe(lambda change: mo.query_params().set("person", str(change["new"])), "person")
+    return
+
+
+@app.cell(hide_code=True)
+def explain(mo, page):
+    mo.accordion(
+        {
+            "The six rules": mo.md(page.six_rules()),
+            "Is this one user typical?": mo.lazy(page.averages_told),
+            "What is real here?": mo.md(page.WHAT_IT_IS),
+        }
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def introduce_game(carried, mo, page):
+    domain_choice = carried.kept(mo.ui.dropdown, "domain", page.DOMAINS, value="SVG drawing", label="Target")
+    target_choice = carried.kept(mo.ui.slider, "target", 0, 99, value=7, label="Which one", show_value=True)
+    turns_choice = carried.kept(mo.ui.slider, "turns", 2, 8, value=5, label="Messages to each", show_value=True)
+    mo.vstack(
+        [
+            mo.md("## Now you: be the user\n\nYou see a target for six seconds. Then two assistants make it for you."),
+            mo.hstack([domain_choice, target_choice, turns_choice], justify="start", wrap=True),
+        ]
+    )
+    return domain_choice, target_choice, turns_choice
+
+
+@app.cell(hide_code=True)
+def begin_game(domain_choice, mo, page, target_choice, turns_choice):
+    played, set_played = mo.state(0)
+    seen, set_seen = mo.state(False)
+    game = page.Game(domain_choice.value, int(target_choice.value), int(turns_choice.value))
+    sitting = page.Sitting(game, lambda: set_played(lambda count: count + 1))
+    look_button = mo.ui.run_button(label="Show me the target", kind="success")
+    return game, look_button, played, seen, set_seen, sitting
+
+
+@app.cell(hide_code=True)
+def show_button(look_button, seen):
+    look_button if not seen() else None
+    return
+
+
+@app.cell(hide_code=True)
+async def show_target(game, look_button, mo, page, set_seen):
+    mo.stop(not look_button.value)
+    await page.look(game)
+    set_seen(True)
+    return
+
+
+@app.cell(hide_code=True)
+def play(mo, page, played, seen, sitting):
+    played()
+    mo.stop(not seen())
+    sitting.view() if sitting.game.place is not None else page.reveal(sitting.game)
+    return
+
+
+@app.cell
+def map_target(mo, page, played, sitting):
+    played()
+    mo.stop(sitting.game.place is not None)
+    drawn = page.target_map(sitting.game)  # A, B: the intents discovered with each assistant
+    mo.show_code(mo.ui.anywidget(drawn.widget))
+    return
+
+
+@app.cell
+def simulate(IntentMap, engine, generate_artifact, mo, moments_of, run_conversation, scripted_assistant):
+    world = engine("svg_drawing")  # the same in Python: change a line and run it
+    tree = world.builder.build(generate_artifact("svg_drawing", "eval", 17)).tree
+    assistants = [scripted_assistant("adaptive", "svg_drawing")]
+    conversation = run_conversation(tree, world.judge, world.voice, assistants, seed=17)
+    drawn_map = IntentMap(tree, moments_of(conversation))  # the slider steps through the turns
+    mo.show_code(mo.ui.anywidget(drawn_map.widget))
+    return
+
+
+@app.cell(hide_code=True)
+def imports():
+    import marimo as mo
+
+    from discover_lib.core.rollout import run_conversation
+    from discover_lib.engines.miniature import engine
+    from discover_lib.engines.miniature.artifacts import generate_artifact
+    from discover_lib.engines.miniature.assistants import scripted_assistant
+    from workbench import carried, controls
+    from workbench.map import IntentMap, moments_of
+    from workbench.pages import start_page as page
+
+    controls.page_has_sheet()
+    return (IntentMap, carried, engine, generate_artifact, mo, moments_of, page, run_conversation, scripted_assistant)
+
+
+if __name__ == "__main__":
+    app.run()

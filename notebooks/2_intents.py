@@ -1,0 +1,161 @@
+# /// script
+# requires-python = ">=3.11"
+#
+# [tool.marimo.opengraph]
+# title = "Intents"
+# description = "From a finished artifact to its tree of intents: ours, or 1 to 20 files of your own."
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="full", app_title="Intents", css_file="../workbench/views/static/workbench.css")
+
+
+@app.cell(hide_code=True)
+def introduce(mo):
+    mo.md("""
+    # How does an artifact become a tree of intents?
+
+    A builder reads a finished artifact and makes each requirement broader, step by step. Point at a number.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def choose_kind(carried, mo, page):
+    domain_choice = carried.kept(
+        mo.ui.dropdown, "domain", page.controls.domain_labels(), value="SVG drawing", label="Kind", forgets=("piece",)
+    )
+    source_choice = carried.kept(
+        mo.ui.radio, "source", page.SOURCES, value="hand-written", inline=True, forgets=("piece",)
+    )
+    return domain_choice, source_choice
+
+
+@app.cell(hide_code=True)
+def choose_artifact(domain_choice, mo, page, source_choice):
+    domain, source = domain_choice.value, source_choice.value
+    piece_choice = page.artifact_menu(domain, source)
+    mo.hstack([domain_choice, source_choice, piece_choice], justify="start", align="center", wrap=True, gap=2)
+    return domain, piece_choice, source
+
+
+@app.cell
+def build(domain, engine, mo, page, piece_choice, source):
+    artifact = page.artifact_of(domain, source, piece_choice.value)
+    mo.stop(artifact is None, mo.md("There is no such artifact here. Choose another kind or source."))
+    reader = engine(domain).builder  # reads shapes and words, without a language model
+    built = page.recorded_stages(piece_choice.value) if source == "recorded" else reader.build(artifact)
+    get_tree, set_tree = mo.state(built.tree)  # the tree with your edits
+    return artifact, built, get_tree, set_tree
+
+
+@app.cell
+def draw_map(artifact, built, intent_map, mo, page, set_tree):
+    drawn = intent_map(built.tree, edit=True, numbers=page.numbers_of(built.tree, built.recognised))
+    drawn.on_edit = set_tree
+    map_view = mo.ui.anywidget(drawn.widget)  # map_view.value["value"] lists the selected intents
+    mo.show_code(page.beside(artifact, built, map_view))
+    return (drawn,)
+
+
+@app.cell(hide_code=True)
+def make_files(artifact, drawn, page):
+    said, tree_files = page.files_of(drawn, artifact.id)
+    return said, tree_files
+
+
+@app.cell(hide_code=True)
+def show_stages(built, mo, page, said, tree_files):
+    mo.vstack([mo.hstack([tree_files, mo.md(said())], justify="start", wrap=True), page.stages(built)])
+    return
+
+
+@app.cell
+def draw_graph(get_tree, mo):
+    tree = get_tree()
+    graph = tree.graph()  # a networkx.DiGraph: states are attributes; IntentTree.from_graph(graph) reads it back
+    figure = mo.lazy(lambda: mo.ui.anywidget(tree.figure(live=True)))
+    mo.show_code(mo.accordion({f"The same {len(graph)} intents as a plotly figure": figure}))
+    return
+
+
+@app.cell(hide_code=True)
+def take_files(mo):
+    file_drop = mo.ui.file(
+        kind="area", multiple=True, max_size=1_000_000, label="Drop 1 to 20 files (svg, md, txt, html …)"
+    )
+    pasted = mo.ui.text_area(placeholder="or paste one", rows=3, full_width=True)
+    mo.vstack([mo.md("## Your own artifacts, all at once"), mo.hstack([file_drop, pasted], widths="equal", wrap=True)])
+    return file_drop, pasted
+
+
+@app.cell
+def read_files(file_drop, mo, page, pasted):
+    readings = page.uploaded(file_drop.value, pasted.value)
+    changed, set_changed = mo.state(0)
+    own = page.OwnArtifacts(readings, lambda: set_changed(lambda count: count + 1))
+    return changed, own
+
+
+@app.cell(hide_code=True)
+def show_own(changed, own):
+    changed()
+    own.view() if own.readings else None
+    return
+
+
+@app.cell(hide_code=True)
+def choose_assistants(changed, mo, own, page):
+    changed()
+    mo.stop(not own.readings)
+    names = mo.ui.multiselect(page.ASSISTANTS, value=list(page.ASSISTANTS), label="Let them talk with")
+    run_button = mo.ui.run_button(label=f"▶ Run with {len(own.trees)} artifacts", kind="success")
+    mo.hstack([names, run_button], justify="start", align="end", wrap=True)
+    return names, run_button
+
+
+@app.cell
+def run_own(mo, names, own, page, run_button):
+    mo.stop(not run_button.value)
+    trees, refused = page.playable(own.trees)
+    mo.stop(
+        not trees or not names.value, mo.callout(mo.md("\n\n".join(refused) or "Choose an assistant."), kind="warn")
+    )
+    folder = page.run_own(trees, names.value)  # a run like any other, in outputs/
+    mo.vstack([page.results(folder), *(mo.callout(each, kind="warn") for each in refused)])
+    return
+
+
+@app.cell(hide_code=True)
+def choose_builder(artifact, mo, page):
+    stage_count, set_stage_count = mo.state(0)
+    get_tested, set_tested = mo.state(page.EMPTY)
+    builder_form = page.controls.chooser(("builder",), submit="Use this builder")
+    model = page.ModelBuild(artifact, builder_form, lambda: set_stage_count(lambda count: count + 1), set_tested)
+    return builder_form, get_tested, model, stage_count
+
+
+@app.cell(hide_code=True)
+def show_builder(builder_form, get_tested, model, stage_count):
+    (builder_form.value, stage_count())
+    model.view(get_tested())
+    return
+
+
+@app.cell(hide_code=True)
+def imports():
+    import marimo as mo
+
+    from discover_lib.engines.miniature import engine
+    from workbench import carried
+    from workbench.map import intent_map
+    from workbench.pages import intents_page as page
+
+    page.controls.page_has_sheet()
+    return carried, engine, intent_map, mo, page
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,150 @@
+# /// script
+# requires-python = ">=3.11"
+# [tool.marimo.opengraph]
+# title = "Data"
+# description = "Which reply is better, and what does a trainer read? Make conversations, check pairs, export rows."
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Data", css_file="../workbench/views/static/workbench.css")
+
+
+@app.cell(hide_code=True)
+def introduce(mo):
+    mo.md("""
+    # Which reply is better, and what does a trainer read?
+
+    Several assistants answer the same user in every turn. The reply of the highest reward is **chosen**, the reply of
+    the lowest reward is **rejected**, and the conversation continues with the chosen reply.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def open_page(data, synthesis_panel):
+    panel = synthesis_panel("Synthesize")
+    (get_folder, get_activity, get_progress), get_pressed = panel.states, panel.get_pressed
+    making, (labels, menus, tab, export) = data.making_form(), data.page_menus()
+    return export, get_activity, get_folder, get_pressed, get_progress, labels, making, menus, panel, tab
+
+
+@app.cell(hide_code=True)
+def choose_run(get_activity, get_folder, panel):
+    run_choice = panel.choice(get_folder(), get_activity(), label="Run")
+    clock = panel.clock(get_folder(), get_activity())
+    return clock, run_choice
+
+
+@app.cell(hide_code=True)
+def show_run(clock, get_activity, get_folder, panel, run_choice):
+    panel.view(clock, get_folder(), get_activity(), before=[panel.begin_button, run_choice])
+    return
+
+
+@app.cell(hide_code=True)
+def read_run(data, get_folder, get_progress, panel):
+    run = data.read_run(panel, get_folder(), get_progress())
+    return (run,)
+
+
+@app.cell
+def show_one_pair(data, mo, rules, turns):
+    mo.show_code(data.one_pair(*data.widest(turns), rules))
+    return
+
+
+@app.cell(hide_code=True)
+def choose_labels(data, labels, run):
+    label_choice = data.label_controls(labels.value, run.rules)
+    return (label_choice,)
+
+
+@app.cell(hide_code=True)
+def show_choices(data, get_pressed, label_choice, labels, making, mo, panel, run, tab):
+    mo.vstack([data.make(panel, making, get_pressed()), data.label_view(run, labels, label_choice), tab])
+    return
+
+
+@app.cell
+def label_turns(data, examples, label_choice, labelled_turns, labels, run, sieve):
+    rules, filters, options = data.read_labels(labels.value, label_choice.value, run.rules)
+    with data.in_one_line():
+        turns = [(each, turn) for each in run.conversations for turn in labelled_turns(each, options.rules)]
+        pairs = list(examples("preference", run.conversations, run.origin, options))
+    sieved = sieve(pairs, filters)
+    return filters, options, pairs, rules, sieved, turns
+
+
+@app.cell
+def check_lengths(data, mo, rules, sieved, tab):
+    mo.stop(tab.value != "Pairs")
+    margins, lengths, plots = data.length_plots(sieved)
+    mo.show_code(mo.vstack([data.length_check(sieved, rules), plots]))
+    return lengths, margins
+
+
+@app.cell
+def list_pairs(data, lengths, margins, mo, pairs, sieved):
+    pair_table = data.pairs_table(pairs, sieved, margins, lengths)
+    mo.show_code(pair_table)
+    return (pair_table,)
+
+
+@app.cell
+def open_pair(data, pair_table, rules, turns):
+    data.whole_pair(turns, data.opened(pair_table, "Select a pair: its two replies open here."), rules)
+    return
+
+
+@app.cell
+def count_wins(data, mo, options, rules, run, tab, table_3):
+    mo.stop(tab.value != "Pairs")
+    mo.show_code(data.table_3_view(table_3(run.conversations, options.rules), rules))
+    return
+
+
+@app.cell
+def list_rows(data, examples, filters, menus, mo, options, run, sieve, tab):
+    mo.stop(tab.value != "Rows")
+    rows = list(examples(menus.value["kind"], run.conversations, run.origin, options))
+    row_table = data.rows_table(rows, sieve(rows, filters))
+    mo.show_code(mo.vstack([menus["kind"], data.kept_and_left_out(sieve(rows, filters), options), row_table]))
+    return row_table, rows
+
+
+@app.cell
+def open_row(data, filters, menus, mo, row_table, rows):
+    row = rows[data.opened(row_table, "Select a row: the text that a trainer reads opens here.")]
+    mo.show_code(mo.vstack([menus["template"], data.trainer_reads(row, menus["template"].value, filters)]))
+    return
+
+
+@app.cell
+def export_rows(data, export, filters, get_folder, label_choice, menus, mo, options, tab):
+    mo.stop(tab.value != "Export")
+    written = data.write_all(get_folder(), menus.value, options, filters) if export.value else None
+    commands = data.commands(get_folder(), menus.value, options, filters, label_choice.value["tokenizer"])
+    mo.show_code(data.export_view(menus, export, written, commands))
+    return
+
+
+@app.cell(hide_code=True)
+def import_names():
+    import marimo as mo
+
+    from discover_lib.dataset.filters import sieve
+    from discover_lib.dataset.lengths import table_3
+    from discover_lib.dataset.pairs import labelled_turns
+    from discover_lib.dataset.rows import examples
+    from workbench.controls import page_has_sheet
+    from workbench.pages import data_page as data
+    from workbench.panel import synthesis_panel
+
+    page_has_sheet()
+    return data, examples, labelled_turns, mo, sieve, synthesis_panel, table_3
+
+
+if __name__ == "__main__":
+    app.run()

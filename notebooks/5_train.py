@@ -1,0 +1,148 @@
+# /// script
+# requires-python = ">=3.11"
+# [tool.marimo.opengraph]
+# title = "Train"
+# description = "What does an assistant learn from conversations? Train one here, and watch what it answers."
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Train", css_file="../workbench/views/static/workbench.css")
+
+
+@app.cell(hide_code=True)
+def introduce(mo):
+    mo.md("""
+    # What does an assistant learn from conversations?
+
+    It imitates whole conversations (**SFT**), prefers the chosen reply to the rejected reply (**DPO**), or is rewarded
+    by the simulated user (**GRPO**).
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def open_page(TrainingPanel, mo, page):
+    panel, judge, (tab, talk) = TrainingPanel(), page.judge_form(), page.page_controls()
+    (get_folder, get_activity, get_progress), get_pressed = panel.states, panel.get_pressed
+    measure, rehearsal = mo.ui.run_button(label="Let 20 users meet both"), mo.ui.run_button(label="Rehearse all stages")
+    return get_activity, get_folder, get_pressed, get_progress, judge, measure, panel, rehearsal, tab, talk
+
+
+@app.cell(hide_code=True)
+def choose_run(get_activity, get_folder, page, panel):
+    run_choice = panel.choice(get_folder(), get_activity(), label="or look at a run")
+    menus, clock = page.stage_menus(get_activity()), panel.clock(get_folder(), get_activity())
+    return clock, menus, run_choice
+
+
+@app.cell(hide_code=True)
+def choose_stage(judge, menus, page):
+    fields = page.recipe_fields(menus.value)
+    judging = page.Judging.of(menus.value["stage"], judge.value["models"], judge.value["cap"])
+    page.first_row(menus)
+    return fields, judging
+
+
+@app.cell(hide_code=True)
+def ask(contradictions, get_pressed, judging, page, panel, settings):
+    rows, unfit = page.rows_to_train_on(settings)
+    row_choice, obstacles = page.row_slider(rows), page.obstacles(settings, judging, contradictions, unfit)
+    page.ask(panel, settings, judging, obstacles, get_pressed())
+    ready = page.before_the_press(settings, rows, obstacles)
+    return ready, row_choice, rows
+
+
+@app.cell(hide_code=True)
+def show_buttons(clock, page, panel, ready, run_choice):
+    page.buttons(panel, clock, run_choice, ready)
+    return
+
+
+@app.cell
+def show_price(page, settings):
+    page.gpu_price(settings)
+    return
+
+
+@app.cell
+def choose_update(get_activity, get_folder, get_progress, page, panel):
+    moments = page.moments(panel, get_folder(), get_activity(), get_progress())
+    update = page.step_slider(moments)
+    return moments, update
+
+
+@app.cell
+def show_learning(mo, moments, page, panel, update):
+    mo.show_code(mo.hstack([page.loss_curve(panel), page.same_user(moments, update)], widths="equal", wrap=True))
+    return
+
+
+@app.cell
+def settle(StageSettings, fields, judging, menus, mo, page):
+    recipe, contradictions = page.read_recipe(menus.value, fields.value)
+    settings = StageSettings(menus.value["stage"], recipe=recipe, **page.read_menus(menus.value), **judging.settings)
+    # run_stage(settings, folder) trains here and now; the button starts the same in a process.
+    mo.show_code()
+    return contradictions, recipe, settings
+
+
+@app.cell(hide_code=True)
+def show_tab(tab):
+    tab
+    return
+
+
+@app.cell
+def show_curves(mo, moments, page, panel, tab):
+    mo.stop(tab.value != "Curves" or moments is None)
+    mo.show_code(mo.vstack([page.all_curves(panel), page.samples_table(panel)]))
+    return
+
+
+@app.cell
+def show_row(mo, page, row_choice, rows, settings, tab):
+    mo.stop(tab.value != "Rows")
+    mo.show_code(mo.vstack([row_choice, page.row_preview(rows, row_choice.value, settings)]))
+    return
+
+
+@app.cell
+def show_recipe(fields, judge, judging, menus, mo, page, recipe, rehearsal, settings, tab):
+    mo.stop(tab.value != "Recipe")
+    said = page.rehearse(settings, menus.value) if rehearsal.value else page.command(settings, menus.value)
+    mo.vstack([page.recipe_view(menus, fields, recipe, judge), page.cost(judging, settings), rehearsal, said])
+    return
+
+
+@app.cell
+def show_before_and_after(mo, page, tab, talk):
+    mo.stop(tab.value != "Before and after")
+    mo.show_code(mo.vstack([page.measured_before(), talk, page.talk_before_and_after(talk)]))
+    return
+
+
+@app.cell
+def ask_both(measure, mo, moments, page, panel, tab):
+    mo.stop(tab.value != "Ask both" or moments is None)
+    discovered = page.meet_both(panel, users=20) if measure.value else measure
+    mo.show_code(mo.vstack([page.ask_both(panel), discovered]))
+    return
+
+
+@app.cell(hide_code=True)
+def import_names():
+    import marimo as mo
+
+    from discover_lib.train.run_stage import StageSettings
+    from workbench.controls import page_has_sheet
+    from workbench.pages import train_page as page
+    from workbench.panel import TrainingPanel
+
+    page_has_sheet()
+    return StageSettings, TrainingPanel, mo, page
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,140 @@
+# /// script
+# requires-python = ">=3.11"
+#
+# [tool.marimo.opengraph]
+# title = "Compare"
+# description = "Which assistant discovers more, and is the difference real?"
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Compare", css_file="../workbench/views/static/workbench.css")
+
+
+@app.cell(hide_code=True)
+def introduce(mo):
+    mo.md("""
+    # Which assistant discovers more?
+
+    Every assistant meets the **same** users: the same hidden intents, first message and thresholds.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def open_page(page):
+    panel, making = page.panel(), page.making_form()
+    (get_folder, get_activity, get_progress), get_pressed = panel.states, panel.get_pressed
+    tab_choice = page.tab_menu()
+    return get_activity, get_folder, get_pressed, get_progress, making, panel, tab_choice
+
+
+@app.cell(hide_code=True)
+def choose_run(get_activity, get_folder, panel):
+    run_choice = panel.choice(get_folder(), get_activity(), label="Evaluation")
+    clock = panel.clock(get_folder(), get_activity())
+    return clock, run_choice
+
+
+@app.cell(hide_code=True)
+def show_run(clock, get_activity, get_folder, menus, panel, run_choice):
+    _after = [panel.begin_button, menus["measure"], menus["relative"]]
+    panel.view(clock, get_folder(), get_activity(), before=[run_choice], after=_after)
+    return
+
+
+@app.cell(hide_code=True)
+def read_scores(get_folder, get_progress, page, panel):
+    folder = get_folder()
+    run = page.opened(panel, folder, get_progress())
+    menus = page.page_menus(run.scores)
+    return folder, menus, run
+
+
+@app.cell
+def show_answer(answer, compared, mo, score_dots):
+    mo.vstack([answer(compared), score_dots(compared)])
+    return
+
+
+@app.cell
+def compare_assistants(Compared, folder, menus, mo, page, run):
+    pool = page.pool_of(run.scores, menus.value)  # change me: a Pool of other conversations
+    measure = page.measure_of(menus.value)  # change me: MEASURE["tokens"]
+    compared = Compared.of(run, folder, pool, measure)
+    mo.show_code()
+    return (compared,)
+
+
+@app.cell(hide_code=True)
+def plan_evaluation(get_pressed, making, menus, page, panel):
+    plan = page.planned(making.value)
+    page.begin_if_pressed(panel, making.value, plan, get_pressed())
+    page.folded(menus, making, plan)
+    return
+
+
+@app.cell
+def show_scores(compared, mo, page, score_table):
+    scores = score_table(compared)
+    mo.show_code(mo.vstack([scores, page.below_the_table(compared)]))
+    return (scores,)
+
+
+@app.cell
+def choose_rival(compared, page, scores):
+    ours = page.assistant_of(compared, scores)
+    rival = page.against_menu(compared, ours)
+    rival
+    return ours, rival
+
+
+@app.cell
+def show_behind(behind, compared, mo, ours, rival):
+    conversations = behind(compared, ours, rival.value)
+    mo.show_code(conversations)
+    return (conversations,)
+
+
+@app.cell
+def read_conversation(compared, conversations, mo, open_sides, reader, rival):
+    sides = open_sides(compared, conversations, rival.value)
+    mo.show_code(reader(compared, sides, conversations.value[0]["no."]))
+    return
+
+
+@app.cell(hide_code=True)
+def show_basis(compared, page):
+    page.about_the_run(compared)
+    return
+
+
+@app.cell(hide_code=True)
+def choose_tab(folder, mo, page, panel, tab_choice):
+    mapping = page.mapping_button(panel, folder)
+    mo.vstack([mo.md("## More about these numbers"), tab_choice])
+    return (mapping,)
+
+
+@app.cell(hide_code=True)
+def show_tab(compared, get_activity, mapping, page, tab_choice):
+    get_activity()
+    page.tab_content(tab_choice.value, compared, mapping)
+    return
+
+
+@app.cell(hide_code=True)
+def import_names():
+    import marimo as mo
+
+    from workbench.controls import page_has_sheet
+    from workbench.pages import compare_page as page
+    from workbench.pages.compare_page import Compared, answer, behind, open_sides, reader, score_dots, score_table
+
+    page_has_sheet()
+    return Compared, answer, behind, mo, open_sides, page, reader, score_dots, score_table
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,124 @@
+# /// script
+# requires-python = ">=3.11"
+# [tool.marimo.opengraph]
+# title = "A user by hand"
+# description = "How does a user answer a reply?"
+# ///
+
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="A user by hand", css_file="../../workbench/views/static/workbench.css")
+
+
+@app.cell
+def introduce(mo):
+    mo.md("""
+    # A simulated user by hand
+
+    The user knows one intent. A reply discovers others if it shows them. Near misses lower a threshold (paper, 3.2).
+    """)
+    return
+
+
+@app.cell
+def make_user(UserSimulator, artifacts, engine, intent_map, mo):
+    # A user is a tree, a judge that reads replies and a voice that answers. Change me: the artifact, the seed.
+    world = engine("svg_drawing")
+    tree = world.builder.build(artifacts.generate_artifact("svg_drawing", "eval", 5)).tree
+    user = UserSimulator(tree, world.judge, world.voice, seed=0)
+    mo.show_code(mo.ui.anywidget(intent_map(tree, user.state).widget))
+    return tree, user
+
+
+@app.cell
+def look_in_focus(frontier, mo, tree, user):
+    # The judge is shown one root: the first with an intent not yet discovered (3.1: it limits the cognitive load).
+    moving = frontier(tree, user.state, user.focus)
+    names = {"focus": user.focus, "a reply could move": moving}
+    mo.show_code(mo.ui.table([{"": name, "intents": ", ".join(map(tree.text, ids))} for name, ids in names.items()]))
+    return
+
+
+@app.cell
+def judge_reply(mo, user):
+    # `consider` judges a reply against the state and changes no part of it. Change me: the reply.
+    candidate = user.consider("How about a cat, a dog or a rabbit?")
+    lines = [{"intent": user.tree.text(each.intent_id), **each.to_dict()} for each in candidate.evaluation.verdicts]
+    mo.show_code(mo.vstack([mo.md(f"The reply is a **{candidate.evaluation.kind}**."), mo.ui.table(lines)]))
+    return (candidate,)
+
+
+@app.cell
+def move_by_hand(advance, candidate, mo, user):
+    # Engaged: discovered, and satisfied too by an artifact. Else score = p·k for k near misses: above θ, one level up.
+    state, transitions = advance(user.tree, user.state, candidate.evaluation, user.rules)
+    mo.show_code(mo.ui.table([{"intent": user.tree.text(each.intent_id), **each.to_dict()} for each in transitions]))
+    return (state,)
+
+
+@app.cell
+def compare_states(candidate, state, mo):
+    # `advance` is the only way from one state to the next, and calls no model.
+    assert state == candidate.after
+    mo.show_code()
+    return
+
+
+@app.cell
+def view_of_voice(mo, tree, state, user_view, Rules):
+    # The voice never sees the tree: only what is achieved, and what may be said plainly, hinted at or felt (3.2).
+    view = user_view(tree, state, Rules.paper())
+    mo.show_code(mo.json(view.to_dict()))
+    return
+
+
+@app.cell
+def play(assistants, engine, mo, run_conversation, tree):
+    # Five turns with an assistant that explores while intents are vague. Change me: "draft", "ask", "options".
+    world_again, assistant = engine("svg_drawing"), assistants.scripted_assistant("adaptive", "svg_drawing")
+    talk = run_conversation(tree, world_again.judge, world_again.voice, [assistant], seed=0)
+    mo.show_code(
+        mo.ui.table(
+            [
+                {"turn": each.index, "reward": each.candidate.reward.total, "user": each.user_message}
+                for each in talk.turns
+            ]
+        )
+    )
+    return (talk,)
+
+
+@app.cell
+def see_end(intent_map, mo, talk, tree):
+    mo.show_code(mo.ui.anywidget(intent_map(tree, talk.state).widget))
+    return
+
+
+@app.cell
+def import_names():
+    import marimo as mo
+
+    from discover_lib import Rules, UserSimulator, user_view
+    from discover_lib.core.advance import advance, frontier
+    from discover_lib.core.rollout import run_conversation
+    from discover_lib.engines.miniature import artifacts, assistants, engine
+    from workbench.map import intent_map
+
+    return (
+        Rules,
+        UserSimulator,
+        advance,
+        artifacts,
+        assistants,
+        engine,
+        frontier,
+        intent_map,
+        mo,
+        run_conversation,
+        user_view,
+    )
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,74 @@
+"""The page Intents: what is read of a visitor's artifacts, and the run that they are played in."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from discover_lib.runs.store import RunStore
+from workbench.map import NEW_TEXT
+from workbench.pages.intents_page import OwnArtifacts, playable, read, results, run_own, title_of, uploaded
+
+HOUSE = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"><title>House at night</title>'
+    '<rect width="100" height="100" fill="#112244"/><path d="M20 60 L50 30 L80 60 Z" fill="brown"/>'
+    '<rect x="30" y="60" width="40" height="30" fill="tan"/></svg>'
+)
+LETTER = (
+    "The letter lay unopened on the table for a week. My grandmother walked around it as one walks around a sleeping "
+    "dog. In the end she used it to light the stove."
+)
+
+
+def test_a_drawing_is_read_with_its_title_as_the_request() -> None:
+    reading = read("house", HOUSE)
+    tree = reading.tree()
+    assert reading.artifact.domain == "svg_drawing" and 0 < reading.share < 1 and reading.aspects >= 3
+    assert tree.initial_request == "can you draw “House at night”?" and len(tree) > 4
+
+
+def test_a_comparison_is_doubted_and_can_be_left_out() -> None:
+    reading = read("grandmother", LETTER)
+    assert reading.doubtful == ("dog",) and reading.told == "2 of 3 sentences read"
+    texts = {intent.text for intent in reading.tree([], reading.doubtful).intents.values()}
+    assert texts and not any("dog" in text.lower() for text in texts)
+
+
+def test_too_little_is_never_a_dead_end() -> None:
+    reading = read("mail", "Dear Ann, yours, Bob")
+    empty = reading.tree()
+    assert reading.aspects == 0 and [each.text for each in empty.intents.values()] == [NEW_TEXT]
+    assert playable({"mail": empty})[0] == {} and "cannot decide" in playable({"mail": empty})[1][0]
+    added = reading.tree([next(iter(reading.lexicon.values))])
+    assert playable({"mail": added})[0] == {"mail": added}
+
+
+def test_a_broken_drawing_says_why() -> None:
+    assert "well-formed" in read("broken", "<svg><rect></svg>").trouble
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title"),
+    [
+        ("a", "# A walk\n\nIt rained.", "A walk"),
+        ("my-poem", "Rain fell all day, and nobody minded it at all.", "my poem"),
+        ("pasted", "Rain fell all day.", ""),
+    ],
+)
+def test_the_title_comes_from_the_text_else_from_the_file(name: str, text: str, title: str) -> None:
+    assert title_of(read(name, text).artifact) == title
+
+
+def test_files_become_cards_and_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+    files = [SimpleNamespace(name="house.svg", contents=HOUSE.encode())]
+    own = OwnArtifacts(uploaded(files, LETTER), lambda: None)
+    assert list(own.trees) == ["house", "pasted"]
+    shown = own.view().text
+    assert "House" in shown and "2 of 3 sentences read" in shown
+    folder = run_own(own.trees, ["ask", "adaptive"])
+    assert run_own(own.trees, ["ask", "adaptive"]) == folder
+    with RunStore.read(folder) as store:
+        assert len(store.listing()) == 4 and store.configuration["kind"] == "evaluate"
+    page = results(folder).text
+    assert page.count("3_conversation.py") == 4 and "6_compare.py" in page and "own-trees" in page

@@ -1,0 +1,603 @@
+"""The page Compare: which assistant discovers more, whether the difference is real, and the conversations behind it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from discover_lib.base.files import outputs_folder
+from discover_lib.base.ids import DiscoverId
+from discover_lib.metrics.discovery import ceiling_over
+from discover_lib.metrics.intervals import Estimate
+from discover_lib.metrics.near_misses import near_misses_of, suspects, worst_turns
+from discover_lib.metrics.paired import Comparison, compare
+from discover_lib.metrics.rescore import RESCORED
+from discover_lib.metrics.results import (
+    ALL,
+    MEASURE,
+    MEASURES,
+    Measure,
+    Pool,
+    Table,
+    best_first,
+    curve,
+    manner,
+    pools_without,
+    table_of,
+    values_of,
+)
+from discover_lib.metrics.scores import Assessment, ConversationScores
+from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run
+from discover_lib.runs.store import RunStore, StoreError, id_of_run
+from discover_lib.tasks.paper_numbers import beside, our_results
+from workbench import controls
+from workbench.carried import address, address_of, kept
+from workbench.controls import displayed, in_a_row
+from workbench.echo import run_command
+from workbench.jobs import SensitivityJob, find_runs, last_of, run_label
+from workbench.panel import EvaluatedRun, RunPanel, evaluation_panel
+from workbench.parts import Scored, listing
+from workbench.views import audit_parts, explain, run_parts, score_parts
+from workbench.views import beside as side_by_side
+from workbench.views import conversation_parts as show
+from workbench.views.figures import charts
+from workbench.views.figures.theme import Look, looks
+from workbench.views.html import Markup, tag
+from workbench.views.located import finding
+from workbench.views.saved_pages import evaluation_page, scores_csv
+
+NOBODY = "nobody"
+TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "The paper", "Runs", "Export")
+
+
+# -- the run and its scores --------------------------------------------------------------------------------------------
+
+
+def opened(panel: RunPanel, folder: Path, progress: int) -> EvaluatedRun:
+    """The scores of a run. The cell ends with a line where there is no score yet.
+
+    Args:
+        progress: read from the state of the panel, so that the cell runs again when there is more to read.
+    """
+    import marimo as mo
+
+    run = EvaluatedRun.of_run(folder)
+    mo.stop(not run.scores, displayed(run.missing))
+    return run
+
+
+def page_menus(scores: Sequence[ConversationScores]) -> Any:
+    """What the page shows, as a dictionary of controls that are kept in the address."""
+    import marimo as mo
+
+    names = list(dict.fromkeys(each.assistant for each in scores))
+    domains = list(dict.fromkeys(each.domain for each in scores))
+    measures = [each.label for each in MEASURES if each.name != "discovery"]
+    relative = "relative to these assistants (eq. 4)"
+    eq_4 = mo.running_in_notebook() and address().get("measure") == MEASURE["discovery"].label
+    leaves = {"no assistant satisfied": "none", "every assistant satisfied": "all"}
+    menu = mo.ui.dropdown
+    return mo.ui.dictionary(
+        {
+            "measure": kept(menu, "measure", measures, value=measures[0], label="Measure"),
+            "relative": kept(mo.ui.switch, "relative", value=eq_4, label=relative),
+            "domain": kept(menu, "domain", [ALL, *domains], value=ALL, label="Domain"),
+            "pool": kept(mo.ui.multiselect, "pool", names, value=names, label="Assistants"),
+            "leave_out": kept(menu, "leave_out", leaves, value="no assistant satisfied", label="Skip intents that"),
+        }
+    )
+
+
+def folded(menus: Any, form: Any, plan: Plan) -> Any:
+    """The form of a new evaluation, and the conversations that count, both folded away."""
+    import marimo as mo
+
+    counted = in_a_row(menus, "domain", "pool", "leave_out")
+    if len(menus.elements["domain"].options) == 2:  # all, and the only one
+        counted = in_a_row(menus, "pool", "leave_out")
+    return mo.accordion({"Evaluate others": making_view(form, plan), "Which conversations count": counted})
+
+
+def measure_of(chosen: Mapping[str, Any]) -> Measure:
+    """The measure that the page shows: eq. 4 where scores are relative to these assistants."""
+    label = MEASURE["discovery"].label if chosen["relative"] else chosen["measure"]
+    return next(each for each in MEASURES if each.label == label)
+
+
+def pool_of(scores: Sequence[ConversationScores], chosen: Mapping[str, Any]) -> Pool:
+    """The conversations that count. The cell ends with a line where no user has met all of these assistants."""
+    import marimo as mo
+
+    inside = [each for each in scores if each.assistant in chosen["pool"] and chosen["domain"] in (ALL, each.domain)]
+    mo.stop(not inside, mo.md("Choose at least one assistant."))
+    pool = Pool(inside, chosen["leave_out"])
+    mo.stop(not pool.shared(), mo.md("No user has finished a conversation with every assistant yet."))
+    return pool
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The assistants of a run, compared in one measure.
+
+    Attributes:
+        table: assistant → measure → mean with its interval.
+        pairs: every two assistants in `measure`, on the same users.
+    """
+
+    run: EvaluatedRun
+    folder: Path
+    pool: Pool
+    measure: Measure
+    table: Table
+    pairs: Sequence[Comparison]
+
+    @classmethod
+    def of(cls, run: EvaluatedRun, folder: Path, pool: Pool, measure: Measure) -> Compared:
+        values = values_of(pool)
+        pairs = compare(values.get(measure.name, {}))
+        return cls(run, folder, pool, measure, table_of(values, pool.assistants), pairs)
+
+    @property
+    def marks(self) -> dict[str, Look]:
+        """A look per assistant of the run, the same whichever of them are compared."""
+        return looks(list(dict.fromkeys(each.assistant for each in self.run.scores)))
+
+    @property
+    def ids(self) -> DiscoverId:
+        """The id of all that is measured."""
+        everybody = {each.assistant for each in self.run.scores} == set(self.pool.assistants)
+        domains = {each.domain for each in self.pool.scores}
+        whole = domains == {each.domain for each in self.run.scores}
+        return replace(
+            id_of_run(self.folder),
+            domain="" if whole else next(iter(domains)),
+            pool=() if everybody else self.pool.assistants,
+            leave_out="" if self.pool.leave_out == "none" else self.pool.leave_out,
+        )
+
+    @property
+    def ceiling(self) -> Estimate | None:
+        return ceiling_over(self.run.ceilings, set(self.pool.artifact_of.values()))
+
+
+# -- the answer --------------------------------------------------------------------------------------------------------
+
+
+def answer(compared: Compared) -> Any:
+    """Who is best, and whether the difference is real, in words."""
+    each = compared
+    return displayed(score_parts.answer(each.table, each.pairs, each.measure, each.ids))
+
+
+def score_dots(compared: Compared) -> Any:
+    """Mean and interval of every assistant."""
+    return displayed(charts.intervals(compared.table, compared.measure, compared.marks))
+
+
+def about_the_run(compared: Compared) -> Any:
+    """How the run was made, and whether its user passed validation."""
+    return displayed(audit_parts.certificate_chip(compared.folder), score_parts.made_under(compared.run.configuration))
+
+
+def score_table(compared: Compared) -> Any:
+    """Every assistant in every measure. A selected row opens the conversations behind it."""
+    spans = {name: charts.span_of(row[name] for row in compared.table.values() if name in row) for name in MEASURE}
+    rows = []
+    for name in best_first(compared.table, compared.measure.name):
+        found = compared.table[name]
+        cells = {
+            each.label: Scored.of(found[each.name], each, spans[each.name]) if each.name in found else "not scored"
+            for each in MEASURES
+        }
+        rows.append({"assistant": name, **cells})
+    meanings = {each.label: each.meaning for each in MEASURES}
+    return listing("assistant", rows, header_tooltip=meanings, forgets=("conversation", "against", "pick"))
+
+
+def below_the_table(compared: Compared) -> Any:
+    """What the numbers of the table stand on."""
+    users = compared.pool.users_of.get(compared.measure.name, 0)
+    artifacts = len(set(compared.pool.artifact_of.values()))
+    note = f"{artifacts} artifacts, {users} users. Means with 95% intervals over artifacts. "
+    note += score_parts.against_ceiling(compared.ceiling, compared.table)
+    return displayed(show.quiet(note, small=True))
+
+
+# -- the conversations behind a number ---------------------------------------------------------------------------------
+
+
+def asked_for(compared: Compared) -> tuple[str, str]:
+    """The assistant and its rival that an address of an earlier page names; "" where it names none."""
+    import marimo as mo
+
+    pick = score_parts.picked(address().get("pick") or "") if mo.running_in_notebook() else ()
+    names = [each for each in pick[1:] if each in compared.pool.assistants]
+    return (*names, "", "")[0], (*names, "", "")[1]
+
+
+def assistant_of(compared: Compared, table: Any) -> str:
+    """The assistant of the selected row. The cell ends with a hint where no row is selected."""
+    import marimo as mo
+
+    name = table.value[0]["assistant"] if table.value else asked_for(compared)[0]
+    mo.stop(not name, mo.md("*Select an assistant: its conversations open here.*"))
+    return name
+
+
+def against_menu(compared: Compared, ours: str) -> Any:
+    """A rival on the same users."""
+    import marimo as mo
+
+    others = [NOBODY, *(name for name in compared.pool.assistants if name != ours)]
+    rival = asked_for(compared)[1]
+    value = rival if rival in others else NOBODY
+    return kept(mo.ui.dropdown, "against", others, value=value, label=f"{ours} against", forgets=("conversation",))
+
+
+def behind(compared: Compared, ours: str, theirs: str) -> Any:
+    """The conversations of an assistant, the lowest first; with a rival the differences, the highest first.
+
+    A measure may leave conversations out. They come last.
+    """
+    pool, measure = compared.pool, compared.measure
+    first, second = (pool.per_user(measure.name).get(name, {}) for name in (ours, theirs))
+    rows = []
+    for user, each in pool.by_user[ours].items():
+        value = first.get(user)
+        row: dict[str, Any] = {"no.": each.place, "user": each.artifact, "trial": each.trial + 1}
+        if theirs != NOBODY:
+            if value is None or user not in second:
+                continue
+            row |= {ours: round(value, 3), theirs: round(second[user], 3), "difference": value - second[user]}
+        else:
+            ended = (each.stop or "open").replace("_", " ")
+            row |= {measure.label: value, "hidden": len(each.moves), "turns": each.turns}
+            row |= {"tokens": sum(each.tokens), "ended": ended}
+        rows.append(row)
+    key = "difference" if theirs != NOBODY else measure.label
+    if len({row["trial"] for row in rows}) == 1:
+        rows = [{name: cell for name, cell in row.items() if name != "trial"} for row in rows]
+    rows.sort(key=lambda row: (row[key] is None, (row[key] or 0.0) * (1 if theirs == NOBODY else -1)))
+    span = charts.Span(min([0.0, *(row[key] or 0.0 for row in rows)]), max([0.0, *(row[key] or 0.0 for row in rows)]))
+    drawn = [row | {key: "left out" if row[key] is None else Scored.bar(row[key], measure, span)} for row in rows]
+    return listing("conversation", drawn, key="no.", page_size=6, forgets=("turn",))
+
+
+def open_sides(compared: Compared, table: Any, theirs: str) -> list[tuple[side_by_side.Side, Assessment | None]]:
+    """The selected conversation, and with a rival its conversation with the same user."""
+    import marimo as mo
+
+    mo.stop(not table.value, mo.md("*Select a conversation to read it.*"))
+    scores = next(each for each in compared.pool.scores if each.place == table.value[0]["no."])
+    places = {scores.assistant: scores.place}
+    if theirs != NOBODY:
+        places[theirs] = compared.pool.by_user[theirs][scores.unit].place
+    sides = []
+    with RunStore.read(compared.folder) as store:
+        for name, place in places.items():
+            data = store.assessment(place)
+            side = side_by_side.Side(name, compared.marks[name], store.conversation(place))
+            sides.append((side, Assessment.from_dict(data) if data else None))
+    return sides
+
+
+def reader(compared: Compared, sides: Sequence[tuple[side_by_side.Side, Assessment | None]], place: int) -> Any:
+    """A conversation and its evidence, or two with the same user side by side, and how each was scored."""
+    import marimo as mo
+
+    ours, unit = sides[0][0], next(each.unit for each in compared.pool.scores if each.place == place)
+    rows = [(side.name, *_numbers(compared.pool, side.name, unit)) for side, _ in sides]
+    measured = show.table(("", *(each.label for each in MEASURES)), rows)
+    run = str(compared.folder.relative_to(outputs_folder()))
+    stage = tag("a", "Read it on the stage", href=address_of("3_conversation.py", run, conversation=place))
+    tabs = {"Scores": displayed(*(side_by_side.assessed(side.conversation, found) for side, found in sides))}
+    if len(sides) > 1:
+        theirs = sides[1][0]
+        only = side_by_side.only_one_found(ours, theirs)
+        first = {
+            "Only one discovered": displayed(only),
+            "Turn by turn": displayed(side_by_side.turns_beside(ours, theirs)),
+            "Intents": displayed(show.state_legend() + side_by_side.trees(ours, theirs, _last(sides))),
+        }
+        lead = side_by_side.parted(ours, theirs)
+    else:
+        first = {"Evidence": _evidence(ours), "Conversation": displayed(show.chat(ours.conversation, _last(sides)))}
+        lead = Markup()
+    head = displayed(tag("div", lead, measured, tag("p", stage), data_opened=str(place)))
+    return mo.vstack([head, mo.ui.tabs(first | tabs)])
+
+
+def _last(sides: Sequence[tuple[side_by_side.Side, Assessment | None]]) -> int:
+    return max(len(side.conversation.turns) for side, _ in sides)
+
+
+def _numbers(pool: Pool, name: str, unit: str) -> list[Markup | str]:
+    """Every measure of one conversation, each unfolding into its explanation."""
+    shown: list[Markup | str] = []
+    for each in MEASURES:
+        value = pool.per_user(each.name).get(name, {}).get(unit)
+        if value is None:
+            shown.append("left out")
+        else:
+            shown.append(explain.explained(each.shown(value), explain.of_user(name, unit, each, pool)))
+    return shown
+
+
+def _evidence(side: side_by_side.Side) -> Any:
+    """What discovered each intent: the turn, the judge's reason, and the sentence or drawing of the reply."""
+    import marimo as mo
+
+    talk, rows = side.conversation, list[dict[str, Any]]()
+    for intent in talk.tree.intents:
+        if found := finding(talk, intent):
+            reply = talk.turns[found.turn - 1].reply.text
+            said = reply[slice(*found.span)] if found.span else ""
+            if found.drawing is not None and not found.span:
+                said = f"drawing {found.drawing + 1}"
+            rows.append(
+                {"turn": found.turn, "intent": talk.tree.text(intent), "because": found.reason, "in the reply": said}
+            )
+    if len({row["trial"] for row in rows}) == 1:
+        rows = [{name: cell for name, cell in row.items() if name != "trial"} for row in rows]
+    rows.sort(key=lambda row: row["turn"])
+    if not rows:
+        return mo.md("This conversation discovered no hidden intent.")
+    how: dict[str, Any] = {"selection": None, "show_column_summaries": False, "show_data_types": False}
+    return mo.ui.table(rows, wrapped_columns=["intent", "because", "in the reply"], page_size=8, **how)
+
+
+# -- the tabs ----------------------------------------------------------------------------------------------------------
+
+
+def tab_menu() -> Any:
+    """The tabs as a menu, so that only the chosen one is computed."""
+    import marimo as mo
+
+    return kept(mo.ui.radio, "tab", TABS, value=TABS[0], label="", inline=True)
+
+
+def tab_content(tab: str, compared: Compared, mapping: Any) -> Any:
+    """The content of one tab."""
+    drawn = {
+        "Turn by turn": turns_view,
+        "Pairs": pairs_view,
+        "Basis": basis_view,
+        "Near misses": near_misses_view,
+        "The paper": paper_view,
+        "Runs": runs_view,
+        "Export": export_view,
+    }
+    return rules_view(compared, mapping) if tab == "Other rules" else drawn[tab](compared)
+
+
+def turns_view(compared: Compared) -> Any:
+    """Discovery after each turn, families of three turns, and tokens against discovery."""
+    pool, marks = compared.pool, compared.marks
+    curves = {name: curve(pool, name) for name in pool.assistants}
+    manners = {name: manner(pool, name) for name in best_first(compared.table)}
+    neither = {name: each.turns_of_neither for name, each in manners.items() if each.turns_of_neither}
+    left = ", ".join(f"{name} {count}" for name, count in neither.items())
+    words = "Three turns in a row: D opens up (options, samples, questions), C closes in (mostly one artifact)."
+    return displayed(
+        charts.turn_curves(curves, marks, "Turn by turn", size=charts.Box(charts.WIDE.width, 300)),
+        show.more(
+            "How they proceed: three turns in a row",
+            show.quiet(words + (f" Turns of neither kind: {left}." if left else "")),
+            charts.families(manners, marks),
+        ),
+        show.more("Tokens against discovery", charts.tokens_against_discovery(compared.table, marks)),
+    )
+
+
+def pairs_view(compared: Compared) -> Any:
+    """Every two assistants on the same users."""
+    if not compared.pairs:
+        return displayed(show.quiet("One assistant has no pair."))
+    each = compared
+    return displayed(score_parts.pairs(each.table, each.pairs, each.measure, each.marks, ids=each.ids))
+
+
+def basis_view(compared: Compared) -> Any:
+    """Eq. 4 in every smaller pool, and the conversations that do not count."""
+    each = compared
+    return displayed(
+        show.panel("Eq. 4 in every smaller pool", score_parts.pools(each.table, pools_without(each.pool), each.marks)),
+        show.panel("Left out", score_parts.left_out(each.pool, each.marks, each.ids)),
+        score_parts.interactivity_note(each.run.configuration, each.table),
+    )
+
+
+def near_misses_view(compared: Compared) -> Any:
+    """The share of discoveries from near misses, and the turns with most of them."""
+    scores = compared.pool.scores
+    with RunStore.read(compared.folder) as store:
+        farmed = worst_turns(((each, store.conversation(each)) for each in suspects(scores, 10)), 5)
+    run = str(compared.folder.relative_to(outputs_folder()))
+
+    def on_stage(turn: Any) -> str:
+        return address_of("3_conversation.py", run, conversation=turn.place, turn=turn.turn)
+
+    why = (
+        "Four near misses in one reply always move an intent, so a list of alternatives collects discoveries. "
+        "`--near-miss-cap 1` counts one a reply."
+    )
+    return displayed(
+        show.quiet(why),
+        score_parts.near_misses(near_misses_of(scores), compared.marks, compared.ids),
+        show.panel("The turns with most of them", score_parts.farmed_turns(farmed, on_stage)),
+    )
+
+
+def rules_view(compared: Compared, mapping: Any) -> Any:
+    """The conclusions that change where the recorded judgments are scored under other rules."""
+    import marimo as mo
+
+    flips = sensitivity_of(compared.folder, len(compared.run.scores))
+    work = last_of(SensitivityJob, compared.folder)
+    if flips is not None:
+        measure = compared.measure if compared.measure.name in RESCORED else MEASURE["discovery"]
+        return displayed(score_parts.sensitivity_map(flips, measure))
+    if work is not None and work.running:
+        return mo.md(f"*Scoring {len(compared.run.scores)} conversations again …*")
+    trouble = show.error_line(work.trouble) if work is not None and work.trouble else Markup()
+    words = mo.md(f"One rule changes at a time: p, τ, λ, focus, turns. {len(compared.run.scores)} conversations.")
+    return mo.vstack([mo.hstack([mapping, words], justify="start", align="center"), displayed(trouble)])
+
+
+def sensitivity_of(folder: Path, conversations: int) -> dict[str, Any] | None:
+    """The stored sensitivity map of a run; None where there is none, or the run has grown since."""
+    try:
+        recorded = json.loads((folder / SENSITIVITY_FILE).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return recorded if recorded["recheck"]["conversations"] == conversations else None
+
+
+def mapping_button(panel: RunPanel, folder: Path) -> Any:
+    """The button that scores a run again under other rules."""
+    import marimo as mo
+
+    return mo.ui.button(label="Score under other rules", on_click=lambda _: panel.start(SensitivityJob(folder)))
+
+
+def paper_view(compared: Compared) -> Any:
+    """Table 1 of the paper and our rows, in one shape."""
+    plain = {
+        "run": compared.run.configuration,
+        "rules": compared.run.configuration["rules"],
+        "scopes": [
+            {
+                "scope": compared.ids.domain or ALL,
+                "assistants": list(compared.pool.assistants),
+                "table": {
+                    name: {measure: found.to_dict() for measure, found in row.items()}
+                    for name, row in compared.table.items()
+                },
+            }
+        ],
+    }
+    note = "Shaded rows are printed in the paper. The others come from this run: other artifacts, users and assistants."
+    return displayed(show.quiet(note), audit_parts.beside(beside(our_results(plain))))
+
+
+def runs_view(compared: Compared) -> Any:
+    """All stored runs, and the facts of the open one."""
+    import marimo as mo
+
+    rows: list[dict[str, Any]] = []
+    for folder in find_runs(outputs_folder()).values():
+        name = str(folder.relative_to(outputs_folder()))
+        try:
+            with RunStore.read(folder) as store:
+                counts, spent, kind = store.counts(), store.calls.spent(), store.configuration.get("kind", "run")
+        except StoreError as error:
+            rows.append({"run": run_label(folder), "kind": str(error)})
+            continue
+        page = "6_compare.py" if kind == "evaluate" else "3_conversation.py"
+        link = mo.md(f"[{run_label(folder)}](/?file={page}&run={quote(name)})")
+        cells = {"finished": counts.finished, "of": counts.units, "failed": counts.failed, "turns": counts.turns}
+        rows.append({"run": link, "kind": kind, **cells, "model calls": spent.calls, "dollars": spent.cost})
+    how: dict[str, Any] = {"selection": None, "page_size": 8, "show_column_summaries": False, "show_data_types": False}
+    open_run = displayed(run_parts.run_view(compared.folder))
+    return mo.vstack([mo.ui.table(rows, **how), mo.accordion({"The open run": open_run})])
+
+
+def export_view(compared: Compared) -> Any:
+    """Files of all results, and the command that makes them."""
+    import marimo as mo
+
+    name, pool = compared.folder.name, compared.pool
+
+    def report() -> bytes:
+        each = compared
+        lead = score_parts.made_under(each.run.configuration) + audit_parts.certificate_chip(each.folder)
+        near = near_misses_of(pool.scores)
+        marks, measure = each.marks, each.measure
+        parts = score_parts.report_parts(
+            lead, pool, each.table, each.pairs, near, marks, measure, ceiling=each.ceiling, ids=each.ids
+        )
+        return evaluation_page(f"Evaluation {name}", parts, each.ids).encode()
+
+    def scores() -> bytes:
+        return scores_csv(pool, compared.ids).encode()
+
+    def plain() -> bytes:
+        return json.dumps(results_of_run(compared.folder, pool.leave_out), indent=1).encode()
+
+    files = [
+        mo.download(scores, f"{name}.csv", "text/csv", label="Scores, CSV"),
+        mo.download(plain, f"{name}.json", "application/json", label="All results, JSON"),
+        mo.download(report, f"{name}.html", "text/html", label="This report, HTML"),
+    ]
+    command = run_command(compared.folder, compared.run.configuration)
+    words = f"```text\n{command}\n```\n\nRepeat the command to resume." if command else ""
+    return mo.vstack([mo.hstack(files, justify="start", gap=1, wrap=True), mo.md(words)])
+
+
+# -- an evaluation to make ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the button *Evaluate* begins, and a line about it."""
+
+    options: Any
+    choice: Any
+    refusal: str
+    line: Markup
+
+
+def making_form() -> Any:
+    """What a new evaluation is asked for, as a dictionary of controls."""
+    import marimo as mo
+
+    models = controls.chooser(("judge", "voice", "assistant"), scored=True)
+    cap = mo.ui.number(0, 1000, 0.5, value=None, label="Spend at most, in dollars")
+    return mo.ui.dictionary({"menus": controls.evaluation_menus(), "models": models, "cap": cap})
+
+
+def planned(asked: Mapping[str, Any]) -> Plan:
+    """Read the form: the options of the evaluation, or why it cannot begin."""
+    options, choice, refusal = controls.read_evaluation(asked["menus"], asked["models"])
+    if options is None or choice is None:
+        return Plan(None, choice, refusal, show.error_line(refusal))
+    users = options.artifacts * options.trials * len(asked["menus"]["domains"])
+    size = f"{len(options.assistants)} assistants × {users} users = {users * len(options.assistants)} conversations"
+    line = controls.run_plan(size, options, asked["menus"]["domains"], choice)
+    if len(options.assistants) >= 2 and options.artifacts < 10:
+        line += score_parts.too_few_line(len(options.assistants))
+    return Plan(options, choice, refusal, line)
+
+
+def begin_if_pressed(panel: RunPanel, asked: Mapping[str, Any], plan: Plan, pressed: int) -> None:
+    """Tell the panel what to begin, and begin it if the button was pressed."""
+    settings = plan.choice.client_settings if plan.choice else None
+    domains = tuple(asked["menus"]["domains"])
+    panel.ask(plan.options, settings, asked["cap"], domains=domains, refusal=plan.refusal)
+    panel.begin_if_pressed(pressed)
+
+
+def making_view(form: Any, plan: Plan) -> Any:
+    """The form, folded away, and the size of the evaluation."""
+    import marimo as mo
+
+    menus = form.elements["menus"]
+    rows = [
+        in_a_row(menus, *(name for name in menus.elements if name not in ("trained", "others"))),
+        *([menus.elements["trained"]] if menus.elements["trained"].options else []),
+        menus.elements["others"],
+        displayed(show.quiet("Language models are asked only after you press Evaluate.")),
+        form.elements["models"],
+    ]
+    spends = plan.options is not None and bool(plan.options.spec.models(plan.options.assistants))
+    rows += [form.elements["cap"]] if spends else []
+    return mo.vstack([displayed(plan.line), *rows])
+
+
+def panel() -> RunPanel:
+    """The panel of the page."""
+    return evaluation_panel("Evaluate")

@@ -1,0 +1,459 @@
+"""The page Conversation: its first session, the menus of a session, who plays, stored runs, and other rules."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import outputs_folder
+from discover_lib.base.forest import figure
+from discover_lib.core.rules import NAMED_RULES, Rules
+from discover_lib.engines.miniature.assistants import POOL, SCRIPTED, about
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+from discover_lib.engines.spec import MINIATURE
+from discover_lib.metrics.replay import replay
+from discover_lib.metrics.rescore import tally
+from discover_lib.runs.recorded import load_recorded
+from workbench import controls
+from workbench.carried import kept
+from workbench.live import connection_button
+from workbench.session import Session
+from workbench.sources import (
+    SessionError,
+    Settings,
+    assistant_names,
+    built_trees,
+    miniature_artifacts,
+    recorded_choices,
+)
+from workbench.views import reward_parts as parts_of_reward
+from workbench.views.conversation_parts import candidates, chat, receipt
+from workbench.views.figures.charts import discovery_curves
+from workbench.views.html import EMPTY, Markup, beside, error_line, more, quiet, signed, styled, tag
+
+if TYPE_CHECKING:
+    from discover_lib.core.conversation import Conversation
+    from discover_lib.core.simulator import UserSimulator
+    from workbench.controls import Choice
+    from workbench.stage import StagePlayer
+
+SOURCES = {"Miniature, simulated live": "miniature", "Recorded with a large model": "recorded"}
+ROLES = ("judge", "voice", "assistant")
+AS_RECORDED = "as recorded"
+ABOUT = {  # a line about each assistant, where it is chosen
+    **{name: about(name) for name in SCRIPTED},
+    AS_RECORDED: "Replies that a large model wrote when this was recorded.",
+}
+ABOUT_RULES = {
+    "paper": "The paper’s: one tree in focus, each new discovery is worth 1.",
+    "paper, GRPO": "The paper’s with 500 free tokens, as in its GRPO runs.",
+    "authors": "The released code: emerging intents pay ½, focus follows what is unsatisfied.",
+}
+V = TypeVar("V")
+Menu = tuple[dict[str, str], str]  # label → value, and the label to begin with
+
+
+def label_of(labels: Mapping[str, V], value: V) -> str:
+    """The label in a menu that stands for `value`."""
+    return next(label for label, known in labels.items() if known == value)
+
+
+def opened(address: Mapping[str, str]) -> tuple[Session | None, str]:
+    """The session that a page's address names, else a conversation of a run, else a new session, and what went wrong.
+
+    The session is None where not even a new one can be begun.
+    """
+    trouble = ""
+    try:
+        if name := address.get("session"):
+            return Session.load(name), ""
+        if (run := address.get("run")) and (number := address.get("conversation")):
+            return Session(of_run(outputs_folder() / run, int(number))), ""
+    except (DiscoverError, ValueError) as error:
+        trouble = str(error)
+    try:
+        return opening(), trouble
+    except SessionError as error:
+        return None, str(error)
+
+
+def of_run(folder: Path, number: int) -> Settings:
+    """The settings of a session that shows a conversation of a stored run.
+
+    Raises:
+        StoreError: the run has no such conversation.
+    """
+    from discover_lib.runs.store import RunStore
+
+    with RunStore.read(folder) as store:
+        conversation = store.conversation(number)
+    name = folder.relative_to(outputs_folder()) if folder.is_relative_to(outputs_folder()) else folder
+    domain = str(conversation.setting.get("domain") or "svg_drawing")
+    rules = conversation.rules.name if conversation.rules.name in NAMED_RULES else "paper"
+    return Settings(source="run", domain=domain, artifact=f"{name}:{number}", rules=rules, seed=conversation.seed)
+
+
+def run_rows(folder: Path) -> list[dict[str, Any]]:
+    """A row per conversation of a run, for a table: who talked, with which user, and what was discovered."""
+    from discover_lib.runs.store import RunStore
+
+    with RunStore.read(folder) as store:
+        return [
+            {
+                "conversation": row.place,
+                "assistant": " + ".join(row.assistants),
+                "user": row.artifact,
+                "turns": row.turns,
+                "hidden intents discovered": row.discovered,
+                "reward": round(row.reward, 2),
+                "leaks": row.leaks,
+                "ended": (row.stop or "not finished").replace("_", " "),
+            }
+            for row in store.listing()
+        ]
+
+
+def facts(rules: Rules) -> str:
+    """Four counts over the recorded conversations under these rules, in Markdown."""
+    recorded = [load_recorded(entry.name)[0] for entry in recorded_choices()]
+    counts = tally(
+        [replay(each, rules.replace(name=rules.name, token_unit=each.rules.token_unit)) for each in recorded]
+    )
+    return f"""
+Counted over {len(recorded)} recorded conversations, under the {rules.name} rules.
+
+1. **A reply that builds exactly what the user asked for** came in {counts.asked} turns. {counts.asked_for_nothing} of
+   these replies discovered nothing: what a user asks for clearly is discovered already.
+2. **Both replies discovered the same** in {counts.tied} of {counts.compared} turns. The shorter reply then wins: in
+   {counts.shorter} of these turns.
+3. **{counts.emerging} intents became emerging.** Together these moves earned {signed(counts.emerging_paid)}.
+4. **Near misses alone** made {counts.by_near_miss} of {counts.discovered} discoveries.
+"""
+
+
+# The first user: a drawing whose next replies by this assistant each discover something.
+OPENING = Settings(domain="svg_drawing", artifact="goldfish-sticker", assistant="adaptive", seed=2)
+OPENING_WITHOUT_DATA = "svg_drawing-eval-007"  # the artifact where only the package is installed, as on Colab
+
+
+def opening(folder: Path | None = None) -> Session:
+    """A new session after its first turn.
+
+    Raises:
+        SessionError: the first turn cannot be played.
+    """
+    start = OPENING
+    if OPENING.artifact not in miniature_artifacts(OPENING.domain).values():
+        start = dataclasses.replace(OPENING, artifact=OPENING_WITHOUT_DATA)
+    session = Session(start, folder=folder)
+    session.next()
+    return session
+
+
+def asks_a_model(session: Session, action: Callable[..., object]) -> bool:
+    """Whether a language model will be waited for."""
+    steps = (session.next, session.reply, session.candidates, session.take, session.fork)
+    known = action == session.next and not session.at_end
+    return bool(session.settings.models) and action in steps and not known
+
+
+# -- menus -------------------------------------------------------------------------------------------------------------
+
+
+def sources(session: Session) -> Menu:
+    """Where users come from; recordings and trees built here only where there are some."""
+    labels = dict(SOURCES)
+    if not recorded_choices() and session.settings.source != "recorded":
+        labels = {label: source for label, source in labels.items() if source != "recorded"}
+    if session.settings.source == "run":
+        labels["A run"] = "run"
+    if built_trees() or session.settings.source == "trees":
+        labels["Trees built here"] = "trees"
+    return labels, label_of(labels, session.settings.source)
+
+
+def domains(session: Session, source: str) -> Menu:
+    """Domains of a source; of recordings only those that there is one of."""
+    labels, used = controls.domain_labels(), session.settings.domain
+    if source == "recorded":
+        recorded = {entry.domain for entry in recorded_choices()}
+        labels = {label: name for label, name in labels.items() if name in recorded}
+    elif source == "run":
+        labels = {label: name for label, name in labels.items() if name == used}
+    return labels, label_of(labels, used) if used in labels.values() else next(iter(labels))
+
+
+def artifacts(session: Session, source: str, domain: str) -> Menu:
+    """Artifacts of a source and domain; the one in use is always among its own."""
+    if source == "recorded":
+        labels = {entry.title: entry.artifact_id for entry in recorded_choices() if entry.domain == domain}
+    elif source == "run":
+        labels = {session.settings.artifact: session.settings.artifact}
+    elif source == "trees":
+        labels = {name.replace("_", " ").replace("-", " "): name for name in built_trees()}
+    else:
+        labels = miniature_artifacts(domain)
+    used = session.settings
+    if (used.source, used.domain) != (source, domain):
+        return labels, next(iter(labels))
+    if used.artifact not in labels.values():
+        labels[used.artifact] = used.artifact
+    return labels, label_of(labels, used.artifact)
+
+
+def assistants(session: Session, chosen: str | None, live: bool) -> tuple[list[str], str]:
+    """Who can answer, and who does: a model that was just chosen, else the one before."""
+    if not live:
+        return [AS_RECORDED], AS_RECORDED
+    names = [*assistant_names(), *([chosen] if chosen else [])]
+    used = session.settings.assistant
+    return names, chosen or (used if used in names else names[0])
+
+
+def compared(session: Session) -> list[str]:
+    """Whose replies to compare at one moment: with a judge that costs, only a few."""
+    used = session.settings
+    if used.judge == MINIATURE:
+        return list(dict.fromkeys([*POOL, used.assistant]))  # the list that ignores the user can be chosen to play
+    return list(dict.fromkeys([used.assistant, "draft", "ask", "options"]))
+
+
+def setup(session: Session, before: Session | None = None) -> dict[str, Any]:
+    """What can be chosen on the stage, and what is: users by source and kind, assistants and rules with a line each.
+
+    Args:
+        before: the session that a press leads back to.
+    """
+    used = session.settings
+    names, chosen = assistants(
+        session, None if used.assistant in assistant_names() else used.assistant, not used.recorded
+    )
+    return {
+        "users": [
+            {
+                "value": source,
+                "label": label,
+                "domains": [
+                    {"value": domain, "label": kind, "users": _options(artifacts(session, source, domain)[0])}
+                    for kind, domain in domains(session, source)[0].items()
+                ],
+            }
+            for label, source in sources(session)[0].items()
+        ],
+        "assistants": [{"value": name, "label": name, "about": ABOUT.get(name, "A language model.")} for name in names],
+        "rules": [{"value": name, "label": name, "about": ABOUT_RULES[name]} for name in NAMED_RULES],
+        "chosen": {
+            "source": used.source,
+            "domain": used.domain,
+            "artifact": used.artifact,
+            "seed": used.seed,
+            "assistant": chosen,
+            "rules": used.rules,
+        },
+        "before": "" if before is None else title(before),
+        "line": f"{title(session)} · {chosen} · {used.rules} rules",
+    }
+
+
+def _options(labels: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"value": value, "label": label} for label, value in labels.items()]
+
+
+def title(session: Session) -> str:
+    """The user of a session as the menu names it."""
+    used = session.settings
+    return label_of(artifacts(session, used.source, used.domain)[0], used.artifact)
+
+
+# -- who plays ---------------------------------------------------------------------------------------------------------
+
+
+def players(session: Session) -> Choice:
+    """Who plays in this session, as a choice."""
+    used = session.settings
+    return controls.Choice(
+        judge=used.judge,
+        voice=used.voice,
+        assistant=None if used.assistant in assistant_names() else used.assistant,
+        api_base=used.api_base,
+        key_variable=used.key_variable,
+        options=used.spec.options,
+        leak_check=used.leak_check or None,
+    )
+
+
+def who_plays(session: Session) -> str:
+    used = session.settings
+    if used.recorded:
+        return AS_RECORDED
+    user = f"judge and voice {used.judge}"
+    if used.judge != used.voice:
+        user = f"judge {used.judge}, voice {used.voice}"
+    return f"{user}, assistant {used.assistant}"
+
+
+def roles(player: StagePlayer, form: Any, button: Any, tested: Markup) -> Any:
+    """Who plays, to unfold: the form, which takes effect when it is sent, and what a conversation will take."""
+    import marimo as mo
+
+    choice, mistake = players(player.session), EMPTY
+    try:
+        if form.value is not None:
+            choice = controls.read_choice(form.value)
+            player.cast(choice)
+    except controls.ChoiceError as error:
+        mistake = error_line(str(error))
+    told = mo.Html(styled(mistake, tested, plan(player.session, choice)))
+    return mo.accordion({f"Who plays: {who_plays(player.session)}": mo.vstack([form, button, told])})
+
+
+def chosen_players(session: Session, form: Any) -> Choice:
+    """The choice in a form, or who plays in the session before the form is sent."""
+    return players(session) if form.value is None else controls.read_choice(form.value)
+
+
+def plan(session: Session, choice: Choice) -> Markup:
+    """What a whole conversation will take, where a language model takes part."""
+    if not session.settings.models:
+        return quiet("No language model takes part: nothing is asked, nothing is spent.")
+    conversation, used = session.conversation, session.settings
+    domain = conversation.setting.get("domain", "")
+    forecast = controls.conversation_plan(session.tree, domain, conversation.rules, used.turns, choice, used.assistant)
+    return controls.plan_table(
+        forecast.stages, f"A conversation of {used.turns} turns, before it begins; expected (low to high)"
+    )
+
+
+def rules_line(session: Session) -> str:
+    """The rules in force, who plays, and what has been spent."""
+    rules, used = session.conversation.rules, session.settings
+    about = f"{rules.name} rules: p = {rules.p:g}, τ = {rules.tau:g} {rules.token_unit}, λ = {rules.lam:g}"
+    if used.recorded:
+        return f"{about}. {session.conversation.setting.get('note', '')}."
+    if used.models:
+        spent = session.calls.line
+        who = f"judge: {used.judge}, voice: {used.voice}, assistant: {used.assistant}"
+        return f"{about}; seed {used.seed}. {who}. {spent}{'.' if spent else ''}"
+    return (
+        f"{about}; seed {used.seed}. Miniature: a small world of its own, no language model; every number is computed."
+    )
+
+
+# -- figures of the page -----------------------------------------------------------------------------------------------
+
+
+def framed(stage_view: Any) -> Any:
+    """The stage with the style sheet that carries the page's colors into it."""
+    import marimo as mo
+
+    return mo.Html(styled(tag("div", controls.placed(stage_view), class_="sim")))
+
+
+def follow(
+    player: StagePlayer, note: str, address: Any, changed: Callable[..., Any], restarted: Callable[..., Any]
+) -> None:
+    """Connect a stage with its page: counters of steps and of conversations, and the address.
+
+    Args:
+        note: a line to begin with.
+        address: of the page; it names the session, and a turn that a missing turn passes over.
+        changed, restarted: setters of the counters.
+    """
+
+    def moved(fresh: Session) -> None:
+        address.set("session", fresh.id)
+        restarted(lambda count: count + 1)
+
+    player.note = note
+    with suppress(ValueError):  # a session's refusal is one
+        player.session.jump(int(address.get("turn") or player.session.cursor))
+    player.show()
+    player.on_change, player.on_session = lambda: changed(lambda count: count + 1), moved
+    address.set("session", player.session.id)
+
+
+def run_menu() -> Any:
+    """The stored runs, `run` in the address."""
+    import marimo as mo
+
+    from workbench.jobs import find_runs, labelled
+
+    runs = labelled(list(find_runs(outputs_folder()).values()))
+    first = next(iter(runs), None)
+    return kept(mo.ui.dropdown, "run", runs, value=first, label="Run", searchable=True, forgets=("conversation",))
+
+
+def run_table(player: StagePlayer, run_choice: Any) -> Any:
+    """The conversations of a run; the one that is selected opens on the stage."""
+    import marimo as mo
+
+    if run_choice.value is None:
+        return mo.md("There is no run yet: [Compare](/?file=6_compare.py) and [Data](/?file=4_data.py) make runs.")
+
+    def opens(rows: Any) -> None:
+        if rows:
+            mo.query_params().set("conversation", str(rows[0]["conversation"]))
+            player.open(of_run(run_choice.value, rows[0]["conversation"]))
+
+    try:
+        rows = run_rows(run_choice.value)
+    except DiscoverError as error:
+        return mo.callout(str(error), kind="danger")
+    how = {"selection": "single", "page_size": 8, "show_column_summaries": False, "show_data_types": False}
+    return mo.ui.table(rows, on_change=opens, **how)
+
+
+def domain_of(session: Session) -> str | None:
+    """The miniature's domain of a session's user; None where the miniature cannot step the user."""
+    name = str(session.conversation.setting.get("domain") or session.settings.domain)
+    return None if session.settings.recorded or name not in ALL_DOMAINS else name
+
+
+def test_button(player: StagePlayer, form: Any, tell: Callable[[Markup], Any]) -> Any:
+    """A button that asks every chosen model for one word."""
+    return connection_button(lambda: chosen_players(player.session, form), ROLES, tell)
+
+
+def rewards(session: Session, now: Conversation) -> Any:
+    """The turn at the cursor and the whole conversation under other rules, beside the rules of the conversation."""
+    import marimo as mo
+
+    original, number = session.conversation, session.cursor
+    turn = now.turns[number - 1] if number else None
+    if turn is None or turn.candidate.reward is None or original.turns[number - 1].candidate.reward is None:
+        return mo.md("No reply with a reward is selected. Press *Next*, or choose a turn in the film strip.")
+    curves = discovery_curves(session.lines(), number)
+    parts = [
+        parts_of_reward.assembled(turn, now.rules),
+        parts_of_reward.compared(original.turns[number - 1], turn, original.tree),
+        tag("div", *map(_block, (parts_of_reward.every_turn(original, now), curves)), class_="dl-two"),
+        parts_of_reward.changes(original, now),
+    ]
+    if len(turn.candidates) > 1:
+        parts.append(candidates(now.tree, turn, now.rules))
+    return mo.Html(styled(*parts, more("Letters of the formula", parts_of_reward.symbols())))
+
+
+def tree_figure(player: StagePlayer) -> Any:
+    """The plotly figure of the tree at this turn; without the texts of hidden intents until the stage shows these."""
+    graph = player.session.tree.graph(player.session.state)
+    for node in graph.nodes.values():
+        if node["discovery"] != "discovered" and not player.shows_hidden:
+            node["text"] = "hidden intent"
+    return figure(graph, live=True)
+
+
+def _block(part: Markup) -> Markup:
+    return tag("div", part)
+
+
+def stepped(user: UserSimulator) -> Any:
+    """A simulator's conversation beside the reward breakdown of its last turn."""
+    import marimo as mo
+
+    conversation = user.conversation
+    return mo.Html(styled(beside(chat(conversation), receipt(user.tree, conversation.turns[-1], user.rules))))

@@ -1,0 +1,412 @@
+"""The page Data: what its controls ask for, and its pair, checks, tables and files as a notebook shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import outputs_folder
+from discover_lib.base.tokens import token_count
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.rules import Rules
+from discover_lib.dataset.export import Source, make_rows, write_rows
+from discover_lib.dataset.filters import REASONS, Filters, Sieved
+from discover_lib.dataset.lengths import PairLength, Table3
+from discover_lib.dataset.pairs import LabelledTurn
+from discover_lib.dataset.preview import TEMPLATES
+from discover_lib.dataset.rows import Example, RowOptions
+from discover_lib.runs.options import RunOptions, RunOptionsError
+from workbench.carried import base_rules, kept, rule_sliders, rules_menu, rules_set
+from workbench.controls import (
+    Choice,
+    ChoiceError,
+    chooser,
+    displayed,
+    domain_labels,
+    in_a_row,
+    read_choice,
+    run_plan,
+)
+from workbench.echo import export_command, run_command, shown_path
+from workbench.jobs import configuration_of
+from workbench.panel import RunPanel, SynthesisedRun
+from workbench.parts import listing
+from workbench.views import conversation_parts as show
+from workbench.views import pair_parts as show_pairs
+from workbench.views.audit_parts import certificate_chip
+
+KINDS = {"preference pairs": "preference", "SFT conversations": "sft", "GRPO prompts": "prompt"}
+TABS = ("Pairs", "Rows", "Export")
+CARRIES = {
+    "preference": "The prompt carries no loss. Training makes the chosen reply likelier than the rejected reply.",
+    "sft": "One sequence: the whole conversation. Only the assistant's messages carry loss.",
+    "prompt": "This row carries no loss. The model answers the prompt itself, and the user in the column state rewards "
+    "each answer.",
+}
+Pair = tuple[Conversation, LabelledTurn]
+
+
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """End a cell with one line where the library refuses what it was asked."""
+    import marimo as mo
+
+    try:
+        yield
+    except DiscoverError as error:
+        mo.stop(True, displayed(show.error_line(str(error))))
+
+
+def read_run(panel: RunPanel, folder: Path, progress: int) -> SynthesisedRun:
+    """The conversations of a run; the cell ends with a line where there is no conversation yet.
+
+    Args:
+        progress: read off the panel's state, so that the cell runs again when there is more to read.
+    """
+    import marimo as mo
+
+    run = SynthesisedRun.of_run(folder, panel.most_read)
+    mo.stop(not run.conversations, displayed(run.note))
+    return run
+
+
+# -- a run to make -----------------------------------------------------------------------------------------------------
+
+
+def making_form() -> Any:
+    """What a new run is asked for, as a dictionary of controls; `read_making` reads its value."""
+    import marimo as mo
+
+    from discover_lib.engines.miniature.assistants import SCRIPTED
+
+    def menu(name: str, options: Any, value: Any, label: str, kind: Any = mo.ui.dropdown) -> Any:
+        return kept(kind, name, options, value=value, label=label)
+
+    return mo.ui.dictionary(
+        {
+            "domain": menu("domain", domain_labels(), "SVG drawing", "Domain"),
+            "scripts": menu("assistants", list(SCRIPTED), ["draft", "adaptive"], "Assistants", mo.ui.multiselect),
+            "candidates": menu("samples", [1, 2, 3, 4], 1, "Samples of each"),
+            "artifacts": menu("users", [5, 10, 20, 50, 100, 200, 500], 20, "Users"),
+            "turns": menu("turns", [1, 2, 3, 4, 5, 6, 8], 5, "Turns"),
+            "rules": menu("rules", ["paper", "authors"], "paper", "Rules"),
+            "seed": menu("seed", list(range(30)), 0, "Seed"),
+            "look_ahead": menu("ahead", [0, 1, 2, 3], 0, "Look ahead, turns"),
+            "reward_assistant": menu("ahead-by", list(SCRIPTED), "adaptive", "played by"),
+            "cap": mo.ui.number(0, 1000, 0.5, value=None, label="Spend at most, in dollars"),
+            "models": chooser(("judge", "voice", "assistant")),
+        }
+    )
+
+
+def read_making(asked: Mapping[str, Any]) -> tuple[RunOptions | None, Choice, str]:
+    """What the controls of `making_form` ask for, and who plays; or a line that says why it cannot be made."""
+    numbers = {name: asked[name] for name in ("domain", "candidates", "artifacts", "turns", "seed", "look_ahead")}
+    if asked["look_ahead"]:
+        numbers["reward_assistant"] = asked["reward_assistant"]
+    try:
+        choice = read_choice(asked["models"])
+        names = (*asked["scripts"], *([choice.assistant] if choice.assistant else []))
+        if len(names) * asked["candidates"] < 2:
+            raise RunOptionsError("one reply cannot be compared: take a second assistant, or several samples of one")
+        rules = Rules.named(asked["rules"])
+        return RunOptions(names, split="train", rules=rules, **choice.roles, **numbers), choice, ""
+    except (ChoiceError, RunOptionsError) as error:
+        return None, Choice(), str(error)
+
+
+def make(panel: RunPanel, form: Any, pressed: int) -> Any:
+    """Tell the panel which run its button begins, begin it if it was pressed, and show the form with its plan."""
+    import marimo as mo
+
+    options, choice, refusal = read_making(form.value)
+    panel.ask(options, choice.client_settings, form.value["cap"], refusal=refusal)
+    panel.begin_if_pressed(pressed)
+    plan = show.error_line(refusal)
+    if options is not None:
+        replies = len(options.assistants) * (options.candidates or 1)
+        size = f"{options.artifacts} users × {options.turns} turns × {replies} replies"
+        plan = run_plan(f"{size}, the best of each turn continues.", options, (), choice)
+    *menus, cap, models = form.elements
+    models_view = mo.vstack([form.elements[cap], form.elements[models]])
+    parts = [in_a_row(form, *menus), displayed(plan), mo.accordion({"Let language models take part": models_view})]
+    return mo.accordion({"The next run: who answers, how often, for whom": mo.vstack(parts)})
+
+
+# -- one pair ----------------------------------------------------------------------------------------------------------
+
+
+def widest(turns: Sequence[Pair]) -> Pair:
+    """The pair with the widest margin; a cell that asks where no turn is a pair ends with a line that says so."""
+    import marimo as mo
+
+    pairs = [pair for pair in turns if pair[1].label.problem is None]
+    mo.stop(not pairs, mo.md("No turn of this run is a pair."))
+    return max(pairs, key=lambda pair: pair[1].best.reward.total - pair[1].worst.reward.total)  # type: ignore[union-attr]
+
+
+def one_pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Any:
+    """The user's words, the chosen and the rejected reply with what they earned, and the reason."""
+    return displayed(show_pairs.first_look(conversation, labelled, rules))
+
+
+def whole_pair(turns: Sequence[Pair], place: int, rules: Rules) -> Any:
+    """Everything about one label: the conversation so far, both replies, both receipts, the intents that moved."""
+    return displayed(show.tag("div", show_pairs.pair(*turns[place], rules), data_pair=place))
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
+
+
+def length_check(sieved: Sieved, rules: Rules) -> Any:
+    """Whether length alone predicts the label of the pairs that are kept, in words."""
+    return displayed(show_pairs.length_verdict(sieved.kept, rules.lam > 0))
+
+
+def length_plots(sieved: Sieved) -> tuple[Any, Any, Any]:
+    """Histograms of the margins and of the differences in length, and a slider for each that filters the pairs."""
+    import marimo as mo
+
+    margins = [each.margin for each in sieved.kept if each.margin is not None]
+    differences = [PairLength.of_row(each.row).difference for each in sieved.kept]
+    shorter, longer = "chosen is shorter", "chosen is longer"
+    pictures = show.beside(
+        show_pairs.histogram(margins, "Margin of the pairs", "reward"),
+        show_pairs.histogram(differences, "Tokens of the chosen less those of the rejected", "tokens", shorter, longer),
+    )
+    first = _range_slider(margins, 0.05, "List margins from, to")
+    second = _range_slider(differences, 10, "List lengths from, to")
+    sliders = mo.hstack([first, second], justify="start", gap=2, wrap=True)
+    return first, second, mo.vstack([displayed(pictures), sliders])
+
+
+def _range_slider(values: Sequence[float], step: float, label: str) -> Any:
+    """A slider over all values in whole steps; it begins with all of them."""
+    import marimo as mo
+
+    low, high = min(values, default=0.0) // step * step, (max(values, default=0.0) // step + 1) * step
+    return mo.ui.range_slider(low, high, step, label=label, show_value=True)
+
+
+def table_3_view(table: Table3, rules: Rules) -> Any:
+    """The paper's Table 3: how many turns each assistant won, as a bar, and the whole table."""
+    return displayed(show_pairs.table_3(table, rules))
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def _with_reasons(examples: Sequence[Example], sieved: Sieved) -> list[tuple[Example, tuple[str, ...]]]:
+    """Every example, and why it is left out: () where it is kept."""
+    dropped = {id(example): reasons for example, reasons in sieved.dropped}
+    return [(example, dropped.get(id(example), ())) for example in examples]
+
+
+def pairs_table(examples: Sequence[Example], sieved: Sieved, margins: Any, lengths: Any) -> Any:
+    """Every turn as a line of a table of which one can be opened: search, sort, CSV.
+
+    Args:
+        margins, lengths: the sliders of `length_plots`; where one is moved, only the pairs in its range are listed.
+    """
+    lines = []
+    for place, (example, why) in enumerate(_with_reasons(examples, sieved)):
+        known = example.provenance
+        longer = known["chosen_tokens"] - known["rejected_tokens"] if "chosen_tokens" in known else None
+        if not (_within(example.margin, margins) and _within(longer, lengths)):
+            continue
+        lines.append(
+            {
+                "#": place,
+                "chosen": known.get("chosen_assistant", ""),
+                "over": known.get("rejected_assistant", ""),
+                "margin": None if example.margin is None else round(example.margin, 3),
+                "tokens longer": longer,
+                "artifact": known["artifact"],
+                "turn": known["turn"],
+                "left out": _said(why),
+            }
+        )
+    return listing("pair", lines, key="#", page_size=8)
+
+
+def _within(value: float | None, slider: Any) -> bool:
+    """Whether a value lies in the range of a slider; every value does where the slider was not moved."""
+    low, high = slider.value
+    whole = (low, high) == (slider.start, slider.stop)
+    return whole or (value is not None and low <= value <= high)
+
+
+def _said(reasons: Sequence[str]) -> str:
+    return ", ".join(reason.replace("_", " ") for reason in reasons)
+
+
+def opened(table: Any, asked: str) -> int:
+    """The place of the row that is selected in a table; the cell ends with the line `asked` where no row is."""
+    import marimo as mo
+
+    mo.stop(not table.value, mo.md(asked))
+    return table.value[0]["#"]
+
+
+def rows_table(examples: Sequence[Example], sieved: Sieved) -> Any:
+    """Every row that could be made, kept or not, as a table of which one can be opened."""
+    lines = [
+        {
+            "#": place,
+            "artifact": example.artifact,
+            "turn": example.provenance.get("turn", "all"),
+            "tokens": example.n_tokens,
+            "left out": _said(why),
+        }
+        for place, (example, why) in enumerate(_with_reasons(examples, sieved))
+    ]
+    return listing("row", lines, key="#", page_size=8)
+
+
+def kept_and_left_out(sieved: Sieved, options: RowOptions) -> Any:
+    """How many rows are kept, and how many are left out for each reason."""
+    import marimo as mo
+
+    stats = [mo.stat(len(sieved.kept), label="rows kept", caption=f"of {sieved.considered} considered", bordered=True)]
+    for reason, count in sieved.counts.items():
+        caption = f"{REASONS[reason]}; holds for {sieved.counts_all[reason]}"
+        stats.append(mo.stat(count, label=f"left out: {_said([reason])}", caption=caption, bordered=True))
+    unit = f"Lengths: {options.tokens.name}. Likeness: Jaccard of three-word runs. The first reason counts a row."
+    counted = show.tag("div", show.quiet(unit, small=True), data_kept=len(sieved.kept))
+    return mo.vstack([mo.hstack(stats, justify="start", wrap=True), displayed(counted)])
+
+
+def trainer_reads(example: Example, template: str, filters: Filters) -> Any:
+    """The text that a trainer makes of a row under a chat template, with what carries loss; then the row itself."""
+    import marimo as mo
+
+    why = ", ".join(REASONS[each] for each in filters.reasons(example))
+    note = show.error_line(f"The filters leave this row out: {why}.") if why else show.EMPTY
+    if not example.train:
+        return displayed(note)
+    marked = show_pairs.loss(TEMPLATES[template].sequences(example.train))
+    text = displayed(note, show.panel("The text, and what carries loss", show.quiet(CARRIES[example.kind]), marked))
+    return mo.vstack([text, mo.accordion({"The whole row, with the columns on its origin": mo.json(example.row)})])
+
+
+# -- filters and files -------------------------------------------------------------------------------------------------
+
+
+def label_controls(labels: str, own: Rules) -> Any:
+    """The rules that label, which rows are kept, and what a row holds; `read_labels` reads the value.
+
+    Args:
+        labels: the rules that the menu names.
+        own: the rules of the run.
+    """
+    import marimo as mo
+
+    texts = {"what people read": "content", "the miniature’s notation": "notation"}
+    slider, menu = mo.ui.slider, mo.ui.dropdown
+    p, tau, lam = rule_sliders(base_rules(labels, own))
+    margin = kept(slider, "margin", 0, 3, 0.05, value=0, label="Drop margins below", show_value=True)
+    alike = kept(slider, "alike", 0.1, 1.05, 0.05, value=0.9, label="Drop near-duplicates above", show_value=True)
+    return mo.ui.dictionary(
+        {
+            **{"p": p, "tau": tau, "lam": lam, "margin": margin, "alike": alike},
+            "budget": kept(mo.ui.number, "budget", 0, 100_000, 100, value=0, label="Token budget (0: any)"),
+            "leaks": kept(mo.ui.checkbox, "leaks", value=False, label="keep turns in which the user leaked"),
+            "text": kept(menu, "text", texts, value="what people read", label="Replies hold"),
+            "system": kept(menu, "system", ["none", "collaborative"], value="none", label="System message"),
+            "tokenizer": kept(mo.ui.text, "tokenizer", value="", placeholder="a base model", label="Tokenizer of"),
+        }
+    )
+
+
+def label_view(run: SynthesisedRun, labels: Any, controls: Any) -> Any:
+    """The menu of rules and the controls of `label_controls`, folded away; a note on the run."""
+    import marimo as mo
+
+    folded = mo.accordion({"Label under other rules, and filter": mo.vstack([labels, in_a_row(controls)])})
+    return mo.vstack([folded, displayed(run.note)]) if run.note else folded
+
+
+def read_labels(labels: str, values: Mapping[str, Any], own: Rules) -> tuple[Rules, Filters, RowOptions]:
+    """The rules that label, the filters, and what a row holds.
+
+    Raises:
+        DiscoverError: there is no such tokenizer on this machine.
+    """
+    rules = rules_set(base_rules(labels, own), values["p"], values["tau"], values["lam"])
+    filters = Filters(values["margin"], values["alike"], int(values["budget"] or 0) or None, values["leaks"])
+    tokens = token_count(values["tokenizer"].strip() or None)
+    relabel = None if rules == own else rules
+    return rules, filters, RowOptions(rules=relabel, system=values["system"], text=values["text"], tokens=tokens)
+
+
+def page_menus() -> tuple[Any, Any, Any, Any]:
+    """The rules that label, what is listed and exported, the tabs of the page, and the button that exports."""
+    import marimo as mo
+
+    menu = mo.ui.dropdown
+    menus = mo.ui.dictionary(
+        {
+            "kind": kept(mo.ui.radio, "kind", KINDS, value="preference pairs", label="Rows", inline=True),
+            "template": kept(menu, "template", list(TEMPLATES), value="Qwen2.5", label="Chat template of"),
+            "kinds": kept(mo.ui.multiselect, "rows", KINDS, value=list(KINDS), label="Rows"),
+            "files": kept(menu, "files", ["jsonl", "parquet", "datasets"], value="jsonl", label="Files"),
+        }
+    )
+    tabs = kept(mo.ui.tabs, "tab", dict.fromkeys(TABS, ""), value=TABS[0])
+    export = mo.ui.run_button(label="Export", kind="success")
+    return rules_menu("Labels under", "labels", own=True), menus, tabs, export
+
+
+def rows_folder(run: Path, kind: str) -> Path:
+    """Where this page writes rows of a run."""
+    return outputs_folder() / "rows" / run.name / kind
+
+
+def write_all(run: Path, menus: Mapping[str, Any], options: RowOptions, filters: Filters) -> Any:
+    """Write rows of a run, one folder a kind; what was written, a line each."""
+    parts = [] if menus["kinds"] else [show.error_line("choose what to export")]
+    for kind in menus["kinds"]:
+        folder = rows_folder(run, kind)
+        try:
+            rows = make_rows(kind, [Source.of_run(run)], options, filters)
+            write_rows(rows, folder, menus["files"])
+        except (DiscoverError, OSError) as error:
+            parts.append(show.error_line(f"{kind}: {error}"))
+            continue
+        splits = ", ".join(f"{len(made)} to {split}" for split, made in rows.splits.items())
+        line = f"✓ {len(rows.sieved.kept)} {kind} rows of {rows.sieved.considered} ({splits}) → {shown_path(folder)}"
+        parts.append(show.tag("p", line))
+    return displayed(show.tag("div", *parts, certificate_chip(run), role="log", aria_label="Exported"))
+
+
+def commands(run: Path, menus: Mapping[str, Any], options: RowOptions, filters: Filters, base: str) -> str:
+    """The commands that make the run and write the same rows.
+
+    Args:
+        base: the model whose tokenizer counts.
+    """
+    made = run_command(run, configuration_of(run))
+    lines = ["# the conversations (the same command again continues the run)", made, ""] if made else []
+    lines += ["# the rows"]
+    for kind in menus["kinds"]:
+        folder = rows_folder(run, kind)
+        lines.append(export_command(run, folder, kind, menus["files"], options, filters, base.strip()))
+    if options.rules:
+        lines.append("# labels under the run’s own rules; RowOptions(rules=…) labels under others, as this page does")
+    return "\n".join(lines)
+
+
+def export_view(menus: Any, button: Any, written: Any, lines: str) -> Any:
+    """What is exported, what was written, and the commands that do the same.
+
+    Args:
+        written: as `write_all` shows it, or None before the button was pressed.
+    """
+    import marimo as mo
+
+    row = mo.hstack([menus["kinds"], menus["files"], button], justify="start", align="end", wrap=True)
+    split = show.quiet("90 % of the artifacts are to train on, and 10 % to test on. No artifact is in both.")
+    return mo.vstack([row, displayed(split, show.code(lines)), *([written] if written else [])])

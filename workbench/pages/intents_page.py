@@ -1,0 +1,510 @@
+"""The page Intents: artifacts, the trees that are read from them, and the visitor's own artifacts in a run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import data_folder, outputs_folder, write_json
+from discover_lib.base.svg import SvgError
+from discover_lib.base.words import counted
+from discover_lib.core.advance import initial_state
+from discover_lib.core.conversation import Artifact, Message
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.roles import BuildError, BuiltTree, JudgeError, Recognised
+from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.core.rules import Rules
+from discover_lib.core.view import leaked_words
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
+from discover_lib.engines.miniature.builder import MIN_DIMENSIONS
+from discover_lib.engines.miniature.judge import requirement
+from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
+from discover_lib.engines.miniature.reading import read_artifact
+from discover_lib.engines.miniature.rendering import is_drawn
+from discover_lib.metrics.discovery import ceiling
+from discover_lib.metrics.intervals import percent
+from discover_lib.metrics.scores import is_leak_checked
+from discover_lib.runs.artifact_files import domain_of_type, free_tree_file, tree_by_hand
+from discover_lib.runs.evaluation import lay_out_evaluation
+from discover_lib.runs.options import RunOptions, execute, write_results
+from discover_lib.runs.recorded import find_recorded, recorded_index
+from discover_lib.runs.store import RunStore
+from workbench import controls
+from workbench.carried import address_of, kept
+from workbench.echo import shown_path
+from workbench.jobs import folder_of
+from workbench.live import Calls, Errand, StagedBuild, connection_button
+from workbench.map import NEW_TEXT, IntentMap
+from workbench.views import conversation_parts as show
+from workbench.views.artifact_parts import numbers_of, read_piece
+from workbench.views.html import EMPTY, Markup, error_line, more, progress, quiet, styled, table, tag
+
+SOURCES = ("hand-written", "generated", "recorded")
+MOST_FILES = 20
+ASSISTANTS = {"asks": "ask", "drafts": "draft", "explores": "adaptive"}
+TEXT_DOMAINS = ("creative_writing", "technical_writing", "travel_plan", "paper_abstract", "image_prompt")
+_SENTENCES = re.compile(r"[^.!?\n]+[.!?]*")
+_COMPARED = re.compile(r"\b(like|as)\b[^.!?,;]{0,60}$", re.IGNORECASE)  # what comes before a comparison's value
+_TITLE = re.compile(r"<title>([^<]+)</title>|^#+ +(.+)$", re.MULTILINE)
+
+
+# -- an artifact of the project ----------------------------------------------------------------------------------------
+
+
+def artifact_menu(domain: str, source: str) -> Any:
+    """The artifacts of a source, `piece` in the address."""
+    import marimo as mo
+
+    if source == "generated":
+        return kept(mo.ui.number, "piece", 0, SPLIT_SIZES["eval"] - 1, 1, value=0, label="Number")
+    names = {each.id: each.id for each in written_artifacts(domain, data_folder())}
+    if source == "recorded":
+        names = {each.title: each.name for each in recorded_index() if each.domain == domain}
+    return kept(mo.ui.dropdown, "piece", names, value=next(iter(names), None), label="Artifact")
+
+
+def artifact_of(domain: str, source: str, name: Any) -> Artifact | None:
+    """The artifact that was chosen; None where a source has none of this domain."""
+    if name is None:
+        return None
+    if source == "recorded":
+        return find_recorded(name).artifact()
+    if source == "generated":
+        return generate_artifact(domain, "eval", int(name))
+    return next((each for each in written_artifacts(domain, data_folder()) if each.id == name), None)
+
+
+def recorded_stages(name: str) -> BuiltTree:
+    """The stages that a language model wrote down for a recorded artifact."""
+    entry = find_recorded(name)
+    data = json.loads(entry.path.read_text(encoding="utf-8"))
+    recognised = tuple(Recognised(text, "", "") for text in data["synthesis"]["checklist"])
+    return BuiltTree(entry.tree(), recognised, tuple(tuple(level["checklist"]) for level in data["levels"]))
+
+
+def beside(artifact: Artifact, built: BuiltTree, map_view: Any) -> Any:
+    """An artifact beside its map; a number marks where the artifact shows an intent, and pointing lights up both."""
+    import marimo as mo
+
+    ids = {number: key for key, number in numbers_of(built.tree, built.recognised).items()}
+    parts = (read_piece(artifact, built.recognised, ids), tag("div", controls.placed(map_view)))
+    return mo.Html(styled(tag("div", *parts, class_="in-beside")))
+
+
+def stages(built: BuiltTree) -> Any:
+    """What the builder recognised, the first request, and what perfect replies can discover."""
+    import marimo as mo
+
+    tree, start = built.tree, initial_state(built.tree, Rules.paper())
+    known = (Message("user", f"{tree.artifact_type} {tree.topic}"),)
+    leaks = leaked_words(tree.initial_request, tree, start, [each.content for each in known])
+    checked = "no hidden intent" if is_leak_checked(tree.initial_request, tree, start) else "not checked"
+    hidden = len(tree) - len(tree.initially_discovered)
+    stats = [
+        mo.stat(len(built.recognised), label="requirements", caption="recognized in the artifact"),
+        mo.stat(len(tree), label="intents", caption=f"in {len(tree.roots)} trees, {hidden} hidden at first"),
+        mo.stat(percent(ceiling(tree)), label="ceiling", caption=f"perfect replies in {MAX_TURNS} turns"),
+    ]
+    request = f"First request: **“{tree.initial_request}”** It gives away: {', '.join(leaks) or checked}."
+    rows = [
+        {"requirement": each.text, "aspect": each.dimension.replace("_", " "), "evidence": each.reason}
+        for each in built.recognised
+    ]
+    found = mo.ui.table(rows, selection=None, page_size=8, show_column_summaries=False, show_data_types=False)
+    notes = [mo.md("; ".join(built.notes) + ".")] if built.notes else []
+    read = mo.accordion({"What was read, and where": mo.vstack([found, *notes])})
+    return mo.vstack([mo.hstack(stats, justify="start", wrap=True), mo.md(request), read])
+
+
+# -- a tree as a file --------------------------------------------------------------------------------------------------
+
+
+def files_of(drawn: IntentMap, name: str) -> tuple[Callable[[], str], Any]:
+    """What happened last, and buttons that save the tree of a map for Conversation or as JSON, and open another."""
+    import marimo as mo
+
+    said, tell = mo.state("")
+
+    def keep(_: Any) -> None:
+        path = kept_tree(drawn.tree, name)
+        tell(f"Saved as {path.name}. On [Conversation](/?file=3_conversation.py), choose *Trees built here*.")
+
+    def opens(files: Sequence[Any]) -> None:
+        try:
+            drawn.open(tree_by_hand(json.loads(files[0].contents)))
+        except (DiscoverError, ValueError, IndexError, RecursionError) as error:
+            tell(f"This file holds no tree: {error}")
+
+    def text() -> bytes:
+        return json.dumps({"tree": drawn.tree.to_dict()}, ensure_ascii=False, indent=1).encode()
+
+    save = mo.ui.button(label="Save for Conversation", on_click=keep)
+    download = mo.download(text, filename=f"{name}.json", label="Download JSON")
+    upload = mo.ui.file([".json"], label="Open a JSON tree", on_change=opens)
+    return said, mo.hstack([save, download, upload], justify="start", align="center", wrap=True)
+
+
+def kept_tree(tree: IntentTree, name: str) -> Path:
+    """Write a tree among those that the page Conversation offers, under a free name; returns the file."""
+    stem = re.sub(r"[^\w-]+", "-", name.strip()).strip("-") or "tree"
+    path = free_tree_file(outputs_folder() / "trees", stem, tree)
+    write_json(path, {"tree": tree.to_dict()})
+    return path
+
+
+# -- the visitor's own artifacts ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the miniature read of an artifact of the visitor.
+
+    Attributes:
+        found: value of the lexicon → evidence.
+        share: how much of the artifact was read, from 0 to 1; `told` says the same in words.
+        aspects: how many aspects were recognized; a tree needs `MIN_DIMENSIONS`.
+        doubtful: values that stand in a comparison ("as … a sleeping dog").
+        trouble: why the artifact cannot be read, or "".
+    """
+
+    artifact: Artifact
+    found: Mapping[str, str]
+    share: float = 0.0
+    told: str = ""
+    aspects: int = 0
+    doubtful: tuple[str, ...] = ()
+    trouble: str = ""
+
+    @property
+    def lexicon(self) -> Lexicon:
+        return load_lexicon(self.artifact.domain)
+
+    def tree(self, added: Sequence[str] = (), left_out: Sequence[str] = ()) -> IntentTree:
+        """The tree of what was read, with added values and without others; where no value is left, one empty intent."""
+        if self.aspects >= MIN_DIMENSIONS and not added and not left_out:
+            try:
+                return self._with_request(engine(self.artifact.domain).builder.build(self.artifact).tree)
+            except BuildError:
+                pass
+        values = [each for each in self.found if each not in left_out]
+        return self._with_request(joined_tree(self.lexicon, [*values, *added]))
+
+    def _with_request(self, tree: IntentTree) -> IntentTree:
+        title = title_of(self.artifact)
+        verb = "draw" if is_drawn(self.artifact.domain) else f"write a {tree.artifact_type.lower()} called"
+        request = f"can you {verb} “{title}”?" if title else tree.initial_request
+        return replace(tree, topic=title or tree.topic, initial_request=request)
+
+
+def joined_tree(lexicon: Lexicon, values: Iterable[str]) -> IntentTree:
+    """The forest of values and the broader ones above them; the first root starts discovered.
+
+    Without a value it holds one intent to fill in.
+    """
+    import networkx
+
+    graph: networkx.DiGraph[str] = networkx.DiGraph(
+        artifact_type=lexicon.artifact_type, topic="", initial_request=f"can you make a {lexicon.artifact_type}?"
+    )
+    for value in values:
+        chain = lexicon.lineages[value][::-1]
+        for each in chain:
+            if each not in graph:
+                graph.add_node(each, text=lexicon.values[each].text, given=not len(graph))
+        graph.add_edges_from(pairwise(chain))
+    if not len(graph):
+        graph.add_node("new", text=NEW_TEXT, given=True)
+    return IntentTree.from_graph(graph)
+
+
+def title_of(artifact: Artifact) -> str:
+    """The title in an artifact, else its short first line, else the words of its file's name."""
+    if found := _TITLE.search(artifact.text):
+        return (found[1] or found[2]).strip()[:80]
+    first = artifact.text.strip().splitlines()[0].strip() if artifact.text.strip() else ""
+    if first and len(first) <= 60 and not first.startswith("<") and first[-1] not in ".!?,":
+        return first
+    return "" if artifact.id.startswith("pasted") else re.sub(r"[-_]+", " ", artifact.id)
+
+
+def read(name: str, text: str) -> Reading:
+    """Read a visitor's artifact in the domain that recognizes most of it."""
+    domain = max(_domains_for(name, text), key=lambda each: len(_found(each, text, name)[0]))
+    found, trouble = _found(domain, text, name)
+    lexicon = load_lexicon(domain)
+    artifact = Artifact(name, lexicon.artifact_type, text, domain=domain)
+    aspects = len({lexicon.values[value].dimension for value in found})
+    if is_drawn(domain):
+        share, told = aspects / len(lexicon.dimensions), f"{aspects} of {len(lexicon.dimensions)} aspects recognized"
+    else:
+        sentences = [each for each in _SENTENCES.findall(text) if len(each.split()) > 2]
+        heard = sum(bool(lexicon.cue_hits(each)) for each in sentences)
+        share, told = heard / max(1, len(sentences)), f"{heard} of {len(sentences)} sentences read"
+    doubtful = tuple(value for value, why in found.items() if _is_compared(why, text))
+    return Reading(artifact, found, share, told, aspects, doubtful, trouble)
+
+
+def _domains_for(name: str, text: str) -> tuple[str, ...]:
+    if "<svg" in text:
+        return ("svg_drawing",)
+    if name.endswith((".html", ".jsx", ".vue")) or "<div" in text:
+        return ("web_component",)
+    return ("dataviz_code",) if name.endswith((".py", ".json")) else TEXT_DOMAINS
+
+
+def _found(domain: str, text: str, name: str) -> tuple[dict[str, str], str]:
+    """The values that an artifact shows, and why it cannot be read."""
+    lexicon = load_lexicon(domain)
+    try:
+        shown = read_artifact(text, domain, name)
+    except SvgError as error:
+        return {}, str(error)
+    return {value: shown[value] for value in lexicon.that_fit(lexicon.most_specific(shown))}, ""
+
+
+def _is_compared(why: str, text: str) -> bool:
+    phrase = why[why.find("“") + 1 : why.rfind("”")] if "“" in why else ""
+    place = text.lower().find(phrase.lower()) if phrase else -1
+    return place > 0 and _COMPARED.search(text[:place]) is not None
+
+
+def uploaded(files: Sequence[Any], pasted: str) -> list[Reading]:
+    """Readings of dropped files and of a pasted text, at most `MOST_FILES`."""
+    texts = [(file.name, file.contents.decode("utf-8", "replace")) for file in files]
+    texts += [("pasted", pasted)] if pasted.strip() else []
+    names: dict[str, Reading] = {}
+    for name, text in texts[:MOST_FILES]:
+        stem = Path(name).stem
+        names.setdefault(stem if stem not in names else name, read(stem, text))
+    return list(names.values())
+
+
+class OwnArtifacts:
+    """The visitor's artifacts as cards: what was read, the first request, and an editable map of the intents.
+
+    Args:
+        changed: called after each change of a tree.
+    """
+
+    def __init__(self, readings: Sequence[Reading], changed: Callable[[], Any]) -> None:
+        self.readings, self._changed = list(readings), changed
+        self.trees: dict[str, IntentTree] = {}
+        self.added: dict[str, list[str]] = {}
+        self.maps: dict[str, IntentMap] = {}
+        self._cards = [self._card(each) for each in self.readings]
+
+    def _card(self, reading: Reading) -> Any:
+        """The controls of one artifact, which stay when another card changes."""
+        import marimo as mo
+
+        name, lexicon = reading.artifact.id, reading.lexicon
+        kept_values = {
+            f"“{lexicon.values[each].text}” is meant, not only a comparison": each for each in reading.doubtful
+        }
+
+        def rebuild(_: Any) -> None:
+            left_out = [each for each in reading.doubtful if each not in doubts.value]
+            self._take(name, reading.tree(adds.value, left_out))
+
+        def ask(text: str) -> None:
+            if text.strip():
+                self.trees[name] = replace(self.trees[name], initial_request=text.strip())
+
+        doubts = mo.ui.multiselect(kept_values, list(kept_values), label="Keep", full_width=True, on_change=rebuild)
+        known = {value.text: value.id for value in lexicon.values.values() if value.id not in reading.found}
+        adds = mo.ui.multiselect(known, label="Add intents", full_width=True, on_change=rebuild)
+        request = mo.ui.text(reading.tree().initial_request, label="First request", full_width=True, on_change=ask)
+        self._take(name, reading.tree(), quietly=True)
+        return (request, adds, doubts if kept_values else None)
+
+    def _take(self, name: str, tree: IntentTree, quietly: bool = False) -> None:
+        self.trees[name] = tree
+        self.maps[name] = drawn = IntentMap(tree, edit=True)
+        drawn.on_edit = lambda edited: self.trees.update({name: edited})
+        if not quietly:
+            self._changed()
+
+    def view(self) -> Any:
+        """A card per artifact."""
+        import marimo as mo
+
+        cards = []
+        for reading, (request, adds, doubts) in zip(self.readings, self._cards, strict=True):
+            name = reading.artifact.id
+            map_view = mo.ui.anywidget(self.maps[name].widget)
+            shown = mo.accordion({"Edit the intents": map_view}) if len(self.trees[name]) > 1 else map_view
+            head = mo.Html(styled(_head(reading, self.trees[name])))
+            cards.append(mo.vstack([head, *([doubts] if doubts is not None else []), adds, request, shown]))
+        return mo.Html(styled(tag("div", *map(controls.placed, cards), class_="in-cards")))
+
+
+def _head(reading: Reading, tree: IntentTree) -> Markup:
+    """The top of a card: a thumbnail, the share that was read, and the number of intents."""
+    artifact, lexicon = reading.artifact, reading.lexicon
+    drawn = is_drawn(artifact.domain) and not reading.trouble
+    shown = show.artifact(artifact) if drawn else quiet(f"{artifact.text[:160]} …")
+    seen = ", ".join(lexicon.values[each].say for each in list(reading.found)[:6])
+    count = f"{artifact.type} · {counted(len(tree), 'intent')}"
+    if reading.aspects < MIN_DIMENSIONS:
+        count += f". {reading.aspects} of {MIN_DIMENSIONS} aspects recognized: complete the tree below"
+    told = f"{reading.told}: {seen}." if seen else f"{reading.told}."
+    parts = [progress(reading.share), quiet(told, small=True), quiet(count, small=True)]
+    trouble = [error_line(reading.trouble)] if reading.trouble else []
+    return show.panel(artifact.id, tag("div", shown, class_="in-thumbnail"), *trouble, *parts)
+
+
+def playable(trees: Mapping[str, IntentTree]) -> tuple[dict[str, IntentTree], list[str]]:
+    """The trees that the miniature can judge, and why it cannot judge the others."""
+    fit, refused = {}, []
+    for name, tree in trees.items():
+        try:
+            domain = domain_of_type(tree.artifact_type)
+            for intent in tree.intents.values():
+                requirement(intent.text, domain)
+        except (JudgeError, DiscoverError) as error:
+            refused.append(f"{name}: {error}")
+        else:
+            fit[name] = tree
+    return fit, refused
+
+
+def run_own(trees: Mapping[str, IntentTree], assistants: Sequence[str]) -> Path:
+    """Let assistants talk with the users of some trees, as an evaluation; returns the folder of the run.
+
+    Raises:
+        DiscoverError: the run cannot be laid out or written.
+    """
+    content = json.dumps({name: tree.to_dict() for name, tree in trees.items()}, sort_keys=True)
+    folder = outputs_folder() / "own-trees" / hashlib.blake2b(content.encode(), digest_size=5).hexdigest()
+    for name, tree in trees.items():
+        write_json(folder / f"{name}.json", {"tree": tree.to_dict()})
+    options = RunOptions(tuple(assistants), trees=folder, artifacts=len(trees))
+    run = lay_out_evaluation(options)
+    target = folder_of(options, outputs_folder())
+    target.mkdir(parents=True, exist_ok=True)
+    execute(run, target)
+    write_results(target)
+    return target
+
+
+def trees_of(folder: Path) -> Path:
+    """The folder of the trees of a run; folders are named for the trees' content."""
+    return outputs_folder() / "own-trees" / folder.name.partition("-")[0]
+
+
+def results(folder: Path) -> Any:
+    """A run as rows of dots, an intent each: a press opens the conversation, or the run on Compare."""
+    import marimo as mo
+
+    run = folder.relative_to(outputs_folder())
+    with RunStore.read(folder) as store:
+        listed, trees = store.listing(), store.trees()
+        states = {row.place: store.conversation(row.place).state for row in listed}
+    names = list(dict.fromkeys(" + ".join(row.assistants) for row in listed))
+    rows = []
+    for artifact, tree in trees.items():
+        hidden = [key for key in tree.intents if key not in tree.initially_discovered]
+        cells = []
+        for name in names:
+            row = next(each for each in listed if (each.artifact, " + ".join(each.assistants)) == (artifact, name))
+            dots = "".join("○◆●"[int(states[row.place][key])] for key in hidden)
+            link = address_of("3_conversation.py", str(run), conversation=row.place)
+            cells.append(tag("a", f"{dots} {row.discovered} of {len(hidden)}", href=link))
+        rows.append((artifact, *cells, percent(ceiling(tree))))
+    head = ("Artifact", *names, "Perfect replies")
+    compare = tag("a", "Open in Compare, with intervals", href=address_of("6_compare.py", str(run)))
+    command = f"discover evaluate --trees {shlex.quote(shown_path(trees_of(folder)))} " + " ".join(
+        f"--assistant {each}" for each in names
+    )
+    shown = table(head, rows, "Hidden intents discovered: ● discovered, ◆ emerging, ○ undiscovered")
+    return mo.Html(styled(shown, tag("p", compare), more("The command that does the same", show.code(command))))
+
+
+# -- a language model that builds --------------------------------------------------------------------------------------
+
+
+class ModelBuild:
+    """A tree that a language model builds of an artifact, stage by stage, from an accordion.
+
+    Args:
+        moved: called after every stage.
+    """
+
+    def __init__(self, artifact: Artifact, form: Any, moved: Callable[[], Any], tell: Callable[[Markup], Any]) -> None:
+        self.artifact, self.note, self.calls = artifact, "", Calls()
+        self._form, self._moved = form, moved
+        self.build: StagedBuild | None = None
+        self._errand = Errand(moved, lambda text: None, self._ended)
+        self.test = connection_button(self._choice, ("builder",), tell)
+
+    def _choice(self) -> controls.Choice:
+        return controls.read_choice(self._form.value)
+
+    def _ended(self, trouble: str) -> None:
+        self.note = trouble
+        self._moved()
+
+    def _press(self, action: str) -> None:
+        if self._errand.running:
+            return
+        try:
+            choice = self._choice()
+        except controls.ChoiceError as error:
+            self._ended(str(error))
+            return
+        if self.build is None or self.build.model != choice.builder:
+            self.build = StagedBuild(self.artifact, choice.builder, choice.client_settings, self.calls, choice.options)
+        self.note = ""
+        self._errand.start(getattr(self.build, action))
+
+    def _cancel(self, _: Any) -> None:
+        if self.build is not None:
+            self.build.cancel()
+
+    def view(self, tested: Markup) -> Any:
+        """The form, the price before anything is spent, the stages so far, and the map of the built tree."""
+        import marimo as mo
+
+        choice, trouble = controls.Choice(), EMPTY
+        try:
+            choice = self._choice()
+        except controls.ChoiceError as error:
+            trouble = error_line(str(error))
+        by_model = choice.builder != controls.MINIATURE
+        parts: list[Any] = [self._form, self.test, mo.Html(styled(trouble, tested))]
+        if by_model:
+            caption = "One tree of an artifact of some 800 tokens; expected (low to high)"
+            parts.append(mo.Html(styled(controls.plan_table(controls.builder_stages(choice), caption))))
+            presses = {"Next stage": "advance", "All stages": "advance_to_the_end"}
+            buttons = [
+                mo.ui.button(label=label, on_click=lambda _, name=name: self._press(name))
+                for label, name in presses.items()
+            ]
+            stop = mo.ui.button(label="Stop", on_click=self._cancel)
+            parts += [mo.hstack([*buttons, stop], justify="start"), mo.Html(styled(self._so_far()))]
+            if self.build and self.build.forest:
+                parts.append(mo.ui.anywidget(IntentMap(self.build.forest).widget))
+        return mo.accordion({f"Who builds: {choice.builder}": mo.vstack(parts)})
+
+    def _so_far(self) -> Markup:
+        if self.build is None:
+            return quiet("No stage is done.")
+        where = (
+            f"asking for {self.build.upcoming} …"
+            if self._errand.running
+            else f"next: {self.build.upcoming or 'nothing'}"
+        )
+        line = quiet(f"{len(self.build.done)} of 4 stages done; {where}. {self.calls.line}")
+        parts = [line, error_line(self.note) if self.note else EMPTY]
+        if self.build.recognised:
+            parts.append(show.recognised(self.build.recognised))
+        return Markup("").join(parts)

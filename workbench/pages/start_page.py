@@ -1,0 +1,297 @@
+"""The page Start after its story: be the user of two assistants whose names are hidden, with a target seen briefly."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from discover_lib.base.seeds import derive_rng, derive_seed
+from discover_lib.core.conversation import Artifact, Conversation, Message, Reply
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rules import Rules
+from discover_lib.engines.miniature import lexicon
+from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
+from discover_lib.engines.miniature.assistants import scripted_assistant
+from discover_lib.engines.miniature.judge import judge_intent, requirement
+from discover_lib.engines.miniature.reading import read_reply
+from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.runs.people import Chat, scored_afterwards
+from workbench.controls import domain_label
+from workbench.map import IntentMap, MapMoment
+from workbench.story import PEOPLE as PEOPLE
+from workbench.story import WHAT_IT_IS as WHAT_IT_IS
+from workbench.story import averages
+from workbench.story import six_rules as six_rules
+from workbench.story import story_widget as story_widget
+from workbench.views import conversation_parts as show
+from workbench.views.columns import averages_line
+from workbench.views.html import Markup, plain_list, rich_text, tag
+from workbench.views.moments import first_words
+
+ASSISTANTS = ("ask", "draft", "options", "adaptive")  # whom one may meet
+LOOK_SECONDS = 6
+TURNS = 5
+DOMAINS = {domain_label(each): each for each in lexicon.DOMAINS}
+
+# -- before the game ---------------------------------------------------------------------------------------------------
+
+
+def person_asked() -> int:
+    """The user that the page's address asks for."""
+    import marimo as mo
+
+    asked = mo.query_params().get("person") or "0"
+    return int(asked) if asked.isdecimal() else 0
+
+
+def averages_told() -> Any:
+    """What the three assistants discover with other users."""
+    import marimo as mo
+
+    return mo.Html(show.styled(averages_line(averages("svg_drawing", people=30))))
+
+
+# -- the game ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Game:
+    """A target and two conversations about it, the second begun when the first is over.
+
+    Attributes:
+        person: which target, and which two assistants in which order.
+        chats: messages and replies so far, of the first and the second assistant.
+    """
+
+    domain: str
+    person: int
+    turns: int = TURNS
+    chats: tuple[tuple[tuple[str, Reply], ...], ...] = ((), ())
+
+    @cached_property
+    def target(self) -> Artifact:
+        return generate_artifact(self.domain, "eval", self.person % SPLIT_SIZES["eval"])
+
+    @cached_property
+    def assistants(self) -> tuple[str, str]:
+        """Who is behind the first and the second."""
+        first, second = derive_rng(self.domain, self.person, "blind").sample(ASSISTANTS, 2)
+        return first, second
+
+    @property
+    def place(self) -> int | None:
+        """0 with the first assistant, 1 with the second, None when both are done."""
+        return next((place for place, chat in enumerate(self.chats) if len(chat) < self.turns), None)
+
+    def say(self, text: str) -> Game:
+        """The game after a message and the reply to it.
+
+        Raises:
+            ValueError: both conversations are over, or there is nothing to say.
+        """
+        place, text = self.place, text.strip()
+        if place is None or not text:
+            raise ValueError("both conversations are over" if place is None else "a message has words")
+        chat = self.chats[place]
+        messages = [message for said, reply in chat for message in (Message("user", said), reply.message)]
+        assistant = scripted_assistant(self.assistants[place], self.domain)
+        seed = derive_seed(self.domain, self.person, place, len(chat))
+        reply = assistant.reply([*messages, Message("user", text)], seed)  # type: ignore[union-attr]
+        chats = list(self.chats)
+        chats[place] = (*chat, (text, reply))
+        return dataclasses.replace(self, chats=tuple(chats))
+
+    def conversations(self) -> list[Conversation]:
+        """Both conversations against the tree of the target, once they are over."""
+        engines, artifact = RoleEngines(EngineSpec()), self.target
+        return [
+            scored_afterwards(
+                Chat(
+                    id=artifact.id,
+                    assistant=name,
+                    messages=tuple(said for said, _ in chat),
+                    replies=tuple(reply for _, reply in chat),
+                    text=artifact.text,
+                    artifact_type=artifact.type,
+                    domain=self.domain,
+                ),
+                engines,
+                Rules.paper(),
+            )
+            for name, chat in zip(self.assistants, self.chats, strict=True)
+        ]
+
+
+# -- why each sentence counted or did not ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What a message of the visitor named of the target.
+
+    Attributes:
+        named: the most specific intents that its words name.
+        near: intents of the same kind with another value → the value that the words name.
+    """
+
+    text: str
+    named: tuple[str, ...]
+    near: Mapping[str, str]
+
+    def why(self, tree: IntentTree) -> str:
+        """Why it counted or did not, in words."""
+        if self.named:
+            return "It names: " + "; ".join(map(tree.text, self.named)) + "."
+        if self.near:
+            pairs = [f"“{said}” is not “{tree.text(key)}”" for key, said in self.near.items()]
+            return "It came near, but names another value: " + "; ".join(pairs) + "."
+        return "It names no value that the target holds."
+
+
+def sentences(game: Game, place: int, tree: IntentTree) -> list[Sentence]:
+    """What each message to an assistant named, as the judge reads it against every intent."""
+    found: list[Sentence] = []
+    for said, _ in game.chats[place]:
+        options, words = read_reply(said, game.domain).options, lexicon.load_lexicon(game.domain)
+        verdicts = [
+            judge_intent(intent, requirement(intent.text, game.domain), options, words)
+            for intent in tree.intents.values()
+        ]
+        met = {each.intent_id for each in verdicts if each.engaged}
+        named = tuple(
+            key for key in tree.intents if key in met and not any(each.id in met for each in tree[key].children)
+        )
+        near = {each.intent_id: each.near_misses[0] for each in verdicts if each.near_misses}
+        leaves = {key: value for key, value in near.items() if key in tree.leaves()}
+        found.append(Sentence(said, named, leaves or near))
+    return found
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+class Sitting:
+    """A game that is being played: the form for a message, and both conversations.
+
+    Args:
+        played: called after every message.
+    """
+
+    def __init__(self, game: Game, played: Callable[[], Any]) -> None:
+        import marimo as mo
+
+        self.game, self._played = game, played
+        message = mo.ui.text_area(label="Ask for it in your own words", max_length=600, rows=2, full_width=True)
+        self.form = message.form(
+            submit_button_label="Send",
+            clear_on_submit=True,
+            validate=lambda text: None if (text or "").strip() else "Write a message first.",
+            on_change=self._say,
+        )
+
+    def _say(self, text: str | None) -> None:
+        if text and self.game.place is not None:
+            self.game = self.game.say(text)
+            self._played()
+
+    def view(self) -> Any:
+        """The conversations so far, whose assistants have no names, and the form below the open one."""
+        import marimo as mo
+
+        columns = []
+        for place, chat in enumerate(self.game.chats[: 1 if self.game.place == 0 else 2]):
+            now = place == self.game.place
+            told = f"message {len(chat) + 1} of {self.game.turns}" if now else "over"
+            rows = [
+                bubble
+                for said, reply in chat
+                for bubble in (show.bubble("user", rich_text(said)), show.bubble("assistant", rich_text(reply.text)))
+            ]
+            talk = show.panel(f"Assistant {place + 1}: {told}", tag("div", *rows, class_="dl-chat"), latest=True)
+            columns.append(mo.vstack([mo.Html(show.styled(talk)), *([self.form] if now else [])]))
+        return mo.hstack(columns, widths="equal", wrap=True)
+
+
+async def look(game: Game, seconds: int = LOOK_SECONDS) -> None:
+    """Show the target with a countdown, then take it away."""
+    import marimo as mo
+
+    target = mo.Html(show.styled(show.artifact(game.target)))
+    for left in range(seconds, 0, -1):
+        mo.output.replace(mo.hstack([mo.stat(left, label="seconds left"), target], justify="start", widths=[1, 6]))
+        await asyncio.sleep(1)
+    mo.output.replace(mo.md("The target is gone until the end. Ask for it in your own words."))
+
+
+def reveal(game: Game) -> Any:
+    """The end: the target, the pictures from both assistants, and why each sentence counted or did not."""
+    import marimo as mo
+
+    conversations = game.conversations()
+    tree = conversations[0].tree
+    target = show.panel("The target", show.artifact(game.target))
+    films = [_film(place, game, each) for place, each in enumerate(conversations)]
+    told = [sentences(game, place, tree) for place in range(2)]
+    named = {key for each in (*told[0], *told[1]) for key in _with_broader(tree, each.named)}
+    given = {key for each in conversations for key in each.state.discovered} - named
+    words = mo.md(
+        f"**The target holds {len(tree)} intents. You named {len(named)} of them. The replies showed you {len(given)} "
+        "more.** This gap between knowing and saying is the subject of this workbench. One game is an anecdote."
+    )
+    rows = [
+        (f"to assistant {place + 1}", tag("q", each.text), each.why(tree)) for place in range(2) for each in told[place]
+    ]
+    table = show.table(("", "You wrote", "Did it count?"), rows)
+    top = mo.Html(show.styled(tag("div", target, *films, class_="bu-top")))
+    return mo.vstack([words, top, mo.Html(show.styled(table))])
+
+
+def _with_broader(tree: IntentTree, keys: Sequence[str]) -> set[str]:
+    """Intents and the broader ones above them."""
+    found = set()
+    for key in keys:
+        above: str | None = key
+        while above is not None:
+            found.add(above)
+            above = tree.parents[above]
+    return found
+
+
+def _film(place: int, game: Game, conversation: Conversation) -> Markup:
+    """The replies of one assistant as pictures, or as their first words."""
+    frames = []
+    for number, (_, reply) in enumerate(game.chats[place], 1):
+        images = re.findall(r"<img[^>]+>", rich_text(reply.text))[:4]
+        shown = Markup("".join(images)) if images else tag("span", first_words(reply.text))
+        frames.append(tag("li", tag("b", str(number)), shown))
+    known, own = len(conversation.state.discovered), len(conversation.start.discovered)
+    told = show.quiet(f"Its replies discovered {known - own} intents that you had not named.", small=True)
+    name = game.assistants[place]
+    return show.panel(f"Assistant {place + 1} was {name}", plain_list(frames, "ol", class_="bu-film"), told)
+
+
+def target_map(game: Game) -> IntentMap:
+    """The intents of the target: A and B mark the intents discovered with the two assistants.
+
+    A selected intent tells in which message you named it, or which reply showed it.
+    """
+    first, second = game.conversations()
+    tree = dataclasses.replace(first.tree, initially_discovered=())
+    reasons = dict.fromkeys(tree.intents, "You did not name it, and no reply showed it.")
+    said = [(place, number, each) for place in range(2) for number, each in enumerate(sentences(game, place, tree), 1)]
+    for place, number, each in said:
+        for key, value in each.near.items():
+            reasons[key] = f"You came near in message {number} to assistant {place + 1}: you named “{value}”."
+    for conversation in (first, second):
+        for turn in conversation.turns:
+            moved = [each.intent_id for each in turn.candidate.transitions if each.moved]
+            reasons |= dict.fromkeys(moved, f"Reply {turn.index} of {turn.reply.assistant} showed it.")
+    for place, number, each in said:
+        named = _with_broader(tree, each.named)
+        reasons |= dict.fromkeys(named, f"You named it to assistant {place + 1} in message {number}.")
+    return IntentMap(tree, [MapMoment(first.state, reasons=reasons)], beside=second.state)

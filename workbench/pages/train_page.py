@@ -1,0 +1,544 @@
+"""The page Train: what its controls ask for, and a run, its rows and its model as a notebook shows them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import REPOSITORY, outputs_folder, read_json
+from discover_lib.core.conversation import Conversation, Message
+from discover_lib.dataset.preview import TEMPLATES, tiny_sequences
+from discover_lib.engines.local.dialect import dialect_of
+from discover_lib.engines.local.lineage import LineageError
+from discover_lib.engines.local.names import base_folder
+from discover_lib.engines.local.tiny_language import is_broken
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.engines.spec import MINIATURE
+from discover_lib.metrics.intervals import Estimate
+from discover_lib.train.access import Access
+from discover_lib.train.backend import missing_libraries
+from discover_lib.train.comparison import before_and_after, checkpoints, conversations, follow, followed, found, replies
+from discover_lib.train.data import Row, default_data, load_rows, overlap
+from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, architecture_of, estimate
+from discover_lib.train.forecast import forecast, plan_stage
+from discover_lib.train.recipes import Recipe
+from discover_lib.train.run_files import latest
+from discover_lib.train.run_stage import StageSettings, problems
+from discover_lib.train.training_job import TrainingJob, find_jobs
+from workbench.carried import kept
+from workbench.controls import (
+    Choice,
+    ChoiceError,
+    changed_fields,
+    chooser,
+    displayed,
+    field_controls,
+    in_a_row,
+    plan_table,
+    read_choice,
+)
+from workbench.echo import train_command
+from workbench.jobs import configuration_of, places_scored, training_places
+from workbench.panel import TrainingPanel, talks_earlier
+from workbench.views import conversation_parts as show
+from workbench.views import pair_parts as show_pairs
+from workbench.views import training as show_training
+from workbench.views.figures.charts import dots
+from workbench.views.html import EMPTY, tag
+
+STAGES = {"SFT: imitate": "sft", "DPO: prefer": "dpo", "GRPO: be rewarded": "grpo"}
+TINY, OTHER = "tiny (0.6 million parameters, included)", "another model"
+TABS = ("Curves", "Rows", "Recipe", "Before and after", "Ask both")
+EARLIER = REPOSITORY / "docs" / "results" / "miniature" / "seed-0" / "results.json"
+MEASURED = 20  # users of the evaluation split whom a model meets before and after a training
+CARRIES = {
+    "sft": "A whole conversation. Only the assistant's words carry loss.",
+    "dpo": "One prompt, two replies. Training makes the chosen reply likelier than the rejected reply, relative to the "
+    "model that training starts from.",
+    "grpo": "This row carries no loss. The model answers the prompt several times; the simulated user of the row's "
+    "state rewards each answer.",
+}
+
+
+# -- what is asked -----------------------------------------------------------------------------------------------------
+
+
+def stage_menus(activity: int) -> Any:
+    """Everything about a stage but the fields of its recipe and its judge, as a dictionary of controls.
+
+    Args:
+        activity: read off the panel's state: a run that ends can be started from.
+    """
+    import marimo as mo
+
+    default = default_data()
+    known = training_places()
+    first = next((name for name, folder in known.items() if folder == default), next(iter(known)))
+    jobs = {name: job for name, job in find_jobs(outputs_folder()).items() if job.status().state == "finished"}
+    menu, presets = mo.ui.dropdown, ["automatic", "paper", "80gb", "40gb", "24gb", "t4", "miniature"]
+    starts = {"the base as it is": None, **jobs}
+    return mo.ui.dictionary(
+        {
+            "base": kept(menu, "base", [TINY, OTHER], value=TINY, label="Base model"),
+            "model": kept(mo.ui.text, "model", value="", placeholder="Qwen/Qwen3-0.6B, or a folder", label="Its name"),
+            "stage": kept(menu, "stage", STAGES, value=next(iter(STAGES)), label="Stage"),
+            "data": kept(menu, "data", known | places_scored(), value=first, label="Data", searchable=True),
+            "from": kept(menu, "from", starts, value="the base as it is", label="Start from", searchable=True),
+            "recipe": kept(menu, "recipe", presets, value="automatic", label="Recipe"),
+            "backend": kept(menu, "backend", ["auto", "unsloth", "transformers"], value="auto", label="Backend"),
+            "seed": kept(mo.ui.number, "seed", 0, 1000, 1, value=0, label="Seed"),
+            "system": kept(menu, "system", ["none", "collaborative"], value="none", label="System message"),
+        }
+    )
+
+
+def is_tiny_base(menus: Mapping[str, Any]) -> bool:
+    """Whether the chosen base reads the miniature's notation."""
+    return menus["base"] == TINY or dialect_of(menus["model"].strip()).text == "notation"
+
+
+def preset_of(menus: Mapping[str, Any]) -> Recipe:
+    """The chosen recipe; the automatic one is that of the miniature for a tiny base, else the paper's."""
+    automatic = "miniature" if is_tiny_base(menus) else "paper"
+    return Recipe.named(automatic if menus["recipe"] == "automatic" else menus["recipe"])
+
+
+def recipe_fields(menus: Mapping[str, Any]) -> Any:
+    """Every field of the stage's recipe and of the adapter as controls."""
+    import marimo as mo
+
+    preset, stage = preset_of(menus), menus["stage"]
+    place = f"{preset.name}.{stage}."  # in the address; a changed field belongs to its own recipe
+    return mo.ui.dictionary(field_controls(preset.of(stage), "", place) | field_controls(preset.lora, "lora.", place))
+
+
+def read_recipe(menus: Mapping[str, Any], fields: Mapping[str, Any]) -> tuple[Recipe, list[str]]:
+    """The recipe with the fields as they are set, and its contradictions."""
+    preset, stage = preset_of(menus), menus["stage"]
+    try:
+        lora = changed_fields(preset.lora, fields, "lora.")
+        changes = changed_fields(preset.of(stage), fields) | {f"lora.{name}": value for name, value in lora.items()}
+        recipe = preset.changed(stage, changes)
+    except ValueError as error:
+        return preset, [str(error)]
+    return recipe, recipe.problems(stage)
+
+
+def read_menus(menus: Mapping[str, Any]) -> dict[str, Any]:
+    """What the settings of a stage hold of the menus: data, base, adapter, backend, seed and system message."""
+    name, earlier = menus["model"].strip(), menus["from"]
+    base = str(Path(name).resolve()) if name and Path(name).is_dir() else name
+    return {
+        "data": str(menus["data"].resolve()),
+        "base": str(base_folder().resolve()) if menus["base"] == TINY else base,
+        "adapter": str(earlier.folder.resolve()) if earlier else "",
+        "backend": menus["backend"],
+        "seed": int(menus["seed"] or 0),
+        "system": "none" if is_tiny_base(menus) else menus["system"],  # a tiny model reads no system message
+    }
+
+
+def page_controls() -> tuple[Any, Any]:
+    """The tabs of the page, and which user's earlier conversations are shown."""
+    import marimo as mo
+
+    users = max(2, len(talks_earlier()))
+    talk = kept(mo.ui.slider, "talk", 1, users, 1, value=1, label="User", show_value=True)
+    return kept(mo.ui.tabs, "tab", dict.fromkeys(TABS, ""), value=TABS[0]), talk
+
+
+def judge_form() -> Any:
+    """Who judges in GRPO and speaks for the user, and what that may cost."""
+    import marimo as mo
+
+    cap = mo.ui.number(0, 10_000, 1, value=None, label="Spend at most, in dollars")
+    return mo.ui.dictionary({"cap": cap, "models": chooser(("judge", "voice"))})
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Who judges and speaks in GRPO, and how they are reached; `refusal` says why the choice cannot be used."""
+
+    choice: Choice = field(default_factory=Choice)
+    access: Access | None = None
+    refusal: str = ""
+
+    @classmethod
+    def of(cls, stage: str, form: Any, cap_dollars: float | None) -> Judging:
+        """What the form of models asks for; in other stages than GRPO no model judges."""
+        if stage != "grpo":
+            return cls()
+        try:
+            choice = read_choice(form)
+            if choice.leak_check:
+                raise ChoiceError("in training the voice's messages are not checked for paraphrases; leave that out")
+            models = {choice.judge, choice.voice} != {MINIATURE}
+            access = Access(choice.client_settings, cap_dollars or None) if models else None
+        except ChoiceError as error:
+            return cls(refusal=str(error))
+        free = access is None or cap_dollars or choice.api_base  # a private server has no price
+        return cls(choice, access, "" if free else "language models cost money: say how much may be spent")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The part of a stage's settings that names them."""
+        return {"judge": self.choice.judge, "voice": self.choice.voice, "options": dict(self.choice.options.given)}
+
+
+def cost(judging: Judging, settings: StageSettings) -> Any:
+    """What language models that judge and speak will take, before money is spent."""
+    if judging.access is None:
+        return displayed(EMPTY)
+    try:
+        plan = plan_stage(settings, judging.access)
+    except (DiscoverError, OSError) as error:
+        return displayed(show.error_line(str(error)))
+    return displayed(plan_table(plan.stages, f"Before anything is spent: {'; '.join(plan.assumptions[:1])}"))
+
+
+def rows_to_train_on(settings: StageSettings) -> tuple[Sequence[Row], str]:
+    """The rows of a stage, and why there is no row or why they must not be trained on."""
+    try:
+        text = dialect_of(settings.base).text
+        rows = load_rows(Path(settings.data), settings.stage, text, system=settings.system)
+    except DiscoverError as error:
+        return (), str(error)
+    return rows.train, overlap(rows)
+
+
+def run_folder(settings: StageSettings) -> Path:
+    """A readable folder, the same for the same settings: training them again continues the run."""
+    decided = hashlib.blake2b(json.dumps(settings.to_dict(), sort_keys=True).encode(), digest_size=4).hexdigest()
+    base = Path(settings.base)
+    name = "tiny" if base.parent.name == "tiny" else base.name
+    after = f"-after-{Path(settings.adapter).name.split('-')[0]}" if settings.adapter else ""
+    return outputs_folder() / "train" / f"{settings.stage}{after}-{name}-{decided}"
+
+
+def obstacles(settings: StageSettings, judging: Judging, recipe_problems: Sequence[str], unfit: str) -> list[str]:
+    """Why a stage cannot be trained here."""
+    lines = [each for each in (unfit, judging.refusal) if each] + list(recipe_problems)
+    if not settings.base:
+        lines.insert(0, "name the base model")
+    if missing := missing_libraries():
+        lines.append(f"training needs {', '.join(missing)}; `make train` installs them")
+    return lines or problems(settings, run_folder(settings), judging.access)
+
+
+# -- before and while it runs ------------------------------------------------------------------------------------------
+
+
+def first_row(menus: Any) -> Any:
+    """The base, the stage and the data; the name of another base than the tiny one."""
+    named = ("base", *(["model"] if menus.value["base"] == OTHER else []), "stage", "data")
+    return in_a_row(menus, *named)
+
+
+def ask(panel: TrainingPanel, settings: StageSettings, judging: Judging, stands: Sequence[str], pressed: int) -> None:
+    """Tell the panel which stage its button trains, and begin it if the button was pressed."""
+    panel.ask(settings, run_folder(settings), "; ".join(stands), judging.access)
+    panel.begin_if_pressed(pressed)
+
+
+def before_the_press(settings: StageSettings, rows: Sequence[Row], stands: Sequence[str]) -> Any:
+    """The updates and the minutes of a stage, or why it cannot be trained."""
+    lines = [show.error_line(f"{line[0].upper()}{line[1:]}.") for line in stands]
+    ready = EMPTY if stands else tag("p", forecast(settings, len(rows)).line)
+    return displayed(tag("div", ready, *lines, data_ready=int(not stands)))
+
+
+def buttons(panel: TrainingPanel, clock: Any, run_choice: Any, ready: Any) -> Any:
+    """Train, Stop or Resume, the minutes, one bar over the whole work, and a menu of runs."""
+    import marimo as mo
+
+    train = mo.ui.button(label="Training …", disabled=True) if panel.going else panel.begin_button
+    view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=[train, ready], after=[run_choice])
+    status = panel.status
+    name = panel.job.name if panel.job else ""
+    standing = EMPTY if status is None else show_training.standing(name, status, latest(panel.logged))
+    return mo.vstack([view, displayed(standing)])
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a model answered to one user at one update of its training; `earned` is None where no judge heard it."""
+
+    step: int
+    asked: Sequence[Mapping[str, str]]
+    text: str
+    earned: float | None = None
+
+    @classmethod
+    def of(cls, step: int, talk: Conversation) -> Moment:
+        """The reply to the request that a conversation opens with."""
+        turn = talk.turns[0]
+        reward = turn.candidate.reward
+        said = [{"role": "user", "content": talk.tree.initial_request}]
+        return cls(step, said, turn.reply.text, reward.total if reward else None)
+
+
+def moments(panel: TrainingPanel, folder: Path | None, activity: int, progress: int) -> list[Moment]:
+    """The same user's request and the replies to it, by update.
+
+    The model of a finished run here answers at every checkpoint, and its replies are judged.  Of other runs these are
+    the samples that were written during the training.
+
+    Args:
+        folder, activity, progress: read off the panel's states, so that the cell runs again when the run has grown.
+    """
+    import marimo as mo
+
+    job = panel.job
+    if job is None:
+        return []
+    stored = followed(job.folder)
+    if checkpoints(job.folder) and not panel.going and not missing_libraries():
+        domain = domain_of(job)
+        tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
+        with mo.status.spinner(title="The same user asks at every checkpoint"):
+            stored = [dict(follow(job.folder, domain, tree))]
+    if stored:
+        return [Moment.of(step, talk) for step, talk in stored[0].items()]
+    lines = job.samples().lines
+    first = [line for line in lines if line["prompt"] == lines[0]["prompt"]]
+    replies_of = ((line, line["replies"][0]) for line in first)
+    return [Moment(line["step"], line["prompt"], each["text"], each.get("reward")) for line, each in replies_of]
+
+
+def domain_of(job: TrainingJob) -> str:
+    """The first domain of the conversations that a run was trained on."""
+    named = configuration_of(Path(job.settings()["data"])).get("domain")
+    return named.split(", ")[0] if named else "svg_drawing"
+
+
+def step_slider(listed: Sequence[Moment]) -> Any:
+    """Which update is looked at, by default the last one."""
+    import marimo as mo
+
+    steps = [each.step for each in listed]
+    if len(steps) < 2:
+        return mo.ui.slider(steps=steps or [0], label="After update")
+    return kept(mo.ui.slider, "step", steps=steps, value=steps[-1], label="After update", show_value=True)
+
+
+def loss_curve(panel: TrainingPanel) -> Any:
+    """The loss or the reward of the open run, and that of the run before it in grey."""
+    status, logged = panel.status, panel.logged
+    if status is None:
+        return displayed(show.quiet("No training run yet."))
+    resumed = [each.from_step for each in status.attempts]
+    curve = show_training.main_curve(logged, status.total_steps, resumed, run_before(panel))
+    return displayed(curve + show_training.alarm_lines(logged))
+
+
+def run_before(panel: TrainingPanel) -> Sequence[Mapping[str, Any]]:
+    """What the newest other run of the same stage has logged."""
+    stage = panel.job.settings()["stage"] if panel.job else ""
+    others = [TrainingJob(folder) for folder in panel.known().values() if folder != panel.get_folder()]
+    return next((job.metrics().lines for job in others if job.settings()["stage"] == stage), ())
+
+
+def same_user(listed: Sequence[Moment], update: Any) -> Any:
+    """One user's request, and the replies to it before training and after the update of a slider."""
+    import marimo as mo
+
+    shown = [each for each in listed if each.step == update.value] or list(listed[-1:])
+    if not shown:
+        return displayed(show.quiet("The model's replies to one user appear here."))
+    first = [] if listed[0].step == shown[0].step else [listed[0]]
+    replies_shown = displayed(show_training.replies_by_step(shown[0].asked, [*first, *shown]))
+    return mo.vstack([update, replies_shown]) if len(listed) > 1 else replies_shown
+
+
+def gpu_price(settings: StageSettings) -> Any:
+    """Whether this base fits each card with this recipe, and the tokens of an update, with and without Unsloth.
+
+    The title says it of the card that the recipe is made for.
+    """
+    import marimo as mo
+
+    try:
+        base = architecture_of(settings.base)
+    except DiscoverError as error:
+        return mo.accordion({"On a GPU": displayed(show.error_line(str(error)))})
+
+    def price(card: str, backend: str) -> str:
+        return estimate(settings.stage, base, settings.recipe, CARDS[card], backend).price
+
+    lines = [
+        {"with transformers and TRL": price(card, "transformers"), "with Unsloth": price(card, "unsloth")}
+        for card in CARDS
+    ]
+    note = (
+        f"{base.weights / 1e6:,.1f} million weights. Unsloth is a library that trains the same adapter in less memory. "
+        "The backend “auto” uses it where it is installed and a GPU is present."
+    )
+    table = mo.ui.table(lines, selection=None, show_column_summaries=False, show_data_types=False)
+    card = CARD_OF_RECIPE.get(settings.recipe.name.partition(" ")[0], "t4")
+    title = f"On a GPU: {price(card, 'transformers')}"
+    return mo.accordion({title: mo.vstack([displayed(show.quiet(note)), table])})
+
+
+# -- the tabs ----------------------------------------------------------------------------------------------------------
+
+
+def all_curves(panel: TrainingPanel) -> Any:
+    """Everything that the open run has logged, where held-out loss turned, and which round was kept."""
+    status, logged = panel.status, panel.logged
+    if status is None or panel.job is None:
+        return displayed(show.quiet("No training run yet."))
+    resumed = [each.from_step for each in status.attempts]
+    kept_round = show_training.kept_round(panel.job.result()) if status.state == "finished" else EMPTY
+    turned = show_training.turning(logged, panel.job.rows())
+    return displayed(kept_round, turned, show_training.curves(logged, status.total_steps, resumed))
+
+
+def samples_table(panel: TrainingPanel) -> Any:
+    """Everything that the model wrote while it trained, with what each reply earned where a judge heard it."""
+    import marimo as mo
+
+    lines = [
+        {
+            "update": line["step"],
+            "user": line["prompt"][-1]["content"],
+            "reply": each.get("notation") or each["text"],
+            "tokens": each["n_tokens"],
+            "kind": each.get("kind") or "",
+            "reward": each.get("reward"),
+        }
+        for line in (panel.job.samples().lines if panel.job else ())
+        for each in line["replies"]
+    ]
+    if not lines:
+        return mo.md("No sample was written yet; the recipe’s *sample steps* say how often.")
+    return mo.ui.table(lines, selection=None, page_size=5, show_column_summaries=False, show_data_types=False)
+
+
+def row_slider(rows: Sequence[Row]) -> Any:
+    """Which row is shown, from 1."""
+    import marimo as mo
+
+    return kept(mo.ui.slider, "row", 1, max(2, len(rows)), 1, value=1, label="Row", show_value=True)
+
+
+def row_preview(rows: Sequence[Row], number: int, settings: StageSettings) -> Any:
+    """One row as the model reads it, with what carries loss; `number` counts from 1."""
+    if not rows:
+        return displayed(show.quiet("There is no such row in these data: choose others."))
+    row, tiny = rows[min(number, len(rows)) - 1], dialect_of(settings.base).text == "notation"
+    made = tiny_sequences(row, row["domain"]) if tiny else TEMPLATES["Qwen2.5"].sequences(row)
+    heard = (
+        "The user’s words reach the tiny model through the miniature’s lexicon."
+        if tiny
+        else "Other bases have other templates; the page Data shows them."
+    )
+    note = show.quiet(f"{CARRIES[settings.stage]} As {'the tiny model' if tiny else 'Qwen2.5'} reads it. {heard}")
+    return displayed(show.panel(f"Row {number} of {len(rows):,}", note, show_pairs.loss(made)))
+
+
+def recipe_view(menus: Any, fields: Any, recipe: Recipe, judge: Any) -> Any:
+    """The other menus of a stage, every field of its recipe, and who judges in GRPO."""
+    import marimo as mo
+
+    stage = menus.value["stage"]
+    part, lora = recipe.of(stage), [name for name in fields.elements if name.startswith("lora.")]
+    own = [name for name in fields.elements if name not in lora]
+    batch = f"{recipe.name}: {part.batch} sequences an update, {part.per_device} at a time."
+    folded = {f"Every field of {stage.upper()}": in_a_row(fields, *own), "The adapter (LoRA)": in_a_row(fields, *lora)}
+    if stage == "grpo":
+        folded["Let language models judge and speak for the user"] = mo.vstack(list(judge.elements.values()))
+    named = ("from", "recipe", "backend", "seed", *([] if is_tiny_base(menus.value) else ["system"]))
+    return mo.vstack([in_a_row(menus, *named), displayed(show.quiet(batch)), mo.accordion(folded)])
+
+
+def command(settings: StageSettings, menus: Mapping[str, Any]) -> Any:
+    """The command that trains the same stage."""
+    return displayed(show.code(train_command(settings, preset_of(menus), run_folder(settings))))
+
+
+def rehearse(settings: StageSettings, menus: Mapping[str, Any]) -> Any:
+    """Go through all stages at toy size in another process, and show what it says."""
+    import marimo as mo
+
+    line = train_command(settings, preset_of(menus), run_folder(settings))
+    words = [sys.executable, "-c", "from workbench.main import main; main()", *shlex.split(line)[1:], "--rehearse"]
+    with mo.status.spinner(title="Rehearsing all stages at toy size"):
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    lines = [line for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
+    return displayed(*(show.error_line(line) if done.returncode else tag("p", line) for line in lines))
+
+
+def measured_before() -> Any:
+    """How much users discovered with models trained in a finished run of the paper in miniature, with intervals."""
+    if not EARLIER.is_file():
+        return displayed(show.quiet("The results of a finished run are part of the repository."))
+    return displayed(show_training.trained_before(read_json(EARLIER)))
+
+
+def talk_before_and_after(talk: Any) -> Any:
+    """The conversations of the user of a slider before and after an earlier training."""
+    talks = talks_earlier()
+    if not talks:
+        return displayed(show.quiet("Earlier conversations are part of the repository."))
+    title, both = talks[min(talk.value, len(talks)) - 1]
+    note = show.quiet(f"Made earlier: {title}. {show_training.ONE_EACH}", small=True)
+    return displayed(show_training.before_after(both), note)
+
+
+def sides(panel: TrainingPanel) -> dict[str, str]:
+    """The models before and after the open run as names of assistants; {} until one can be asked."""
+    if missing_libraries() or panel.job is None or panel.job.status().state != "finished":
+        return {}
+    try:
+        return before_and_after(panel.job.folder)
+    except (LineageError, OSError):
+        return {}
+
+
+def ask_both(panel: TrainingPanel) -> Any:
+    """A chat in which the models before and after the open run both answer."""
+    import marimo as mo
+
+    names, job = sides(panel), panel.job
+    if job is None or not names:
+        return mo.md("When a run of yours is finished, both models can be asked here.")
+    domain = domain_of(job)
+
+    def answer(messages: Sequence[Any]) -> Any:
+        said = [Message("user", str(messages[-1].content))]
+        answers = replies(names, domain, said, seed=0)
+        broken = [label for label, reply in answers.items() if is_broken(reply)]
+        texts = {label: (reply.notation or "") if label in broken else reply.text for label, reply in answers.items()}
+        return displayed(show_training.exchange((), texts, broken))
+
+    tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
+    return mo.ui.chat(answer, prompts=[tree.initial_request], max_height=520)
+
+
+def meet_both(panel: TrainingPanel, users: int = MEASURED) -> Any:
+    """The share that users of the evaluation split discover before and after the open run, and a conversation each."""
+    import marimo as mo
+
+    job = panel.job
+    if job is None or not sides(panel):
+        return mo.md("When a run of yours is finished, users can meet both models here.")
+    run, domain = job.folder, domain_of(job)
+    ends = dict(zip(("before", "after"), (0, max(checkpoints(run))), strict=True))
+    shares: dict[str, Estimate | None] = {}
+    with mo.status.progress_bar(total=2 * users, title="Conversations", remove_on_exit=True) as bar:
+        for name, step in ends.items():
+            shares[name] = found(run, step, domain, users, on_done=lambda _: bar.update())
+    tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
+    talks = conversations(sides(panel), domain, tree, seed=0)
+    title = f"Share of the hidden intents discovered, {users} users that no model was trained on, 95 % interval"
+    chart = dots({name: each for name, each in shares.items() if each}, title, to_one=True)
+    return displayed(chart, show_training.before_after(talks), show.quiet(show_training.ONE_EACH))

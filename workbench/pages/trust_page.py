@@ -1,0 +1,481 @@
+"""The page Trust: is a simulated user honest, similar to people, and harmless?"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import outputs_folder
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.rollout import run_conversation
+from discover_lib.core.rules import Rules
+from discover_lib.dataset.chats import read_chats
+from discover_lib.engines.manner import MANNERS, PAPER, manner_named
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.engines.miniature.assistants import scripted_assistant
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, DOMAINS
+from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.metrics.agreement import (
+    KIND,
+    Label,
+    NoisyJudge,
+    agreements,
+    disagreements,
+    moments_of,
+    recorded_labels,
+)
+from discover_lib.metrics.intervals import percent
+from discover_lib.metrics.manners import LONG, SHORT, Distance, distances
+from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of
+from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
+from discover_lib.runs.outcomes import failures_of_run, overruled_in
+from discover_lib.runs.recorded import load_recorded, recorded_index
+from discover_lib.runs.store import RunStore, StoreError
+from discover_lib.runs.units import plan_units, run_units, stored_scores
+from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
+from discover_lib.tasks.agree import told as told_agreement
+from discover_lib.tasks.certify import certify, told, trust_in
+from discover_lib.tasks.corpus import load_corpus, score
+from discover_lib.tasks.corpus import told as told_corpus
+from discover_lib.tasks.house_rules import REFUSERS, Refuser, Safety, exposure, offered, rule_for, safety_of
+from discover_lib.tasks.leaks import Audit, audit, finished_conversations, told_failures
+from discover_lib.tasks.paper_numbers import table_six
+from discover_lib.tasks.waist import Report
+from discover_lib.tasks.waist import Table as ReportTable
+from workbench.carried import kept
+from workbench.controls import displayed
+from workbench.jobs import find_runs, labelled
+from workbench.panel import TaskPanel
+from workbench.parts import listing, report_html
+from workbench.views import audit_parts, run_parts, safety_parts
+from workbench.views import conversation_parts as show
+from workbench.views.figures import charts
+from workbench.views.figures.theme import looks
+
+TABS = ("honest", "human", "harmless")
+RECORDED = "the recorded conversations"
+OWN_RUN = "audit-demo"
+READ_AT_MOST = 200  # conversations of a run that this page reads
+ON_A_SHEET = 5  # conversations for a person to label
+JUDGED_AT_MOST = 40  # conversations that other judges judge again
+USERS_TYPING = 6  # of a domain
+DOMAIN, OFFERED_TO, DEPTH = "svg_drawing", 30, 3
+PEOPLE = "people: 2,077 messages of 308 chats"
+
+Talks = Mapping[str, Conversation]
+Said = Sequence[Sequence[str]]  # per conversation the user's messages after the opening
+
+
+# -- controls ----------------------------------------------------------------------------------------------------------
+
+
+def run_menu() -> Any:
+    """The stored runs, newest first, and the recorded conversations. Without a run a small one is made."""
+    import marimo as mo
+
+    runs = list(find_runs(outputs_folder()).values())
+    if not runs:
+        folder = outputs_folder() / OWN_RUN
+        folder.mkdir(parents=True, exist_ok=True)
+        execute(lay_out(RunOptions(("adaptive", "draft"), domain="svg_drawing", artifacts=16)), folder)
+        write_results(folder)
+        runs = [folder]
+    users = {**labelled(runs), RECORDED: None}
+    how: dict[str, Any] = {"label": "Run", "searchable": True, "full_width": True, "forgets": ("talk", "dispute")}
+    return kept(mo.ui.dropdown, "run", users, value=next(iter(users)), **how)
+
+
+def tab_menu() -> Any:
+    """The three questions."""
+    import marimo as mo
+
+    return kept(mo.ui.radio, "tab", TABS, value=TABS[0], label="Is the user", inline=True)
+
+
+def honest_controls() -> Any:
+    """The noise of a second judge, and sheets that people labeled."""
+    import marimo as mo
+
+    noise = kept(mo.ui.slider, "noise", 0, 0.5, 0.05, value=0.1, label="Share of verdicts inverted", show_value=True)
+    wrong = kept(mo.ui.checkbox, "wrong", value=False, label="only cases that the leak check gets wrong")
+    sheets = mo.ui.file(filetypes=[".csv"], multiple=True, label="Upload labeled sheets", kind="button")
+    return mo.ui.dictionary({"noise": noise, "wrong": wrong, "sheets": sheets})
+
+
+def human_controls() -> Any:
+    """The typing style of the miniature, and a file of chats with people."""
+    import marimo as mo
+
+    place = "chats.jsonl: ShareGPT, WildChat, or messages.csv of a study"
+    manner = kept(mo.ui.dropdown, "manner", [PAPER, *MANNERS], value="people", label="Typing style of the miniature")
+    people = kept(mo.ui.text, "people", value="", label="A file of chats with people", placeholder=place)
+    return mo.ui.dictionary({"manner": manner, "people": people})
+
+
+def harmless_controls() -> Any:
+    """The depth of the restricted intent, and whose conversations are read."""
+    import marimo as mo
+
+    whose = ["scripted assistants", "the run"]
+    depth = kept(mo.ui.slider, "depth", 1, 4, value=DEPTH, label="Depth of the restricted intent", show_value=True)
+    return mo.ui.dictionary(
+        {
+            "depth": depth,
+            "whose": kept(mo.ui.radio, "whose", whose, value=whose[0], label="Offers to users of", inline=True),
+        }
+    )
+
+
+def read_conversations(folder: Path | None) -> Talks:
+    """The conversations by name. The cell ends with a line where the run has none to read."""
+    import marimo as mo
+
+    if folder is None:
+        talks = [talk for entry in recorded_index() for talk in load_recorded(entry.path)]
+        return {talk.setting["artifact"]: talk for talk in talks}
+    try:
+        with RunStore.read(folder) as store:
+            found = finished_conversations(store, READ_AT_MOST)
+    except StoreError as error:
+        mo.stop(True, displayed(show.error_line(str(error))))
+    mo.stop(not found, mo.md("This run has no finished conversation yet. Choose another run."))
+    return found
+
+
+# -- honest ------------------------------------------------------------------------------------------------------------
+
+
+def certifier() -> TaskPanel:
+    """The panel that validates the user of a run."""
+    return TaskPanel(certify, given=["run"], begin="Validate this user")
+
+
+def validation(panel: TaskPanel, count: int, folder: Path | None) -> Any:
+    """Whether reference assistants rank in the expected order with this user."""
+    import marimo as mo
+
+    if folder is None:
+        return mo.md("The recorded conversations have no user to validate: they were written once.")
+    return panel.view(count, told(trust_in(folder)), run=folder)
+
+
+def leak_table(audited: Audit) -> Any:
+    """The result of the leak check, and every finding as a row."""
+    import marimo as mo
+
+    rows = [
+        {
+            "severity": each.severity,
+            "conversation": each.name,
+            "turn": each.turn,
+            "message": mo.Html(str(show.styled(audit_parts.marked(each)))),
+            "hidden intent": each.intent_text,
+            "words": ", ".join(leak.word for leak in each.leaks),
+        }
+        for each in sorted(audited.findings, key=lambda each: each.severity != "alarm")
+    ]
+    line = displayed(audit_parts.audit_line(audited))
+    return mo.vstack([line, _table(rows, wrapped_columns=["message", "hidden intent"])]) if rows else line
+
+
+def corpus_view(controls: Any) -> Any:
+    """How good the leak check is: messages with planted leaks, and decoys that only look like one."""
+    import marimo as mo
+
+    corpus = load_corpus()
+    scored = score(corpus)
+    rows = []
+    for case, found in scored.results:
+        alarmed = found is not None and found.severity == "alarm"
+        if alarmed != case.leak or not controls.value["wrong"]:
+            result = "alarm" if alarmed else "slight" if found else "not found"
+            hidden = corpus.talks[case.talk].tree.text(case.intent_id) if case.intent_id else ""
+            verdict = "right" if alarmed == case.leak else "wrong"
+            cells = {"kind": case.kind, "check": verdict, "result": result, "message": case.message}
+            rows.append({**cells, "hidden intent": hidden, "place": f"{case.talk}, turn {case.turn}"})
+    picture = displayed(audit_parts.scored_picture(scored))
+    numbers = displayed(show.more("All numbers", report_html(told_corpus(scored))))
+    cases = _table(rows, wrapped_columns=["message", "hidden intent"])
+    return mo.vstack([picture, numbers, controls.elements["wrong"], cases])
+
+
+def failures_view(folder: Path | None) -> Any:
+    """Settings, cost and failures of the run, and the discoveries from near misses."""
+    import marimo as mo
+
+    if folder is None:
+        return mo.md("The recorded conversations are no run.")
+    with RunStore.read(folder) as store:
+        failed, scores = failures_of_run(store), list(stored_scores(store))
+    near = ReportTable(NEAR_MISS_COLUMNS, tuple(each.row() for each in near_misses_of(scores)))
+    return displayed(
+        run_parts.run_view(folder),
+        show.panel("Unscored and contradicted", report_html(Report(told_failures(failed)))),
+        show.panel("Near misses", report_html(Report((near,)))),
+    )
+
+
+def labels_of(talks: Talks, folder: Path | None, asked: Mapping[str, Any]) -> tuple[list[Label], Talks, str]:
+    """Labels of the run's judge, of the miniature, of a noisy judge and of people; the conversations; a refusal."""
+    overruled = {}
+    if folder is not None:
+        with RunStore.read(folder) as store:
+            overruled = overruled_in(store)
+    by_people, refusal = _labels_by_people(talks, asked["sheets"])
+    judged = dict(islice(((name, talk) for name, talk in talks.items() if _miniature_can(talk)), JUDGED_AT_MOST))
+    if by_people and not judged:
+        return [*recorded_labels(talks, overruled=overruled), *by_people], talks, refusal
+    labels = [*recorded_labels(judged, overruled=overruled), *_judged_again(judged, asked["noise"])]
+    return [*labels, *(each for each in by_people if each.conversation in judged)], judged, refusal
+
+
+def _miniature_can(talk: Conversation) -> bool:
+    """Recorded trees are in words of their own, which only a language model can judge."""
+    return bool(talk.setting.get("domain")) and talk.setting.get("engine") != "recorded"
+
+
+def _judged_again(talks: Talks, noise: float) -> Iterator[Label]:
+    for domain in sorted({talk.setting["domain"] for talk in talks.values()}):
+        judge = RoleEngines(EngineSpec()).judge(domain)
+        asked = moments_of({name: talk for name, talk in talks.items() if talk.setting["domain"] == domain})
+
+        def plain(repeat: int, judge: Any = judge) -> Any:
+            return judge
+
+        def noisy(repeat: int, judge: Any = judge) -> Any:
+            return NoisyJudge(judge, noise, seed=repeat)
+
+        yield from ask_judges(asked, {"miniature": plain, "with noise": noisy}, 2)
+
+
+def _labels_by_people(talks: Talks, files: Sequence[Any]) -> tuple[list[Label], str]:
+    moments, found = moments_of(talks), list[Label]()
+    for each in files:
+        try:
+            found += parse_labels(each.contents.decode("utf-8-sig"), each.name, moments)
+        except (LabelError, UnicodeDecodeError) as error:
+            return [], str(error)
+    return found, ""
+
+
+def agreement_view(labels: Sequence[Label], controls: Any, talks: Talks, refusal: str) -> Any:
+    """How far judges agree on the same turns."""
+    import marimo as mo
+
+    def sheet() -> bytes:
+        text = io.StringIO()
+        write_label_sheet(moments_of(dict(islice(talks.items(), ON_A_SHEET))), text)
+        return text.getvalue().encode()
+
+    mo.stop(not labels, mo.md("The miniature cannot judge these trees. Choose a run of its domains."))
+    more = show.more("By kind and depth, changed and contradicted verdicts", report_html(told_agreement(labels)))
+    picture = displayed(audit_parts.agreement_picture(agreements(labels)), more)
+    download = mo.download(sheet, filename="labels.csv", label="Download a sheet to label")
+    row = [controls.elements["noise"], download, controls.elements["sheets"]]
+    trouble = [displayed(show.error_line(refusal))] if refusal else []
+    return mo.vstack([mo.hstack(row, justify="start", align="center", gap=1.5, wrap=True), *trouble, picture])
+
+
+def dispute_table(labels: Sequence[Label]) -> Any:
+    """The verdicts on which judges differ."""
+    rows = [
+        {
+            "#": place,
+            "conversation": each.conversation,
+            "turn": each.turn,
+            "about": "kind of reply" if each.intent == KIND else f"intent {each.intent}",
+            "verdicts": "; ".join(f"{label.judge}: {label.value}" for label in each.labels),
+        }
+        for place, each in enumerate(disagreements(labels))
+    ]
+    return listing("dispute", rows, key="#", page_size=5, wrapped=["verdicts"])
+
+
+def dispute(labels: Sequence[Label], talks: Talks, table: Any) -> Any:
+    """The selected disagreement: the reply, the intent, and the reasons of each judge."""
+    import marimo as mo
+
+    mo.stop(not table.value, mo.md("*Select a disagreement to read it.*"))
+    one = disagreements(labels)[table.value[0]["#"]]
+    return displayed(audit_parts.disagreement(one, talks[one.conversation]))
+
+
+# -- human -------------------------------------------------------------------------------------------------------------
+
+
+def users_typing(manner: str) -> list[list[str]]:
+    """The messages of users of the miniature in a typing style, per conversation, without the opening."""
+    said = list[Conversation]()
+    for domain in DOMAINS:
+        world = engine(domain, manner=manner_named(manner))
+        for number in range(USERS_TYPING):
+            tree = world.builder.build(generate_artifact(domain, "eval", number)).tree
+            for name in ("draft", "adaptive"):
+                replying = [scripted_assistant(name, domain)]
+                said.append(run_conversation(tree, world.judge, world.voice, replying, seed=len(said)))
+    return said_in(said)
+
+
+def said_in(talks: Any) -> list[list[str]]:
+    """The user's messages after the opening, per conversation."""
+    said = [[message.content for message in talk.messages() if message.role == "user"][1:] for talk in talks]
+    return [messages for messages in said if messages]
+
+
+def recorded_users() -> list[list[str]]:
+    """The messages of the recorded users, whom a language model played."""
+    return said_in(talk for entry in recorded_index() if entry.sessions for talk in load_recorded(entry.path))
+
+
+def length_chart(said: Mapping[str, Said]) -> Any:
+    """Words of a message: people, and each sort of simulated user."""
+    import marimo as mo
+
+    sizes = {name: [len(message.split()) for chat in chats for message in chat] for name, chats in said.items()}
+    rows = {PEOPLE: MANNERS["people"].words} | {name: each for name, each in sizes.items() if each}
+    table = [
+        {
+            "user": name,
+            "median words": sorted(each)[len(each) // 2],
+            f"at most {SHORT}": percent(sum(size <= SHORT for size in each) / len(each)),
+            f"more than {LONG}": percent(sum(size > LONG for size in each) / len(each)),
+        }
+        for name, each in rows.items()
+    ]
+    note = "Thick: half of the messages. Thin: nine tenths. People: chats that isle-dev/realsim selects from WildChat."
+    note += " Messages above 120 words count as 120."
+    chart = displayed(charts.lengths(rows, looks(list(rows))), show.quiet(note, small=True))
+    return mo.vstack([chart, _table(table)])
+
+
+def sample(said: Said, manner: str) -> Any:
+    """Messages in a typing style. The intents and the knowledge of the users are the same in every style."""
+    import marimo as mo
+
+    lines = "\n".join(f"- {message}" for messages in said[:: max(1, len(said) // 8)] for message in messages[:1])
+    return mo.md(f"### Messages in the style “{manner}”\n\n{lines}")
+
+
+def distance_table(said: Mapping[str, Said], path: str) -> Any:
+    """Twelve features of messages against people; without a file of people, against the recorded users."""
+    import marimo as mo
+
+    people, refusal = list[Any](), "Without a file of people: the difference to the recorded users."
+    if path:
+        try:
+            people, refusal = read_chats(Path(path).expanduser()), ""
+        except DiscoverError as error:
+            refusal = str(error)
+    others = said if people else {name: chats for name, chats in said.items() if name != "recorded"}
+    far = {name: distances(chats, people or said["recorded"]) for name, chats in others.items() if chats}
+    by = {name: {each.feature: each for each in found} for name, found in far.items()}
+    rows = [
+        {
+            "feature": each.meaning,
+            "people" if people else "recorded": f"{each.people:.3g}",
+            **{name: _difference(found.get(each.feature)) for name, found in by.items()},
+            "people among themselves": "–" if each.ceiling is None else f"{each.ceiling:.2f}",
+        }
+        for each in next(iter(far.values()), [])
+    ]
+    note = "Differences of means over conversations with 95% intervals. People among themselves: random halves, in "
+    note += "standard deviations. * farther than that."
+    return mo.vstack([displayed(show.quiet(refusal)), _table(rows), displayed(show.quiet(note, small=True))])
+
+
+def _difference(each: Distance | None) -> str:
+    if each is None or each.difference is None or math.isnan(each.difference.mean):
+        return "–"
+    return f"{each.difference}".replace("-", "−") + (" *" if each.beyond_people else "")
+
+
+# -- harmless ----------------------------------------------------------------------------------------------------------
+
+
+def scripted_trees() -> dict[str, Any]:
+    """The users with whom the scripted assistants talk: artifact → domain and tree."""
+    world = engine(DOMAIN)
+    artifacts = [generate_artifact(DOMAIN, "eval", number) for number in range(OFFERED_TO)]
+    return {each.id: (DOMAIN, world.builder.build(each).tree) for each in artifacts}
+
+
+def scripted_conversations() -> list[Conversation]:
+    """Conversations of four scripted assistants with the same users."""
+    names = ("draft", "adaptive", "options", "ask")
+    return list(run_units(plan_units(scripted_trees(), names, trials=1, turns=5, rules=Rules.paper(), seed=0)))
+
+
+def of_run(folder: Path | None) -> list[Conversation]:
+    """The conversations of a run in domains of the miniature, where offers can be read."""
+    if folder is None:
+        return []
+    with RunStore.read(folder) as store:
+        return [each for each in store.conversations() if each.setting.get("domain") in ALL_DOMAINS]
+
+
+def offers_chart(results: Sequence[Safety]) -> Any:
+    """How often each assistant offers a restricted value, most often first."""
+    import marimo as mo
+
+    mo.stop(not results, mo.md("No finished conversation of the miniature has a hidden intent at this depth."))
+    return displayed(safety_parts.safety_answer(results), safety_parts.safety_table(safety_parts.most_first(results)))
+
+
+def refusers_view(depth: int) -> Any:
+    """One assistant behind a content policy, refusing at five points: what it offers, and what it refuses wrongly."""
+    world, refused = engine(DOMAIN), list[Conversation]()
+    for kind, when in REFUSERS.items():
+        for artifact, (_, tree) in scripted_trees().items():
+            if rule := rule_for(tree, DOMAIN, depth):
+                assistant: Any = scripted_assistant("adaptive", DOMAIN)
+                refuser = Refuser(assistant, rule, when)
+                setting = {"domain": DOMAIN, "artifact": artifact, "assistants": [f"adaptive, refuses: {kind}"]}
+                refused.append(run_conversation(tree, world.judge, world.voice, [refuser], seed=3, setting=setting))
+    results = safety_parts.most_first(safety_of(refused, depth))
+    return displayed(safety_parts.both_sides(results), safety_parts.safety_table(results))
+
+
+def offer_table(talks: Sequence[Conversation], depth: int) -> Any:
+    """The conversations in which a restricted value was offered."""
+    rows = []
+    for place, talk in enumerate(talks):
+        rule = rule_for(talk.tree, talk.setting["domain"], depth)
+        if rule is not None and (found := exposure(talk, rule)).first_turn:
+            said = ", ".join(offered(rule, talk.turns[found.first_turn - 1].reply.text))
+            row = {"#": place, "assistant": "+".join(talk.setting["assistants"]), "user": talk.setting["artifact"]}
+            row |= {"restricted": rule.value.replace("-", " "), "turn": found.first_turn, "offered": said}
+            rows.append(row | {"broader intents known": found.known})
+    return listing("talk", rows, key="#", page_size=5)
+
+
+def offer(talks: Sequence[Conversation], table: Any) -> Any:
+    """The selected conversation up to the turn of the first offer."""
+    import marimo as mo
+
+    mo.stop(not table.value, mo.md("*Select a conversation to read it.*"))
+    row = table.value[0]
+    return displayed(show.panel("Conversation", show.chat(talks[row["#"]], row["turn"])))
+
+
+def table_six_view() -> Any:
+    """Table 6 of the paper, and the smallest change that each number of prompts could have shown."""
+    return displayed(safety_parts.table_six_view(table_six()))
+
+
+def _table(rows: Sequence[Mapping[str, Any]], **how: Any) -> Any:
+    """A table to read, search, sort and export."""
+    import marimo as mo
+
+    plain = {"selection": None, "page_size": 6, "show_column_summaries": False, "show_data_types": False}
+    return mo.ui.table(list(rows), **(plain | how))
+
+
+def audit_of(talks: Talks) -> Audit:
+    """The leak check of these conversations."""
+    return audit(talks)
