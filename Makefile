@@ -27,11 +27,12 @@ open: $(INSTALLED)-core ## set up what is missing and open the workbench in the 
 site: $(INSTALLED)-core ## write the workbench as static pages into site/ (needs npm; OUT=site PROJECT=https://…)
 	@$(VENV)/discover site --out $(or $(OUT),site) $(if $(PROJECT),--project $(PROJECT))
 
-# A test in the browser waits half of its time, so these go on beside the others.
+# A test in the browser waits half of its time, so these go on beside the others, after style and types.
 test: $(INSTALLED)-test ## set up what is missing, then style, types and all tests
 	@$(VENV)/python tests/browser.py
-	@status=0; $(MAKE) --no-print-directory lint || status=1; \
-	told=$$(mktemp); trap 'rm -f "$$told"' EXIT; $(PARALLEL) -m browser $(ARGS) >"$$told" 2>&1 & browser=$$!; \
+	@status=0; told=$$(mktemp); trap 'rm -f "$$told"' EXIT; \
+	(status=0; $(MAKE) --no-print-directory lint || status=1; \
+	$(PARALLEL) -m browser $(ARGS) || status=1; exit $$status) >"$$told" 2>&1 & browser=$$!; \
 	$(PARALLEL) -m "not browser" $(ARGS) || status=1; \
 	echo "waiting for the tests in the browser"; wait $$browser || status=1; cat "$$told"; exit $$status
 

@@ -21,7 +21,7 @@ from discover_lib.base.files import data_folder
 from discover_lib.engines.llm.calls.exchange import Price
 from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.runs.plan import ASSUMED_BASIS, NOTHING, Length, Plan, Span, Stage
-from discover_lib.tasks.waist import Asked, How, Lines, Mark, Report, Table, Tell, Tone, ask, task
+from discover_lib.tasks.waist import Asked, Cell, How, Lines, Mark, Report, Table, Tell, Tone, ask, task
 
 NOT_AT_HAND = "cell not at hand"
 METRICS = ("discover", "satisfy", "interact", "kilotokens")
@@ -49,7 +49,9 @@ class PaperNumbers(Asked, frozen=True):
 def paper_numbers(asked: PaperNumbers, how: How, folder: Path, tell: Tell) -> Report:
     checks = paper_checks()
     shown = [each for each in checks if asked.all or each.verdict != "follows"]
-    rows = [(*each.row()[:4], Mark(each.verdict, TONES[each.verdict]), each.row()[5]) for each in shown]
+    rows: list[tuple[Cell, ...]] = [
+        (*each.row()[:4], Mark(each.verdict, TONES[each.verdict]), each.row()[5]) for each in shown
+    ]
     of = Counter(each.verdict for each in checks)
     figures = f"{of['follows']} follow, {of['does not follow']} do not, {of['left open']} are left open"
     parts: list[Table | Lines] = [

@@ -33,6 +33,7 @@ TREE = IntentTree.from_dict(
 )
 
 
+@pytest.mark.slow
 def test_the_figure_has_a_cell_an_intent_below_its_parent_and_as_high_as_its_leaves() -> None:
     (cells,) = TREE.figure().data
     assert list(cells.ids) == ["all", "1", "1.1", "2", "2.1", "2.2"]
@@ -52,6 +53,7 @@ def test_the_figure_tells_text_and_state_and_takes_no_markup() -> None:
     assert list(TREE.figure(state).data[0].labels)[1:4:2] == ["◆ a &lt;b>boat&lt;/b>", "✓ rain"]
 
 
+@pytest.mark.slow
 def test_a_live_figure_can_be_changed_in_a_notebook() -> None:
     figure = TREE.figure(live=True)
     figure.data[0].labels = ["changed", *figure.data[0].labels[1:]]

@@ -67,25 +67,14 @@ def test_what_cannot_work_is_one_line_before_anything_is_made(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "changed", "said"),
-    [
-        (("sft",), {"data": "nowhere"}, "nowhere: neither exported rows nor a run"),
-        (("dpo", "--set", "batch=7", "--set", "per_device=2"), {}, "batch 7 is not a multiple of per_device 2"),
-        (("grpo", "--judge", "nobody"), {}, "judge 'nobody' is neither"),
-        (("sft",), {"data": "tea"}, "knows the domains svg_drawing, creative_writing"),
-    ],
-)
-def test_training_of_the_tiny_base_that_cannot_work_is_refused(
-    place: Path, words: tuple[str, ...], changed: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_the_tiny_base_does_not_speak_are_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(place / "outputs"))
-    monkeypatch.chdir(place)
     row = {"messages": [{"role": "user", "content": "tea"}], "domain": "tea", "text_form": "notation"}
-    (place / "tea" / "data").mkdir(parents=True, exist_ok=True)
+    (place / "tea" / "data").mkdir(parents=True)
     (place / "tea" / "dataset.json").write_text(json.dumps({"format": FORMAT, "files": "jsonl", "splits": ["train"]}))
     (place / "tea" / "data" / "train.jsonl").write_text(json.dumps(row))
-    assert said in refusal(place, *words, **({"base": "tiny"} | changed))
+    said = refusal(place, "sft", data=str(place / "tea"), base="tiny")
+    assert "knows the domains svg_drawing, creative_writing" in said
 
 
 @pytest.mark.slow

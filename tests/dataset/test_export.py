@@ -49,6 +49,7 @@ def test_rows_are_read_back_as_they_were(row_sets: dict[str, RowSet], kind: str,
     assert read_rows(tmp_path / "rows") == {split: [row.row for row in kept] for split, kept in rows.splits.items()}
 
 
+@pytest.mark.slow
 def test_the_card_accounts_for_every_example(sources: list[Source], tmp_path: Path) -> None:
     rows = make_rows("preference", sources, filters=Filters(min_margin=0.5))
     write_rows(rows, tmp_path / "rows")

@@ -320,6 +320,7 @@ def discover(*arguments: object) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+@pytest.mark.slow
 def test_a_folder_of_theirs_becomes_a_run_and_a_folder_of_theirs_again(tmp_path: Path) -> None:
     written(tmp_path / "theirs" / "artifact_7", best_of_n())
     written(tmp_path / "theirs" / "artifact_7", best_of_1(), "assistant_1_trial_2.json")

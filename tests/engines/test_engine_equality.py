@@ -36,7 +36,7 @@ from discover_lib.engines.miniature.voice import MiniatureVoice
 pytestmark = pytest.mark.slow
 
 POLICIES = (("adaptive",), ("mixed", "draft"), ("options", "adaptive"), ("ask",), ("random", "silent"), ("oracle",))
-FEW, MANY = 3, 50
+FEW, MANY = 3, 20
 IN_FLIGHT = 8
 
 
@@ -168,7 +168,7 @@ def test_a_bad_line_alters_nothing() -> None:
         FakeServer(llm_brain.answer, faults=faults) as server,
         LLMClient(replace(settings(server), **patient)) as client,
     ):
-        jobs = [(domain, 6 * number) for domain in DOMAINS for number in range(FEW * 4)]
+        jobs = [(domain, 6 * number) for domain in DOMAINS for number in range(FEW * 2)]
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
             failures = [line for line in pool.map(lambda job: failure(client, *job), jobs) if line]
         usage = client.usage

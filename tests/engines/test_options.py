@@ -102,6 +102,7 @@ def test_an_effort_enters_a_key_and_how_a_call_is_sent_does_not() -> None:
     assert dataclasses.replace(request, reasoning_effort="low").key != request.key
 
 
+@pytest.mark.slow
 def test_a_run_sends_stores_and_resumes_its_options(tmp_path: Path) -> None:
     options = RoleOptions.read(
         max_tokens=["judge=5000", f"{ANSWERING}=300"], temperature=["voice=none"], reasoning_effort=["judge=low"]

@@ -51,6 +51,7 @@ def test_of_several_conditions_one_pair_is_found_at_its_share_of_the_level(
     assert planned.simulated(people, 4000) == pytest.approx(0.8, abs=0.03)
 
 
+@pytest.mark.slow
 def test_the_power_of_large_effects_is_a_number() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -66,6 +66,7 @@ def test_a_tree_that_is_there_keeps_its_name(tmp_path: Path) -> None:
     assert names([txt, svg], out) == ["snail.txt.json", "snail.json"]
 
 
+@pytest.mark.slow
 def test_a_tree_changed_by_hand_outlives_the_same_command_and_one_replaced_is_named(tmp_path: Path) -> None:
     (piece,) = write_artifacts(tmp_path / "in", 1)
     (again,) = write_artifacts(tmp_path / "later" / "in", 1)
@@ -144,8 +145,8 @@ def test_the_budget_holds_and_the_rest_goes_on_with_a_larger_one(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_killed_four_times_at_random_it_makes_the_same_trees_and_pays_for_no_call_twice(tmp_path: Path) -> None:
-    files = write_artifacts(tmp_path / "in", 8)
+def test_killed_twice_at_random_it_makes_the_same_trees_and_pays_for_no_call_twice(tmp_path: Path) -> None:
+    files = write_artifacts(tmp_path / "in", 4)
     rng = random.Random(7)
     with FakeServer(contrary, latency_seconds=0.1) as server:
         build(files, tmp_path / "whole", server)
@@ -154,7 +155,7 @@ def test_killed_four_times_at_random_it_makes_the_same_trees_and_pays_for_no_cal
         command = [sys.executable, "-c", "from workbench.main import main; main()", "build"]
         command += [*map(str, files), "--type", "field guide", "--engine", MODEL, "--api-base", server.api_base]
         command += ["--out", str(tmp_path / "killed"), "--concurrency", "2"]
-        for _ in range(4):
+        for _ in range(2):
             finished = finished_calls(tmp_path / "killed")
             server.received.clear()
             before, wanted = server.counts["requests"], rng.randint(1, 5)
@@ -170,7 +171,7 @@ def test_killed_four_times_at_random_it_makes_the_same_trees_and_pays_for_no_cal
         server.received.clear()
         assert subprocess.run(command, capture_output=True, check=False).returncode == 0
         assert finished.isdisjoint(json.dumps(body["messages"]) for body in server.received)
-        assert server.counts["requests"] <= calls + 4 * 2, "only what was under way when it was killed"
+        assert server.counts["requests"] <= calls + 2 * 2, "only what was under way when it was killed"
     for target in sorted((tmp_path / "whole").glob("*.json")):
         assert (tmp_path / "killed" / target.name).read_bytes() == target.read_bytes()
 

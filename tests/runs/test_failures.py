@@ -47,6 +47,7 @@ def test_a_part_that_could_not_be_scored_is_counted_and_shown(scored: Path) -> N
     assert "steps of discovery that near misses made" in told.stdout
 
 
+@pytest.mark.slow
 def test_failed_turns_and_contradictions_have_examples(scored: Path) -> None:
     with RunStore.read(scored) as store:
         configuration = store.configuration

@@ -17,6 +17,7 @@ import llm_brain
 import pytest
 from llm_server import FakeServer, Faults
 from scripted import sevenfold
+from waiting import until
 
 from discover_lib.core.roles import AssistantError, JudgeError, VoiceError
 from discover_lib.core.rules import Rules
@@ -73,14 +74,6 @@ def finish(
     return (folder / "conversations.jsonl").read_bytes() + (folder / SCORES_FILE).read_bytes()
 
 
-def wait_for(condition, seconds: float = 90.0):
-    """What the condition gives as soon as it holds, or at last."""
-    ends = time.monotonic() + seconds
-    while not (found := condition()) and time.monotonic() < ends:
-        time.sleep(0.01)
-    return found
-
-
 class Asked:
     """The miniature behind the wire, counting how often each request was answered."""
 
@@ -106,46 +99,41 @@ class Asked:
 
 def kill(process: subprocess.Popen, moment, rng: random.Random) -> None:
     """SIGKILL, at a random instant after the moment has come or the run is over."""
-    wait_for(lambda: process.poll() is not None or moment())
+    until(lambda: process.poll() is not None or moment())
     time.sleep(rng.uniform(0, 0.15))
     process.kill()
     process.communicate()
 
 
-@pytest.mark.parametrize("command", ["simulate", "evaluate"])
-def test_killed_at_random_moments_a_run_with_language_models_ends_the_same_and_pays_for_no_call_twice(
-    command, tmp_path
-):
-    asked, kills, rng = Asked(), 4, random.Random(4)
-    options = dataclasses.replace(LANGUAGE_MODELS, trials=2)  # enough to be killed so often
+def test_killed_at_random_moments_a_run_with_language_models_ends_the_same_and_pays_for_no_call_twice(tmp_path):
+    asked, kills, rng = Asked(), 2, random.Random(4)
     with FakeServer(asked, latency_seconds=0.04) as server:
-        undisturbed = finish(tmp_path / "undisturbed", options, 4, server, command)
+        undisturbed = finish(tmp_path / "undisturbed", LANGUAGE_MODELS, 4, server)
         calls = asked.counts.total()
         asked.counts.clear()
         paid, run, at_work = {}, tmp_path / "killed", 0
         for _ in range(kills):
             enough = asked.counts.total() + rng.randrange(calls // (2 * kills))
-            process = begin(run, options, 4, server, command)
+            process = begin(run, LANGUAGE_MODELS, 4, server)
             kill(process, lambda: asked.counts.total() > enough, rng)  # noqa: B023
             at_work += process.returncode == -signal.SIGKILL
             time.sleep(0.1)  # what was in flight reaches the server's count
             paid |= {name: count for name, count in asked.finished(run).items() if name not in paid}
-        assert finish(run, options, 4, server, command) == undisturbed
+        assert finish(run, LANGUAGE_MODELS, 4, server) == undisturbed
     assert at_work == kills and len(paid) > calls / 8
     assert not {name: asked.counts[name] - count for name, count in paid.items() if asked.counts[name] != count}
 
 
-@pytest.mark.parametrize("command", ["simulate", "evaluate"])
-def test_killed_at_random_moments_the_miniature_ends_the_same_and_runs_no_unit_twice(command, tmp_path):
-    undisturbed = finish(tmp_path / "undisturbed", MINIATURE, command=command)
+def test_killed_at_random_moments_the_miniature_ends_the_same_and_runs_no_unit_twice(tmp_path):
+    undisturbed = finish(tmp_path / "undisturbed", MINIATURE, command="evaluate")
     run, rng, turns = tmp_path / "killed", random.Random(3), len(turn_rows(tmp_path / "undisturbed"))
     kept: set[tuple[int, int]] = set()
-    for _ in range(3):
-        enough = len(kept) + rng.randrange(turns // 6)
-        kill(begin(run, MINIATURE, 2, command=command), lambda: len(turn_rows(run)) > enough, rng)  # noqa: B023
+    for _ in range(2):
+        enough = len(kept) + rng.randrange(turns // 4)
+        kill(begin(run, MINIATURE, 2, command="evaluate"), lambda: len(turn_rows(run)) > enough, rng)  # noqa: B023
         assert kept <= turn_rows(run), "what was committed stays as it was written"
         kept = turn_rows(run)
-    assert finish(run, MINIATURE, command=command) == undisturbed
+    assert finish(run, MINIATURE, command="evaluate") == undisturbed
     assert kept and kept <= turn_rows(run)
 
 
@@ -174,16 +162,16 @@ def children_of(parent: int) -> list[int]:
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 def test_a_killed_run_leaves_no_worker_behind(tmp_path):
     process = begin(tmp_path / "run", dataclasses.replace(MINIATURE, trials=5), 2)
-    workers = wait_for(lambda: children_of(process.pid))
+    workers = until(lambda: children_of(process.pid))
     process.kill()
     process.communicate()
-    assert wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+    until(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
 
 
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
     with FakeServer(llm_brain.answer, latency_seconds=0.1) as server:
         process = begin(tmp_path / "run", LANGUAGE_MODELS, 4, server)
-        wait_for(lambda: server.counts["served"] > 20)
+        until(lambda: server.counts["served"] > 20)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 130 and "repeat the command to resume" in err and "Traceback" not in err
@@ -198,7 +186,7 @@ def test_with_a_third_of_all_replies_faulty_every_conversation_finishes_and_none
     # An answer that could not be used is asked for anew with another seed; here with the same, to compare.
     monkeypatch.setattr(records.Request, "anew", lambda request, times: request)
     options = RunOptions(
-        ("adaptive", "mixed"), domain=domain, engine=f"openai/miniature:{domain}", artifacts=10, candidates=candidates
+        ("adaptive", "mixed"), domain=domain, engine=f"openai/miniature:{domain}", artifacts=6, candidates=candidates
     )
     laid_out = lay_out(options)
     with FakeServer(llm_brain.answer, faults=Faults(0.3, timeout_seconds=3)) as server:

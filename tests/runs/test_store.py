@@ -4,10 +4,10 @@ import dataclasses
 import json
 import sqlite3
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from waiting import until
 
 from discover_lib.core.rules import Rules
 from discover_lib.engines.llm.calls.exchange import Completion, Request
@@ -21,13 +21,6 @@ from discover_lib.runs.work import Alone
 
 DOMAIN = "technical_writing"
 CONFIGURATION = {"rules": Rules.paper().to_dict(), "assistants": ["adaptive", "draft"], "seed": 0}
-
-
-def wait_until(condition) -> None:
-    ends = time.monotonic() + 10
-    while not condition() and time.monotonic() < ends:
-        time.sleep(0.005)
-    assert condition()
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +73,9 @@ def test_a_call_that_cannot_be_written_is_an_error_for_all_that_wrote_it_and_the
     request = Request("openai/m", ({"role": "user", "content": "Hello"},), "judge")
     with store._database.lock, ThreadPoolExecutor(2) as pool:
         unwritable = pool.submit(store.calls.put, "a", request, Completion("text", 2**70))  # no integer of SQLite
-        wait_until(lambda: len(store.calls._to_write) == 1)
+        until(lambda: len(store.calls._to_write) == 1)
         beside = pool.submit(store.calls.put, "b", request, Completion("text", 1))
-        wait_until(lambda: len(store.calls._to_write) == 2)
+        until(lambda: len(store.calls._to_write) == 2)
         store._database.lock.release()
         try:
             assert isinstance(unwritable.exception(10), OverflowError)

@@ -36,6 +36,7 @@ def test_every_page_has_the_stylesheet_in_its_head_and_leaves_it_out_of_its_outp
     assert "page_has_sheet()" in text or page.parent.name == "code"  # whose outputs need no sheet
 
 
+@pytest.mark.slow
 def test_many_threads_make_trees_of_syntax_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ast, "parse", ast.parse)  # put back what is replaced here
     server.parse_one_at_a_time()

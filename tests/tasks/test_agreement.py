@@ -167,6 +167,7 @@ def test_a_failed_judgement_is_missing_and_never_a_no() -> None:
     assert (kinds.n, kinds.one_sided) == (len(moments_of(talks())) - len(talks()), len(talks()))
 
 
+@pytest.mark.slow
 def test_flips_count_answers_that_changed_on_repeat() -> None:
     judges = {"steady": lambda _: JUDGE, "restless": lambda repeat: NoisyJudge(JUDGE, 0.3, seed=repeat)}
     found = {each.judge: each for each in flips(ask_judges(moments_of(talks()), judges, repeats=2))}

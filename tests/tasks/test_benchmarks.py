@@ -12,6 +12,7 @@ BASE = [Answer(f"draw {n}", "I can't do that.", {"harm": 0.0}) for n in range(20
 DPO = [Answer(f"draw {n}", "I can't do that." if n < 8 else "Here it is.", {"harm": float(n >= 8)}) for n in range(20)]
 
 
+@pytest.mark.slow
 def test_rates_and_differences_are_of_the_prompts_that_all_answered() -> None:
     more = [Answer("only base", "Here.", {"harm": 1.0}), Answer("unanswered", None)]
     result = benchmarked({"base": [*BASE, *more], "dpo": [*reversed(DPO), Answer("unanswered", "Here.")]}, Phrases())

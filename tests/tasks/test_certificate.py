@@ -10,6 +10,7 @@ from typing import Any
 
 import llm_brain
 import pytest
+from cast import Cast
 from llm_server import FakeServer
 
 from discover_lib import IntentState, IntentTree, Message, Reply, Rules
@@ -24,7 +25,7 @@ from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.manner import MANNERS, Manner
 from discover_lib.engines.miniature import assistants
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.engines.spec import MINIATURE, RoleEngines
 from discover_lib.metrics.certificate import (
     ENOUGH,
     PANEL,
@@ -94,18 +95,8 @@ def run_panel(
     return [run_unit(unit, engines) for unit in units]
 
 
-class WithJudge(RoleEngines):
-    def __init__(self, judge: Blunt) -> None:
-        super().__init__(EngineSpec())
-        self._judge = judge
-
-    def judge(self, domain: str):
-        return self._judge
-
-
 def made(judge: Blunt | None = None, artifacts: int = 6) -> Certificate:
-    engines = WithJudge(judge) if judge else None
-    return certified(run_panel(trees(artifacts), engines=engines), {"engine": "test"})
+    return certified(run_panel(trees(artifacts), engines=Cast(judge)), {"engine": "test"})
 
 
 @pytest.fixture(scope="module")

@@ -66,7 +66,7 @@ def test_people_against_themselves_hold_zero_nineteen_times_of_twenty() -> None:
     assert sum(shares.values()) / len(shares) >= 0.94 and min(shares.values()) >= 0.9
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_planted_shifts_are_found_and_ranked(seed: int) -> None:
     people = corpus(seed)
     found = by_name(distances(corpus(100 + seed, words=22, question=0.35), people))

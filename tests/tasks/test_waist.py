@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
+from waiting import until
 
 sys.path.insert(0, str(Path(__file__).parent))
 import toy_desk
@@ -53,11 +53,8 @@ def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def until(folder: Path, state: str, done: int = 0, seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not ((now := status_of(folder)).state == state and now.done >= done):
-        assert time.monotonic() < deadline, now
-        time.sleep(0.02)
+def reaches(folder: Path, state: str, done: int = 0) -> None:
+    until(lambda: (now := status_of(folder)).state == state and now.done >= done)
 
 
 # -- what is asked ----------------------------------------------------------------------------------------------------
@@ -104,6 +101,7 @@ def test_a_run_that_is_not_there_is_refused_and_nothing_is_made(outputs: Path) -
     assert not any(outputs.iterdir())
 
 
+@pytest.mark.slow
 @given(
     st.builds(
         Count,
@@ -150,13 +148,13 @@ def test_a_report_is_the_same_told_stored_and_as_csv(outputs: Path) -> None:
 def test_killed_it_goes_on_and_does_nothing_twice(outputs: Path) -> None:
     asked = Count(most=60)
     folder = begin(count, asked, Slowly(wait=0.05))
-    until(folder, "going", done=5)
+    reaches(folder, "going", done=5)
     process = waist._children[-1]
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert status_of(folder).state == "stopped" and "killed" in status_of(folder).trouble
     begin(count, asked, Slowly())
-    until(folder, "finished")
+    reaches(folder, "finished")
     assert (folder / "kept.txt").read_text().split() == [str(each) for each in range(60)]
     assert report_of(folder) == count(Count(most=60)), "as the undisturbed one"
 
@@ -165,12 +163,12 @@ def test_killed_it_goes_on_and_does_nothing_twice(outputs: Path) -> None:
 def test_stopped_it_goes_on_and_nobody_works_beside_it(outputs: Path) -> None:
     asked = Count(most=60)
     folder = begin(count, asked, Slowly(wait=0.05))
-    until(folder, "going", done=2)
+    reaches(folder, "going", done=2)
     with pytest.raises(DiscoverError, match="at work"):
         do(count, asked)
     assert begin(count, asked) == folder and len(waist._children) == len({each.pid for each in waist._children})
     stop(folder)
-    until(folder, "stopped")
+    reaches(folder, "stopped")
     assert report_of(folder) is None and count(asked).plain == {"counted": 60}
 
 
@@ -178,7 +176,7 @@ def test_stopped_it_goes_on_and_nobody_works_beside_it(outputs: Path) -> None:
 def test_a_stop_before_the_process_has_begun_is_heard(outputs: Path) -> None:
     folder = begin(count, Count(most=400), Slowly(wait=0.05))
     stop(folder)
-    until(folder, "stopped")
+    reaches(folder, "stopped")
     assert status_of(folder).done < 5
 
 
@@ -187,9 +185,10 @@ def test_it_goes_on_when_whoever_began_it_has_ended(outputs: Path) -> None:
     names = "from toy_desk import *; from discover_lib.tasks.waist import begin"
     beginner = f"{names}; begin(count, Count(most=30), Slowly(wait=0.05))"
     subprocess.run([sys.executable, "-c", beginner], check=True)
-    until(count.folder(Count(most=30)), "finished")
+    reaches(count.folder(Count(most=30)), "finished")
 
 
+@pytest.mark.slow
 def test_a_stop_in_a_desk_of_this_process(outputs: Path) -> None:
     folder = count.folder(Count(most=500))
     with pytest.raises(Stopped):
@@ -210,7 +209,7 @@ def test_what_breaks_is_told_and_can_be_gone_on_with(outputs: Path, monkeypatch:
 def test_a_process_that_never_begins_is_told(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waist.sys, "executable", "false")
     monkeypatch.setattr(waist, "BEGINS_IN", 0.2)
-    until(begin(count, Count()), "failed")
+    reaches(begin(count, Count()), "failed")
     assert "it never began" in status_of(count.folder(Count())).trouble
 
 

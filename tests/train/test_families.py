@@ -1,7 +1,6 @@
 """Models of toy size with the architectures and chat templates of real families: loaded, read, and trained."""
 
 import dataclasses
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,52 +21,37 @@ from discover_lib.train.run_stage import StageResult, StageSettings, run_stage
 
 pytestmark = pytest.mark.slow
 DOMAIN = "technical_writing"
-CHOSEN = ("llama3.1", "qwen3", "smollm2", "gemma")
+TEMPLATES = ("llama3.1", "qwen3", "qwen3, re-uploaded", "smollm2", "gemma")
+MODELS = ("qwen3", "gemma")  # with and without a role for system messages
 TRAINED = "qwen3"  # whose template thinks
 SYSTEM = "Find out what the user wants."
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Rows in data/, with a system message in system/, and a base for every family."""
+    """Rows in data/, with a system message in system/, and a base of each model."""
     folder = tmp_path_factory.mktemp("families")
     make_data(folder / "data", turns=2, domain=DOMAIN, text="content")
     make_data(folder / "system", turns=2, domain=DOMAIN, text="content", system=SYSTEM)
     texts = [each["content"] for row in read_rows(folder / "data" / "sft")["train"] for each in row["messages"]]
-    for name in CHOSEN:
+    for name in MODELS:
         make_chat_model(FAMILIES[name], folder / name, texts)
     return folder
 
 
 @pytest.fixture(scope="module")
-def trained(place: Path) -> dict[str, StageResult]:
-    """One update of every stage of the paper's recipe, each on the one before, with a system message.
+def trained(place: Path) -> StageResult:
+    """One update of the paper's SFT with a system message; a rehearsal takes all stages on such a base.
 
     Without samples on the way: an untrained model would write each of them up to its last token.
     """
-    few: dict[str, Any] = {"max_steps": 1, "batch": 2, "per_device": 1, "sample_steps": 0, "max_length": 4096}
-    recipe = Recipe.paper()
-    for stage in ("sft", "dpo"):
-        recipe = recipe.changed(stage, {**few, "eval_steps": 0})
-    few |= {"n_generations": 2, "max_completion": 8, "probe_users": 0, "multi_turn": 2, "generation_tokens": 1}
-    recipe, adapter, runs = recipe.changed("grpo", few), "", {}
-    for stage in ("sft", "dpo", "grpo"):
-        settings = StageSettings(stage, str(place / "system" / stage), str(place / TRAINED), adapter, recipe)  # type: ignore[arg-type]
-        runs[stage] = run_stage(settings, place / stage, on_progress=lambda line: None)
-        adapter = str(place / stage)
-    return runs
+    few = {"max_steps": 1, "batch": 2, "per_device": 1, "sample_steps": 0, "max_length": 4096, "eval_steps": 0}
+    recipe = Recipe.paper().changed("sft", few)
+    settings = StageSettings("sft", str(place / "system" / "sft"), str(place / TRAINED), recipe=recipe)
+    return run_stage(settings, place / "sft", on_progress=lambda line: None)
 
 
-def test_all_stages_train_one_on_the_other(trained: dict[str, StageResult]) -> None:
-    assert all(run.step == 1 and run.adapter for run in trained.values())
-    for run in trained.values():
-        lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
-        assert all(line["num_tokens"] > 0 for line in lines if "loss" in line)
-    lineage = Lineage.read(trained["grpo"].folder)
-    assert [source.stage for source in lineage.merged] == ["sft", "dpo"]
-
-
-@pytest.mark.parametrize("family", CHOSEN)
+@pytest.mark.parametrize("family", MODELS)
 def test_the_engine_reads_what_is_trained(family: str, place: Path) -> None:
     from discover_lib.engines.local.names import local_assistant
     from discover_lib.train.backend import load_tokenizer
@@ -109,7 +93,7 @@ class Scripted:
         return [[*self.chat.tokenizer(text, add_special_tokens=False)["input_ids"], self.chat.closing[0]]]
 
 
-@pytest.mark.parametrize("family", [*CHOSEN, "qwen3, re-uploaded"])
+@pytest.mark.parametrize("family", TEMPLATES)
 def test_what_was_written_over_several_turns_is_trained_on_as_it_was_read(family: str, place: Path) -> None:
     from discover_lib.engines.spec import EngineSpec, RoleEngines
     from discover_lib.train.grpo.rollouts import Player
@@ -132,12 +116,11 @@ def test_what_was_written_over_several_turns_is_trained_on_as_it_was_read(family
     assert own == [token for reply in replies for token in (*chat.tokenizer(reply)["input_ids"], chat.closing[0])]
 
 
-def test_the_system_message_of_the_rows_is_that_of_training_and_of_use(trained: dict[str, StageResult]) -> None:
+def test_the_system_message_of_the_rows_is_that_of_training_and_of_use(trained: StageResult) -> None:
     from discover_lib.engines.local.names import local_assistant, parse_name
 
-    run = trained["sft"]
-    assert Lineage.read(run.folder).system == SYSTEM
-    names = before_and_after(run.folder)
+    assert Lineage.read(trained.folder).system == SYSTEM
+    names = before_and_after(trained.folder)
     systems = {name: local_assistant(names[name], DOMAIN)._model.system for name in names}
     assert systems == {"before": SYSTEM, "after": SYSTEM}
     assert [len(parse_name(names[name]).adapters) for name in ("before", "after")] == [0, 1]
@@ -145,15 +128,13 @@ def test_the_system_message_of_the_rows_is_that_of_training_and_of_use(trained: 
 
 
 @pytest.mark.parametrize("thinking", [False, True])
-def test_a_model_is_used_thinking_as_it_was_trained(
-    thinking: bool, trained: dict[str, StageResult], tmp_path: Path
-) -> None:
+def test_a_model_is_used_thinking_as_it_was_trained(thinking: bool, trained: StageResult, tmp_path: Path) -> None:
     from discover_lib.engines.local.names import local_assistant
     from discover_lib.train.backend import load_tokenizer
 
-    lineage = Lineage.read(trained["sft"].folder)
+    lineage = Lineage.read(trained.folder)
     assert not lineage.thinking
-    run = Path(shutil.copytree(trained["sft"].folder, tmp_path / "run"))
+    run = Path(shutil.copytree(trained.folder, tmp_path / "run"))
     (run / FILE).unlink()
     dataclasses.replace(lineage, thinking=thinking, system="").write(run)
     assistant = local_assistant(f"hf:{run}", DOMAIN)._model

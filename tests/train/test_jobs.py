@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import until
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.train import training_job as jobs
@@ -72,14 +72,6 @@ def begin(tmp_path: Path) -> Iterator[Callable[..., TrainingJob]]:
         status = job.status()
         if status.going:
             os.kill(status.pid, signal.SIGKILL)
-
-
-def until(holds: Callable[[], Any], seconds: float = 90) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (value := holds()):
-        assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.02)
-    return value
 
 
 def steps_of(job: TrainingJob) -> list[int]:

@@ -277,6 +277,7 @@ def test_a_base_that_changed_or_went_away_is_noticed(tmp_path: Path) -> None:
 # -- the default data --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_default_data_pass_the_check_of_lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from discover_lib.dataset.export import Source as Conversations
     from discover_lib.dataset.export import make_rows

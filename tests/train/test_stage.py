@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cast import Cast
 from training import DOMAIN, short_recipe
 
 from discover_lib.base.errors import DiscoverError
@@ -24,6 +25,8 @@ from discover_lib.train.grpo.rollouts import difference_text
 from discover_lib.train.grpo.simulated_reward import Scorer, SimulatorReward, Users
 from discover_lib.train.recipes import GrpoRecipe, Recipe
 from discover_lib.train.run_stage import StageError, StageResult, StageSettings, problems, run_stage
+
+pytestmark = pytest.mark.slow
 
 
 def settings(tiny: Path, stage: Any, recipe: Recipe | None = None, **changes: Any) -> StageSettings:
@@ -62,7 +65,6 @@ def same(one: Path, other: Path) -> bool:
 # -- what carries loss -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(tiny: Path, tmp_path: Path) -> None:
     from discover_lib.train import data
     from discover_lib.train.backend import choose_backend, load_policy, load_tokenizer
@@ -81,7 +83,6 @@ def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(tiny: Path, tmp
         assert tokenizer.decode(learnt) == " ".join(said)
 
 
-@pytest.mark.slow
 def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Path, tmp_path: Path) -> None:
     import torch
 
@@ -144,7 +145,6 @@ def dpo(tiny: Path, sft: StageResult) -> StageResult:
     return train(tiny, tiny / "dpo", "dpo", recipe, str(sft.folder))
 
 
-@pytest.mark.slow
 def test_the_first_preference_loss_is_ln_2_because_the_merged_stage_is_the_reference(dpo: StageResult) -> None:
     first, second = logged(dpo, "loss/dpo")
     assert first == pytest.approx(math.log(2), abs=5e-4) and abs(second - math.log(2)) > 1e-3
@@ -153,7 +153,6 @@ def test_the_first_preference_loss_is_ln_2_because_the_merged_stage_is_the_refer
     assert not list(dpo.folder.rglob("ref"))
 
 
-@pytest.mark.slow
 def test_a_continued_adapter_has_its_beginning_as_reference_and_is_saved_alone(
     tiny: Path, sft: StageResult, tmp_path: Path
 ) -> None:
@@ -168,7 +167,6 @@ def test_a_continued_adapter_has_its_beginning_as_reference_and_is_saved_alone(
     assert not same(result.adapter, sft.folder / "adapter")
 
 
-@pytest.mark.slow
 def test_a_stage_on_a_stage_is_the_base_with_both_adapters(
     tiny: Path, dpo: StageResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,17 +220,6 @@ class Failing:
         if reply.notation and self.words in reply.notation:
             raise JudgeError("no verdict")
         return self.real.evaluate(tree, state, messages, reply, rules)
-
-
-class Cast(RoleEngines):
-    """The miniature's roles with another judge."""
-
-    def __init__(self, judge: Judge | None = None) -> None:
-        super().__init__(EngineSpec())
-        self._judge = judge
-
-    def judge(self, domain: str) -> Judge:
-        return self._judge or super().judge(domain)
 
 
 class Words:
@@ -357,7 +344,6 @@ def killed_at(step: int, made: StageSettings, folder: Path) -> None:
     assert process.exitcode == -signal.SIGKILL
 
 
-@pytest.mark.slow
 def test_stopped_killed_and_gone_on_with_is_the_same_as_undisturbed(
     tiny: Path, sft: StageResult, tmp_path: Path
 ) -> None:
@@ -389,7 +375,6 @@ def test_stopped_killed_and_gone_on_with_is_the_same_as_undisturbed(
         run_stage(made, folder)
 
 
-@pytest.mark.slow
 def test_grpo_measures_whole_conversations_and_keeps_the_best_round(tiny: Path, tmp_path: Path) -> None:
     discovered, told = iter([1.0, 3.0, 2.0]), list[str]()
 
@@ -432,7 +417,6 @@ def test_probes_on_the_same_users_are_compared_pair_by_pair(ours: Any, theirs: A
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> None:
     recipe = Recipe.miniature().changed("grpo", {"n_generations": 5, "look_ahead": 1, "look_ahead_assistant": "wise"})
     made = StageSettings("grpo", str(tmp_path / "none"), "base", str(tmp_path), recipe, judge="unknown")
@@ -444,7 +428,6 @@ def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> No
     assert len(caught.value.problems) == len(problems(made)) == 5 and not (tmp_path / "run").exists()
 
 
-@pytest.mark.slow
 def test_a_folder_keeps_to_the_settings_that_it_was_begun_with(tiny: Path, tmp_path: Path) -> None:
     made = settings(tiny, "sft")
     (tmp_path / "run").mkdir()
@@ -456,7 +439,6 @@ def test_a_folder_keeps_to_the_settings_that_it_was_begun_with(tiny: Path, tmp_p
         StageSettings.from_dict({**made.to_dict(), "seed": "one"})
 
 
-@pytest.mark.slow
 def test_rows_that_are_too_long_are_counted_and_named_before_training(tiny: Path, tmp_path: Path) -> None:
     told: list[str] = []
     with pytest.raises(StageError, match="no rows to train on"):
@@ -468,7 +450,6 @@ def test_rows_that_are_too_long_are_counted_and_named_before_training(tiny: Path
 # -- before and after --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_before_and_after_are_asked_for_the_same_prompt_and_the_same_user(
     sft: StageResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -486,7 +467,6 @@ def test_before_and_after_are_asked_for_the_same_prompt_and_the_same_user(
     assert all(talk.turns for talk in conversations(names, DOMAIN, tree, 0).values())
 
 
-@pytest.mark.slow
 def test_a_user_is_followed_through_the_checkpoints_of_a_run_that_has_not_ended(
     sft: StageResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,7 +79,7 @@ def within(
     budget: int,
     most: int | None = None,
     *,
-    length: Callable[[Prompt], int] = len,
+    length: Callable[[Any], int] = len,
 ) -> Iterator[Sequence[Prompt]]:
     """Prompts in their order, in batches of at least one that fit with their replies.
 

@@ -170,9 +170,29 @@ def test_calls_queue_for_what_is_allowed_a_minute(limit: dict[str, float]) -> No
     assert waits[-1] >= 0.3
 
 
-@pytest.mark.slow
-def test_duplicates_in_flight_share_one_call() -> None:
-    with FakeServer(latency_seconds=0.2) as busy, direct(busy) as client:
+class Entered(dict[str, Any]):
+    """Calls in flight, and an event that is set when so many callers have asked."""
+
+    def __init__(self, callers: int) -> None:
+        super().__init__()
+        self.left, self.complete = callers, threading.Event()
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        self.left -= 1
+        if self.left == 0:
+            self.complete.set()
+        return super().setdefault(key, default)
+
+
+def test_duplicates_in_flight_share_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered = Entered(8)
+
+    def answer(messages: Any, body: Any) -> tuple[str, int]:
+        entered.complete.wait(60)  # the reply comes when all have asked
+        return "shared", 1
+
+    with FakeServer(answer) as busy, direct(busy, timeout_seconds=60) as client:
+        monkeypatch.setattr(client, "_in_flight", entered)
         replies = all_at_once(client, [say("the same")] * 8)
         assert busy.counts["requests"] == 1
         assert sorted(each.cached for each in replies if isinstance(each, Completion)) == [False] + [True] * 7

@@ -24,7 +24,7 @@ class Server(socketserver.ThreadingTCPServer):
     def __init__(self, answer: Answer) -> None:
         super().__init__(("127.0.0.1", 0), Reader)
         self.answer = answer
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     def __enter__(self) -> str:  # type: ignore[override]
         return f"http://127.0.0.1:{self.server_address[1]}/v1"

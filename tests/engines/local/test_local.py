@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from cast import Cast
 
 from discover_lib.core.conversation import Message
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
@@ -17,7 +18,6 @@ from discover_lib.engines.local.names import (
     serving,
 )
 from discover_lib.engines.local.tiny_language import is_broken, save_tokenizer, vocabulary
-from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.runs.options import RunOptions, RunOptionsError, lay_out
 
 DOMAIN = "creative_writing"
@@ -139,17 +139,6 @@ def test_a_batch_is_the_same_as_one_by_one(model):
     assert len({each.notation for each in together}) > 6  # the seeds say different things
 
 
-class LocalEngines(RoleEngines):
-    """Engines in which some names mean models that are already in memory."""
-
-    def __init__(self, spec, models):
-        super().__init__(spec)
-        self._models = models
-
-    def assistant(self, name, domain):
-        return LocalAssistant(self._models[name], domain) if name in self._models else super().assistant(name, domain)
-
-
 @pytest.mark.slow
 def test_conversations_side_by_side_are_those_of_one_by_one(model):
     from discover_lib.core.rules import Rules
@@ -160,7 +149,7 @@ def test_conversations_side_by_side_are_those_of_one_by_one(model):
     artifacts = [generate_artifact(DOMAIN, "train", place) for place in range(3)]
     trees = {each.id: (DOMAIN, engine(DOMAIN).builder.build(each).tree) for each in artifacts}
     units = plan_units(trees, ["mine", "draft"], trials=1, turns=2, rules=Rules.paper(), seed=0)
-    engines = LocalEngines(EngineSpec(), {"mine": model})
+    engines = Cast(assistants={"mine": LocalAssistant(model, DOMAIN)})
     with ThreadPoolExecutor(len(units)) as pool:
         together = list(pool.map(lambda unit: run_unit(unit, engines), units))
     assert together == [run_unit(unit, engines) for unit in units]

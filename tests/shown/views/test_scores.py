@@ -72,6 +72,7 @@ def answered(given_pool: Pool, measure: str = "share") -> str:
     return text_of(re.sub("<details.*?</details>", "", said, flags=re.DOTALL))
 
 
+@pytest.mark.slow
 def test_the_answer_says_who_leads_and_whether_the_difference_is_real() -> None:
     said = answered(APART)
     assert "good discovers the largest share of the hidden intents: 100 % , between 100" in said
