@@ -181,16 +181,18 @@ def whole_file(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """A folder that takes its name only when it is complete, in place of an earlier one."""
-    partial = path.with_name(f".{path.name}.partial")
+    """A folder that takes its name only when it is complete; an earlier folder of that name stays until then."""
+    partial, earlier = (path.with_name(f".{path.name}.{end}") for end in ("partial", "earlier"))
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
         yield partial
-        shutil.rmtree(path, ignore_errors=True)
+        if path.exists():
+            path.rename(earlier)
         partial.rename(path)
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        for each in (partial, earlier):
+            shutil.rmtree(each, ignore_errors=True)
 
 
 def rounded(value: Any) -> Any:

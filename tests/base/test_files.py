@@ -7,7 +7,7 @@ import pytest
 
 from discover_lib.base import files
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import graceful_stop, load_yaml, read_json, read_text
+from discover_lib.base.files import graceful_stop, load_yaml, read_json, read_text, whole_folder
 
 
 @pytest.mark.parametrize("before", [signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler])
@@ -69,3 +69,13 @@ def test_a_file_that_is_too_large_or_not_text_is_refused_in_a_line(tmp_path: Pat
     monkeypatch.setattr(files, "MOST_BYTES", 1)
     with pytest.raises(DiscoverError, match=r"a\.json: .* too large to read whole"):
         read_text(tmp_path / "a.json")
+
+
+def test_a_folder_appears_whole_or_stays_as_it_was(tmp_path: Path) -> None:
+    for text in ("first", "second"):
+        with whole_folder(tmp_path / "made") as folder:
+            (folder / text).touch()
+    with pytest.raises(KeyError), whole_folder(tmp_path / "made") as folder:
+        (folder / "third").touch()
+        raise KeyError
+    assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))] == ["made", "made/second"]
