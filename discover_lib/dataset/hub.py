@@ -224,7 +224,7 @@ def _length(report: Mapping[str, Any]) -> str:
 def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
     """Rows as a table in Markdown."""
     titles = list(head)
-    lines = [titles, ["---"] * len(titles), *rows]
+    lines: list[Iterable[object]] = [titles, ["---"] * len(titles), *rows]
     return "".join(f"| {' | '.join(str(cell).replace('|', '/') for cell in line)} |\n" for line in lines)
 
 
