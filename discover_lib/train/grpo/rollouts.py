@@ -5,7 +5,7 @@ All conversations advance together: one batch of replies, then every user judges
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -170,59 +170,55 @@ class Player:
 
     def play(self, users: Sequence[UserSimulator], turns: int) -> list[Talk]:
         """At most `turns` replies to each user, each prompt rendered from the messages."""
-        talks = [Talk(each) for each in users]
-        for turn in range(turns):
-            going, prompts = self._prompts([each for each in talks if each.going])
-            if not going:
-                break
-            self._reply(going, prompts, speak=turn + 1 < turns)
-        return talks
+        return self._converse(users, turns, self._rendered)
 
     def roll_out(self, users: Sequence[UserSimulator], turns: int) -> list[Talk]:
         """Like `play`, but each prompt continues the written tokens, so that they can be trained on."""
+        return self._converse(users, turns, self._extended)
+
+    def _converse(
+        self, users: Sequence[UserSimulator], turns: int, prompt_of: Callable[[Talk], list[int] | None]
+    ) -> list[Talk]:
         talks = [Talk(each) for each in users]
         for turn in range(turns):
-            going = [each for each in talks if each.going]
-            if not going:
+            asked = [(talk, prompt_of(talk)) for talk in talks if talk.going]
+            fitting = [(talk, prompt) for talk, prompt in asked if prompt is not None]
+            if not fitting:
                 break
-            for each in going:
-                self._extend(each)
-            going = [each for each in going if not each.full]
-            prompts = [each.prompt_ids + each.completion_ids for each in going]
+            going, prompts = zip(*fitting, strict=True)
             replies = self._reply(going, prompts, speak=turn + 1 < turns)
-            for each, ids in zip(going, replies, strict=True):
-                each.completion_ids += ids
-                each.own += [1] * len(ids)
+            for (talk, _), ids in zip(fitting, replies, strict=True):
+                talk.completion_ids += ids
+                talk.own += [1] * len(ids)
         return talks
 
-    def _prompts(self, going: Sequence[Talk]) -> tuple[list[Talk], list[list[int]]]:
-        fitting, prompts = [], []
-        for talk in going:
-            wire = self.dialect.encode(talk.simulator.messages, domain_of(talk.simulator))
-            ids = self.sampler.chat.prompt(wire)
-            if len(ids) + self.sampler.max_tokens > self.limit:
-                talk.full = True
-                continue
-            if self.remember:
-                conversation = talk.simulator.conversation
-                talk.before.append((state_json(conversation, len(conversation.turns)), wire))
-            fitting.append(talk)
-            prompts.append(ids)
-        return fitting, prompts
-
-    def _extend(self, talk: Talk) -> None:
-        """Append the tokens of the user's last message."""
+    def _rendered(self, talk: Talk) -> list[int] | None:
+        """The prompt of the next reply from the messages; None if the conversation is full."""
         wire = self.dialect.encode(talk.simulator.messages, domain_of(talk.simulator))
-        if not talk.prompt_ids:
-            talk.prompt_ids = self.sampler.chat.prompt(wire)
-            between: list[int] = []
-        else:
+        ids = self.sampler.chat.prompt(wire)
+        talk.full = len(ids) + self.sampler.max_tokens > self.limit
+        if talk.full:
+            return None
+        if self.remember:
+            conversation = talk.simulator.conversation
+            talk.before.append((state_json(conversation, len(conversation.turns)), wire))
+        return ids
+
+    def _extended(self, talk: Talk) -> list[int] | None:
+        """The written tokens with those of the user's last message; None if the conversation is full."""
+        wire = self.dialect.encode(talk.simulator.messages, domain_of(talk.simulator))
+        between: list[int] = []
+        if talk.prompt_ids:
             between = self.sampler.chat.between(wire, ended=talk.completion_ids[-1] in self.sampler.ends)
-        if len(talk.prompt_ids) + len(talk.completion_ids) + len(between) + self.sampler.max_tokens > self.limit:
-            talk.full = True
-            return
+        else:
+            talk.prompt_ids = self.sampler.chat.prompt(wire)
+        written = talk.prompt_ids + talk.completion_ids + between
+        talk.full = len(written) + self.sampler.max_tokens > self.limit
+        if talk.full:
+            return None
         talk.completion_ids += between
         talk.own += [0] * len(between)
+        return written
 
     def _reply(self, talks: Sequence[Talk], prompts: Sequence[Sequence[int]], *, speak: bool) -> list[list[int]]:
         """The tokens of a reply to each prompt, after the users have judged and answered them."""
@@ -239,7 +235,7 @@ class Player:
             except RoleError as error:
                 talk.failed = f"{error.role}: {error}"
 
-        replies, tokenizer = self.sampler.complete(prompts) if talks else [], self.sampler.chat.tokenizer
+        replies, tokenizer = self.sampler.complete(prompts), self.sampler.chat.tokenizer
         self.scorer.judge(take, [(at, *said(ids, tokenizer, self.sampler.ends)) for at, ids in enumerate(replies)])
         return replies
 
