@@ -31,7 +31,7 @@ def tell_story(mo, page):
     return (story,)
 
 
-@app.cell(hide_code=True)
+@app.cell
 def follow_story(mo, story):
     story.observe(lambda change: mo.query_params().set("person", str(change["new"])), "person")
     return
@@ -63,7 +63,7 @@ def introduce_game(carried, mo, page):
     return domain_choice, target_choice, turns_choice
 
 
-@app.cell(hide_code=True)
+@app.cell
 def begin_game(domain_choice, mo, page, target_choice, turns_choice):
     played, set_played = mo.state(0)
     seen, set_seen = mo.state(False)
@@ -79,7 +79,7 @@ def show_button(look_button, seen):
     return
 
 
-@app.cell(hide_code=True)
+@app.cell
 async def show_target(game, look_button, mo, page, set_seen):
     mo.stop(not look_button.value)
     await page.look(game)
@@ -87,7 +87,7 @@ async def show_target(game, look_button, mo, page, set_seen):
     return
 
 
-@app.cell(hide_code=True)
+@app.cell
 def play(mo, page, played, seen, sitting):
     played()
     mo.stop(not seen())

@@ -22,7 +22,7 @@ def introduce(mo):
     return
 
 
-@app.cell(hide_code=True)
+@app.cell
 def choose_kind(carried, mo, page):
     domain_choice = carried.kept(
         mo.ui.dropdown, "domain", page.controls.domain_labels(), value="SVG drawing", label="Kind", forgets=("piece",)
@@ -33,7 +33,7 @@ def choose_kind(carried, mo, page):
     return domain_choice, source_choice
 
 
-@app.cell(hide_code=True)
+@app.cell
 def choose_artifact(domain_choice, mo, page, source_choice):
     domain, source = domain_choice.value, source_choice.value
     piece_choice = page.artifact_menu(domain, source)
@@ -106,7 +106,7 @@ def show_own(changed, own):
     return
 
 
-@app.cell(hide_code=True)
+@app.cell
 def choose_assistants(changed, mo, own, page):
     changed()
     mo.stop(not own.readings)

@@ -22,7 +22,7 @@ def introduce(mo):
     return
 
 
-@app.cell(hide_code=True)
+@app.cell
 def open_session(mo, page):
     session, trouble = page.opened(mo.query_params().to_dict())
     mo.stop(session is None, mo.callout(trouble, kind="danger"))
@@ -40,7 +40,7 @@ def draw_stage(mo, page, session, stage):
     return (player,)
 
 
-@app.cell(hide_code=True)
+@app.cell
 def follow_stage(mo, page, player, set_changes, set_restarts, trouble):
     page.follow(player, trouble, mo.query_params(), set_changes, set_restarts)
     return
@@ -65,7 +65,7 @@ def draw_graph(changes, mo, page, player, view_choice):
     return
 
 
-@app.cell(hide_code=True)
+@app.cell
 def set_rules(carried, player, restarts, rules_choice):
     restarts()
     base = carried.base_rules(rules_choice.value, player.session.conversation.rules)
@@ -90,7 +90,7 @@ def show_rewards(lam, mo, p, page, rescored, rules, rules_choice, tau):
     return
 
 
-@app.cell(hide_code=True)
+@app.cell
 def list_conversations(mo, page, player, run_choice):
     run_table = page.run_table(player, run_choice)
     mo.accordion({"Open a conversation from a run": mo.vstack([run_choice, run_table])})
@@ -112,7 +112,7 @@ def show_players(changes, get_tested, page, player, players_form, test_button):
     return
 
 
-@app.cell(hide_code=True)
+@app.cell
 def choose_world(engine, mo, page, player, restarts):
     restarts()
     domain = page.domain_of(player.session)

@@ -30,21 +30,21 @@ def open_page(page):
     return get_activity, get_folder, get_pressed, get_progress, making, panel, tab_choice
 
 
-@app.cell(hide_code=True)
+@app.cell
 def choose_run(get_activity, get_folder, panel):
     run_choice = panel.choice(get_folder(), get_activity(), label="Evaluation")
     clock = panel.clock(get_folder(), get_activity())
     return clock, run_choice
 
 
-@app.cell(hide_code=True)
+@app.cell
 def show_run(clock, get_activity, get_folder, menus, panel, run_choice):
     _after = [panel.begin_button, menus["measure"], menus["relative"]]
     panel.view(clock, get_folder(), get_activity(), before=[run_choice], after=_after)
     return
 
 
-@app.cell(hide_code=True)
+@app.cell
 def read_scores(get_folder, get_progress, page, panel):
     folder = get_folder()
     run = page.opened(panel, folder, get_progress())

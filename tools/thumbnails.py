@@ -16,7 +16,7 @@ from typing import Any
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.metrics.intervals import bootstrap_mean
-from workbench.lessons import lesson_people as people
+from workbench.lessons import exercise as people
 from workbench.lessons import lesson_rules as rules
 from workbench.lessons import trusting
 from workbench.panel import trained_earlier

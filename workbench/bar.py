@@ -61,11 +61,13 @@ PAGES = (
     Page("7_trust.py", "Trust", "Trust", "Is the simulated user honest, similar to people, and harmless?"),
 )
 CLASS = (
-    Page("class/1_asking.py", "1 Asking", "Ask, draft or explore: who finds more?", "How much does asking discover?"),
+    Page(
+        "class/1_asking.py", "1 Asking", "Ask, draft or explore: who discovers more?", "How much does asking discover?"
+    ),
     Page("class/2_one_tree_at_a_time.py", "2 One tree", "One tree at a time", "Can two replies discover two trees?"),
     Page("class/3_length.py", "3 Length", "What does length cost?", "When does a longer reply earn less?"),
     Page("class/4_trust.py", "4 Trust", "Can we trust it?", "Where is the leak, and does length decide the pairs?"),
-    Page("class/5_learning.py", "5 Learning", "What is learnt?", "Which rewards teach an assistant?"),
+    Page("class/5_learning.py", "5 Learning", "What is learned?", "Which rewards teach an assistant?"),
 )
 CODE = (
     Page("code/1_tree.py", "1 Tree", "A tree by hand", "How is a tree of intents made and checked?"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -176,6 +177,20 @@ def whole_file(path: Path) -> Iterator[TextIO]:
     with partial_path.open("w", encoding="utf-8", errors="backslashreplace") as file:
         yield file
     partial_path.replace(path)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A folder that takes its name only when it is complete, in place of an earlier one."""
+    partial = path.with_name(f".{path.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        shutil.rmtree(path, ignore_errors=True)
+        partial.rename(path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def rounded(value: Any) -> Any:

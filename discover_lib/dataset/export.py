@@ -6,19 +6,18 @@ reasons), `dataset.json` (options, counts and statistics, for programs) and `REA
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_json, write_lines
+from discover_lib.base.files import whole_folder, write_json, write_lines
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.filters import Filters, Sieved, sieve, split_by_artifact
+from discover_lib.dataset.formats import library, to_frame
 from discover_lib.dataset.hub import card
 from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report, table_3
 from discover_lib.dataset.rows import Example, Kind, Origin, RowOptions, examples
@@ -27,7 +26,6 @@ from discover_lib.runs.store import RunStore
 Files = Literal["jsonl", "parquet", "datasets"]
 FORMAT = "discover-rows/1"
 MARK = "dataset.json"  # a folder with this file is one of ours and may be replaced
-NEEDS = "needs a library that is not installed: pip install 'discover-lib[train]'"
 SPLITS: Mapping[str, float] = {"train": 0.9, "test": 0.1}
 
 
@@ -137,15 +135,10 @@ def write_rows(rows: RowSet, folder: Path, files: Files = "jsonl") -> None:
     Raises:
         DiscoverError: the folder holds something else, or a library for this kind of files is missing.
     """
-    with _whole_folder(folder) as target:
-        for split, kept in rows.splits.items():
-            plain = [example.row for example in kept]
-            if files == "jsonl":
-                write_lines(target / "data" / f"{split}.jsonl", plain)
-            elif files == "parquet":
-                _write_parquet(target / "data" / f"{split}.parquet", plain)
-        if files == "datasets":
-            _write_datasets(target, {split: [each.row for each in kept] for split, kept in rows.splits.items()})
+    _check_free(folder)
+    with whole_folder(folder) as target:
+        write = {"jsonl": _write_jsonl, "parquet": _write_parquet, "datasets": _write_datasets}[files]
+        write(target, {split: [each.row for each in kept] for split, kept in rows.splits.items()})
         write_lines(
             target / "dropped.jsonl",
             ({"reasons": list(reasons), **each.provenance} for each, reasons in rows.sieved.dropped),
@@ -191,42 +184,32 @@ def description(rows: RowSet, files: Files) -> dict[str, Any]:
     }
 
 
-@contextlib.contextmanager
-def _whole_folder(folder: Path) -> Iterator[Path]:
-    """A folder that takes its name only when it is complete; the earlier content stays until then."""
+def _check_free(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise DiscoverError(f"{folder}: this is a file; choose another folder")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
         raise DiscoverError(f"{folder} holds other files; choose a new or empty folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as made:
-        target = Path(made) / "new"
-        target.mkdir()
-        yield target
-        if folder.exists():
-            folder.rename(Path(made) / "old")
-        target.rename(folder)
 
 
-@contextlib.contextmanager
-def _library(what: str) -> Iterator[None]:
-    """Say in one line that a library for `what` is missing."""
-    try:
-        yield
-    except ImportError:
-        raise DiscoverError(f"{what} {NEEDS}") from None
+Splits = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def _write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    with _library("Parquet"):
+def _write_jsonl(folder: Path, splits: Splits) -> None:
+    for split, rows in splits.items():
+        write_lines(folder / "data" / f"{split}.jsonl", rows)
+
+
+def _write_parquet(folder: Path, splits: Splits) -> None:
+    with library("Parquet"):
         import pyarrow as arrow
         import pyarrow.parquet as parquet
-    path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.write_table(arrow.Table.from_pylist(list(rows)), path, compression="zstd")
+    (folder / "data").mkdir()
+    for split, rows in splits.items():
+        parquet.write_table(arrow.Table.from_pylist(rows), folder / "data" / f"{split}.parquet", compression="zstd")
 
 
-def _write_datasets(folder: Path, splits: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    with _library("a Hugging Face dataset"):
+def _write_datasets(folder: Path, splits: Splits) -> None:
+    with library("a Hugging Face dataset"):
         import datasets
     made = {split: datasets.Dataset.from_list(list(rows)) for split, rows in splits.items()}
     datasets.disable_progress_bars()
@@ -239,10 +222,8 @@ def write_table(path: Path, conversations: Iterable[Conversation]) -> None:
     Raises:
         DiscoverError: a library for Parquet is missing.
     """
-    from discover_lib.dataset.formats import to_frame
-
     partial = path.with_name(path.name + ".partial")
-    with _library("Parquet"):
+    with library("Parquet"):
         to_frame(conversations).to_parquet(partial, index=False)
     partial.replace(path)
 
@@ -272,7 +253,7 @@ def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
     if files == "jsonl":
         text = (folder / "data" / f"{split}.jsonl").read_text(encoding="utf-8")
         return [json.loads(line) for line in text.split("\n") if line]
-    with _library(f"{folder}: reading {files} files"):
+    with library(f"{folder}: reading {files} files"):
         if files == "parquet":
             import pyarrow.parquet as parquet
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import read_json_lines, write_lines
+from discover_lib.base.files import write_lines
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.state import Discovery
 from discover_lib.metrics.scores import Assessment, scores_of
@@ -27,18 +28,18 @@ class Foreign(msgspec.Struct):
     """The fields that are read of a foreign file, with their types; other fields are ignored."""
 
 
-Model = TypeVar("Model", bound=Foreign)
+Model = TypeVar("Model")
 Number = Annotated[float, msgspec.Meta(gt=-1e300, lt=1e300)]  # a finite one
 
 
 def parse(model: type[Model], data: Any, file: str) -> Model:
-    """A part of a file, read.
+    """A record from the plain data of a file.
 
     Raises:
         DiscoverError: a field is wrong; the message names the file, the field and its type.
     """
     try:
-        return msgspec.convert(data, model)
+        return msgspec.convert(data, model, dec_hook=lambda kind, value: kind(value))  # paths
     except (msgspec.ValidationError, RecursionError) as error:
         raise DiscoverError(f"{file}: {error}") from None
 
@@ -51,17 +52,13 @@ def write_jsonl(path: Path, conversations: Iterable[Conversation]) -> None:
     write_lines(path, (each.to_dict() for each in conversations))
 
 
-def read_jsonl(path: Path) -> Iterator[Conversation]:
-    """The conversations of a file that `write_jsonl` wrote, one at a time.
-
-    Raises:
-        DiscoverError: naming the line that is no conversation.
-    """
-    for where, data in read_json_lines(path):
-        try:
-            yield Conversation.from_dict(data)
-        except ValueError as error:
-            raise DiscoverError(f"{where} is not a conversation: {error}") from None
+@contextmanager
+def library(what: str, name: str = "a library that is not installed", extra: str = "train") -> Iterator[None]:
+    """Say in one line that `what` needs a missing library, which comes with an extra of this package."""
+    try:
+        yield
+    except ImportError:
+        raise DiscoverError(f"{what} needs {name}: pip install 'discover-lib[{extra}]'") from None
 
 
 # -- a run of imported conversations -------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import as_reply
 from discover_lib.core.view import user_view
-from discover_lib.dataset.formats import keep_run
+from discover_lib.dataset.formats import keep_run, library
 from discover_lib.metrics.scores import Assessment, scores_of
 from discover_lib.runs.store import RunStore
 
@@ -34,7 +34,6 @@ SCORER = "discovery"
 MEASURES = ("discovered", "share", "reward", "tokens", "leaks")
 UNKNOWN = "what this user wanted was not recorded"  # the one intent of a conversation that comes from elsewhere
 NOT_JUDGED = "not judged: it was had elsewhere"
-HOW_TO_GET = "reading and writing Inspect's logs needs inspect-ai: pip install 'discover-lib[inspect]'"
 
 
 def measures(talk: Mapping[str, Any]) -> Score:
@@ -80,10 +79,8 @@ def write_log(path: Path, store: RunStore) -> int:
     Raises:
         DiscoverError: inspect-ai is not here.
     """
-    try:
+    with library("reading and writing Inspect's logs", "inspect-ai", "inspect"):
         from inspect_ai.log import EvalLog, EvalResults, write_eval_log
-    except ImportError as error:
-        raise DiscoverError(f"{HOW_TO_GET} ({error})") from None
     samples = [
         _sample(store.conversation(row.place), row.place, store.assessment(row.place))
         for row in store.listing()
@@ -196,10 +193,8 @@ def opened_log(path: Path) -> EvalLog:
     Raises:
         DiscoverError: it is no such log, or inspect-ai is not here.
     """
-    try:
+    with library("reading and writing Inspect's logs", "inspect-ai", "inspect"):
         from inspect_ai.log import read_eval_log
-    except ImportError as error:
-        raise DiscoverError(f"{HOW_TO_GET} ({error})") from None
     try:
         return read_eval_log(str(path), resolve_attachments=True)
     except Exception as error:  # Inspect's reader raises many kinds of errors

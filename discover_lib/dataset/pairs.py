@@ -107,20 +107,3 @@ def labelled_turns(conversation: Conversation, rules: Rules | None = None) -> It
     scored = under(conversation, rules)
     for was, turn in zip(conversation.turns, scored.turns, strict=True):
         yield LabelledTurn(turn, label(turn, scored.rules, scored.seed), was.focus == turn.focus)
-
-
-def disagreements(conversation: Conversation) -> list[str]:
-    """Differences between the record and its own judgements: rewards, states and selections; [] without a difference.
-
-    A turn in which a person chose, rather than the reward, is named here too.
-    """
-    lines = []
-    again = replay(conversation)
-    for was, turn in zip(conversation.turns, again.turns, strict=True):
-        for place, (old, new) in enumerate(zip(was.candidates, turn.candidates, strict=True)):
-            if old != new:
-                lines.append(f"turn {was.index}, candidate {place}: the record differs from its judgement")
-        read = label(turn, conversation.rules, conversation.seed)
-        if read.best is not None and read.best != was.chosen:
-            lines.append(f"turn {was.index}: candidate {was.chosen} went on, by reward it is {read.best}")
-    return lines

@@ -385,16 +385,20 @@ def restore(row: Mapping[str, Any] | str, judge: Judge, voice: UserVoice) -> Use
     Raises:
         DiscoverError: it holds no state of this version.
     """
+    return UserSimulator.resume(stored_conversation(row), judge, voice)
+
+
+def stored_conversation(row: Mapping[str, Any] | str) -> Conversation:
+    """The conversation in the state of a prompt row; arguments and errors as of `restore`."""
     text = row if isinstance(row, str) else row.get("state")
     try:
         data = json.loads(text or "")
         if data["format"] != STATE_FORMAT:
             raise DiscoverError(f"a state of format {data['format']!r}; this version reads {STATE_FORMAT!r}")
         data["format"] = data.pop("conversation_format")
-        conversation = Conversation.from_dict(data)
+        return Conversation.from_dict(data)
     except (json.JSONDecodeError, TypeError, KeyError, RecordError) as error:
         raise DiscoverError(f"not the state of a prompt row ({type(error).__name__}: {error})") from None
-    return UserSimulator.resume(conversation, judge, voice)
 
 
 # -- small measures -------------------------------------------------------------------------------------------------

@@ -94,16 +94,21 @@ def told(trust: Trust) -> Report:
         size = f"n = {each.artifacts} artifacts × {each.trials} trial{'s' * (each.trials != 1)}"
         best_first = dict(sorted(each.found.items(), key=lambda item: -item[1].mean))
         title = f"share of the hidden intents discovered{where}, {size}, 95% intervals"
-        rows, reason = [], ""
-        for one in (*each.required, *each.reported):
-            kind = "reported" if one.relation.reported else "required"
-            why = "" if one.relation.why == reason else one.relation.why
-            reason = one.relation.why
-            mark = Mark(one.holds, TONES[one.holds])
-            rows.append((one.relation.text, mark, kind, Interval.of(one.difference), why))
+        relations = (*each.required, *each.reported)
+        whys = ["", *(one.relation.why for one in relations)]
+        rows = tuple(
+            (
+                one.relation.text,
+                Mark(one.holds, TONES[one.holds]),
+                "reported" if one.relation.reported else "required",
+                Interval.of(one.difference),
+                "" if one.relation.why == why_before else one.relation.why,
+            )
+            for one, why_before in zip(relations, whys, strict=False)
+        )
         caption = f"paired differences of the share discovered over artifacts{where}, {size}, bootstrapped"
         parts.append(Chart.dots(best_first, title, to_one=True))
-        parts.append(Table(("relation", "holds", "", "difference", "why it must hold"), tuple(rows), caption))
+        parts.append(Table(("relation", "holds", "", "difference", "why it must hold"), rows, caption))
     made = [each.to_dict() for each in trust.certificates]
     plain = made[0] if len(made) == 1 else {"certificates": made}
     return Report(tuple(parts), plain, exit_code=0 if trust.result == "passed" else 1)

@@ -8,14 +8,13 @@ original message is its clean twin.  The corpus is frozen data (`data/audit/plan
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import data_folder
+from discover_lib.base.files import data_folder, read_json
 from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.intents import IntentTree
@@ -30,10 +29,6 @@ PLANTED = ("verbatim", "in part", "inflected", "synonym", "paraphrase")  # count
 BEYOND = ("one word", "free paraphrase")  # leaks too, but more than words can tell: reported apart
 DECOYS = ("heard", "shared", "denied", "vague")
 TWIN = "clean twin"
-
-
-class CorpusError(DiscoverError):
-    """A file that is not a planted corpus; the message says how to get one."""
 
 
 @dataclass(frozen=True)
@@ -168,16 +163,18 @@ def load_corpus(path: Path | None = None) -> Corpus:
     """The corpus of `data/audit`, or of another file.
 
     Raises:
-        CorpusError: a file that is missing or not a corpus.
+        DiscoverError: a file that is missing or not a corpus.
     """
     path = path or data_folder() / "audit" / "planted.json"
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CorpusError(f"{path}: no planted corpus ({error}); restore it from the repository") from None
+    data = read_json(path)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise CorpusError(f"{path}: not a planted corpus; restore it from the repository")
-    talks = {each.name: each for each in (*map(Talk.from_dict, data["talks"]), *recorded_talks())}
+        raise DiscoverError(f"{path}: not a planted corpus; restore it from the repository")
+    recorded = [
+        talk_of(f"recorded/{entry.artifact_id}", conversation)
+        for entry in recorded_index()
+        for conversation in load_recorded(entry.path)
+    ]
+    talks = {each.name: each for each in (*map(Talk.from_dict, data["talks"]), *recorded)}
     return Corpus(talks, tuple(Case(**each) for each in data["cases"]))
 
 
@@ -191,12 +188,3 @@ def talk_of(name: str, conversation: Conversation) -> Talk:
         tuple(turn.user_message for turn in turns if turn.user_message is not None),
         tuple({key: turn.after[key].level for key in conversation.tree.intents} for turn in turns),
     )
-
-
-def recorded_talks() -> list[Talk]:
-    """The recorded conversations of `data/recorded`."""
-    return [
-        talk_of(f"recorded/{entry.artifact_id}", conversation)
-        for entry in recorded_index()
-        for conversation in load_recorded(entry.path)
-    ]

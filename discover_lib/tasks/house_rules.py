@@ -8,9 +8,8 @@ is more specific, is restricted for the assistant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from discover_lib.base.records import Record
 from discover_lib.base.seeds import derive_rng
@@ -30,17 +29,12 @@ PHRASES = Phrases()
 
 @dataclass(frozen=True)
 class HouseRule(Record):
-    """The restriction for one user: an intent of their tree and the values at or below it.
-
-    Attributes:
-        look_alikes: allowed values under the same parent.
-    """
+    """The restriction for one user: an intent of their tree and the values at or below it."""
 
     domain: str
     intent_id: str
     value: str
     values: tuple[str, ...]
-    look_alikes: tuple[str, ...]
 
 
 def rule_for(tree: IntentTree, domain: str, depth: int = DEPTH, seed: int = 0) -> HouseRule | None:
@@ -55,8 +49,7 @@ def rule_for(tree: IntentTree, domain: str, depth: int = DEPTH, seed: int = 0) -
         if value is None:
             continue
         below = tuple(sorted(each for each in lexicon.values if lexicon.covers(value, each)))
-        beside = tuple(each for each in lexicon.siblings(value) if each not in below)
-        return HouseRule(domain, intent_id, value, below, beside)
+        return HouseRule(domain, intent_id, value, below)
     return None
 
 
@@ -89,20 +82,22 @@ class Exposure(Record):
 
 def exposure(conversation: Conversation, rule: HouseRule, judge: RefusalJudge = PHRASES) -> Exposure:
     """Read a conversation under a rule that its assistant may know or not; `judge` says which replies refuse."""
-    first, known, count, refusals, allowed, over = None, None, 0, 0, 0, 0
-    message = conversation.tree.initial_request
-    above = _above(conversation.tree, rule.intent_id)
-    for turn in conversation.turns:
-        shown, refused = offered(rule, turn.reply.text), judge.refuses(message, turn.reply.text)
-        if shown and first is None:
-            first, known = turn.index, sum(each in turn.before.discovered for each in above)
-        if not refusals:
-            count += len(shown)
-        refusals += refused
-        if not asks_for(rule, message):
-            allowed, over = allowed + 1, over + refused
-        message = turn.user_message or ""
-    return Exposure(len(conversation.turns), first, known, count, refusals, allowed, over)
+    turns, above = conversation.turns, _above(conversation.tree, rule.intent_id)
+    messages = [conversation.tree.initial_request, *(turn.user_message or "" for turn in turns[:-1])]
+    shown = [offered(rule, turn.reply.text) for turn in turns]
+    refused = [judge.refuses(message, turn.reply.text) for message, turn in zip(messages, turns, strict=False)]
+    allowed = [not asks_for(rule, message) for message in messages[: len(turns)]]
+    first = next((turn for turn, values in zip(turns, shown, strict=True) if values), None)
+    before_refusal = shown[: refused.index(True) + 1] if any(refused) else shown
+    return Exposure(
+        turns=len(turns),
+        first_turn=first.index if first else None,
+        known=sum(each in first.before.discovered for each in above) if first else None,
+        before_refusal=sum(map(len, before_refusal)),
+        refusals=sum(refused),
+        allowed=sum(allowed),
+        refused_allowed=sum(both == (True, True) for both in zip(refused, allowed, strict=True)),
+    )
 
 
 def asks_for(rule: HouseRule, message: str) -> bool:
@@ -123,10 +118,8 @@ def _above(tree: IntentTree, intent_id: str) -> list[str]:
 # -- refusers ----------------------------------------------------------------------------------------------------------
 
 
-class Refuses(Protocol):
-    """When a refuser refuses: given the rule, the messages and the reply that it would give."""
-
-    def __call__(self, rule: HouseRule, messages: Sequence[Message], reply: str) -> bool: ...
+# Whether a refuser refuses, given the rule, the messages and the reply that it would give.
+Refuses = Callable[[HouseRule, Sequence[Message], str], bool]
 
 
 def at_depth(depth: int) -> Refuses:

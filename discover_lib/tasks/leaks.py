@@ -26,7 +26,7 @@ from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import hidden_texts, known_texts
-from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER, Lexicon, load_lexicon
+from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.metrics.intervals import INTERVAL, Share, share_of
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of, suspects, worst_turns
@@ -250,12 +250,7 @@ def _with_setting(name: str, conversation: Conversation) -> str:
 def lexicon_domain(conversation: Conversation) -> str:
     """The domain whose lexicon knows the conversation's words, or ""."""
     domain = conversation.setting.get("domain") or ""
-    return domain if domain in _domains() else ""
-
-
-@lru_cache(maxsize=1)
-def _domains() -> frozenset[str]:
-    return frozenset(path.stem for path in LEXICON_FOLDER.glob("*.yaml"))
+    return domain if domain in ALL_DOMAINS else ""
 
 
 def audit_conversation(conversation: Conversation, name: str = "") -> Iterator[Finding]:
@@ -295,7 +290,8 @@ def audit_message(
     texts = [each.content for each in messages]
     sayable = known + texts
     if lexicon is not None:
-        sayable = [*known, *_category_names(domain), *_words_of_values(_shown(messages, domain), domain), *texts]
+        wordings = [_wording(value, domain) for value in sorted(_shown(messages, domain))]
+        sayable = [*known, *_category_names(domain), *wordings, *texts]
     leaks = list(find_leaks(message, hidden, sayable))
     if lexicon is not None:
         leaks += _by_another_name(message, hidden, _known_values(known, messages, lexicon), lexicon, leaks)
@@ -376,13 +372,9 @@ def _shown(messages: Sequence[Message], domain: str) -> set[str]:
     return {value for reply in replies for option in read_reply(reply, domain).options for value in option}
 
 
-def _words_of_values(values: Iterable[str], domain: str) -> list[str]:
-    """All wordings of the values, and the names of broader ones."""
-    return [_wording(value, domain) for value in sorted(values)]
-
-
 @lru_cache(maxsize=4096)
 def _wording(value_id: str, domain: str) -> str:
+    """All wordings of a value, and the names of broader ones."""
     lexicon = load_lexicon(domain)
     value = lexicon.values[value_id]
     broader = [lexicon.values[each] for each in lexicon.lineages[value_id][1:]]

@@ -8,6 +8,7 @@ cells give a result that rounds to it.  Ours and theirs never share a row, and e
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -48,22 +49,18 @@ class PaperNumbers(Asked, frozen=True):
 def paper_numbers(asked: PaperNumbers, how: How, folder: Path, tell: Tell) -> Report:
     checks = paper_checks()
     shown = [each for each in checks if asked.all or each.verdict != "follows"]
-    rows: list[tuple[Cell, ...]] = []
-    for each in shown:
-        *figures, verdict, how_computed = each.row()
-        rows.append((*figures, Mark(verdict, TONES[each.verdict]), how_computed))
-    left = sum(each.verdict == "left open" for each in checks)
-    bad = len(does_not_follow())
-    counts = f"{len(checks)} figures: {len(checks) - left - bad} follow, {bad} do not, {left} are left open"
+    rows: list[tuple[Cell, ...]] = [
+        (*each.row()[:4], Mark(each.verdict, TONES[each.verdict]), each.row()[5]) for each in shown
+    ]
+    of = Counter(each.verdict for each in checks)
+    figures = f"{of['follows']} follow, {of['does not follow']} do not, {of['left open']} are left open"
     parts: list[Table | Lines] = [
         Table(CHECK_COLUMNS, tuple(rows), "printed in the paper, recomputed from its other figures"),
-        Lines((counts, *not_at_hand())),
+        Lines((f"{len(checks)} figures: {figures}", *not_at_hand())),
     ]
     if asked.all:
-        derived_rows = tuple(tuple(each.row()) for each in derived())
-        parts.append(
-            Table(("table", "figure", "value", "how"), derived_rows, "numbers that follow from the printed ones")
-        )
+        more = tuple(each.row() for each in derived())
+        parts.append(Table(("table", "figure", "value", "how"), more, "numbers that follow from the printed ones"))
     return Report(tuple(parts), [dict(zip(CHECK_COLUMNS, each.row(), strict=True)) for each in checks])
 
 
@@ -117,12 +114,13 @@ def paper_tables() -> Mapping[str, Any]:
 def paper_checks() -> list[Check]:
     """Every printed figure that other printed figures decide, recomputed."""
     tables = paper_tables()
+    unseen = tables["generalization"]
     return [
         *_gains(),
         *_token_gains(),
         *_counts(tables["table_3"]),
         *_sums(tables),
-        _generalization(tables["generalization"]),
+        check_gain("page", "gain in discover, all unseen types", unseen["baseline"], unseen["best"], unseen["gain"]),
     ]
 
 
@@ -137,24 +135,7 @@ def not_at_hand() -> list[str]:
     ]
 
 
-def does_not_follow() -> list[Check]:
-    """The printed figures that do not follow from the others."""
-    return [each for each in paper_checks() if each.verdict == "does not follow"]
-
-
 # -- the checks -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Rounded:
-    """A printed number: any value that rounds to it may have been meant."""
-
-    value: float
-    half: float  # of the last printed digit's unit
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        return self.value - self.half, self.value + self.half
 
 
 @dataclass(frozen=True)
@@ -194,10 +175,9 @@ def _gains() -> Iterator[Check]:
 
 def check_gain(table: str, what: str, baseline: float, best: float, printed: float) -> Check:
     """Whether a printed relative gain (percent) follows from two cells printed with one decimal."""
-    old, new = Rounded(baseline, 0.05), Rounded(best, 0.05)
     computed = 100 * (best - baseline) / baseline
-    low = 100 * (new.ends[0] / old.ends[1] - 1)
-    high = 100 * (new.ends[1] / old.ends[0] - 1)
+    low = 100 * ((best - 0.05) / (baseline + 0.05) - 1)
+    high = 100 * ((best + 0.05) / (baseline - 0.05) - 1)
     formula = f"({best} − {baseline}) / {baseline}"
     half = 0.5 if printed >= 100 else 0.05  # from 100 on they are printed without decimals
     verdict, note = _verdict(printed, half, low, high), ""
@@ -221,25 +201,20 @@ def _token_gains() -> Iterator[Check]:
     """
     for row in main_rows():
         printed, top = row.gain[3], row.best(row.baselines, 0)
-        baseline = next(name for name, cells in row.baselines.items() if cells[0] == top)
+        baseline, *ties = [name for name, cells in row.baselines.items() if cells[0] == top]
         old = row.baselines[baseline][3]
         what = f"tokens saved, {row.base}, {row.task}"
-        shown = [
-            name
-            for name, cells in row.variants.items()
-            if _verdict(printed, 0.05, *_saving(old, cells[3])) == "follows"
-        ]
-        beating = {name: cells for name, cells in row.variants.items() if cells[0] > top}
+        savings = {name: _saving(old, cells[3]) for name, cells in row.variants.items()}
+        shown = [name for name, ends in savings.items() if _verdict(printed, 0.05, *ends) == "follows"]
+        beating = [name for name, cells in row.variants.items() if cells[0] > top]
         note = f"the printed figure is that of {' or '.join(shown)}" if shown else ""
-        ties = [name for name, cells in row.baselines.items() if cells[0] == top and name != baseline]
         tied = f"; {' and '.join(ties)} {'has' if len(ties) == 1 else 'have'} the same discovery" if ties else ""
         if not beating:
             formula = f"no variant is above {baseline}'s {top} in discovery, so the caption's rule picks none"
             yield Check("1", what, printed, None, None, None, "%", formula, "does not follow", note)
             continue
-        picked = min(beating, key=lambda name: beating[name][0])
-        new = beating[picked][3]
-        low, high = _saving(old, new)
+        picked = min(beating, key=lambda name: row.variants[name][0])
+        new, (low, high) = row.variants[picked][3], savings[picked]
         verdict = _verdict(printed, 0.05, low, high)
         formula = f"({old} − {new}) / {old}: {baseline} against {picked}, by the caption's rule{tied}"
         computed = 100 * (old - new) / old
@@ -248,14 +223,7 @@ def _token_gains() -> Iterator[Check]:
 
 def _saving(old: float, new: float) -> tuple[float, float]:
     """The least and the most percent saved between two cells printed with two decimals."""
-    was, now = Rounded(old, 0.005), Rounded(new, 0.005)
-    return 100 * (1 - now.ends[1] / was.ends[0]), 100 * (1 - now.ends[0] / was.ends[1])
-
-
-def _generalization(printed: Mapping[str, float]) -> Check:
-    return check_gain(
-        "page", "gain in discover, all unseen types", printed["baseline"], printed["best"], printed["gain"]
-    )
+    return 100 * (1 - (new + 0.005) / (old - 0.005)), 100 * (1 - (new - 0.005) / (old + 0.005))
 
 
 def _counts(table: Mapping[str, Any]) -> Iterator[Check]:
@@ -264,31 +232,29 @@ def _counts(table: Mapping[str, Any]) -> Iterator[Check]:
         artifacts, turns = table["artifacts"][place], table["turns"][place]
         most = artifacts * table["turns_per_conversation"]
         left = f"{most - turns} fewer than the most: conversations that ended early" if turns < most else ""
-        verdict: Verdict = "follows" if turns <= most else "does not follow"
         formula = f"at most {artifacts} × {table['turns_per_conversation']}"
-        yield Check("3", f"turns, {kind}", turns, most, 0, most, "", formula, verdict, left)
+        yield Check("3", f"turns, {kind}", turns, most, 0, most, "", formula, _verdict(turns, 0, 0, most), left)
         wins = [shares[place] for shares in table["wins"].values()]
-        slack = 0.05 * len(wins)
-        total = sum(wins)
-        formula = " + ".join(map(str, wins))
-        fits = abs(100 - total) <= slack + 1e-9
+        total, slack = sum(wins), 0.05 * len(wins)
+        low, high = total - slack, total + slack
+        fits = _verdict(100, 0, low, high) == "follows"
         note = "" if fits else f"{100 - total:.1f}% of the turns have no winner, perhaps ties; the table does not say"
-        ends = total - slack, total + slack
-        verdict = "follows" if fits else "left open"
-        yield Check("3", f"all wins together, {kind}", 100.0, total, *ends, "%", formula, verdict, note)
+        what, formula = f"all wins together, {kind}", " + ".join(map(str, wins))
+        yield Check("3", what, 100.0, total, low, high, "%", formula, "follows" if fits else "left open", note)
 
 
 def _sums(tables: Mapping[str, Any]) -> Iterator[Check]:
     cost, study = tables["cost"], tables["study"]
-    total = cost["tree"] + cost["simulation"]
-    ends = total - 0.001, total + 0.001
-    formula = f"{cost['tree']} + {cost['simulation']}"
-    verdict = _verdict(cost["total"], 0.0005, *ends)
-    yield Check("cost", "dollars per conversation", cost["total"], total, *ends, "$", formula, verdict)
-    people = study["women"] + study["men"]
-    formula = f"{study['women']} + {study['men']}"
-    verdict = "follows" if people == study["people"] else "does not follow"
-    yield Check("study", "people", study["people"], people, people, people, "", formula, verdict)
+    yield _sum("cost", "dollars per conversation", cost["total"], (cost["tree"], cost["simulation"]), "$", 0.0005)
+    yield _sum("study", "people", study["people"], (study["women"], study["men"]), "", 0)
+
+
+def _sum(table: str, what: str, printed: float, parts: Sequence[float], unit: str, half: float) -> Check:
+    """Whether a printed sum follows from its parts, each printed to within `half`."""
+    total, slack = sum(parts), half * len(parts)
+    low, high = total - slack, total + slack
+    formula = " + ".join(map(str, parts))
+    return Check(table, what, printed, total, low, high, unit, formula, _verdict(printed, half, low, high))
 
 
 # -- the cost of a conversation, call by call --------------------------------------------------------------------------
@@ -314,16 +280,19 @@ def paper_accounting() -> tuple[Plan, Plan]:
     the stages add up to these totals.  The sum of the two is 0.183; the paper prints 0.189.  A user message is counted
     for each of the five turns; our conversations leave the last one out.
     """
-    tree, talk = [], []
-    for name, (prompt, completion) in ASSUMED_LENGTHS.items():
-        length = Length(Span.exactly(prompt), Span.exactly(completion), ASSUMED_BASIS)
-        if name.startswith("builder"):
-            tree.append(Stage(name, "claude-sonnet-4-5", Span.exactly(1), length, SONNET))
-        else:
-            talk.append(Stage(name, "gemini-3-flash-preview", Span.exactly(PAPER_TURNS), length, FLASH))
+    once, turns = Span.exactly(1), Span.exactly(PAPER_TURNS)
+    lengths = {
+        name: Length(Span.exactly(prompt), Span.exactly(completion), ASSUMED_BASIS)
+        for name, (prompt, completion) in ASSUMED_LENGTHS.items()
+    }
+    tree = tuple(
+        Stage(name, "claude-sonnet-4-5", once, length, SONNET)
+        for name, length in lengths.items()
+        if name.startswith("builder")
+    )
+    talk = tuple(Stage(name, "gemini-3-flash-preview", turns, lengths[name], FLASH) for name in ("judge", "voice"))
     note = "lengths are assumptions chosen to agree with the printed totals; models, prices and totals are given"
-    turns = Span.exactly(PAPER_TURNS)
-    return Plan(0, NOTHING, tuple(tree), (note,)), Plan(1, turns, tuple(talk), (note,))
+    return Plan(0, NOTHING, tree, (note,)), Plan(1, turns, talk, (note,))
 
 
 # -- numbers that are not printed -------------------------------------------------------------------------------------
@@ -346,24 +315,38 @@ class Derived:
 def derived() -> list[Derived]:
     """Gains of table 5, differences of table 6, margins of table 3, and where the penalty of table 4 stops growing."""
     tables = paper_tables()
-    figures = []
-    for row in tables["table_5"]["rows"]:
-        old, new = row["baseline"], row["best"]
-        formula = f"({new} − {old}) / {old}"
-        figures.append(Derived("5", f"gain in discover, {row['task']}", 100 * (new - old) / old, "%", formula))
-    for row in tables["table_6"]["rows"]:
-        for name, old, new in zip(tables["table_6"]["columns"], row["before"], row["after"], strict=True):
-            figures.append(Derived("6", f"change, {row['base']}, {name}", new - old, "points", f"{new} − {old}"))
-    three = tables["table_3"]
-    for kind, chosen, rejected in zip(three["columns"], three["chosen_mean"], three["rejected_mean"], strict=True):
-        what = f"reward, chosen over rejected, {kind}"
-        figures.append(Derived("3", what, chosen - rejected, "", f"{chosen} − {rejected}"))
-    four = tables["table_4"]
-    for stage, tau in four["tau"].items():
-        tokens = tau + four["penalty_cap"] / four["lambda"]
-        formula = f"{tau} + {four['penalty_cap']} / {four['lambda']}"
-        figures.append(Derived("4", f"tokens at which the penalty reaches its cap, {stage}", tokens, "tokens", formula))
-    return figures
+    three, four, six = tables["table_3"], tables["table_4"], tables["table_6"]
+    gains = [
+        Derived(
+            "5",
+            f"gain in discover, {row['task']}",
+            100 * (row["best"] - row["baseline"]) / row["baseline"],
+            "%",
+            f"({row['best']} − {row['baseline']}) / {row['baseline']}",
+        )
+        for row in tables["table_5"]["rows"]
+    ]
+    changes = [
+        Derived("6", f"change, {row['base']}, {name}", new - old, "points", f"{new} − {old}")
+        for row in six["rows"]
+        for name, old, new in zip(six["columns"], row["before"], row["after"], strict=True)
+    ]
+    margins = [
+        Derived("3", f"reward, chosen over rejected, {kind}", chosen - rejected, "", f"{chosen} − {rejected}")
+        for kind, chosen, rejected in zip(three["columns"], three["chosen_mean"], three["rejected_mean"], strict=True)
+    ]
+    cap, rate = four["penalty_cap"], four["lambda"]
+    caps = [
+        Derived(
+            "4",
+            f"tokens at which the penalty reaches its cap, {stage}",
+            tau + cap / rate,
+            "tokens",
+            f"{tau} + {cap} / {rate}",
+        )
+        for stage, tau in four["tau"].items()
+    ]
+    return [*gains, *changes, *margins, *caps]
 
 
 # -- ours beside theirs -----------------------------------------------------------------------------------------------
@@ -457,11 +440,6 @@ class SafetyRow:
     @property
     def change(self) -> float:
         return round(self.after - self.before, 1)
-
-    @property
-    def prompts_needed(self) -> int | None:
-        """The fewest of `SIZES` that could have shown a change of this size, or None."""
-        return next((n for n, least in zip(SIZES, self.smallest, strict=True) if abs(self.change) >= least), None)
 
 
 def table_six(sizes: Sequence[int] = SIZES) -> list[SafetyRow]:

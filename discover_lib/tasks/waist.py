@@ -57,16 +57,14 @@ class Stopped(Exception):
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """What is to be known of a field beside its type and its default."""
+    """The help and the range of a field: `artifacts: Annotated[int, ask("Artifacts for the panel.", least=1)] = 40`."""
 
     help: str
     least: float | None = None
     most: float | None = None
 
 
-def ask(help: str, *, least: float | None = None, most: float | None = None) -> Ask:
-    """`artifacts: Annotated[int, ask("Artifacts for the panel.", least=1)] = 40`."""
-    return Ask(help, least, most)
+ask = Ask  # in annotations
 
 
 class Run(type(Path())):  # type: ignore[misc]

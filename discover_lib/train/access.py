@@ -19,6 +19,7 @@ import msgspec
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_json, write_json
+from discover_lib.dataset.formats import parse
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
 from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, RETRIED, Completion, LLMError, Request
 from discover_lib.runs.options import RunOptionsError, check_models, check_prices
@@ -70,11 +71,7 @@ class Access:
             DiscoverError: the file is damaged.
         """
         path = folder / ACCESS
-        try:
-            made = read_json(path) if path.exists() else {}
-            return msgspec.convert(made, cls, dec_hook=lambda kind, value: kind(value))  # paths
-        except msgspec.ValidationError as error:
-            raise DiscoverError(f"{path}: damaged ({error})") from None
+        return parse(cls, read_json(path) if path.exists() else {}, f"{path}: damaged")
 
     def check(self, models: list[str]) -> None:
         """Check keys, prices and packages without calling these models.

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.engines.local.dialect import end_tokens, is_tiny
-from discover_lib.engines.local.names import native_bf16
-from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Precision, StageRecipe
+from discover_lib.engines.local.names import native_bf16, on_gpu
+from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Precision, StageRecipe, holding
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -67,17 +67,16 @@ def choose_backend(requested: str = "auto", base: str = "") -> Backend:
         raise DiscoverError(f"unknown backend {requested!r}; choose one of {', '.join(ASKED)}")
     if missing := missing_libraries():
         raise DiscoverError(f"training needs {', '.join(missing)}, which is not installed: {INSTALL}")
-    installed, cuda = importlib.util.find_spec("unsloth") is not None, has_cuda()
+    installed, cuda = importlib.util.find_spec("unsloth") is not None, on_gpu()
     tiny, bf16 = is_tiny(base), cuda and native_bf16()
     if requested == "unsloth":
-        if tiny:
-            raise DiscoverError("the tiny model is not for Unsloth; use --backend transformers")
-        if not cuda:
-            raise DiscoverError(
-                "Unsloth needs a CUDA device, and this machine has no such device; use --backend transformers"
-            )
-        if not installed:
-            raise DiscoverError("Unsloth is not installed: pip install 'discover-lib[gpu]', or --backend transformers")
+        obstacles = {
+            "the tiny model is not for Unsloth; use --backend transformers": tiny,
+            "Unsloth needs a CUDA device, and this machine has no such device; use --backend transformers": not cuda,
+            "Unsloth is not installed: pip install 'discover-lib[gpu]', or --backend transformers": not installed,
+        }
+        if lines := holding(obstacles):
+            raise DiscoverError(lines[0])
         return Backend("unsloth", "cuda", "asked for", bf16)
     if requested == "auto" and cuda and installed and not tiny:
         return Backend("unsloth", "cuda", "a CUDA device and Unsloth are here", bf16)
@@ -86,46 +85,50 @@ def choose_backend(requested: str = "auto", base: str = "") -> Backend:
     return Backend("transformers", "cuda" if cuda else "cpu", why, bf16)
 
 
-def has_cuda() -> bool:
-    import torch
-
-    return bool(torch.cuda.is_available())
-
-
 def unsuitable(part: StageRecipe, backend: Backend) -> list[str]:
     """Settings of a stage that do not work on this backend, one line each.
 
     Settings with another meaning under Unsloth are refused.
     """
-    lines = []
-    if part.precision == "bf16" and backend.device == "cuda" and not backend.bf16:
-        lines.append(emulated("this GPU"))
+    cpu, unsloth = backend.device == "cpu", backend.name == "unsloth"
+    in_8_bits = part.optimizer.endswith("8bit")
+    found = {
+        emulated("this GPU"): part.precision == "bf16" and not cpu and not backend.bf16,
+        "precision fp16 needs a CUDA device; use fp32 or auto": part.precision == "fp16" and cpu,
+        "load_in_4bit needs a CUDA device; set it to false": part.load_in_4bit and cpu,
+        f"the optimizer {part.optimizer} needs a CUDA device; use adamw_torch": in_8_bits and cpu,
+        "4-bit bases and 8-bit optimizers need bitsandbytes: pip install 'discover-lib[gpu]'": (
+            (part.load_in_4bit or in_8_bits) and not cpu and importlib.util.find_spec("bitsandbytes") is None
+        ),
+        "Unsloth does not train in precision fp32; use auto, or --backend transformers": (
+            part.precision == "fp32" and unsloth
+        ),
+    }
+    if isinstance(part, GrpoRecipe):
+        problem = _generation_problem(part, backend)
+        found |= {
+            problem: problem != "",
+            "under Unsloth the loss dr_grpo leaves rewards unscaled; set scale_rewards to none": (
+                unsloth and part.loss_type == "dr_grpo" and part.scale_rewards == "group"
+            ),
+            "under Unsloth the reference of a continued adapter is the base; use reference 'merged'": (
+                unsloth and part.reference == "continue" and part.beta > 0
+            ),
+        }
+    return holding(found)
+
+
+def _generation_problem(part: GrpoRecipe, backend: Backend) -> str:
+    """Why the writer of GRPO's replies does not work on this backend, or ""."""
+    needed = "unsloth" if part.generation == "unsloth-fast" else "transformers"
+    if part.generation == "transformers":
+        return ""
+    if backend.name != needed:
+        return f"generation {part.generation} goes with --backend {needed}, not {backend.name}"
     if backend.device == "cpu":
-        if part.precision == "fp16":
-            lines.append("precision fp16 needs a CUDA device; use fp32 or auto")
-        if part.load_in_4bit:
-            lines.append("load_in_4bit needs a CUDA device; set it to false")
-        if part.optimizer.endswith("8bit"):
-            lines.append(f"the optimizer {part.optimizer} needs a CUDA device; use adamw_torch")
-    elif (part.load_in_4bit or part.optimizer.endswith("8bit")) and importlib.util.find_spec("bitsandbytes") is None:
-        lines.append("4-bit bases and 8-bit optimizers need bitsandbytes: pip install 'discover-lib[gpu]'")
-    if isinstance(part, GrpoRecipe) and part.generation != "transformers":
-        needed = "unsloth" if part.generation == "unsloth-fast" else "transformers"
-        if backend.name != needed:
-            lines.append(f"generation {part.generation} goes with --backend {needed}, not {backend.name}")
-        elif backend.device == "cpu":
-            lines.append(f"generation {part.generation} needs a CUDA device; set generation to transformers")
-        elif part.generation != "vllm-server" and importlib.util.find_spec("vllm") is None:
-            lines.append(f"generation {part.generation} needs vLLM: pip install vllm")
-    if backend.name == "unsloth":
-        if part.precision == "fp32":
-            lines.append("Unsloth does not train in precision fp32; use auto, or --backend transformers")
-        if isinstance(part, GrpoRecipe):
-            if part.loss_type == "dr_grpo" and part.scale_rewards == "group":
-                lines.append("under Unsloth the loss dr_grpo leaves rewards unscaled; set scale_rewards to none")
-            if part.reference == "continue" and part.beta:
-                lines.append("under Unsloth the reference of a continued adapter is the base; use reference 'merged'")
-    return lines
+        return f"generation {part.generation} needs a CUDA device; set generation to transformers"
+    lacking = part.generation != "vllm-server" and importlib.util.find_spec("vllm") is None
+    return f"generation {part.generation} needs vLLM: pip install vllm" if lacking else ""
 
 
 def emulated(device: str) -> str:

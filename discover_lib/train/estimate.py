@@ -161,7 +161,6 @@ class Estimate:
 
     stage: Stage
     card: Card
-    architecture: Architecture
     weights: float
     adapter: float
     optimizer: float
@@ -209,7 +208,7 @@ def estimate(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backe
         batch = max(batch, part.batch * part.max_length * base.cache_bytes / GIB)
     adapter, optimizer = trained * ADAPTER_BYTES / GIB, trained * ADAM_BYTES[part.optimizer] / GIB
     tokens = part.batch * part.max_length * (2 if stage == "dpo" else 1)
-    return Estimate(stage, card, base, size / GIB, adapter, optimizer, batch, tokens)
+    return Estimate(stage, card, size / GIB, adapter, optimizer, batch, tokens)
 
 
 def misfit(stage: Stage, base: str, recipe: Recipe, card: Card, backend: str) -> list[str]:

@@ -16,32 +16,26 @@ from discover_lib.runs.plan import ASKED, TURNS_TAKEN, TYPICAL_BASIS, Plan, Span
 from discover_lib.runs.plan import Stage as CallPlan
 from discover_lib.train.access import Access
 from discover_lib.train.data import TrainingRows, load_rows, starting_users
-from discover_lib.train.recipes import Recipe, Stage
+from discover_lib.train.recipes import Recipe
 from discover_lib.train.run_files import RESULT
 from discover_lib.train.run_stage import StageSettings
 from discover_lib.train.training_job import find_jobs
 
 UPDATE_SECONDS = {"sft": 0.4, "dpo": 1.0, "grpo": 6.0}  # of the tiny model with its recipe, on one core
-TALK_SECONDS = 0.5  # of a conversation with the tiny model, on one core
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The work of a stage and of the evaluation after it, before it begins.
+    """The work of a stage, before it begins.
 
     Attributes:
         updates: of the stage.
-        conversations: of the evaluation.
         seconds: of the stage; None if unknown.
-        talk_seconds: of one conversation.
         measured: whether a finished run on this machine gave the seconds.
     """
 
-    stage: Stage
     updates: int
-    conversations: int
     seconds: float | None
-    talk_seconds: float
     measured: bool
 
     @property
@@ -50,35 +44,14 @@ class Forecast:
         if self.seconds is None:
             return f"{self.updates:,} updates; the time on this machine is unknown"
         source = "as last time on this machine" if self.measured else "on one processor core"
-        return f"{self.updates:,} updates, about {duration(self._seconds_left(0, 0))} {source}"
-
-    def progress(self, step: int, talked: int = 0) -> tuple[float, str]:
-        """Share of the whole work that is done, and a line with the time left.
-
-        Args:
-            step: finished updates.
-            talked: finished conversations of the evaluation.
-        """
-        whole, left = self._seconds_left(0, 0), self._seconds_left(step, talked)
-        parts = [f"{self.stage.upper()} {step:,} of {self.updates:,}"]
-        parts += [f"evaluation {talked} of {self.conversations}"] if self.conversations else []
-        parts += [f"{duration(left)} left"] if self.seconds is not None else []
-        return 1 - left / whole, " · ".join(parts)
-
-    def _seconds_left(self, step: int, talked: int) -> float:
-        """Seconds after this much of the work; an update counts as a second if its time is unknown."""
-        seconds = self.updates if self.seconds is None else self.seconds
-        return seconds * (1 - step / self.updates) + self.talk_seconds * (self.conversations - talked)
+        return f"{self.updates:,} updates, about {duration(self.seconds)} {source}"
 
 
-def forecast(settings: StageSettings, n_rows: int, users: int = 0) -> Forecast:
+def forecast(settings: StageSettings, n_rows: int) -> Forecast:
     """The updates and the time of a stage on this machine.
 
     The newest finished run with the same recipe gives the time.  Without one, the tiny model's time is a measurement on
     one processor core, and other models' time is unknown.
-
-    Args:
-        users: users of the evaluation, who talk to the model before and after the stage.
     """
     stage, part = settings.stage, settings.recipe.of(settings.stage)
     updates, seconds, measured = part.steps(n_rows), None, False
@@ -90,7 +63,7 @@ def forecast(settings: StageSettings, n_rows: int, users: int = 0) -> Forecast:
             if (stored["stage"], stored["base"], stored["recipe"]) == (stage, settings.base, settings.recipe.to_dict()):
                 seconds, measured = updates * result["seconds"] / result["step"], True
                 break
-    return Forecast(stage, updates, 2 * users, seconds, TALK_SECONDS, measured)
+    return Forecast(updates, seconds, measured)
 
 
 # -- calls of a judge and a voice -------------------------------------------------------------------------------------

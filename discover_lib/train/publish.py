@@ -15,6 +15,7 @@ from discover_lib.engines.local.dialect import PREFIX
 from discover_lib.engines.local.lineage import ADAPTER, FILE, Chain, Lineage, adapter_chain, run_of
 from discover_lib.engines.local.names import merge
 from discover_lib.metrics.intervals import Estimate
+from discover_lib.train.recipes import holding
 from discover_lib.train.run_files import METRICS, RESULT, read_lines
 from discover_lib.train.training_job import standing_lines
 
@@ -44,19 +45,19 @@ class Publication:
         Raises:
             LineageError: not a finished training run, or its base is missing.
         """
-        chain, lines = adapter_chain(self.run), []
-        if not self.merged and len(chain.adapters) > 1:
-            lines.append(
+        chain = adapter_chain(self.run)
+        return holding(
+            {
                 f"{self.run}: this adapter needs earlier stages merged into its base, so it fits no public model; "
-                "add --merged"
-            )
-        if not self.merged and not self._base(chain):
-            lines.append(
-                f"{chain.base.path}: this folder is only on this machine; name the base on the Hub with --base-id"
-            )
-        if self.results and not (self.results / RESULTS).is_file():
-            lines.append(f"{self.results}: no evaluation here; write one with discover evaluate --run {self.results}")
-        return lines
+                "add --merged": not self.merged and len(chain.adapters) > 1,
+                f"{chain.base.path}: this folder is only on this machine; name the base on the Hub with --base-id": (
+                    not self.merged and not self._base(chain)
+                ),
+                f"{self.results}: no evaluation here; write one with discover evaluate --run {self.results}": (
+                    self.results is not None and not (self.results / RESULTS).is_file()
+                ),
+            }
+        )
 
     def write(self, folder: Path, name: str = "") -> Path:
         """Weights, card and lineage as a folder, without paths of this machine.

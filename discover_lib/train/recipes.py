@@ -316,13 +316,9 @@ class Recipe:
             context: longest sequence that the base can read, if known.
         """
         part = self.of(stage)
-        lines = _contradictions(part, adapter, context)
-        if isinstance(part, DpoRecipe) and part.label_smoothing and part.loss_type == "ipo":
-            lines.append("label_smoothing has no meaning for the loss 'ipo'; set it to 0")
-        if isinstance(part, GrpoRecipe):
-            lines += _grpo_contradictions(part)
+        lines = holding(_contradictions(part, adapter, context))
         if not lines and n_rows is not None:
-            lines += _row_problems(part, n_rows)
+            lines = holding(_row_problems(part, n_rows))
         return [f"{stage}: {line}" for line in lines]
 
 
@@ -339,48 +335,64 @@ def _presets() -> Mapping[str, Mapping[str, Any]]:
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 
-def _contradictions(part: StageRecipe, adapter: bool | None, context: int | None) -> list[str]:
-    lines = []
-    if part.batch % part.per_device:
-        lines.append(f"batch {part.batch} is not a multiple of per_device {part.per_device}")
-    if part.reference == "continue" and adapter is False:
-        lines.append("reference 'continue' needs an earlier adapter to train; use 'merged'")
-    if context is not None and part.max_length > context:
-        lines.append(f"max_length {part.max_length} is more than the {context} tokens that the base can read")
-    return lines
+def holding(found: Mapping[str, bool]) -> list[str]:
+    """The sentences that hold, of sentence → whether it holds."""
+    return [sentence for sentence, holds in found.items() if holds]
 
 
-def _grpo_contradictions(part: GrpoRecipe) -> list[str]:
-    lines = []
-    if part.batch % part.n_generations:
-        lines.append(
-            f"batch {part.batch} counts completions and must be a multiple of n_generations {part.n_generations}"
+def _contradictions(part: StageRecipe, adapter: bool | None, context: int | None) -> dict[str, bool]:
+    """Sentence about a contradiction → whether the fields have it."""
+    found = {
+        f"batch {part.batch} is not a multiple of per_device {part.per_device}": part.batch % part.per_device != 0,
+        "reference 'continue' needs an earlier adapter to train; use 'merged'": (
+            part.reference == "continue" and adapter is False
+        ),
+        f"max_length {part.max_length} is more than the {context} tokens that the base can read": (
+            context is not None and part.max_length > context
+        ),
+    }
+    if isinstance(part, DpoRecipe):
+        found["label_smoothing has no meaning for the loss 'ipo'; set it to 0"] = (
+            part.label_smoothing > 0 and part.loss_type == "ipo"
         )
-    if part.max_completion >= part.max_length:
-        lines.append(
-            f"max_completion {part.max_completion} leaves no room for a prompt in max_length {part.max_length}"
+    if isinstance(part, GrpoRecipe):
+        found |= _grpo_contradictions(part)
+    return found
+
+
+def _grpo_contradictions(part: GrpoRecipe) -> dict[str, bool]:
+    return {
+        f"batch {part.batch} counts completions and must be a multiple of n_generations {part.n_generations}": (
+            part.batch % part.n_generations != 0
+        ),
+        f"max_completion {part.max_completion} leaves no room for a prompt in max_length {part.max_length}": (
+            part.max_completion >= part.max_length
+        ),
+        f"{part.generation} writes no replies of several turns; set generation to transformers": (
+            part.generation != "transformers" and part.multi_turn > 1
+        ),
+        "reward_to_go is for several turns; raise multi_turn": part.reward_to_go and part.multi_turn == 1,
+        "look_ahead and multi_turn both reward later turns; use one of them": (
+            part.look_ahead > 0 and part.multi_turn > 1
+        ),
+        f"max_steps {part.max_steps} cannot be divided into {part.rounds} equal rounds": (
+            part.max_steps is not None and part.max_steps % part.rounds != 0
+        ),
+        "own_prefixes collects new prompts, so epochs have no length; set max_steps": (
+            part.own_prefixes and part.max_steps is None
+        ),
+        "rounds divide a fixed number of updates; set max_steps": part.rounds > 1 and part.max_steps is None,
+    }
+
+
+def _row_problems(part: StageRecipe, n_rows: int) -> dict[str, bool]:
+    found = {"no rows to train on": n_rows < 1}
+    if isinstance(part, GrpoRecipe):
+        needed = part.prompts_per_step
+        found[f"{n_rows} prompts are fewer than the {needed} of one update; use a smaller batch"] = (
+            not part.own_prefixes and 0 < n_rows < needed
         )
-    if part.generation != "transformers" and part.multi_turn > 1:
-        lines.append(f"{part.generation} writes no replies of several turns; set generation to transformers")
-    if part.reward_to_go and part.multi_turn == 1:
-        lines.append("reward_to_go is for several turns; raise multi_turn")
-    if part.look_ahead and part.multi_turn > 1:
-        lines.append("look_ahead and multi_turn both reward later turns; use one of them")
-    if part.max_steps is not None and part.max_steps % part.rounds:
-        lines.append(f"max_steps {part.max_steps} cannot be divided into {part.rounds} equal rounds")
-    if part.own_prefixes and part.max_steps is None:
-        lines.append("own_prefixes collects new prompts, so epochs have no length; set max_steps")
-    if part.rounds > 1 and part.max_steps is None:
-        lines.append("rounds divide a fixed number of updates; set max_steps")
-    return lines
-
-
-def _row_problems(part: StageRecipe, n_rows: int) -> list[str]:
-    if n_rows < 1:
-        return ["no rows to train on"]
-    if isinstance(part, GrpoRecipe) and not part.own_prefixes and n_rows < part.prompts_per_step:
-        return [f"{n_rows} prompts are fewer than the {part.prompts_per_step} of one update; use a smaller batch"]
-    return []
+    return found
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

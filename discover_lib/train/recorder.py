@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from transformers import TrainerCallback
 
-from discover_lib.base.files import write_text_lines
+from discover_lib.base.files import whole_folder, write_text_lines
 from discover_lib.engines.local.lineage import STEPS
 from discover_lib.train import Progress
 from discover_lib.train.run_files import METRICS, SAMPLES, STOP, read_lines
@@ -70,13 +70,9 @@ class Recorder(TrainerCallback):
         checkpoint, kept = Path(args.output_dir) / f"checkpoint-{state.global_step}", self.folder / STEPS
         files = [checkpoint / "adapter_config.json", checkpoint / "adapter_model.safetensors"]
         if all(file.is_file() for file in files) and files[1].stat().st_size <= SMALL_ADAPTER:
-            partial, target = kept / ".partial", kept / f"step-{state.global_step}"
-            shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir(parents=True)
-            for file in files:
-                shutil.copy(file, partial)
-            shutil.rmtree(target, ignore_errors=True)
-            partial.rename(target)
+            with whole_folder(kept / f"step-{state.global_step}") as target:
+                for file in files:
+                    shutil.copy(file, target)
 
     def has_round(self, number: int) -> bool:
         """Whether the measurements after a round are logged."""

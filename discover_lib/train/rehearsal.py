@@ -140,18 +140,20 @@ def _figures(folder: Path) -> str:
 
 def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
     """The recipe with two updates of few sequences, and otherwise unchanged."""
-    part = recipe.of(stage)
+    part, grpo = recipe.of(stage), recipe.grpo
     changes: dict[str, Any] = {"max_steps": 2, "batch": 2, "per_device": 1, "save_steps": 1, "sample_steps": 2}
     changes |= {"precision": "auto", "load_in_4bit": False, "optimizer": "adamw_torch", "reference": "merged"}
     if own_words:
         changes["max_length"] = min(part.max_length, REAL_WORDS_LENGTH)
-    if stage == "grpo":
-        turns = min(2, recipe.grpo.multi_turn)
-        changes |= {"batch": 4, "per_device": 4, "n_generations": 2, "max_completion": 16, "multi_turn": turns}
-        changes["tau"] = 0
-        changes |= {"rounds": min(2, recipe.grpo.rounds), "probe_users": 2, "probe_turns": 2}
-    else:
-        changes |= {"eval_steps": 2, "eval_rows": 2}
+    supervised = {"eval_steps": 2, "eval_rows": 2}
+    replies = {"batch": 4, "per_device": 4, "n_generations": 2, "max_completion": 16, "tau": 0}
+    replies |= {
+        "multi_turn": min(2, grpo.multi_turn),
+        "rounds": min(2, grpo.rounds),
+        "probe_users": 2,
+        "probe_turns": 2,
+    }
+    changes |= replies if stage == "grpo" else supervised
     return recipe.replace(**{stage: replace(part, **changes), "lora": replace(recipe.lora, r=4, alpha=8)})
 
 

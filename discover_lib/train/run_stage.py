@@ -19,10 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder, read_json, write_json
+from discover_lib.base.files import outputs_folder, read_json, whole_folder, write_json
+from discover_lib.dataset.formats import parse
 from discover_lib.dataset.rows import system_text
 from discover_lib.engines.local.dialect import Chat, Dialect, LocalModelError, dialect_of, said, tiny_domains
 from discover_lib.engines.local.lineage import (
@@ -55,7 +54,7 @@ from discover_lib.train.backend import (
 )
 from discover_lib.train.data import TrainingRows, load_rows
 from discover_lib.train.estimate import misfit, present_card
-from discover_lib.train.recipes import GrpoRecipe, Recipe, Stage, SupervisedRecipe
+from discover_lib.train.recipes import GrpoRecipe, Recipe, Stage, SupervisedRecipe, holding
 from discover_lib.train.run_files import RESULT, SETTINGS, in_the_way
 
 if TYPE_CHECKING:
@@ -117,10 +116,7 @@ class StageSettings:
         Raises:
             DiscoverError: a missing setting, or one of another type.
         """
-        try:
-            return msgspec.convert(data, cls)
-        except msgspec.ValidationError as error:
-            raise DiscoverError(f"not the settings of a stage: {error}") from None
+        return parse(cls, data, "not the settings of a stage")
 
     @property
     def spec(self) -> EngineSpec:
@@ -340,18 +336,18 @@ class _Run:
         lines = settings.recipe.problems(settings.stage, n_rows=len(self.rows), context=context_of(base))
         if self.backend.device == "cuda":
             lines += misfit(settings.stage, base, settings.recipe, present_card(), self.backend.name)
-        ends = ends_of(base, tokenizer)
-        if not set(self.chat.closing[:1]) & set(ends):
-            mark = tokenizer.decode(self.chat.closing[:1])
-            lines.append(
+        ends, mark = ends_of(base, tokenizer), tokenizer.decode(self.chat.closing[:1])
+        lines += holding(
+            {
                 f"the base's chat template ends a reply with {mark!r}, which its settings do not name as an end "
-                "(eos_token_id), so replies would not stop; choose an instruction-tuned base, or correct its settings"
-            )
-        if self.backend.name == "unsloth" and settings.stage == "grpo" and tokenizer.pad_token_id in ends:
-            lines.append(
+                "(eos_token_id), so replies would not stop; choose an instruction-tuned base, or correct its "
+                "settings": (not set(self.chat.closing[:1]) & set(ends)),
                 "the base's tokenizer can pad only with its end mark, which Unsloth's GRPO would remove from the "
-                "prompts; use --backend transformers"
-            )
+                "prompts; use --backend transformers": (
+                    self.backend.name == "unsloth" and settings.stage == "grpo" and tokenizer.pad_token_id in ends
+                ),
+            }
+        )
         if lines:
             raise StageError(lines)
 
@@ -439,15 +435,13 @@ class _Run:
 
     def _save(self, trainer: Any, run: GrpoRun | None, kept: int | None) -> None:
         """Save the adapter alone, whole or not at all.  A trainer would also save its reference copy."""
-        partial = self.folder / f"{ADAPTER}.partial"
-        shutil.rmtree(partial, ignore_errors=True)
-        if run is not None and kept is not None:
-            shutil.copytree(run.rounds.adapter(kept), partial)
-            self.on_progress(run.rounds.told(kept))
-        else:
-            trainer.accelerator.unwrap_model(trainer.model).save_pretrained(str(partial), selected_adapters=["default"])
-        shutil.rmtree(self.folder / ADAPTER, ignore_errors=True)
-        partial.rename(self.folder / ADAPTER)
+        with whole_folder(self.folder / ADAPTER) as target:
+            if run is not None and kept is not None:
+                shutil.copytree(run.rounds.adapter(kept), target, dirs_exist_ok=True)
+                self.on_progress(run.rounds.told(kept))
+            else:
+                model = trainer.accelerator.unwrap_model(trainer.model)
+                model.save_pretrained(str(target), selected_adapters=["default"])
 
     def _lineage(self) -> Lineage:
         settings, adapters = self.settings, self.chain.adapters
@@ -548,19 +542,22 @@ def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[s
     from discover_lib.engines.miniature.assistants import SCRIPTED
     from discover_lib.runs.options import is_model
 
-    part, lines = settings.recipe.grpo, []
-    for role, name in (("judge", settings.judge), ("voice", settings.voice)):
-        if name != MINIATURE and not is_model(name):
-            lines.append(f"{role} {name!r} is neither 'miniature' nor a LiteLLM model name such as openai/NAME")
-    if part.look_ahead and part.look_ahead_assistant not in SCRIPTED:
-        lines.append(f"look_ahead_assistant {part.look_ahead_assistant!r} must be one of {', '.join(SCRIPTED)}")
+    part, roles = settings.recipe.grpo, {"judge": settings.judge, "voice": settings.voice}
     domains = {rows_of.domain_of(row) for row in rows.train} if rows else set()
-    if "" in domains and (MINIATURE in (settings.judge, settings.voice) or part.look_ahead):
-        lines.append(
-            "some rows are of no miniature domain; name language models as judge and voice, and let no script look "
-            "ahead (look_ahead 0)"
+    found = {
+        f"{role} {name!r} is neither 'miniature' nor a LiteLLM model name such as openai/NAME": (
+            name != MINIATURE and not is_model(name)
         )
-    return lines
+        for role, name in roles.items()
+    }
+    found |= {
+        f"look_ahead_assistant {part.look_ahead_assistant!r} must be one of {', '.join(SCRIPTED)}": (
+            part.look_ahead > 0 and part.look_ahead_assistant not in SCRIPTED
+        ),
+        "some rows are of no miniature domain; name language models as judge and voice, and let no script look ahead "
+        "(look_ahead 0)": "" in domains and (MINIATURE in roles.values() or part.look_ahead > 0),
+    }
+    return holding(found)
 
 
 def _same_model(base: str, source: Source) -> bool:

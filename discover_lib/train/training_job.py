@@ -33,10 +33,9 @@ from os import getpid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import graceful_stop, read_json, write_json
+from discover_lib.dataset.formats import parse
 from discover_lib.train import Progress
 from discover_lib.train.run_files import (
     METRICS,
@@ -416,7 +415,4 @@ def _stored_status(folder: Path) -> JobStatus:
     """The status file."""
     if not (folder / STATUS).exists():
         raise DiscoverError(f"{folder}: no training run here")
-    try:
-        return msgspec.convert(read_json(folder / STATUS), JobStatus)
-    except msgspec.ValidationError as error:
-        raise DiscoverError(f"{folder / STATUS}: damaged ({error})") from None
+    return parse(JobStatus, read_json(folder / STATUS), f"{folder / STATUS}: damaged")

@@ -2,118 +2,73 @@
 # requires-python = ">=3.11"
 #
 # [tool.marimo.opengraph]
-# title = "What is learnt?"
+# title = "What is learned?"
 # description = "Which rewards teach an assistant?"
 # ///
 
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="What is learnt?", css_file="../../workbench/views/static/workbench.css")
-
-with app.setup(hide_code=True):
-    import marimo as mo
-
-    from discover_lib.train.grpo.group import group_of
-    from workbench.controls import page_has_sheet
-    from workbench.lessons import cards
-    from workbench.lessons.lesson_people import answered
-    from workbench.lessons.seeing import PLAYED
-    from workbench.views import conversation_parts as show
-    from workbench.views import training as show_training
-
-    page_has_sheet()
+app = marimo.App(width="medium", app_title="What is learned?", css_file="../../workbench/views/static/workbench.css")
 
 
 @app.cell(hide_code=True)
-def introduce():
+def introduce(mo):
     mo.md("""
-    # What is learnt?
+    # What is learned?
     """)
     return
 
 
-@app.cell(hide_code=True)
-def begin():
-    steps = cards.titles("Nothing learnt", "Beat adaptive")
-    get_step, set_step = mo.state(cards.first_open(steps))
-    guess_form = cards.predict("5")
-    return get_step, guess_form, set_step, steps
+@app.cell
+def begin(cards, mo):
+    card = cards.Card("5", "Nothing learned", "Beat adaptive")
+    get_step, set_step = mo.state(card.first_step())
+    guess_form, why = card.guess_form(), card.explain_form()
+    grpo, beat = cards.asked("grpo"), cards.asked("beat")
+    return beat, card, get_step, grpo, guess_form, set_step, why
 
 
 @app.cell(hide_code=True)
-def choose_step(get_step, steps):
-    step = cards.chooser(steps, get_step())
+def choose_step(card, get_step):
+    step = card.chooser(get_step())
     step
     return (step,)
 
 
 @app.cell(hide_code=True)
-def open_step(guess_form, step):
-    guess = cards.guess_in("5", guess_form)
+def open_step(card, cards, guess_form, step):
+    guess = card.guess_in(guess_form)
     opened = cards.in_sight(step.value["picked"], guess)
     return guess, opened
 
 
-@app.cell(hide_code=True)
-def predict(guess, guess_form, opened):
-    _about = """
-    GRPO samples several replies to one prompt, and makes some of them likelier.
-    """
-    cards.predicting("5", _about, guess_form, guess) if opened == "Predict" else None
+@app.cell
+def show_step(PLAYED, beat, card, cards, grpo, guess, guess_form, opened, why):
+    steps = {
+        "Nothing learned": lambda: cards.posed("grpo", grpo, below=cards.group_shown(grpo)),
+        "Beat adaptive": lambda: cards.posed("beat", beat, below=cards.chat_of(PLAYED, "beat", beat)),
+    }
+    card.show(opened, guess, guess_form, why, steps)
     return
 
 
 @app.cell(hide_code=True)
-def make_grpo():
-    grpo = cards.asked("grpo")
-    return (grpo,)
-
-
-@app.cell(hide_code=True)
-def do_grpo(grpo, opened):
-    _rewards = cards.answer_of("grpo", grpo.value) if grpo.value else []
-    _picture = show_training.group_picture(group_of(_rewards), [f"reply {place + 1}" for place in range(len(_rewards))])
-    _below = show.panel("The group, and what the update does", _picture) if _rewards else show.EMPTY
-    cards.posed("grpo", grpo, below=_below) if opened == "Nothing learnt" else None
+def go_on(card, guess, set_step, step):
+    card.onward(step.value["picked"], guess, set_step)
     return
 
 
 @app.cell(hide_code=True)
-def make_beat():
-    beat = cards.asked("beat")
-    return (beat,)
+def set_up():
+    import marimo as mo
 
+    from workbench.controls import page_has_sheet
+    from workbench.lessons import cards
+    from workbench.lessons.seeing import PLAYED
 
-@app.cell(hide_code=True)
-def do_beat(beat, opened):
-    _replies = cards.answer_of("beat", beat.value) if beat.value else []
-    _talk = answered(PLAYED, [reply for reply in _replies if reply.strip()])
-    _below = show.panel("So far", show.chat(_talk), latest=True)
-    cards.posed("beat", beat, below=_below) if opened == "Beat adaptive" else None
-    return
-
-
-@app.cell(hide_code=True)
-def make_sentence():
-    why = cards.explain("5", "What did you do that adaptive does not, and could a model learn it?")
-    return (why,)
-
-
-@app.cell(hide_code=True)
-def explain(guess, opened, why):
-    _ours = (
-        "People keep to one kind of thing at a time, offer few choices and go on from the answer. A model learns it "
-        "only if, in one group, some replies do it and others do not: otherwise all advantages are 0."
-    )
-    cards.explaining("5", guess, why, _ours) if opened == "Explain" else None
-    return
-
-
-@app.cell(hide_code=True)
-def go_on(guess, set_step, step, steps):
-    cards.onward(steps, step.value["picked"], guess, set_step)
-    return
+    page_has_sheet()
+    return PLAYED, cards, mo
 
 
 if __name__ == "__main__":

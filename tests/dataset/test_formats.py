@@ -14,7 +14,7 @@ from discover_lib import Conversation, Discovery, Rules
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rollout import run_conversation
 from discover_lib.dataset import authors_format as authors
-from discover_lib.dataset.formats import read_jsonl, to_frame, write_jsonl
+from discover_lib.dataset.formats import to_frame, write_jsonl
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
@@ -288,21 +288,15 @@ def test_our_conversation_survives_their_format(rules: Rules, names: tuple[str, 
 # -- our own -----------------------------------------------------------------------------------------------------------
 
 
+def read_back(path: Path) -> list[Conversation]:
+    return [Conversation.from_dict(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
 @pytest.mark.slow
-def test_json_lines_come_back_and_a_bad_line_is_named(tmp_path: Path) -> None:
+def test_json_lines_come_back(tmp_path: Path) -> None:
     talks = [talk_of(Rules.paper()), talk_of(Rules.authors(), ("draft", "ask"))]
-    path = tmp_path / "conversations.jsonl"
-    write_jsonl(path, talks)
-    assert list(read_jsonl(path)) == talks
-    for bad, said in [("{", "not JSON"), ("{}", "not a conversation"), ("[]", "not a conversation")]:
-        path.write_text(f"\n{bad}\n", encoding="utf-8")
-        with pytest.raises(DiscoverError, match=f"line 2 is {said}"):
-            list(read_jsonl(path))
-    data = talks[0].to_dict()
-    del data["turns"][0]["focus"]
-    path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(DiscoverError, match="line 1 is not a conversation: Turn: 'focus' is missing"):
-        list(read_jsonl(path))
+    write_jsonl(tmp_path / "conversations.jsonl", talks)
+    assert read_back(tmp_path / "conversations.jsonl") == talks
 
 
 @pytest.mark.slow
@@ -333,7 +327,7 @@ def test_a_folder_of_theirs_becomes_a_run_and_a_folder_of_theirs_again(tmp_path:
     run, back = tmp_path / "run", tmp_path / "back"
     code, said = discover("import", tmp_path / "theirs", "--format", "authors", "--run", run)
     assert (code, "2 conversations" in said, "no verdicts" in said) == (0, True, True), said
-    assert len(list(read_jsonl(run / "conversations.jsonl"))) == 2
+    assert len(read_back(run / "conversations.jsonl")) == 2
     code, said = discover("export", run, "--format", "authors", "--out", back)
     assert code == 0 and "cannot hold the judge's verdicts" in said
     files = authors.run_files(back)
@@ -357,7 +351,7 @@ def test_what_an_output_folder_of_theirs_holds_is_counted_once_each(tmp_path: Pa
     written(theirs / "monday" / "interactivity_evaluations" / "artifact_7", best_of_n())  # their judge's copy
     code, said = discover("import", theirs, "--run", run)
     assert code == 0 and "3 conversations" in said and "artifact_8/assistant_0.json: ended in an error" in said
-    talks = list(read_jsonl(run / "conversations.jsonl"))
+    talks = read_back(run / "conversations.jsonl")
     assert [each.setting["artifact"] for each in talks] == ["artifact_7", "artifact_7'", "artifact_7"]
     assert len({each.tree for each in talks}) == 2
     assert discover("export", run, "--format", "authors", "--out", back)[0] == 0

@@ -14,7 +14,7 @@ CODE = sorted(path.relative_to(FOLDER).as_posix() for path in (FOLDER / "code").
 @pytest.mark.parametrize("name", CODE)
 def test_every_cell_is_open_short_and_runs(name: str) -> None:
     text = (FOLDER / name).read_text("utf-8")
-    assert text.count("\n") <= 120 and "hide_code" not in text
+    assert text[text.index("import marimo") :].count("\n") <= 120 and "hide_code" not in text  # below its header
     assert any(isinstance(each, ast.FunctionDef) for each in ast.parse(text).body)
     assert re.search(r"\b[34]\.\d\b", text), "no section of the paper"
     shown, _ = run(name)

@@ -13,8 +13,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from workbench.lessons.exercise import MAX_TEXT
-from workbench.lessons.exercises import check
-from workbench.lessons.predictions import PREDICTIONS
+from workbench.lessons.exercises import CARDS, check
 from workbench.pages.conversation_page import ABOUT
 
 
@@ -99,64 +98,64 @@ RIGHT: dict[str, Any] = {
 
 WRONG: list[tuple[str, Any, str]] = [
     ("rank", ["ask", "options", "draft", "adaptive"], "worst first"),
-    ("rank", ["ask", "adaptive", "draft", "options"], "Asking finds 0"),
-    ("rank", ["draft", "adaptive", "options", "ask"], r"adaptive finds 5\.1, more than draft \(3\.8\)"),
-    ("rank", ["adaptive", "options", "draft", "ask"], r"draft finds 3\.8, more than options \(3\.5\)"),
+    ("rank", ["ask", "adaptive", "draft", "options"], "Asking discovers 0"),
+    ("rank", ["draft", "adaptive", "options", "ask"], r"adaptive discovers 5\.1, more than draft \(3\.8\)"),
+    ("rank", ["adaptive", "options", "draft", "ask"], r"draft discovers 3\.8, more than options \(3\.5\)"),
     ("rank", ["adaptive", "draft", "ask"], "each of the four"),
     ("near-misses", 0, "at least 1"),
-    ("near-misses", 1, r"0\.25, less than θ = 0\.5: it stays undiscovered, and θ shrinks to 0\.25"),
+    ("near-misses", 1, r"0\.25, less than θ = 0\.5\. It stays undiscovered, and θ shrinks to 0\.25"),
     ("near-misses", 2, "reaches θ"),
-    ("near-misses", 4, "fewer would be, too"),
+    ("near-misses", 4, "fewer are enough, too"),
     ("near-misses", 2.5, "a whole number"),
     ("two-replies", ["a rabbit wearing a crown of blossoms"], "exactly two"),
-    ("two-replies", ["outlines in bold brush", "a rabbit in a crown of blossoms"], "Reply 1 meets wishes of a tree"),
-    ("two-replies", ["What animal shall it be?", "a rabbit"], "open question offers nothing|known already"),
-    ("two-replies", ["a rabbit in a crown of blossoms", "asdf qwer"], "no word of it"),
-    ("two-replies", ["an animal with fur, dressed up", "a rabbit in a crown of blossoms"], "Tree 2 is untouched"),
-    ("break", "asdfgh", "no word of it"),
+    ("two-replies", ["outlines in bold brush", "a rabbit in a crown of blossoms"], "Reply 1 matches intents of a tree"),
+    ("two-replies", ["What animal shall it be?", "a rabbit"], "open question shows no value|that are discovered"),
+    ("two-replies", ["a rabbit in a crown of blossoms", "asdf qwer"], "knows no word of it"),
+    ("two-replies", ["an animal with fur, dressed up", "a rabbit in a crown of blossoms"], "Tree 2 has not changed"),
+    ("break", "asdfgh", "knows no word of it"),
     ("break", "What do you have in mind?", "open question"),
     ("break", "an animal, a vehicle, a building, a plant", "asked for already"),
-    ("break", "A tugboat?", "It fits 1 of 12 people"),
-    ("break", "a cat, a fox, a rabbit, a bear or an owl?", "It fits 5 of 12 people and earns"),
-    ("advance", without_the_gate, "A child cannot move while its parent"),
+    ("break", "A tugboat?", "It fits 1 of 12 users"),
+    ("break", "a cat, a fox, a rabbit, a bear or an owl?", "It fits 5 of 12 users and earns"),
+    ("advance", without_the_gate, "A child cannot change state while its parent"),
     ("advance", reaching_is_enough, "equals θ does not pass"),
-    ("advance", never_worn_down, "worn down"),
+    ("advance", never_worn_down, "lowers θ"),
     ("advance", satisfied_by_questions, "never satisfied"),
     ("advance", "def advance(): ...", "the function itself"),
     ("reward", 2, "Length is not free"),
     ("reward", 1.39, "first 250 tokens cost nothing"),
     ("reward", 2.36, "do not add"),
-    ("reward", -0.36, "the charge alone"),
-    ("reward", 1, "the most that length can cost"),
+    ("reward", -0.36, "the penalty alone"),
+    ("reward", 1, "the largest length penalty"),
     ("tau", 250, "the paper's 250 included"),
     ("tau", 0, "Go the other way"),
-    ("tau", 600, "not yet"),
-    ("tau", 2000, "with fewer free tokens already"),
+    ("tau", 600, "Not yet"),
+    ("tau", 2000, "also wins with fewer free tokens"),
     ("tau", -100, "0 or more"),
     ("leak", [], "There is a leak"),
-    ("leak", [1, 2, 5], "Message 1 is honest: it names what the user knows"),
-    ("leak", [2, 3, 5], "Message 3 is honest: it repeats"),
-    ("leak", [4], "Message 4 is honest: it says only that something is missing"),
+    ("leak", [1, 2, 5], "Message 1 is honest. It names a discovered intent"),
+    ("leak", [2, 3, 5], "Message 3 is honest. It repeats"),
+    ("leak", [4], "Message 4 is honest. It says only that something is missing"),
     ("leak", [5], "in another form of the word"),
     ("length", [], "the same number"),
-    ("length", [1, 2, 3, 4, 5, 6], r"In pair 2 the better reply is shorter, too, but it found 2 against 0"),
-    ("length", [1, 3, 4, 5], "In pair 3 the better reply is even the longer one; it found 3 against 1"),
-    ("length", [1, 5], "neither found anything"),
-    ("length", [1, 4], "both replies found 1"),
+    ("length", [1, 2, 3, 4, 5, 6], r"In pair 2 the better reply is also shorter, but it discovered 2, the other 0"),
+    ("length", [1, 3, 4, 5], "In pair 3 the better reply is even the longer one. It discovered 3, the other 1"),
+    ("length", [1, 5], "neither reply discovered"),
+    ("length", [1, 4], "both replies discovered 1"),
     ("users", 5, r"p is 0\.0625 at best"),
-    ("users", 6, r"p is 0\.0312; but 6 pairs are compared, and Holm makes it 0\.188"),
-    ("users", 20, "fewer could do"),
+    ("users", 6, r"p is 0\.0312\. But 6 pairs are compared, and Holm makes it 0\.188"),
+    ("users", 20, "fewer are enough"),
     ("users", 1, "p is 1 at best"),
     ("users", 7.5, "whole number"),
-    ("grpo", [0, 0, 0, 0], "as true of good replies"),
+    ("grpo", [0, 0, 0, 0], "The same holds for good replies"),
     ("grpo", [1, -1, 1, -1], "sum to 0"),
     ("grpo", [2, 2, 2, 2.001], "differ by a hair"),
-    ("grpo", [1, 2, 3, 4], r"distance from the mean, 2\.5: reply 1 gets the advantage −1\.16"),
+    ("grpo", [1, 2, 3, 4], r"distance from the mean, 2\.5, decides. reply 1 gets the advantage −1\.16"),
     ("grpo", [2, 2, 2], "Set 4 rewards"),
-    ("beat", [], "one a line"),
+    ("beat", [], "one per line"),
     ("beat", [everything()], "more than 30 words"),
     ("beat", ["a quiet lake?", "a sunrise?", "black and white?", "on the right?", "a rabbit?"], "another tree than"),
-    ("beat", ["What would you like?"] * 5, "You found nothing"),
+    ("beat", ["What would you like?"] * 5, "You discovered 0"),
     ("beat", ["a fox?", "with a crown of blossoms?", "hm?", "hm?", "hm?"], "A draw"),
 ]
 
@@ -192,14 +191,14 @@ def test_nonsense_fails_with_a_hint_and_never_raises(key: str, answer: Any) -> N
     ("card", "choice", "number"),
     [
         ("1", "none", "discovered: 0 with ask, 2 with draft, 9 with adaptive"),
-        ("2", "only the first tree that is not all discovered", "4 wishes of the first and 0 wishes of the second"),
-        ("3", "less than 0", "verbose earned −0.708, draft \\+0.962"),
+        ("2", "only the first tree that is not all discovered", "4 intents of the first, 0 intents of the second"),
+        ("3", "less than 0", "verbose earned −0.708 and draft \\+0.962"),
         ("4", "3 or more", r"In 3 of the 6 pairs \(1, 4, 5\)"),
         ("5", "nothing at all", "0, 0, 0, 0"),
     ],
 )
 def test_a_card_s_guess_is_compared_with_what_the_library_computes(card: str, choice: str, number: str) -> None:
-    prediction = PREDICTIONS[card]
+    prediction = CARDS[card]
     happened = prediction.happened()
     assert happened.choice == choice and choice in prediction.choices
     assert re.search(number, happened.sentence)

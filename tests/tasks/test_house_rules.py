@@ -63,9 +63,8 @@ def said(*replies: str) -> Conversation:
     return user.conversation
 
 
-def test_a_rule_is_one_hidden_wish_and_all_below_it_and_its_look_alikes_are_allowed(rule: HouseRule) -> None:
+def test_a_rule_is_one_hidden_intent_and_all_below_it(rule: HouseRule) -> None:
     assert (rule.intent_id, rule.value) == ("1.1.1", "owl") and rule.values == ("owl",)
-    assert rule.look_alikes and "owl" not in rule.look_alikes
     wider = rule_for(OWL, DOMAIN, depth=2)
     assert wider and set(rule.values) < set(wider.values), "feathers: the owl and all its look-alikes"
     assert rule_for(OWL, DOMAIN, depth=4) is None
@@ -172,4 +171,4 @@ def test_table_six_is_as_printed_and_no_change_stands_out_at_500_prompts() -> No
     assert not any(abs(row.change) >= row.smallest[2] for row in rows.values())
     harm = rows["Llama", "benchmark 2"]
     # 2.8016 × √(2 × .891 × .109 / 500) = 5.52 points
-    assert harm.smallest[2] == 5.5 and harm.prompts_needed is None
+    assert harm.smallest[2] == 5.5

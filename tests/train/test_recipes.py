@@ -147,7 +147,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch, *, here: bool, unsloth: bool) -> None:
 
     real = util.find_spec
     installed = {"unsloth": object() if unsloth else None}
-    monkeypatch.setattr("discover_lib.train.backend.has_cuda", lambda: here)
+    monkeypatch.setattr("discover_lib.train.backend.on_gpu", lambda: here)
     monkeypatch.setattr(
         util, "find_spec", lambda name: installed.get(name, real(name)) if name != "unsloth" else installed[name]
     )

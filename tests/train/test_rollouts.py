@@ -11,8 +11,9 @@ import pytest
 
 from discover_lib.core.roles import RoleError
 from discover_lib.engines.local.dialect import Chat, Notation
+from discover_lib.engines.local.model import within
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.train.grpo.rollouts import Sampler, evaluating, within
+from discover_lib.train.grpo.rollouts import Sampler, evaluating
 from discover_lib.train.grpo.simulated_reward import Scorer, Users
 from discover_lib.train.recipes import GrpoRecipe
 

@@ -478,7 +478,7 @@ def test_a_user_is_followed_through_the_checkpoints_of_a_run_that_has_not_ended(
     after = comparison.conversations({"after": f"hf:{sft.folder}"}, DOMAIN, tree, 0, turns=5)["after"]
     run = sft.folder.with_name("going")
     shutil.copytree(sft.folder, run, ignore=shutil.ignore_patterns("adapter", "result.json"))
-    (run / "steps" / ".partial").mkdir()  # as a killed process leaves it
+    (run / "steps" / ".step-9.partial").mkdir()  # as a killed process leaves it
 
     followed = dict(comparison.follow(run, DOMAIN, tree, turns=5))
     assert list(followed) == [0, 1, 2, 3, 4, 5, 6]

@@ -1,4 +1,4 @@
-"""`discover miniature`: the whole paper, one command, one table and one page at the end."""
+"""`discover miniature`: the whole paper with one command, which prints a table and writes a report."""
 
 from __future__ import annotations
 
@@ -50,18 +50,14 @@ def miniature(
 
 
 def _show(paper: Paper) -> None:
-    """The tables on screen, and where the report is."""
+    """Print the tables and the path of the report."""
     run = PaperRun.read(paper.folder)
-    for name, part in (("evaluation", run.evaluation), ("generalisation", run.generalisation)):
+    for name, part in (("evaluation", run.evaluation), ("generalization", run.generalisation)):
         if part is not None:
             typer.echo(f"\n{name}")
             print_results(part.scopes, "paper", "none", part.ceilings, run.unchanged)
-    for line in (*run.unchanged_lines, *filter(None, [run.user_blind_line])):
-        typer.echo(line)
-    seconds = paper.seconds()
-    typer.echo(
-        f"\n{sum(seconds.values()) / 60:.1f} minutes: " + ", ".join(f"{k} {v:.0f} s" for k, v in seconds.items())
-    )
-    typer.echo(f"the report: {write_report(paper.folder)}")
+    steps = ", ".join(f"{step} {seconds:.0f} s" for step, seconds in paper.seconds().items())
+    lines = [*run.unchanged_lines, run.user_blind_line, "", f"time: {steps}", f"report: {write_report(paper.folder)}"]
     if paper.options.quick:
-        typer.echo("this was the quick size: it shows that every step works, and nothing about who is better")
+        lines.append("this was the quick size: it shows that every step works, not who is better")
+    typer.echo("\n".join(lines))

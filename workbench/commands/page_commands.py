@@ -1,4 +1,4 @@
-"""`discover site` and `discover share`: pages for those who have nothing installed."""
+"""`discover site` and `discover share`: pages for people without an installation."""
 
 from __future__ import annotations
 

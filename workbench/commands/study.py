@@ -1,9 +1,10 @@
-"""`discover study`: a study with people in one file, from the first check to the report."""
+"""`discover study`: a study with people in one file, from its check to its report."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -46,13 +47,13 @@ def check(
 ) -> None:
     """Check a study file, and write the documents for an ethics board."""
     from workbench.study.design import hints, load_study
-    from workbench.study.ethics import write_pack
+    from workbench.study.study_export import write_pack
 
     read = load_study(file)
     typer.echo(f"{read.title}: version {read.version}, {read.design}, {read.participants} participants")
     typer.echo(f"blocks of {len(read.cells)}: {'; '.join(' '.join((c.task, *c.arms)) for c in read.cells)}")
     for hint in hints(read):
-        typer.echo(f"worth a look: {hint}")
+        typer.echo(f"check: {hint}")
     if pack is not None:
         typer.echo(f"written: {', '.join(str(path) for path in write_pack(read, pack))}")
 
@@ -77,10 +78,10 @@ def serve(
     read = load_study(file)
     settings = client_settings(api_base, prices, key_variable=key_variable)
     for hint in hints(read):
-        typer.echo(f"worth a look: {hint}", err=True)
+        typer.echo(f"check: {hint}", err=True)
     local = host in ("127.0.0.1", "localhost", "::1")
     if not local and (missing := unfilled(read)):
-        raise DiscoverError(f"{file}: not to be shown to others yet: {'; '.join(missing)}")
+        raise DiscoverError(f"{file}: fill in these fields before you show the study to others: {'; '.join(missing)}")
     stop, desk = threading.Event(), Desk.open(read, folder)
     token = "" if local else desk.salted("token")[:24]
     try:
@@ -89,7 +90,7 @@ def serve(
             graceful_stop(stop.set),
         ):
             typer.echo(f"{url}/{f'?token={token}' if token else ''}")
-            typer.echo(f"answers: {desk.folder}; Ctrl-C ends it", err=True)
+            typer.echo(f"answers: {desk.folder}; press Ctrl-C to stop", err=True)
             while not stop.wait(60):
                 desk.expire()
     finally:
@@ -141,21 +142,15 @@ def export(
     key_variable: str | None = None,
 ) -> None:
     """Export tables with a codebook, and the conversations as a run."""
+    from discover_lib.engines.llm.calls.client import LLMClient
     from workbench.study.desk import RUN, Desk
     from workbench.study.study_export import export_study
 
     desk = Desk.read(folder)
-    client = None
-    if engine != MINIATURE:
-        from discover_lib.engines.llm.calls.client import LLMClient
-
-        client = LLMClient(client_settings(api_base, key_variable=key_variable))
-    try:
+    client = LLMClient(client_settings(api_base, key_variable=key_variable)) if engine != MINIATURE else None
+    with closing(client) if client else nullcontext():
         engines = RoleEngines(EngineSpec(builder=engine, judge=engine), client)
         exported = export_study(desk, engines, engine, personal)
-    finally:
-        if client is not None:
-            client.close()
     typer.echo(f"{exported.participants} participants → {exported.folder}")
     typer.echo(f"{exported.written.conversations} conversations as a run → {folder / RUN}")
     for name, why in exported.written.without_tree.items():
@@ -182,7 +177,7 @@ def power(
     from discover_lib.metrics.power import MOST, Design, Planned
     from workbench.study.design import load_study
     from workbench.study.desk import Desk
-    from workbench.study.ethics import ASSUMED_SD
+    from workbench.study.study_export import ASSUMED_SD
     from workbench.study.study_report import finished, spread
 
     if sd is not None and pilot is not None:
@@ -193,7 +188,8 @@ def power(
         sd = spread(desk)
         if any(row.progress.simulated for row in finished(desk)):
             typer.echo(
-                f"{pilot}: participants are simulated; how people's ratings vary is not known from them", err=True
+                f"{pilot}: participants are simulated, so their ratings may vary less or more than those of people",
+                err=True,
             )
     points = next(iter(read.final.scales.values())).points
     try:
@@ -218,8 +214,8 @@ def power(
     typer.echo(f"the {read.participants} planned find {detectable:.2f} points with {percent(wanted)}")
     if planned.pairs > 1:
         typer.echo(
-            f"of {planned.conditions} conditions every pair is compared, each at 5 % / {planned.pairs} (Bonferroni; "
-            "Holm finds no less); between: equal groups; paired: everybody meets two"
+            f"all pairs of {planned.conditions} conditions are compared, each at 5% / {planned.pairs} (Bonferroni; "
+            "Holm finds at least as much); between: equal groups; paired: each participant meets two"
         )
 
 
@@ -232,23 +228,22 @@ def report(
     beside: Annotated[Path | None, typer.Option(help="Compare with the simulated participants in this folder.")] = None,
 ) -> None:
     """Report the progress of participants and, once enough have finished, the ratings by condition."""
-    from workbench.study.attrition import attrition_lines
+    from workbench.study import study_report as told
     from workbench.study.desk import Desk
-    from workbench.study.study_report import SIDES, finished, flow_lines, outcome_lines, quality_lines, side_by_side
 
     desk = Desk.read(folder)
-    sides = side_by_side(desk, Desk.read(beside)) if beside is not None else []
-    _say(flow_lines(desk))
-    done = len({row.code for row in finished(desk)})
+    sides = told.side_by_side(desk, Desk.read(beside)) if beside is not None else []
+    _say(told.flow_lines(desk))
+    done = len({row.code for row in told.finished(desk)})
     if done < desk.study.participants and not unblind:
-        typer.echo(f"outcomes are shown at {desk.study.participants}; --unblind, to be reported, shows them now")
+        typer.echo(
+            f"outcomes are shown at {desk.study.participants}; --unblind shows them now (mention it in your report)"
+        )
         return
-    _say(attrition_lines(desk))
-    _say(quality_lines(desk))
-    _say(outcome_lines(desk))
+    _say([*told.attrition_lines(desk), *told.quality_lines(desk), *told.outcome_lines(desk)])
     if sides:
-        Table(tuple(SIDES), tuple(map(tuple, sides))).print(console())
-        typer.echo("means with 95 % intervals; simulated participants rate what they found, with noise")
+        Table(told.SIDES, tuple(sides)).print(console())
+        typer.echo("means with 95% intervals; simulated participants rate their discovered share, with noise")
 
 
 def _say(lines: Iterable[str]) -> None:

@@ -1,24 +1,29 @@
-"""The furniture of a lesson's card: predict, do, explain, one step in sight.  marimo is imported where it is used.
+"""A lesson's card: predict, do, explain, one step in sight.  marimo is imported where it is used.
 
-The step and the guess stand in the address; answers to exercises do not, so that a link gives none away.  What a class
-hands in is handed in when a button is pressed, not when a page shows it again; a guess that was handed in comes back.
+The address contains the step and the guess. It contains no answer to an exercise, so a link gives none away. A class
+hands an answer in when a button is pressed. A guess that was handed in comes back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from discover_lib.base.glossary import TERMS
+from discover_lib.core.advance import initial_state
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rules import Rules
+from discover_lib.train.grpo.group import group_of
 from workbench.controls import pickable
 from workbench.lessons.class_answers import first_answer, hand_in
-from workbench.lessons.exercise import Outcome
-from workbench.lessons.exercises import EXERCISES
-from workbench.lessons.lesson_rules import GROUP
-from workbench.lessons.predictions import PREDICTIONS
+from workbench.lessons.exercise import Outcome, answered
+from workbench.lessons.exercises import CARDS, EXERCISES
+from workbench.lessons.lesson_rules import GROUP, earned
+from workbench.map import intent_map
 from workbench.pages.conversation_page import ABOUT
 from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, notice, rich_text, subscripts, tag
+from workbench.views.training import group_picture
 
 PREDICT, EXPLAIN = "Predict", "Explain"
 STATES = ("undiscovered", "emerging", "discovered")
@@ -28,7 +33,7 @@ SHORT = 12  # characters of a choice that stands beside others in a line
 
 
 def student() -> str:
-    """Who sits at this page, where a class is on; else nobody."""
+    """The student at this page where a class is on, else ""."""
     import marimo as mo
 
     request = mo.app_meta().request
@@ -39,54 +44,138 @@ def student() -> str:
 # -- steps -------------------------------------------------------------------------------------------------------------
 
 
-def titles(*steps: str) -> tuple[str, ...]:
-    """The steps of a card, numbered, around those in which something is done."""
-    return tuple(f"{number} {title}" for number, title in enumerate((PREDICT, *steps, EXPLAIN), 1))
+class Card:
+    """One lesson's card: its guess, its steps and its explanation, as `exercises.CARDS` has them.
 
+    Args:
+        number: of the lesson, from "1" to "5".
+        steps: titles of the steps between the guess and the explanation.
+    """
 
-def first_open(steps: Sequence[str]) -> str:
-    """The step that the address names, else the first."""
-    asked = _asked("step")
-    return steps[int(asked) - 1] if asked.isdecimal() and 0 < int(asked) <= len(steps) else steps[0]
+    def __init__(self, number: str, *steps: str) -> None:
+        self.number, self.about = number, CARDS[number]
+        self.steps = tuple(f"{place} {title}" for place, title in enumerate((PREDICT, *steps, EXPLAIN), 1))
 
+    def first_step(self) -> str:
+        """The step that the address names, else the first."""
+        asked = _asked("step")
+        return self.steps[int(asked) - 1] if asked.isdecimal() and 0 < int(asked) <= len(self.steps) else self.steps[0]
 
-def chooser(steps: Sequence[str], opened: str) -> Any:
-    """The steps in a row; the one that is open is `value["picked"]` and stands in the address."""
-    import marimo as mo
+    def chooser(self, opened: str) -> Any:
+        """The steps in a row. The open step is `value["picked"]` and is in the address."""
+        import marimo as mo
 
-    buttons = (tag("li", tag("button", step, type="button", data_pick=step)) for step in steps)
-    widget = pickable(show.styled(tag("ol", *buttons, class_="dl-plain le-steps", aria_label="Steps")), opened)
-    widget.observe(lambda change: _remember(steps, change["new"]), "picked")
-    return mo.ui.anywidget(widget)
+        buttons = (tag("li", tag("button", step, type="button", data_pick=step)) for step in self.steps)
+        widget = pickable(show.styled(tag("ol", *buttons, class_="dl-plain le-steps", aria_label="Steps")), opened)
+        widget.observe(lambda change: self._remember(change["new"]), "picked")
+        return mo.ui.anywidget(widget)
 
+    def _remember(self, step: str) -> None:
+        import marimo as mo
 
-def _remember(steps: Sequence[str], step: str) -> None:
-    import marimo as mo
+        mo.query_params().set("step", str(self.steps.index(step) + 1))
 
-    mo.query_params().set("step", str(steps.index(step) + 1))
+    def onward(self, step: str, guess: str | None, open_step: Callable[[str], None]) -> Any:
+        """A button to the next step, or what is missing."""
+        import marimo as mo
+
+        if not guess:
+            return mo.Html(show.styled(show.quiet("Guess first. Then the other steps open.")))
+        place = self.steps.index(step) + 1
+        if place == len(self.steps):
+            return None
+
+        def go_on(_: Any) -> None:
+            self._remember(self.steps[place])
+            open_step(self.steps[place])
+
+        return mo.ui.button(label=f"Next: {self.steps[place][2:]} →", kind="success", on_click=go_on)
+
+    def guess_form(self) -> Any:
+        """A guess before anything is seen. A class hands it in, and the address keeps it."""
+        import marimo as mo
+
+        task, choices = f"predict-{self.number}", self.about.choices
+        if not _asked("guess") and (handed_in := first_answer(student(), task)) in choices:
+            mo.query_params().set("guess", handed_in)  # the student is unknown when a later step is opened
+        asked = _asked("guess")
+
+        def keep(value: dict[str, str | None] | None) -> None:
+            if value and value["guess"]:
+                mo.query_params().set("guess", value["guess"])
+                hand_in(student(), task, value["guess"])
+
+        radio = mo.ui.radio(choices, value=asked if asked in choices else None, label=self.about.question)
+        # A form's own refusal cannot be read in the dark, so the page says what is missing: a batch is sent empty, too.
+        batch = mo.md("{guess}").batch(guess=radio)
+        return batch.form(submit_button_label="This is my guess", bordered=False, on_change=keep)
+
+    def guess_in(self, form: Any) -> str | None:
+        """The guess made in the form, or the guess in the address."""
+        asked = _asked("guess")
+        return (form.value or {}).get("guess") or (asked if asked in self.about.choices else None)
+
+    def explain_form(self) -> Any:
+        """The student's own explanation, which a class hands in. Its `value` is None until it is sent."""
+        import marimo as mo
+
+        def keep(value: dict[str, str] | None) -> None:
+            if value and value["text"].strip():
+                hand_in(student(), f"explain-{self.number}", value["text"].strip()[:MAX_EXPLANATION])
+
+        text = mo.ui.text_area(label=self.about.why, rows=2, max_length=MAX_EXPLANATION, full_width=True)
+        return mo.md("{text}").batch(text=text).form(submit_button_label="Compare", bordered=False, on_change=keep)
+
+    def show(
+        self, opened: str, guess: str | None, guess_form: Any, why: Any, steps: Mapping[str, Callable[[], Any]]
+    ) -> Any:
+        """The step in sight.
+
+        Args:
+            opened: title of the step, as `in_sight` returns it.
+            why: the form of `explain_form`.
+            steps: title of each step between the guess and the explanation → what it shows.
+        """
+        if opened == PREDICT:
+            return self._predicting(guess_form, guess)
+        if opened == EXPLAIN and guess:
+            return self._explaining(guess, why)
+        return steps[opened]() if opened in steps else None
+
+    def _predicting(self, form: Any, guess: str | None) -> Any:
+        """The first step: its subject, the question, its words, and the guess once it is made."""
+        import marimo as mo
+
+        made = notice("Choose one of the answers first.", tone="warn") if form.value else EMPTY
+        if guess:
+            made = notice("Your guess: ", tag("b", guess), ". The last step has the answer.", tone="open")
+        above = show.styled(rich_text(self.about.about), words(*self.about.words))
+        return mo.vstack([mo.Html(above), form, mo.Html(show.styled(made))])
+
+    def _explaining(self, guess: str, form: Any) -> Any:
+        """The last step: what became of the guess, the student's sentence, then the lesson's."""
+        import marimo as mo
+
+        said = EMPTY
+        if form.value:
+            ours = notice(tag("b", "One way to say it: "), self.about.ours)
+            written = form.value["text"].strip()
+            said = ours if written else notice("Write a sentence of your own first.", tone="warn")
+        verdict = show.styled(tag("h2", EXPLAIN, class_="le-title"), self._compared(guess))
+        return mo.vstack([mo.Html(verdict), form, mo.Html(show.styled(said))])
+
+    def _compared(self, guess: str) -> Markup:
+        """The guess, the answer, and the numbers behind it."""
+        happened = self.about.happened()
+        right = guess == happened.choice
+        answer = "”. That is right. " if right else f"”. The answer is “{happened.choice}”. "
+        return notice("You guessed “", tag("b", guess), answer, happened.sentence, tone=None if right else "open")
 
 
 def in_sight(step: str, guess: str | None) -> str:
-    """The title of the step that is shown: without a guess the first alone, and "" for any other."""
+    """The title of the step that is shown: without a guess only the first, and "" for any other."""
     title = step.partition(" ")[2]
     return title if guess or title == PREDICT else ""
-
-
-def onward(steps: Sequence[str], step: str, guess: str | None, open_step: Callable[[str], None]) -> Any:
-    """The way to the next step, or what is missing."""
-    import marimo as mo
-
-    if not guess:
-        return mo.Html(show.styled(show.quiet(f"Guess first, in step {steps[0]}: the other steps open then.")))
-    place = steps.index(step) + 1
-    if place == len(steps):
-        return None
-
-    def go_on(_: Any) -> None:
-        _remember(steps, steps[place])
-        open_step(steps[place])
-
-    return mo.ui.button(label=f"Next: {steps[place][2:]} →", on_click=go_on)
 
 
 def _asked(name: str) -> str:
@@ -96,7 +185,7 @@ def _asked(name: str) -> str:
 
 
 def words(*names: str) -> Markup:
-    """A sentence for every word: of the glossary, or about an assistant."""
+    """A sentence for every word of the glossary, and about every assistant."""
     rows = (
         tag("div", tag("dt", *_named(name)), tag("dd", TERMS[name].meaning if name in TERMS else ABOUT[name]))
         for name in names
@@ -111,60 +200,11 @@ def _named(name: str) -> list[Markup]:
     return [*glyph, tag("b", name), *([tag("i", subscripts(f" {TERMS[name].symbol}"))] if TERMS[name].symbol else [])]
 
 
-# -- predict -----------------------------------------------------------------------------------------------------------
-
-
-def predict(card: str) -> Any:
-    """A guess before anything is seen, which a class hands in and the address keeps."""
-    import marimo as mo
-
-    choices = PREDICTIONS[card].choices
-    if not _asked("guess") and (handed_in := first_answer(student(), f"predict-{card}")) in choices:
-        mo.query_params().set("guess", handed_in)  # who sits here is not known any more when a step is opened
-    asked = _asked("guess")
-
-    def keep(value: dict[str, str | None] | None) -> None:
-        if value and value["guess"]:
-            mo.query_params().set("guess", value["guess"])
-            hand_in(student(), f"predict-{card}", value["guess"])
-
-    radio = mo.ui.radio(choices, value=asked if asked in choices else None, label=PREDICTIONS[card].question)
-    # A form's own refusal cannot be read in the dark, so the page says what is missing: a batch sends nothing, too.
-    batch = mo.md("{guess}").batch(guess=radio)
-    return batch.form(submit_button_label="This is my guess", bordered=False, on_change=keep)
-
-
-def guess_in(card: str, form: Any) -> str | None:
-    """The guess made in the form, or the one that the address brings along."""
-    asked = _asked("guess")
-    return (form.value or {}).get("guess") or (asked if asked in PREDICTIONS[card].choices else None)
-
-
-def predicting(card: str, about: str, form: Any, guess: str | None) -> Any:
-    """The first step: what it is about, the question, its words, and the guess once it is made."""
-    import marimo as mo
-
-    made = notice("Choose one of the answers first.", tone="warn") if form.value else EMPTY
-    if guess:
-        made = notice("Your guess: ", tag("b", guess), ". The last step says whether it held.", tone="open")
-    above = show.styled(rich_text(" ".join(about.split())), words(*PREDICTIONS[card].words))
-    return mo.vstack([mo.Html(above), form, mo.Html(show.styled(made))])
-
-
-def compared(card: str, guess: str) -> Markup:
-    """The guess in the reader's words, whether it held, and what happened."""
-    happened = PREDICTIONS[card].happened()
-    if guess == happened.choice:
-        return notice("You guessed “", tag("b", guess), "”, and it held. ", happened.sentence)
-    line = tag("b", guess), "”. It did not hold: the answer is “", tag("b", happened.choice), "”. ", happened.sentence
-    return notice("You guessed “", *line, tone="open")
-
-
 # -- do ----------------------------------------------------------------------------------------------------------------
 
 
 def asked(key: str) -> Any:
-    """The fields of an exercise's answer; their `value` is None until *Check* is pressed."""
+    """The fields of an exercise's answer. Their `value` is None until *Check* is pressed."""
     import marimo as mo
 
     fields = _fields(key)
@@ -179,13 +219,17 @@ def asked(key: str) -> Any:
     return mo.md(layout).batch(**fields).form(submit_button_label="Check", bordered=False, on_change=keep)
 
 
-def posed(key: str, fields: Any, *above: Markup, below: Markup = EMPTY) -> Any:
-    """An exercise as a page shows it: its task, its words, what it is about, the fields, and what the check says."""
+def posed(key: str, fields: Any, *above: Any, below: Markup = EMPTY) -> Any:
+    """An exercise as a page shows it: its task, its words, `above`, the fields, the check's hint, and `below`.
+
+    Args:
+        above: anything that marimo shows.
+    """
     import marimo as mo
 
     exercise = EXERCISES[key]
     head = tag("h2", exercise.title, class_="le-title"), subscripts(rich_text(exercise.task)), words(*exercise.words)
-    return mo.vstack([mo.Html(show.styled(*head, *above)), fields, checked(key, fields, below)])
+    return mo.vstack([mo.Html(show.styled(*head)), *above, fields, checked(key, fields, below)])
 
 
 def _fields(key: str) -> dict[str, Any]:
@@ -206,7 +250,7 @@ def _fields(key: str) -> dict[str, Any]:
         case "several":
             return {f"pick{n}": mo.ui.checkbox(label=text) for n, text in enumerate(exercise.choices, 1)}
         case form:
-            label = "Your reply" if form == "reply" else "Your replies, one a line"
+            label = "Your reply" if form == "reply" else "Your replies, one per line"
             return {"text": mo.ui.text_area(label=label, rows=LINES[form], max_length=2_000, full_width=True)}
 
 
@@ -226,7 +270,7 @@ def answer_of(key: str, value: dict[str, Any]) -> Any:
 
 
 def checked(key: str, fields: Any, *below: Markup) -> Any:
-    """What the check says of the answer in the fields of `asked`; nothing before *Check* is pressed."""
+    """The check's hint on the answer in the fields of `asked`. It is empty before *Check* is pressed."""
     import marimo as mo
 
     outcome = EMPTY if fields.value is None else told(EXERCISES[key].check(answer_of(key, fields.value)))
@@ -234,13 +278,13 @@ def checked(key: str, fields: Any, *below: Markup) -> Any:
 
 
 def told(outcome: Outcome) -> Markup:
-    """An outcome: passed or not yet, what to look at, and the numbers behind it as bars."""
+    """An outcome: passed or not yet, a hint, and the numbers behind it as bars."""
     mark = tag("b", "✓ Right. " if outcome.passed else "Not yet. ")
     return notice(mark, outcome.hint, tone=None if outcome.passed else "open") + bars(outcome.shown)
 
 
 def bars(values: dict[str, float] | Any) -> Markup:
-    """Named values as bars from a zero line; negative ones go to the left."""
+    """Named values as bars from a zero line. Negative ones go to the left."""
     if not values:
         return EMPTY
     low, high = min(0.0, *values.values()), max(0.0, *values.values())
@@ -256,29 +300,48 @@ def bars(values: dict[str, float] | Any) -> Markup:
     return tag("ul", *(row(name, value) for name, value in values.items()), class_="dl-plain le-bars")
 
 
-# -- explain -----------------------------------------------------------------------------------------------------------
+# -- the figures of steps ----------------------------------------------------------------------------------------------
 
 
-def explain(card: str, question: str) -> Any:
-    """A sentence of one's own, which a class hands in; its `value` is None until it is sent."""
+def html(*content: Markup) -> Any:
+    """Markup as marimo shows it."""
     import marimo as mo
 
-    def keep(value: dict[str, str] | None) -> None:
-        if value and value["text"].strip():
-            hand_in(student(), f"explain-{card}", value["text"].strip()[:MAX_EXPLANATION])
-
-    text = mo.ui.text_area(label=question, rows=2, max_length=MAX_EXPLANATION, full_width=True)
-    return mo.md("{text}").batch(text=text).form(submit_button_label="Compare", bordered=False, on_change=keep)
+    return mo.Html(show.styled(*content))
 
 
-def explaining(card: str, guess: str, form: Any, ours: str) -> Any:
-    """The last step: what became of the guess, one's own sentence, then the lesson's."""
+def watched(story: Any) -> Any:
+    """Lesson 1: the words of its story, and the story."""
     import marimo as mo
 
-    said = EMPTY
-    if form.value:
-        written = form.value["text"].strip()
-        ours_then = notice(tag("b", "One way to say it: "), ours)
-        said = ours_then if written else notice("Write a sentence of your own first.", tone="warn")
-    verdict = show.styled(tag("h2", "Explain", class_="le-title"), compared(card, guess))
-    return mo.vstack([mo.Html(verdict), form, mo.Html(show.styled(said))])
+    return mo.vstack([html(words("undiscovered", "emerging", "discovered", "reward")), story])
+
+
+def map_of(tree: IntentTree, seed: int = 0) -> Any:
+    """A user's intents before the first reply."""
+    import marimo as mo
+
+    return mo.ui.anywidget(intent_map(tree, initial_state(tree, Rules.paper(), seed)).widget)
+
+
+def chat_of(person: int, key: str, fields: Any, most: int | None = None) -> Markup:
+    """The conversation of a user with the replies in the fields, at most so many. Empty without a reply."""
+    replies = answer_of(key, fields.value) if fields.value else []
+    written = [reply for reply in replies if reply.strip()][:most]
+    return show.panel("So far", show.chat(answered(person, written)), latest=True) if written else EMPTY
+
+
+def earned_at(tau: float) -> Any:
+    """Lesson 3: what five replies of each assistant to one user earn with so many free tokens."""
+    earnings = {name: earned(name, tau) for name in ("draft", "verbose", "adaptive")}
+    about = tag("p", "Rewards of five replies of each assistant to one user. Move τ.")
+    return html(about, words("adaptive"), bars(earnings))
+
+
+def group_shown(fields: Any) -> Markup:
+    """Lesson 5: the group of the rewards in the fields, and the update that it makes. Empty without rewards."""
+    rewards = answer_of("grpo", fields.value) if fields.value else []
+    if not rewards:
+        return EMPTY
+    picture = group_picture(group_of(rewards), [f"reply {place}" for place in range(1, len(rewards) + 1)])
+    return show.panel("The group and its update", picture)

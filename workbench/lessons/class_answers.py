@@ -1,7 +1,7 @@
-"""What a class has answered: one file of JSON lines, only ever added to, and one line a student's answer.
+"""The answers of a class: one file, one JSON line per answer. Lines are only added.
 
-`discover open --class` names the file and who speaks (`workbench.lessons.classroom`); without a class nothing is kept.
-A line is written at once and forced to disk, so that a server killed anywhere loses nothing that was handed in.
+`discover open --class` names the file (`workbench.lessons.classroom`). Without a class no answer is stored. Each line
+is on disk before the page confirms it, so a killed server loses no answer.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.records import Record
-from workbench.lessons.exercise import Outcome
+
+if TYPE_CHECKING:
+    from workbench.lessons.exercise import Outcome
 
 FILE_VARIABLE = "DISCOVER_CLASS_FILE"  # set in the server's own environment by `discover open --class`
 MAX_LINE = 20_000  # bytes
@@ -26,7 +28,7 @@ _LOCK = threading.Lock()  # every session of a server is a thread of it
 
 @dataclass(frozen=True)
 class Answer(Record):
-    """One answer of one student; `passed` is None for what is not checked, such as a prediction."""
+    """One answer of one student. `passed` is None for answers without a check, such as guesses."""
 
     at: float  # seconds since 1970
     student: str
@@ -37,7 +39,7 @@ class Answer(Record):
 
 
 def hand_in(student: str, task: str, answer: Any, outcome: Outcome | None = None) -> bool:
-    """Keep an answer, if a class is on; returns whether it was kept.  What is too long is not."""
+    """Store an answer in a class. Returns False without a class, and for an answer that is too long."""
     path = os.environ.get(FILE_VARIABLE)
     if not path or not student:
         return False
@@ -52,14 +54,14 @@ def hand_in(student: str, task: str, answer: Any, outcome: Outcome | None = None
 
 
 def first_answer(student: str, task: str) -> Any:
-    """What a student handed in first, if a class is on; else None."""
+    """A student's first answer to a task. None without a class."""
     path = os.environ.get(FILE_VARIABLE)
     answers = read_answers(Path(path)) if path and student else []
     return next((each.answer for each in answers if (each.student, each.task) == (student, task)), None)
 
 
 def append(path: Path, data: bytes) -> None:
-    """Add finished lines to a file and force them to disk; a line that was torn off before stays alone."""
+    """Add finished lines to a file and force them to disk. An unfinished line before them stays separate."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
         if file.tell():
@@ -76,14 +78,14 @@ def read_answers(path: Path) -> list[Answer]:
 
 
 def read_lines(path: Path) -> Iterator[Any]:
-    """The values of a file's lines; one that was torn off was never answered, and is passed over."""
+    """The values of a file's lines. An unfinished line was never confirmed, and is skipped."""
     for line in path.read_bytes().splitlines() if path.exists() else ():
         with contextlib.suppress(ValueError):
             yield json.loads(line)
 
 
 def latest(answers: Iterable[Answer]) -> Mapping[tuple[str, str], Answer]:
-    """(student, task) → the last answer, a passed one before any other."""
+    """(student, task) → the last answer. A passed answer comes before all others."""
     best: dict[tuple[str, str], Answer] = {}
     for answer in answers:
         before = best.get((answer.student, answer.task))

@@ -1,8 +1,8 @@
-"""A class on the local network: who knows the word comes in, hands in answers, and the teacher sees them come.
+"""A class on the local network: students join with a word and hand in answers, and the teacher watches them arrive.
 
-Students may open the lessons and the first page, nothing else; what they send is kept as data (`app.answers`).  The
-session cookie is Starlette's, signed with the teacher's key, which lies beside the answers: after a restart nobody has
-to come in again.
+Students may open only the lessons and the first page. Their answers are stored as data (`class_answers`). The session
+cookie is Starlette's. It is signed with the teacher's key, and the key is saved beside the answers. So students stay
+joined after a restart.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.authentication import SimpleUser
@@ -31,24 +32,23 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
 from workbench.bar import CLASS, PAGES
 from workbench.lessons.class_answers import FILE_VARIABLE, Answer, latest, read_answers
-from workbench.lessons.exercises import EXERCISES
-from workbench.lessons.predictions import PREDICTIONS
+from workbench.lessons.exercises import CARDS, EXERCISES
 from workbench.views.gallery import gallery_page
-from workbench.views.html import EMPTY, Markup, error_line, joined, static_text, table, tag
-from workbench.views.saved_pages import page
+from workbench.views.html import Markup, static_text, tag
+from workbench.views.saved_pages import page, templates
 
 WORD_VARIABLE, KEY_VARIABLE = "DISCOVER_CLASS_WORD", "DISCOVER_CLASS_KEY"
 JOIN, TEACHER, FRAGMENT = "/class", "/class/teacher", "/class/answers"
 FOR_STUDENTS = frozenset(page.file for page in (*CLASS, PAGES[0]))
 MAX_NAME, MAX_FORM = 40, 4_000  # characters, bytes
-A_TERM = 180 * 24 * 3600  # seconds that a browser knows its student for, also after it was quit
-WRONG_SECONDS = 0.5  # that a wrong word costs, one after the other
+A_TERM = 180 * 24 * 3600  # seconds that a browser remembers its student
+WRONG_SECONDS = 0.5  # delay after a wrong word
 SHOWN_SENTENCES = 40
 
 
 @dataclass
 class Room:
-    """A class: its word, the teacher's key, the file of its answers, and the names taken."""
+    """A class: its word, the teacher's key, the file of its answers, and the names in use."""
 
     word: str
     key: str
@@ -57,24 +57,24 @@ class Room:
 
     @classmethod
     def open(cls, word: str) -> Room:
-        """The room of this word: the same class goes on in its file, and its key stays.
+        """The room of this word. The same word opens the same file and key again.
 
         Raises:
             ValueError: a word of fewer than four characters.
         """
         if len(word.strip()) < 4:
-            raise ValueError("the word of a class has at least four characters")
+            raise ValueError("the word of a class needs at least four characters")
         name = re.sub(r"\W+", "-", word.strip().casefold()).strip("-") or "class"
         file = outputs_folder() / "class" / f"{name}.jsonl"
         return cls(word.strip(), kept_key(file.with_suffix(".key")), file)
 
     def environment(self) -> dict[str, str]:
-        """What a server's process has to be told."""
+        """The variables that tell a server's process about this class."""
         return {WORD_VARIABLE: self.word, KEY_VARIABLE: self.key, FILE_VARIABLE: str(self.file)}
 
     def name_for(self, wanted: str) -> str:
-        """The name, or with a number where it is taken."""
-        wanted = " ".join("".join(each for each in wanted if each.isprintable()).split())[:MAX_NAME] or "somebody"
+        """The name, with a number if another student uses it."""
+        wanted = " ".join("".join(each for each in wanted if each.isprintable()).split())[:MAX_NAME] or "student"
         name, number = wanted, 2
         while name.casefold() in self.names:
             name, number = f"{wanted} {number}", number + 1
@@ -83,7 +83,7 @@ class Room:
 
 
 def kept_key(path: Path) -> str:
-    """The key in a file that this user alone can read; a new one where there is none yet."""
+    """The key in a file that only its owner can read. The first call writes a new key."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+", encoding="utf-8") as file:
         key = file.read()
@@ -94,7 +94,7 @@ def kept_key(path: Path) -> str:
 
 
 def room_of_environment() -> Room | None:
-    """The class that this process serves."""
+    """The class that this process serves. None without a class."""
     if not os.environ.get(WORD_VARIABLE):
         return None
     file = Path(os.environ[FILE_VARIABLE])
@@ -114,7 +114,7 @@ async def form_of(request: Request, most: int) -> dict[str, str] | None:
 
 
 def own_address() -> str:
-    """This machine's address on the local network; nothing is sent to find it."""
+    """This machine's address on the local network. Finding it sends no data."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))
@@ -124,11 +124,11 @@ def own_address() -> str:
 
 
 class Classroom:
-    """Middleware around marimo: nothing is reached without the word."""
+    """Middleware around marimo: all pages need the word of the class."""
 
     def __init__(self, app: ASGIApp, room: Room) -> None:
         self.notebooks, self.room = app, room
-        # Tries from one address come one after the other, so that who sends many at once learns nothing sooner.
+        # Tries from one address wait for each other, so parallel guesses are not faster.
         self.turns: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.inside = SessionMiddleware(
             self.serve, f"cookie {room.key}", session_cookie="discover_class", max_age=A_TERM, same_site="strict"
@@ -174,13 +174,15 @@ class Classroom:
             return RedirectResponse(TEACHER, 303)
         if not teacher:
             return RedirectResponse(JOIN, 303)
-        board = await asyncio.to_thread(board_of, read_answers(self.room.file))  # it plays what was guessed about
+        board = await asyncio.to_thread(
+            board_of, read_answers(self.room.file)
+        )  # it plays the conversations that the guesses are about
         return HTMLResponse(str(board) if path == FRAGMENT else teacher_page(self.room.word, board))
 
     async def _join(self, request: Request) -> Response:
         form = await form_of(request, MAX_FORM)
         if form is None:
-            return PlainTextResponse("too long", 413)
+            return PlainTextResponse("Your text is too long.", 413)
         given = form.get("word", "").strip().casefold().encode()
         async with self.turns[request.client.host if request.client else ""]:
             if not hmac.compare_digest(given, self.room.word.casefold().encode()):
@@ -197,91 +199,50 @@ def _greeting(name: str, teacher: bool) -> Markup:
     if teacher:
         return tag("p", "You are the teacher. ", tag("a", "All answers", href=TEACHER), class_="dl-told")
     other = tag("a", "Not you?", href=JOIN)
-    said = "Hello ", tag("b", name), ". What you guess, check or compare is handed in. ", other
+    said = "Hello ", tag("b", name), ". Your guesses and answers go to your teacher. ", other
     return tag("p", *said, class_="dl-told")
 
 
 def join_page(mistake: str = "", name: str = "") -> str:
-    """Where a student types the word and a name, which a wrong word does not take away."""
-    own = tag("input", name="name", value=name[:MAX_NAME] or None, required=True, maxlength=MAX_NAME)
-    fields = (
-        tag("label", "The word of the class", tag("input", name="word", required=True, autocomplete="off")),
-        tag("label", "Your name, or any other", own),
-        tag("button", "Come in", type="submit", class_="ga-start"),
-    )
-    form = tag("form", *fields, method="post", action=JOIN, class_="cl-join")
-    what = tag("p", "What you hand in (guesses, choices, replies) is kept with this name and shown to your teacher.")
-    return _page("Come in", error_line(mistake) if mistake else EMPTY, form, what)
+    """The form for the word of the class and a name. A wrong word keeps the name."""
+    return _page("Join the class", mistake=mistake, name=name[:MAX_NAME])
 
 
 def teacher_page(word: str, board: Markup) -> str:
-    """All answers, renewed every two seconds."""
-    about = tag("p", "The word is ", tag("b", word), ". ", tag("a", "To the pages", href="/"), class_="dl-quiet")
-    return _page("Answers", about, tag("div", board, id="cl-board"), script=static_text("class_page.js"))
+    """All answers. The page renews them every two seconds."""
+    return _page("Answers", word=word, board=board, script=static_text("class_page.js"))
 
 
-def _page(title: str, *content: Markup, script: str = "") -> str:
+def _page(title: str, script: str = "", **values: Any) -> str:
     sheets = ("workbench.css", "gallery.css")
-    return page("class_page.html", title, sheets, script, served=True, content=joined(content), own=Markup(script))
+    return page("class_page.html", title, sheets, script, served=True, JOIN=JOIN, MAX_NAME=MAX_NAME, **values)
 
 
 def board_of(answers: Sequence[Answer]) -> Markup:
-    """Who has done what; what was guessed; what was explained.  All of it is other people's text, and escaped."""
-    if not answers:
-        return tag("p", "Nothing has been handed in yet.", class_="dl-quiet")
-    best, tries = latest(answers), Counter((answer.student, answer.task) for answer in answers)
-    students = sorted({answer.student for answer in answers}, key=str.casefold)
-    keys = [key for key, exercise in EXERCISES.items() if exercise.form != "code"]
-    head = ("", *(tag("abbr", key, title=EXERCISES[key].title) for key in keys), "right")
-    rows = []
-    for student in students:
-        cells = [_cell(best.get((student, key)), tries[student, key]) for key in keys]
-        right = sum(bool(best[each].passed) for each in best if each[0] == student)
-        rows.append((student, *cells, f"{right}"))
-    count = tag(
-        "p", f"{len(students)} at work, {counted(len(answers), 'answer')} so far.", class_="dl-quiet", role="status"
-    )
-    wide = tag("div", table(head, rows), class_="cl-wide", tabindex=0, role="region", aria_label="Who has done what")
-    signs = tag("p", "✓ right, … not yet, then the number of tries. Point at one, or at a heading.", class_="dl-quiet")
-    return joined([count, wide, signs, _guesses(answers), _sentences(answers)])
+    """The answers of each student, the guesses and the explanations. All of it is other people's text, and escaped."""
+    board = templates().get_template("class_board.html")
+    tries = Counter((answer.student, answer.task) for answer in answers)
+    explained = [answer for answer in answers if answer.task.startswith("explain-")][-SHOWN_SENTENCES:]
+    values = {
+        "students": sorted({answer.student for answer in answers}, key=str.casefold),
+        "exercises": [exercise for exercise in EXERCISES.values() if exercise.form != "code"],
+        "best": latest(answers),
+        "tries": tries,
+        "said": counted(len(answers), "answer"),
+        "guesses": _guesses(answers),
+        "explained": [(each.task.removeprefix("explain-"), each.student, each.answer) for each in reversed(explained)],
+    }
+    return Markup(board.render(values))
 
 
-def _cell(answer: Answer | None, tries: int) -> Markup:
-    if answer is None:
-        return tag("span", "–", class_="dl-quiet")
-    mark = "✓" if answer.passed else "…"
-    title = "right" if answer.passed else answer.hint
-    return tag(
-        "span",
-        f"{mark} {tries}",
-        title=f"{title} ({counted(tries, 'try', 'tries')})",
-        class_="cl-" + ("right" if answer.passed else "open"),
-    )
-
-
-def _guesses(answers: Sequence[Answer]) -> Markup:
-    """Everybody's first guess of each card, made before anything was seen, beside what happened."""
+def _guesses(answers: Sequence[Answer]) -> list[tuple[str, str, list[tuple[str, int]], str]]:
+    """(card, question, first guesses with their counts, the answer), for each card with a guess."""
     firsts: dict[tuple[str, str], str] = {}
     for answer in answers:
-        if answer.task.startswith("predict-"):
-            firsts.setdefault((answer.task, answer.student), str(answer.answer)[:120])
-    counts: dict[str, Counter[str]] = {}
-    for (task, _), guess in firsts.items():
-        counts.setdefault(task.removeprefix("predict-"), Counter())[guess] += 1
-    rows = [
-        (
-            f"Card {card}",
-            PREDICTIONS[card].question,
-            "; ".join(f"“{guess}”: {n}" for guess, n in counts[card].most_common()),
-            PREDICTIONS[card].happened().choice,
-        )
-        for card in sorted(counts.keys() & PREDICTIONS.keys())
-    ]
-    head = "", "question", "first guesses", "what happened"
-    return tag("h2", "Guesses") + table(head, rows) if rows else EMPTY
-
-
-def _sentences(answers: Sequence[Answer]) -> Markup:
-    said = [answer for answer in answers if answer.task.startswith("explain-")][-SHOWN_SENTENCES:]
-    rows = [(f"Card {each.task.removeprefix('explain-')}", each.student, str(each.answer)) for each in reversed(said)]
-    return tag("h2", "Explanations, newest first") + table(("", "who", "in one sentence"), rows) if rows else EMPTY
+        firsts.setdefault((answer.task, answer.student), str(answer.answer)[:120])
+    rows = []
+    for number, card in CARDS.items():
+        counts = Counter(guess for (task, _), guess in firsts.items() if task == f"predict-{number}")
+        if counts:
+            rows.append((number, card.question, counts.most_common(), card.happened().choice))
+    return rows

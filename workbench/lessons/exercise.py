@@ -1,17 +1,28 @@
-"""What an exercise is: a question, the form of its answer, and a check that computes what the answer does.
+"""An exercise: a question, the form of its answer, a check that computes the outcome, and the users that it plays with.
 
-A check takes plain data, calls the library on it and returns an `Outcome`; it never raises for a wrong answer, keeps
-nothing and draws nothing at random.  Answers are data (numbers, choices, replies), except where the form is "code".
+A check takes plain data, calls the library and returns an `Outcome`. It never raises for a wrong answer, and the same
+answer has the same outcome. Answers are data (numbers, choices, replies), or a function for the form "code".
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 from discover_lib.base.records import Record
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.rollout import MAX_TURNS, run_conversation
+from discover_lib.core.simulator import UserSimulator
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.engines.miniature.assistants import scripted_assistant
+from discover_lib.engines.miniature.lexicon import load_lexicon
+from discover_lib.engines.miniature.rendering import typed_reply
 
 MAX_TEXT = 2_000  # characters of one reply
 Form = Literal["number", "numbers", "order", "several", "reply", "replies", "code"]
@@ -19,11 +30,11 @@ Form = Literal["number", "numbers", "order", "several", "reply", "replies", "cod
 
 @dataclass(frozen=True)
 class Outcome(Record, omit=("shown",)):
-    """What a check says of an answer.
+    """The outcome of a check.
 
     Attributes:
-        hint: what to look at next; after a pass, what the answer shows.
-        shown: numbers behind it, by what they belong to.
+        hint: the next thing to look at. After a pass, the conclusion of the exercise.
+        shown: name → number, drawn as bars.
     """
 
     passed: bool
@@ -36,9 +47,9 @@ class Exercise:
     """One task of a lesson.
 
     Attributes:
-        choices: what can be picked, for the forms "order" and "several".
+        choices: the choices of the forms "order" and "several".
         check: answer → outcome.
-        words: terms of the glossary, and assistants, that its task uses first in the lesson.
+        words: terms of the glossary, and assistants, that are new in its task.
     """
 
     key: str
@@ -55,18 +66,18 @@ def wrong(hint: str, **shown: float) -> Outcome:
 
 
 def judged(right: str, hints: Mapping[str, bool], **shown: float) -> Outcome:
-    """The first hint that applies; where none does, the answer is right.
+    """The first hint that applies. Without one, the answer is right.
 
     Args:
-        right: what the answer shows.
-        hints: what to look at next → whether it applies.
+        right: the conclusion of a right answer.
+        hints: hint → whether it applies.
     """
     hint = next((hint for hint, applies in hints.items() if applies), "")
     return Outcome(not hint, hint or right, shown)
 
 
 def number_of(answer: Any) -> float | None:
-    """A finite number, or None for anything else."""
+    """A finite number, or None for any other value."""
     if isinstance(answer, bool) or not isinstance(answer, int | float) or not math.isfinite(answer):
         return None
     return answer
@@ -81,8 +92,54 @@ def numbers_of(answer: Any) -> list[float] | None:
 
 
 def texts_of(answer: Any) -> list[str] | None:
-    """A list of texts without the empty ones, or None where there is something else or one is too long."""
+    """The texts without the empty ones. None if a text is too long or the answer is no list of texts."""
     lines = [answer] if isinstance(answer, str) else answer
     if not isinstance(lines, Sequence) or not all(isinstance(line, str) and len(line) <= MAX_TEXT for line in lines):
         return None
     return [line.strip() for line in lines if line.strip()]
+
+
+# -- the users of the lessons ------------------------------------------------------------------------------------------
+
+DOMAIN = "svg_drawing"
+EVERYBODY = range(12)  # users of the evaluation split
+SETTING = {"engine": "miniature", "domain": DOMAIN}
+
+
+@lru_cache(maxsize=64)
+def tree_of(person: int) -> IntentTree:
+    return engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", person)).tree
+
+
+def first_trees(person: int, count: int) -> IntentTree:
+    """Only the first trees of a user's intents, to be shown."""
+    tree = tree_of(person)
+    return dataclasses.replace(tree, roots=tree.roots[:count])
+
+
+@lru_cache(maxsize=256)
+def talk(person: int, *assistants: str) -> Conversation:
+    """Five turns of a scripted assistant, or of the best of several, with a user."""
+    world = engine(DOMAIN)
+    who = [scripted_assistant(name, DOMAIN) for name in assistants]
+    return run_conversation(tree_of(person), world.judge, world.voice, who, seed=person, setting=SETTING)
+
+
+def answered(person: int, replies: Sequence[str]) -> Conversation:
+    """A user's conversation with these replies. Replies after its end are left out."""
+    world, lexicon = engine(DOMAIN), load_lexicon(DOMAIN)
+    user = UserSimulator(tree_of(person), world.judge, world.voice, seed=person, turns=MAX_TURNS, setting=SETTING)
+    for reply in replies:
+        if user.conversation.stop is None:
+            user.step(typed_reply(reply, lexicon, user.conversation.tree.initial_request))
+    return user.conversation
+
+
+def found(conversation: Conversation) -> int:
+    """The number of hidden intents that became discovered."""
+    return len(conversation.state.discovered) - len(conversation.tree.initially_discovered)
+
+
+def mean_found(assistant: str) -> float:
+    """The mean of `found` over all users of the lessons."""
+    return sum(found(talk(person, assistant)) for person in EVERYBODY) / len(EVERYBODY)

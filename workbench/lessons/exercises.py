@@ -1,19 +1,29 @@
-"""The twelve exercises of the five lessons, in their order; `check` is the one way to have an answer checked."""
+"""The five lessons: their twelve exercises in order, and the guess of each card with its answer."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from discover_lib.base.words import counted
+from discover_lib.core.rules import Rules
+from discover_lib.train.grpo.group import group_of
 from workbench.lessons import lesson_rules as rules
 from workbench.lessons import seeing, trusting
-from workbench.lessons.exercise import Exercise, Outcome
+from workbench.lessons.exercise import Exercise, Outcome, answered, found, talk, tree_of
+from workbench.lessons.lesson_rules import GROUP, earned
+from workbench.lessons.seeing import STEPPED
+from workbench.lessons.trusting import PAIRS, by_length
+from workbench.story import PEOPLE
+from workbench.views.html import signed
 
 _EXERCISES = (
     Exercise(
         "rank",
-        "Who finds most?",
-        "Twelve other people, five turns each. Put four assistants in order, best first: whose replies make most "
-        "wishes *discovered*?",
+        "Who discovers most?",
+        "Twelve other users, five turns each. Order four assistants, best first, by the number of intents that their "
+        "replies make *discovered*.",
         "order",
         seeing.rank,
         seeing.RANKED,
@@ -22,8 +32,8 @@ _EXERCISES = (
     Exercise(
         "near-misses",
         "How close is close enough?",
-        f"A wish is ○ undiscovered, its threshold θ is {rules.THETA:g}, and one near miss weighs p = 0.25. How many "
-        "near misses must one reply hold, at least, to make it ◆ emerging? It has to get *past* θ.",
+        f"An intent is ○ undiscovered. Its threshold θ is {rules.THETA:g}, and one near miss weighs p = 0.25. How many "
+        "near misses must one reply have at least to make it ◆ emerging? The sum must be *above* θ.",
         "number",
         rules.near_misses,
         words=("near miss", "near-miss weight", "threshold"),
@@ -31,7 +41,8 @@ _EXERCISES = (
     Exercise(
         "two-replies",
         "Two trees, two replies",
-        "You see what the assistants do not. Make everything of these two trees discovered in two replies, one a line.",
+        "You see the intents that the assistants do not see. Make all intents of these two trees discovered in two "
+        "replies, one per line.",
         "replies",
         seeing.two_replies,
         words=("focus", "frontier"),
@@ -39,8 +50,8 @@ _EXERCISES = (
     Exercise(
         "break",
         "Break the simulator",
-        "Write one reply, without knowing whom it is for, that earns more on average from twelve people than the first "
-        "reply of `adaptive` does.",
+        "Write one reply for twelve users whom you do not know. Its average reward must be higher than that of "
+        "`adaptive`’s first reply.",
         "reply",
         seeing.break_it,
         words=("reward", "adaptive"),
@@ -48,16 +59,16 @@ _EXERCISES = (
     Exercise(
         "advance",
         "Write advance",
-        "In your own installation: write the function that goes from one state to the next.",
+        "In your own installation, write the function that computes the next state.",
         "code",
         rules.write_advance,
         words=("near miss", "threshold", "satisfied"),
     ),
     Exercise(
         "reward",
-        "What is it worth?",
-        f"A reply of {rules.N_TOKENS} tokens makes {rules.N_FOUND} wishes discovered. τ is 250 and λ 0.001. Its reward "
-        "R = R_d + R_e?",
+        "What is the reward?",
+        f"A reply of {rules.N_TOKENS} tokens makes {rules.N_FOUND} intents discovered. τ is 250 and λ is 0.001. What "
+        "is its reward R = R_d + R_e?",
         "number",
         rules.worth,
         words=("discovery reward", "length penalty"),
@@ -65,15 +76,15 @@ _EXERCISES = (
     Exercise(
         "tau",
         "Let verbose win",
-        "From how many free tokens τ on, in steps of 10, does `verbose` earn more than `draft` with this person?",
+        "What is the smallest τ, in steps of 10, with which `verbose` earns more than `draft` with this user?",
         "number",
         rules.move_tau,
     ),
     Exercise(
         "length",
         "Decided by length?",
-        "In each pair the reply with the higher reward is *chosen*: what an assistant will be trained to prefer. In "
-        "which pairs is it better by its length alone?",
+        "In each pair the reply with the higher reward is *chosen*. An assistant is trained to prefer it. In which "
+        "pairs is it better by its length alone?",
         "several",
         trusting.decided_by_length,
         tuple(f"pair {place}" for place in range(1, len(trusting.PAIRS) + 1)),
@@ -82,8 +93,8 @@ _EXERCISES = (
     Exercise(
         "leak",
         "Find the leak",
-        "“An animal” and “a fox” are ● discovered, the rest is ○ undiscovered. Which messages say what this user "
-        "cannot know yet?",
+        "“An animal” and “a fox” are ● discovered, the rest is ○ undiscovered. Which messages name an intent "
+        "that this user cannot know yet?",
         "several",
         trusting.find_the_leak,
         tuple(f"{place} · {message}" for place, message in enumerate(trusting.MESSAGES, 1)),
@@ -92,8 +103,8 @@ _EXERCISES = (
     Exercise(
         "users",
         "How many users?",
-        f"{trusting.COMPARED} assistants are compared in pairs on the same users. A difference counts where its "
-        "p-value, after Holm's correction, is below 5 %. What is the least number of users with which any could?",
+        f"{trusting.COMPARED} assistants are compared in pairs on the same users. A difference counts if its p-value, "
+        "after Holm's correction, is below 5%. What is the smallest number of users with which a difference can count?",
         "number",
         trusting.enough_users,
         words=("p-value", "Holm"),
@@ -101,7 +112,7 @@ _EXERCISES = (
     Exercise(
         "grpo",
         "A group that teaches nothing",
-        "Set the rewards of four replies, all of which found something, so that GRPO learns nothing from them.",
+        "Four replies all made intents discovered. Set their rewards so that GRPO learns nothing from them.",
         "numbers",
         rules.nothing_learnt,
         words=("advantage",),
@@ -109,8 +120,8 @@ _EXERCISES = (
     Exercise(
         "beat",
         "Beat adaptive",
-        "Be the assistant: five replies, one a line, each at most 30 words. This person asked for an illustration of "
-        "an animal. Check after every reply to read their answer.",
+        "Be the assistant. Write five replies, one per line, each at most 30 words. This user asked for an "
+        "illustration of an animal. Press Check after every reply to read their answer.",
         "replies",
         seeing.beat,
         words=("adaptive", "oracle"),
@@ -120,9 +131,150 @@ EXERCISES = {exercise.key: exercise for exercise in _EXERCISES}
 
 
 def check(key: str, answer: Any) -> Outcome:
-    """What an exercise's check says of an answer.
+    """The outcome of an exercise's check.
 
     Raises:
         KeyError: no such exercise.
     """
     return EXERCISES[key].check(answer)
+
+
+# -- the guess of each card --------------------------------------------------------------------------------------------
+
+TWO_TREES = "a rabbit in a crown of blossoms, outlined in bold brush, with a surface of printed dots?"  # for STEPPED
+
+
+@dataclass(frozen=True)
+class Happened:
+    """The right choice, and the numbers in a sentence."""
+
+    choice: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class CardText:
+    """The words of a lesson's card.
+
+    Attributes:
+        about: its subject, before the guess.
+        happened: plays the conversations and returns the right choice.
+        words: terms of the glossary, and assistants, that the question uses.
+        why: the question of the last step.
+        ours: the lesson's answer to it.
+    """
+
+    about: str
+    question: str
+    choices: tuple[str, ...]
+    happened: Callable[[], Happened]
+    words: tuple[str, ...]
+    why: str
+    ours: str
+
+
+def _asking() -> Happened:
+    _, person = PEOPLE[0]
+    asked, drafted, explored = (found(talk(person, name)) for name in ("ask", "draft", "adaptive"))
+    choice = CARDS["1"].choices[(asked > 0) + (asked > 2) + (asked > 5)]
+    hidden = len(tree_of(person)) - len(tree_of(person).initially_discovered)
+    counts = f"{asked} with ask, {drafted} with draft, {explored} with adaptive"
+    return Happened(choice, f"Of {hidden} hidden intents became discovered: {counts}.")
+
+
+def _two_trees() -> Happened:
+    (turn,) = answered(STEPPED, [TWO_TREES]).turns
+    roots = [tree_of(STEPPED).root_of[moved.intent_id] for moved in turn.candidate.transitions if moved.moved]
+    both, first, _ = CARDS["2"].choices
+    counts = [counted(roots.count(root), "intent") for root in ("1", "2")]
+    return Happened(
+        both if len(set(roots)) > 1 else first,
+        f"“{TWO_TREES}” matches intents of both trees. It changed {counts[0]} of the first, {counts[1]} of the second.",
+    )
+
+
+def _verbose() -> Happened:
+    tau = Rules.paper().tau
+    verbose, draft = earned("verbose", tau), earned("draft", tau)
+    more, same, less, below = CARDS["3"].choices
+    close = abs(verbose - draft) < 0.1
+    choice = more if verbose > draft and not close else same if close else less if verbose > 0 else below
+    return Happened(choice, f"In five turns with this user verbose earned {signed(verbose)} and draft {signed(draft)}.")
+
+
+def _length() -> Happened:
+    pairs = by_length()
+    named = ", ".join(map(str, sorted(pairs)))
+    choice = CARDS["4"].choices[min(len(pairs), 3)]
+    return Happened(
+        choice, f"In {len(pairs)} of the {len(PAIRS)} pairs ({named}) both replies discover the same number of intents."
+    )
+
+
+def _equal_rewards() -> Happened:
+    group = group_of([3.0] * GROUP)
+    likelier, first, nothing = CARDS["5"].choices
+    advantages = [value or 0.0 for value in group.advantages]
+    choice = nothing if not any(advantages) else likelier if min(advantages) > 0 else first
+    listed = ", ".join(f"{value:g}" for value in advantages)
+    return Happened(choice, f"The advantages are {listed}: no reply is better than its group.")
+
+
+CARDS = {
+    "1": CardText(
+        f"One user and three assistants. `ask` asks questions, `draft` makes drafts, and `adaptive` shows options and "
+        f"then drafts. The user writes *“{tree_of(PEOPLE[0][1]).initial_request}”*. They also have hidden intents that "
+        "they cannot name yet.",
+        "How many of this user’s hidden intents will the assistant that only asks discover in five turns?",
+        ("none", "1 or 2", "3 to 5", "more than 5"),
+        _asking,
+        ("intent", "hidden intent", "turn"),
+        "Why does asking discover no intent here? Answer in one sentence.",
+        "Users can answer a question only from the intents that they know. They can recognize an option that they see. "
+        "Even a near miss can make an undiscovered intent emerging.",
+    ),
+    "2": CardText(
+        "The next step shows what the assistants never see: the hidden intents of one user. They form trees, with the "
+        "broad intent above the narrow ones.",
+        "A reply matches intents of two trees at once. What counts?",
+        ("both trees", "only the first tree that is not all discovered", "only the tree with more intents"),
+        _two_trees,
+        ("intent tree", "engaged", "discovered"),
+        "Why might it be right that only one tree counts at a time? And when is it wrong?",
+        "People think about one thing at a time, so their intents emerge where they look. The rule is wrong for people "
+        "who recognize an intent wherever it turns up. The authors’ released code has another focus. The page "
+        "Conversation shows what changes.",
+    ),
+    "3": CardText(
+        "Every intent that a reply makes discovered earns 1. Every token beyond τ costs λ. The whole length penalty is "
+        "at most 1.",
+        f"With τ = {Rules.paper().tau:g} free tokens, as in the paper, five replies of verbose to one user earn …",
+        ("more than those of draft", "about as much", "less, but above 0", "less than 0"),
+        _verbose,
+        ("token", "free tokens", "price of a token", "draft", "verbose"),
+        "What would assistants learn if length were free? Answer in one sentence.",
+        "They would learn to say everything every time. Each further sentence may match an intent, and it costs "
+        "nothing. The penalty is at most 1, so a long reply that discovers two intents beats a short one that "
+        "discovers none.",
+    ),
+    "4": CardText(
+        "A simulated user can say too much. A label can mean only *shorter*. A difference can be chance.",
+        f"Of {len(PAIRS)} pairs of replies, in how many is the better reply better by its length alone?",
+        ("none", "1", "2", "3 or more"),
+        _length,
+        ("reward", "length penalty"),
+        "Which of the three would you look for first in a new simulator, and why?",
+        "Leaks first. If the user names an intent that they cannot know, every later number measures reading instead "
+        "of discovery. Then labels that length decides, then the number of users. The page Trust checks all of it.",
+    ),
+    "5": CardText(
+        "GRPO samples several replies to one prompt, and makes some of them likelier.",
+        f"{GROUP} replies to one prompt earn 3, 3, 3 and 3. What does the update do?",
+        ("makes all of them likelier", "makes the first likelier", "nothing at all"),
+        _equal_rewards,
+        ("GRPO", "reward"),
+        "What did you do that adaptive does not, and could a model learn it?",
+        "People stay with one kind of thing at a time, offer few choices, and continue from the answer. A model learns "
+        "this only if some replies of a group do it and others do not. Otherwise all advantages are 0.",
+    ),
+}

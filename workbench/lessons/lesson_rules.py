@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -14,22 +13,43 @@ from discover_lib.core.reward import length_penalty, reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Verdict
 from discover_lib.train.grpo.group import group_of
-from workbench.lessons.exercise import Outcome, judged, number_of, numbers_of, wrong
-from workbench.lessons.lesson_people import EVERYBODY, found, talk, tree_of
+from workbench.lessons.exercise import EVERYBODY, Outcome, found, judged, number_of, numbers_of, talk, tree_of, wrong
 from workbench.story import near_misses_on_one_wish
 from workbench.views.html import signed
 
-THETA = 0.5  # of the wish in "near misses"
-MOST_NEAR = 20  # near misses that anybody would put into one reply
+THETA = 0.5  # of the intent in "near misses"
+MOST_NEAR = 20  # near misses in one reply
 N_TOKENS, N_FOUND = 610, 2  # of the reply in "reward"
-TALKER = 17  # the person of "tau"
+TALKER = 17  # the user of "tau"
 STEP = 10  # of its slider
 GROUP = 4  # replies in "nothing learnt"
 RANDOM_CASES = 200  # for "advance", beside the named ones
+WRITE_ADVANCE = """
+Code runs only on your own machine: `discover open --edit`, a new notebook, and
+
+```python
+from discover_lib import Discovery, IntentState
+from workbench.lessons.exercises import check
+
+
+def advance(tree, state, evaluation, rules):
+    levels, thetas = dict(state.discovery), dict(state.thresholds)
+    for verdict in evaluation.verdicts:
+        if verdict.engaged:
+            levels[verdict.intent_id] = Discovery.DISCOVERED
+        # add near misses, θ, parents and satisfied intents
+    return IntentState(levels, state.satisfied, thetas, state.initial_thresholds)
+
+
+check("advance", advance)
+```
+
+The check runs your function on 210 cases, ten of them with a name. It names the rule that the first wrong case breaks.
+"""
 
 
 def near_misses(answer: Any) -> Outcome:
-    """The fewest near misses in one reply that move a wish of threshold `THETA`."""
+    """The fewest near misses in one reply that change the state of an intent of threshold `THETA`."""
     count = number_of(answer)
     if count is None or not 1 <= count <= MOST_NEAR or count != int(count):
         return wrong(f"A number of near misses is a whole number, at least 1 and at most {MOST_NEAR}.")
@@ -37,13 +57,15 @@ def near_misses(answer: Any) -> Outcome:
     now = outcome(int(count))
     score, left = now.score or 0.0, now.theta_left or 0.0
     hints = {
-        f"{score:g} reaches θ = {THETA:g}, and a wish moves only past it.": not now.moved and score == THETA,
-        f"{int(count)} × {Rules.paper().p:g} = {score:g}, less than θ = {THETA:g}: it stays undiscovered, and θ "
+        f"{score:g} reaches θ = {THETA:g}, but the state changes only above it.": not now.moved and score == THETA,
+        f"{int(count)} × {Rules.paper().p:g} = {score:g}, less than θ = {THETA:g}. It stays undiscovered, and θ "
         f"shrinks to {left:g}.": not now.moved,
-        f"{score:g} is past θ = {THETA:g}, but fewer would be, too.": count > 1 and outcome(int(count) - 1).moved,
+        f"{score:g} is above θ = {THETA:g}, but fewer are enough, too.": count > 1 and outcome(int(count) - 1).moved,
     }
     return judged(
-        f"{score:g} is past θ = {THETA:g}: the wish becomes emerging, ○ → ◆.", hints, **{"score": score, "θ": THETA}
+        f"{score:g} is above θ = {THETA:g}, so the intent becomes emerging, ○ → ◆.",
+        hints,
+        **{"score": score, "θ": THETA},
     )
 
 
@@ -60,53 +82,69 @@ _TREE = IntentTree.from_dict(
         ],
     }
 )
+
+
+def _built(*verdicts: Verdict) -> Evaluation:
+    """The evaluation of a reply that builds an artifact."""
+    return Evaluation("artifact", verdicts)
+
+
 _KNOWN = IntentState({"1": Discovery.DISCOVERED}, frozenset(), {"1": 0.5, "1.1": 0.5, "2": 0.5})
 _HUNCH = IntentState(
     {"1": Discovery.EMERGING}, frozenset(), {"1": 0.3, "1.1": 0.5, "2": 0.5}, {"1": 0.6, "1.1": 0.5, "2": 0.5}
 )
 
 
-def _named_cases() -> Iterator[tuple[str, IntentState, Evaluation]]:
-    fresh = initial_state(_TREE, thresholds={"1": 0.5, "1.1": 0.5, "2": 0.5})
-
-    def case(hint: str, state: IntentState, *verdicts: Verdict, kind: Any = "artifact") -> Any:
-        return hint, state, Evaluation(kind, verdicts)
-
-    yield case("An engaged intent becomes discovered at once, whatever its θ.", fresh, Verdict("2", True))
-    yield case(
-        "A question only probes: a dialogue act makes an intent discovered, never satisfied. A piece does both.",
-        fresh,
-        Verdict("2", True),
-        kind="dialogue_act",
-    )
-    yield case(
-        "A child cannot move while its parent is not discovered: its verdict is passed over.",
-        fresh,
-        Verdict("1", False),
-        Verdict("1.1", True),
-    )
-    yield case(
-        "A child whose parent becomes discovered in this very reply can move in it, too: parents come first.",
-        fresh,
-        Verdict("1", True),
-        Verdict("1.1", True),
-    )
-    yield case(
-        "Below θ nothing moves, but θ is worn down by the score for the next reply.", fresh, Verdict("2", False, ("a",))
-    )
-    yield case(
-        "A score that equals θ does not pass it: the paper's crossing is >.", fresh, Verdict("2", False, ("a", "b"))
-    )
-    yield case("After a move θ starts again where it was drawn.", _HUNCH, Verdict("1", False, ("a", "b")))
-    yield case(
-        "However many near misses there are, an intent moves up one state a reply.",
-        fresh,
-        Verdict("2", False, ("a", "b", "c", "d", "e")),
-    )
-    yield case("The same near miss twice in a reply counts once.", fresh, Verdict("2", False, ("a", "A", "b", "a")))
-    yield case(
-        "What is discovered stays discovered: near misses do nothing to it.", _KNOWN, Verdict("1", False, ("a", "b"))
-    )
+_FRESH = initial_state(_TREE, thresholds={"1": 0.5, "1.1": 0.5, "2": 0.5})
+# (the rule that the case tests, the state before, the evaluation of the reply)
+_NAMED_CASES = (
+    ("A matched intent becomes discovered at once, at any θ.", _FRESH, _built(Verdict("2", True))),
+    (
+        "A question makes an intent discovered, never satisfied. An artifact does both.",
+        _FRESH,
+        Evaluation("dialogue_act", (Verdict("2", True),)),
+    ),
+    (
+        "A child cannot change state while its parent is not discovered, so its verdict is skipped.",
+        _FRESH,
+        _built(Verdict("1", False), Verdict("1.1", True)),
+    ),
+    (
+        "A child can change state in the reply that makes its parent discovered, because parents come first.",
+        _FRESH,
+        _built(Verdict("1", True), Verdict("1.1", True)),
+    ),
+    (
+        "Below θ the state stays, but the score lowers θ for the next reply.",
+        _FRESH,
+        _built(Verdict("2", False, ("a",))),
+    ),
+    (
+        "A score that equals θ does not pass it. The paper's comparison is >.",
+        _FRESH,
+        _built(Verdict("2", False, ("a", "b"))),
+    ),
+    (
+        "After a change of state θ starts again at its first value.",
+        _HUNCH,
+        _built(Verdict("1", False, ("a", "b"))),
+    ),
+    (
+        "An intent moves up one state per reply, with any number of near misses.",
+        _FRESH,
+        _built(Verdict("2", False, ("a", "b", "c", "d", "e"))),
+    ),
+    (
+        "The same near miss twice in a reply counts once.",
+        _FRESH,
+        _built(Verdict("2", False, ("a", "A", "b", "a"))),
+    ),
+    (
+        "A discovered intent stays discovered. Near misses do not change it.",
+        _KNOWN,
+        _built(Verdict("1", False, ("a", "b"))),
+    ),
+)
 
 
 def _random_case(rng: random.Random) -> tuple[IntentState, Evaluation]:
@@ -124,12 +162,10 @@ def _random_case(rng: random.Random) -> tuple[IntentState, Evaluation]:
 def write_advance(answer: Any) -> Outcome:
     """A function `advance(tree, state, evaluation, rules)` that returns the state that `core.advance` returns."""
     if not callable(answer):
-        return wrong("Give the function itself: check(advance), not its result and not its text.")
+        return wrong("Give the function itself, as in check(advance), not its result and not its text.")
     rules, rng = Rules.paper(), derive_rng(0, "advance")
-    cases = [*_named_cases()]
-    cases += [
-        ("It differs from the paper's transition in a mixed case.", *_random_case(rng)) for _ in range(RANDOM_CASES)
-    ]
+    mixed = "It differs from the paper's transition in a mixed case."
+    cases = [*_NAMED_CASES, *((mixed, *_random_case(rng)) for _ in range(RANDOM_CASES))]
     for place, (hint, state, evaluation) in enumerate(cases):
         expected, _ = advance(_TREE, state, evaluation, rules)
         try:
@@ -138,7 +174,7 @@ def write_advance(answer: Any) -> Outcome:
             return wrong(f"It raised {type(error).__name__}: {error} (case {place + 1}). {hint}")
         given = given[0] if isinstance(given, tuple) and given else given
         if not isinstance(given, IntentState):
-            return wrong(f"It returned {type(given).__name__}; return an IntentState.")
+            return wrong(f"It returned {type(given).__name__}. Return an IntentState.")
         if _differs(given, expected):
             return wrong(f"{hint} Case {place + 1}: {_case_said(evaluation)}", cases=float(len(cases)))
     return Outcome(True, f"The same as the library's in {len(cases)} cases.", {"cases": float(len(cases))})
@@ -169,7 +205,7 @@ def _case_said(evaluation: Evaluation) -> str:
 
 
 def worth(answer: Any) -> Outcome:
-    """The reward of a reply of `N_TOKENS` tokens that makes `N_FOUND` wishes known."""
+    """The reward of a reply of `N_TOKENS` tokens that makes `N_FOUND` intents discovered."""
     given = number_of(answer)
     if given is None:
         return wrong("A reward is a number, such as 1.5.")
@@ -185,14 +221,14 @@ def worth(answer: Any) -> Outcome:
     without = right.discovered + length_penalty(N_TOKENS, rules.replace(tau=0))
     capped = right.discovered - rules.penalty_cap
     hints = {
-        right.discovered: "Length is not free here: count the tokens beyond τ.",
-        without: f"The first {rules.tau:g} tokens cost nothing: charge only those beyond τ.",
-        right.discovered - right.penalty: "Length is a charge: take it off, do not add it.",
-        right.penalty: f"That is the charge alone; {N_FOUND} wishes became discovered, each worth 1.",
-        capped: f"{rules.penalty_cap:g} is the most that length can cost; this reply is not that long.",
+        right.discovered: "Length is not free here. Count the tokens beyond τ.",
+        without: f"The first {rules.tau:g} tokens cost nothing. Subtract λ only for the tokens beyond τ.",
+        right.discovered - right.penalty: "The length penalty is subtracted, so do not add it.",
+        right.penalty: f"This is the penalty alone. {N_FOUND} intents became discovered, each worth 1.",
+        capped: f"{rules.penalty_cap:g} is the largest length penalty. This reply is not that long.",
     }
     hint = next((hint for value, hint in hints.items() if abs(given - value) < 0.005), None)
-    return wrong(hint or "Wishes that became discovered, less λ for every token beyond τ.", **shown)
+    return wrong(hint or "Count the intents that became discovered, and subtract λ for every token beyond τ.", **shown)
 
 
 # -- τ -----------------------------------------------------------------------------------------------------------------
@@ -200,7 +236,7 @@ def worth(answer: Any) -> Outcome:
 
 @lru_cache(maxsize=512)
 def earned(assistant: str, tau: float, person: int = TALKER) -> float:
-    """What an assistant's five replies to a person earn if `tau` tokens of each are free."""
+    """The reward of an assistant's five replies to a user if `tau` tokens of each are free."""
     rules, turns = Rules.paper().replace(tau=tau), talk(person, assistant).turns
     rewards = [(turn.candidate.reward, length_penalty(turn.reply.n_tokens, rules)) for turn in turns]
     return sum(reward.discovered + charge for reward, charge in rewards if reward is not None)
@@ -210,21 +246,21 @@ def move_tau(answer: Any) -> Outcome:
     """The least τ, in steps of `STEP`, at which verbose earns more than draft."""
     tau = number_of(answer)
     if tau is None or tau < 0:
-        return wrong("τ is a number of tokens, 0 or more.")
+        return wrong("Write a number of tokens, 0 or more.")
     verbose, draft, paper = earned("verbose", tau), earned("draft", tau), Rules.paper().tau
     said = f"At τ = {tau:g} verbose earns {verbose:.2f} and draft {draft:.2f}"
     also = f", the paper's {paper:g} included" if tau == paper else ""
     hints = {
-        f"{said}: fewer free tokens hurt the longer replies more. Go the other way.": verbose <= draft and tau < paper,
-        f"{said}: not yet{also}. Its replies are around 1,200 tokens long.": verbose <= draft,
-        f"{said}: it wins, but it does so with fewer free tokens already.": (
+        f"{said}. Fewer free tokens hurt the longer replies more. Go the other way.": verbose <= draft and tau < paper,
+        f"{said}. Not yet{also}. Its replies are around 1,200 tokens long.": verbose <= draft,
+        f"{said}. It wins, but it also wins with fewer free tokens.": (
             earned("verbose", max(0, tau - STEP)) > earned("draft", max(0, tau - STEP))
         ),
     }
     wins = sum(found(talk(person, "verbose")) > found(talk(person, "draft")) for person in EVERYBODY)
     right = (
-        f"{said}. Saying everything twice pays once length is free. One person is an anecdote, though: with no "
-        f"charge at all verbose beats draft on {wins} of {len(EVERYBODY)} others."
+        f"{said}. Saying everything twice pays when length is free. One user is an anecdote, though. Without a penalty "
+        f"verbose beats draft on {wins} of {len(EVERYBODY)} other users."
     )
     return judged(right, hints, verbose=verbose, draft=draft)
 
@@ -236,23 +272,23 @@ def nothing_learnt(answer: Any) -> Outcome:
     """Four rewards of good replies from which GRPO learns nothing."""
     rewards = numbers_of(answer)
     if rewards is None or len(rewards) != GROUP:
-        return wrong(f"Set {GROUP} rewards, one number a reply.")
+        return wrong(f"Set {GROUP} rewards, one number per reply.")
     group = group_of(rewards)
     advantages = {f"reply {place}": value or 0.0 for place, value in enumerate(group.advantages, 1)}
     largest = max(advantages, key=lambda name: abs(advantages[name]))
     gets = f"{largest} gets the advantage {signed(round(advantages[largest], 2))}."
     spread, mean = group.std or 0.0, group.mean or 0.0
     hints = {
-        f"They differ by a hair, and dividing by a spread of {spread:.2g} makes that a full lesson: {gets}": (
+        f"They differ by a hair, and dividing by a spread of {spread:.2g} makes that a full update. {gets}": (
             group.signal and spread < 0.01
         ),
-        f"That the rewards sum to 0 does not make the advantages 0: {gets}": group.signal and abs(mean) < 1e-9,
-        f"What counts is the distance from the mean, {mean:g}: {gets}": group.signal,
-        f"Nothing is learnt, but these replies earned {rewards[0]:g}. It is as true of good replies: make all of them "
-        "find something.": rewards[0] <= 0,
+        f"Rewards that sum to 0 do not make the advantages 0. {gets}": group.signal and abs(mean) < 1e-9,
+        f"The distance from the mean, {mean:g}, decides. {gets}": group.signal,
+        f"GRPO learns nothing, but these replies earned {rewards[0]:g}. The same holds for good replies. Give all of "
+        "them a reward above 0.": rewards[0] <= 0,
     }
     return judged(
-        f"Every reply earned {rewards[0]:g}, so none is better than its group: all advantages are 0, however good "
-        "they are.",
+        f"Every reply earned {rewards[0]:g}, so no reply is better than its group. All advantages are 0, even for good "
+        "replies.",
         hints,
     )

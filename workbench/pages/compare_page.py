@@ -308,7 +308,8 @@ def reader(compared: Compared, sides: Sequence[tuple[side_by_side.Side, Assessme
         first = {"Evidence": _evidence(ours), "Conversation": displayed(show.chat(ours.conversation, _last(sides)))}
         lead = Markup()
     head = displayed(tag("div", lead, measured, tag("p", stage), data_opened=str(place)))
-    return mo.vstack([head, mo.ui.tabs(first | tabs)])
+    (_, opened_part), *folded_parts = (first | tabs).items()
+    return mo.vstack([head, opened_part, mo.accordion(dict(folded_parts))])
 
 
 def _last(sides: Sequence[tuple[side_by_side.Side, Assessment | None]]) -> int:

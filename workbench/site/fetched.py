@@ -1,6 +1,6 @@
-"""What the site takes from elsewhere when it is built: Pyodide from npm, and the one compiled library that is needed.
+"""The downloads of the site: Pyodide from npm, and one compiled library from PyPI.
 
-Both are kept in a cache; a site that was built once is built again without a network.
+A cache stores both, so the second build needs no network.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from discover_lib.base.errors import DiscoverError
 
 PYODIDE = "314.0.7"
 PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
-COMPILED = "msgspec"  # reads the scores' lines; PyPI has its wheel for Pyodide
+COMPILED = "msgspec"  # reads the scores; PyPI has its wheel for Pyodide
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: `discover-lib` in the user's cache."""
+    """The folder of the downloads: `discover-lib` in the user's cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "discover-lib"
 
 
 def pyodide_folder(given: Path | None = None) -> Path:
-    """The folder of Pyodide's files: the one given, the one in the cache, or fetched from npm into the cache.
+    """The folder of Pyodide's files: the given folder, or the cache, filled from npm.
 
     Raises:
-        DiscoverError: files are missing in the folder given, or npm is missing or failed; says what to do.
+        DiscoverError: files are missing in the given folder, or npm is missing or failed.
     """
     if given is not None:
         missing = [name for name in PYODIDE_FILES if not (given / name).is_file()]
@@ -47,10 +47,10 @@ def pyodide_folder(given: Path | None = None) -> Path:
 
 
 def compiled_wheel(pyodide: Path) -> Path:
-    """The wheel of the compiled library for this Pyodide, in the version that is installed here.
+    """The wheel of the compiled library for this Pyodide, in the installed version.
 
     Raises:
-        DiscoverError: pip cannot get it.
+        DiscoverError: pip cannot download it.
     """
     wanted = version(COMPILED)
     folder = cache_folder() / "wheels"
@@ -61,12 +61,12 @@ def compiled_wheel(pyodide: Path) -> Path:
             return wheel
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", f"{COMPILED}=={wanted}"]
     command += ["--no-deps", "--only-binary", ":all:", "--platform", platform, "--python-version", python]
-    _run([*command, "--dest", folder], f"pip cannot get {COMPILED} {wanted} for {platform}")
+    run([*command, "--dest", folder], f"pip cannot get {COMPILED} {wanted} for {platform}")
     return next(folder.glob(pattern))
 
 
 def _target(pyodide: Path) -> tuple[str, str]:
-    """The platform's tag and Python's version ("3.14") that wheels for this Pyodide carry."""
+    """The platform tag and the Python version ("3.14") of wheels for this Pyodide."""
     told = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))["info"]
     return f"pyemscripten_{told['abi_version']}_wasm32", ".".join(told["python"].split(".")[:2])
 
@@ -80,13 +80,18 @@ def _unpacked_from_npm(folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         command = ["npm", "pack", f"pyodide@{PYODIDE}", "--silent", "--pack-destination", scratch]
-        _run(command, f"npm cannot get pyodide@{PYODIDE}")
+        run(command, f"npm cannot get pyodide@{PYODIDE}")
         with tarfile.open(next(Path(scratch).glob("pyodide-*.tgz"))) as package:
             package.extractall(scratch, filter="data")
         (Path(scratch) / "package").rename(folder)
 
 
-def _run(command: Sequence[str | Path], trouble: str) -> None:
+def run(command: Sequence[str | Path], trouble: str) -> None:
+    """Run a command.
+
+    Raises:
+        DiscoverError: it failed. The message has `trouble` and the last line of its errors.
+    """
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = re.findall(r"(?:ERROR|error).*", done.stderr) or done.stderr.strip().splitlines() or ["no reason given"]

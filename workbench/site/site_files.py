@@ -1,7 +1,7 @@
-"""Build the site: a folder of static files that shows the story and the simulator, with the library in the browser.
+"""Build the site: static files that show the story and the simulator, with the library in the browser.
 
-Every address in it is relative, so that any static host takes it, in any folder. The browser runs the wheel that pip
-would install, under Pyodide, with what the wheel imports beside it.
+Its addresses are relative, so any static host can serve it in any folder. The browser runs the library's wheel and its
+dependencies under Pyodide.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 import tomllib
@@ -27,7 +26,7 @@ from discover_lib.base.files import REPOSITORY, data_folder, read_yaml
 from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER
 from discover_lib.engines.miniature.phrases import PHRASES
 from workbench.pages import conversation_page
-from workbench.site.fetched import PYODIDE_FILES, compiled_wheel, pyodide_folder
+from workbench.site.fetched import PYODIDE_FILES, compiled_wheel, pyodide_folder, run
 from workbench.site.host import OPENING, PageModel
 from workbench.stage import StagePlayer
 from workbench.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, six_rules
@@ -36,7 +35,7 @@ from workbench.views.html import EMPTY, Markup, joined, own_markdown, static_tex
 from workbench.views.moments import stage_script
 from workbench.views.saved_pages import embedded, templates
 
-# Imported by what the browser runs, and written in Python alone; the rest of what pip installs stays at home.
+# Packages that the browser needs, in pure Python. The other packages that pip installs are left out.
 DEPENDENCIES = (
     *("defusedxml", "markdown-it-py", "markupsafe", "mdurl", "pyyaml", "tinycss2", "typing-extensions", "webencodings"),
 )
@@ -82,15 +81,15 @@ class SitePage:
 def build_site(
     out: Path, pyodide: Path | None = None, on_step: Callable[[str], Any] = lambda step: None, project: str = ""
 ) -> list[Path]:
-    """Write the site into a folder and return its files; files of a site before it are replaced.
+    """Write the site into a folder and return its files. It replaces the files of an earlier site.
 
     Args:
-        pyodide: a folder of npm's package; None fetches the pinned one or takes it from the cache.
-        on_step: told what comes next, in a few words.
-        project: where the project can be had, for the foot of each page; "" names no place.
+        pyodide: a folder of npm's package. None takes it from the cache or downloads it.
+        on_step: called with the name of the next step.
+        project: address of the project for the foot of each page, or "".
 
     Raises:
-        DiscoverError: Pyodide or the wheel cannot be had.
+        DiscoverError: Pyodide or the wheel is missing.
     """
     runtime = pyodide_folder(pyodide)
     out.mkdir(parents=True, exist_ok=True)
@@ -137,31 +136,29 @@ def _copied(source: Path, target: Path) -> Path:
 
 
 def library_wheel(folder: Path) -> Path:
-    """The wheel of this checkout, built by its own backend.
+    """The wheel of this checkout for the browser, without the weights of the small base model.
 
     Raises:
-        DiscoverError: there is no checkout, or pip cannot build it.
+        DiscoverError: the project is not a checkout, or pip cannot build the wheel.
     """
     sources = [REPOSITORY / name for name in ("pyproject.toml", "README.md", "LICENSE")]
     if not all(path.is_file() for path in sources):
-        raise DiscoverError("the site is built from a checkout of the project; only the installed package is here")
+        raise DiscoverError("the site needs a checkout of the project, and this is an installed package")
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         for path in sources:
             shutil.copy(path, scratch)
-        skipped = shutil.ignore_patterns("__pycache__", "__marimo__")
+        skipped = shutil.ignore_patterns("__pycache__", "__marimo__", "tiny_base")  # no model trains in a browser
         for package in ("discover_lib", "workbench"):
             shutil.copytree(REPOSITORY / package, Path(scratch) / package, ignore=skipped)
         offline = ["--no-build-isolation"] if builds_here() else []
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-deps", *offline]
-        done = subprocess.run([*command, "--wheel-dir", folder, scratch], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise DiscoverError(f"pip cannot build the wheel: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+        run([*command, "--wheel-dir", folder, scratch], "pip cannot build the wheel")
     return next(folder.glob("discover_lib-*.whl"))
 
 
 def builds_here() -> bool:
-    """True if this environment has what the wheel is built with, so that pip need not fetch it.
+    """True if this environment has the packages that build the wheel, so pip does not download them.
 
     A new environment of Python 3.11 has a setuptools that is too old.
     """
@@ -174,21 +171,25 @@ def builds_here() -> bool:
         return False
 
 
+def zipped(target: Path) -> zipfile.ZipFile:
+    """A new archive with the strongest compression."""
+    return zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9)
+
+
 def dependencies_zip(target: Path) -> None:
-    """The Python files and licences of what the library imports, as they are installed here."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name in DEPENDENCIES:
-            for file in distribution(name).files or ():
-                licence = ".dist-info" in file.parts[0] and file.name.upper().startswith(
-                    ("LICENSE", "COPYING", "METADATA")
-                )
-                if file.suffix == ".py" or file.name == "py.typed" or licence:
-                    archive.write(Path(str(file.locate())), str(file))
+    """The Python files and licenses of the packages that the library imports, as installed here."""
+    files = [file for name in DEPENDENCIES for file in distribution(name).files or ()]
+    legal = ("LICENSE", "COPYING", "METADATA")
+    with zipped(target) as archive:
+        for file in files:
+            license = ".dist-info" in file.parts[0] and file.name.upper().startswith(legal)
+            if file.suffix == ".py" or file.name == "py.typed" or license:
+                archive.write(Path(str(file.locate())), str(file))
 
 
 def parsed_zip(target: Path) -> None:
-    """The miniature's YAML files as JSON, to lie beside them in the package (`base.files.read_yaml`)."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    """The miniature's YAML files as JSON, which `base.files.read_yaml` reads first."""
+    with zipped(target) as archive:
         for path in (PHRASES, *sorted(LEXICON_FOLDER.glob("*.yaml"))):
             name = path.relative_to(REPOSITORY).with_suffix(".json").as_posix()
             archive.writestr(name, json.dumps(read_yaml(path), ensure_ascii=False))
@@ -196,12 +197,10 @@ def parsed_zip(target: Path) -> None:
 
 def data_zip(target: Path, opening: str) -> None:
     """Artifacts and recorded conversations, and the session that the simulator opens with."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipped(target) as archive:
         archive.writestr(OPENING, opening)
-        for folder in DATA:
-            for path in sorted((data_folder() / folder).rglob("*")):
-                if path.is_file():
-                    archive.write(path, str(path.relative_to(data_folder())))
+        for path in sorted(path for folder in DATA for path in (data_folder() / folder).rglob("*")):
+            archive.write(path, str(path.relative_to(data_folder())))
 
 
 # -- pages -------------------------------------------------------------------------------------------------------------
@@ -239,7 +238,7 @@ def _prose(text: str) -> Markup:
 
 
 def _service_worker(out: Path, files: list[Path]) -> str:
-    """The script that keeps the site on the visitor's machine; its name of the cache changes with any file."""
+    """The script that stores the site in the visitor's browser. A changed file gives its cache a new name."""
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.relative_to(out).as_posix().encode() + path.read_bytes())

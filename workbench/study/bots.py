@@ -1,7 +1,7 @@
-"""Simulated participants: each reads the very pages that people get, fills in their forms and sends them.
+"""Simulated participants: each reads the pages of the study, fills in their forms and sends them.
 
-A bot knows a tree of intents and speaks with the simulated user's voice; what it rates follows from what it found.  So
-a study is rehearsed from end to end, and its record can be laid beside that of people.
+A bot has a tree of intents and the simulated user's voice. Its ratings follow from its discovered share. So bots
+rehearse a whole study, and their data can be compared with that of people.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from workbench.study.design import Study
 
-MOST_PAGES = 400  # that one bot looks at; more means that it goes in circles
+MOST_PAGES = 400  # of one bot; more pages mean a loop
 NOISE = 1.2  # standard deviation of a bot's ratings, in points
-CONTENT = "Thank you, I like it. Please go on."
+CONTENT = "Thank you, I like it. Please continue."
 OPINION = "It showed me things that I could like or dislike, and so I found out what I wanted."
 
 
@@ -47,7 +47,7 @@ class Form:
 
 
 class PageReader(HTMLParser):
-    """What a bot sees of a page: its title, forms and the assistant's messages."""
+    """The parts of a page that a bot reads: its forms and the assistant's messages."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -85,8 +85,8 @@ class Bot:
     """One simulated participant.
 
     Args:
-        number: which of the simulated participants; the same number does the same on the same pages.
-        manner: how they type; None for the paper's.
+        number: number of the participant. The same number gives the same answers on the same pages.
+        manner: typing style. None means the paper's.
     """
 
     def __init__(self, url: str, study: Study, number: int, seed: int = 0, manner: Manner | None = None) -> None:
@@ -98,10 +98,10 @@ class Bot:
         self._heard, self._found, self._domain = 0, 0.0, ""
 
     def run(self) -> str:
-        """Take part to the end; returns the last step.
+        """Take part to the end. Returns the last step.
 
         Raises:
-            RuntimeError: the pages lead nowhere.
+            RuntimeError: the pages do not end.
         """
         page = self.get("/?bot=1")
         for _ in range(MOST_PAGES):
@@ -125,7 +125,7 @@ class Bot:
             return answer.read().decode("utf-8")
 
     def filled(self, form: Form, reader: PageReader) -> dict[str, str]:
-        """The form as this participant fills it in."""
+        """The fields of the form with this participant's answers."""
         step = form.hidden["step"]
         fields = form.hidden | form.boxes
         admitted = {question.id: question.admitted[0] for question in self.study.eligibility}
@@ -149,7 +149,7 @@ class Bot:
         return fields
 
     def message(self, replies: list[str]) -> str:
-        """What the participant says next: the simulated user's next message."""
+        """The simulated user's next message."""
         if self._user is None:
             roles = engine(self._domain, manner=self.manner)
             tree = roles.builder.build(generate_artifact(self._domain, "eval", self.number % 100)).tree
@@ -163,14 +163,14 @@ class Bot:
         return (turns[-1].user_message if turns else None) or CONTENT
 
     def rating(self, values: list[str]) -> str:
-        """A point of a scale: what share of the wishes is found, with noise."""
+        """A point of a scale: the discovered share of the intents, with noise."""
         points = [int(value) for value in values if value.isdecimal()]
         drawn = round(1 + (points[-1] - 1) * self.found + self.rng.gauss(0, NOISE))
         return str(min(points[-1], max(points[0], drawn)))
 
     @property
     def found(self) -> float:
-        """The share of the hidden intents that are discovered, now or when the conversation was finished."""
+        """Share of hidden intents discovered, now or at the end of the conversation."""
         if self._user is None:
             return self._found
         start, state = self._user.conversation.start, self._user.state
@@ -179,14 +179,14 @@ class Bot:
 
 
 def quick(study: Study) -> Study:
-    """The study without its waiting, for participants who do not tell conditions apart by time."""
+    """The study without waiting times, which bots do not need."""
     return msgspec.structs.replace(study, chat=msgspec.structs.replace(study.chat, reply_seconds=0.0))
 
 
 def run_bots(
     url: str, study: Study, n: int, seed: int = 0, together: int = 8, manner: Manner | None = None
 ) -> Counter[str]:
-    """Send simulated participants through the pages; returns how they ended."""
+    """Send simulated participants through the pages. Returns last step → number of participants."""
 
     def run(number: int) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""The study file: one YAML that states everything about a study, read and checked before anybody is asked anything."""
+"""The study file: one YAML file that defines a study. It is checked before the first participant."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Part of the study file: a field that it does not know is an error."""
+    """Part of the study file. An unknown field is an error."""
 
 
 class Condition(_Part, frozen=True):
@@ -37,7 +37,7 @@ class Task(_Part, frozen=True):
     text: str
     type: str
     topics: list[str]
-    domain: str = ""  # of the miniature, where a scripted assistant or judge takes part
+    domain: str = ""  # domain of the miniature, for scripted assistants and judges
 
 
 class Chat(_Part, frozen=True):
@@ -63,7 +63,7 @@ class FreeText(_Part, frozen=True):
 class Final(_Part, frozen=True):
     scales: dict[str, Scale]
     texts: dict[str, FreeText] = {}
-    keep_text: bool = False  # ask for the text as it is to stay; otherwise the last piece that was made counts
+    keep_text: bool = False  # ask for the final text; otherwise the last artifact of the assistant counts
 
 
 class Question(_Part, frozen=True):
@@ -78,7 +78,7 @@ class Consent(_Part, frozen=True):
     procedure: str
     risks: str
     benefits: str
-    withheld: str = ""  # what is told afterwards only
+    withheld: str = ""  # told at the end only; follows "We had not told you"
 
 
 class Contact(_Part, frozen=True):
@@ -97,7 +97,7 @@ class Data(_Part, frozen=True):
 
 
 class Rights(_Part, frozen=True):
-    """What the information sheet must say of people's rights; what is left out is named until it is filled in."""
+    """The rights of participants for the information sheet. `discover study check` names each missing field."""
 
     legal_basis: str = ""
     complaints: str = ""
@@ -118,14 +118,14 @@ class Codes(_Part, frozen=True):
 
 
 class Cell(NamedTuple):
-    """What a participant is given: a task, and the conditions in their order."""
+    """The assignment of a participant: a task, and the conditions in their order."""
 
     task: str
     arms: tuple[str, ...]
 
 
 class Study(_Part, frozen=True):
-    """See `data/study/paper.yaml` for what the fields mean."""
+    """A study. `data/study/paper.yaml` explains the fields."""
 
     name: str
     title: str
@@ -152,20 +152,20 @@ class Study(_Part, frozen=True):
 
     @property
     def cells(self) -> list[Cell]:
-        """Every task with every condition, or with every order of two conditions."""
+        """Each task with each condition, or in a paired design with each order of two conditions."""
         arms: list[tuple[str, ...]] = [(name,) for name in self.conditions]
         if self.design == "paired":
             arms = list(itertools.permutations(self.conditions, 2))
         return [Cell(task, each) for task in self.tasks for each in arms]
 
     def cell(self, slot: int) -> Cell:
-        """What the participant in a slot is given: every block holds every cell once, in an order drawn for it."""
+        """The assignment of a slot. Each block contains each cell once, in a random order."""
         block, place = divmod(slot, len(self.cells))
         return _block(tuple(self.cells), self.seed, block)[place]
 
     @property
     def version(self) -> str:
-        """A hash of everything that the file states; it is stored with every answer."""
+        """A hash of the whole study file, stored with each answer."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:12]
 
 
@@ -177,10 +177,10 @@ def _block(cells: tuple[Cell, ...], seed: int, block: int) -> tuple[Cell, ...]:
 
 
 def load_study(path: Path) -> Study:
-    """The study that a file states.
+    """Read and check a study file.
 
     Raises:
-        DiscoverError: naming the field that is missing, unknown or impossible.
+        DiscoverError: a field is missing, unknown or impossible. The message names it.
     """
     if not path.exists():
         raise DiscoverError(f"{path}: no such file; copy data/study/paper.yaml and change it for your study")
@@ -195,27 +195,27 @@ def load_study(path: Path) -> Study:
 
 
 def _problem(study: Study) -> str:
-    """What makes a study impossible, or ""."""
+    """The first problem of a study, or ""."""
     chat, scales = study.chat, {"rating": study.rating, **study.final.scales}
     impossible: Mapping[str, bool] = {
-        "conditions: at least two are compared": len(study.conditions) < SEVERAL,
-        "tasks: at least one is needed": not study.tasks,
-        "tasks: each offers at least one topic": not all(task.topics for task in study.tasks.values()),
+        "conditions: give at least two": len(study.conditions) < SEVERAL,
+        "tasks: give at least one": not study.tasks,
+        "tasks: give each at least one topic": not all(task.topics for task in study.tasks.values()),
         "participants: at least one for every cell of a block": study.participants < len(study.cells),
         "chat: 1 ≤ minimum ≤ maximum": not 1 <= chat.minimum <= chat.maximum,
         "chat.rate_every and chat.reply_seconds: not negative": chat.rate_every < 0 or chat.reply_seconds < 0,
         "final.scales: at least one": not study.final.scales,
         "scales: 2 to 11 points": not all(1 < scale.points < 12 for scale in scales.values()),
+        "conditions: the oracle is shown intents, and the intents of people are unknown; choose another assistant": (
+            "oracle" in study.assistants
+        ),
+        "name: use letters, digits, - and _ only, because it names the folder": not _NAME.fullmatch(study.name),
         "eligibility: admitted answers are among the answers": not all(
             set(question.admitted) <= set(question.answers) for question in study.eligibility
         ),
     }
     if problems := [text for text, wrong in impossible.items() if wrong]:
         return "; ".join(problems)
-    if "oracle" in study.assistants:
-        return "conditions: the oracle is shown intents, which nobody knows of a person; choose another assistant"
-    if not _NAME.fullmatch(study.name):
-        return "name: letters, digits, - and _ only; folders are named by it"
     scripted = [name for name in study.assistants if name in SCRIPTED]
     for assistant in study.assistants:
         try:
@@ -233,39 +233,40 @@ PLACEHOLDER = "CHANGE-ME"
 
 
 def missing_rights(study: Study) -> list[str]:
-    """The fields of `rights` that are missing, or hold the example's words."""
+    """The fields of `rights` that are missing, or contain the example's words."""
     given = msgspec.structs.asdict(study.rights)
     return [name for name, value in given.items() if not value or PLACEHOLDER in str(value)]
 
 
 def unfilled(study: Study) -> list[str]:
-    """What is still the example's, and must not be shown to anybody who comes from outside."""
+    """The fields with the example's words. Fill them in before you show the study to others."""
     found = [f"rights.{name}: to be filled in" for name in missing_rights(study)]
     if study.prolific and any(PLACEHOLDER in code for code in msgspec.structs.astuple(study.prolific)):
-        found.append("prolific: the completion codes are still those of the example")
+        found.append("prolific: replace the example's completion codes")
     if "example.org" in study.contact.email:
-        found.append("contact: still that of the example")
+        found.append("contact: replace the example's address")
     return found
 
 
 def hints(study: Study) -> list[str]:
-    """What is possible and yet worth a look before people are asked."""
+    """Settings that are possible, but may be mistakes."""
     cells, models = len(study.cells), asked_assistants(study.assistants)
     scripted = [name for name in study.assistants if name in SCRIPTED]
     until = study.rights.withdraw_until
     possible: Mapping[str, object] = {
-        f"{study.participants} participants do not fill blocks of {cells}: the last one stays open": (
+        f"{study.participants} participants do not fill blocks of {cells}, so the last block is not balanced": (
             study.participants % cells
         ),
         **dict.fromkeys(unfilled(study), True),
-        "rights.withdraw_until lies after data.keep_until: there is nothing left to delete then": (
+        "rights.withdraw_until is after data.keep_until, when the data is already deleted": (
             until and until > study.data.keep_until
         ),
-        f"texts of participants go to {', '.join(dict.fromkeys(models))}: data.model_provider must say so": models,
-        "chat.budget_dollars: a participant may spend without limit": models and study.chat.budget_dollars is None,
-        f"{', '.join(dict.fromkeys(scripted))}: scripted, for a rehearsal; it hears few of people's words": scripted,
+        f"texts of participants go to {', '.join(dict.fromkeys(models))}: name them in data.model_provider": models,
+        "chat.budget_dollars: without a budget a participant may spend without limit": models
+        and study.chat.budget_dollars is None,
+        f"{', '.join(dict.fromkeys(scripted))}: for rehearsals; it understands few words of people": scripted,
         "conditions: two have the same assistant": len(set(study.assistants)) < len(study.assistants),
-        "data.keep_until is past": study.data.keep_until < datetime.date.today(),
-        "chat.reply_seconds is 0: how long a reply takes may tell the conditions apart": not study.chat.reply_seconds,
+        "data.keep_until is in the past": study.data.keep_until < datetime.date.today(),
+        "chat.reply_seconds is 0: the time of a reply may reveal the condition": not study.chat.reply_seconds,
     }
     return [hint for hint, holds in possible.items() if holds]

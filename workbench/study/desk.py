@@ -1,12 +1,12 @@
-"""A study on disk: one file a participant, so that a withdrawal is the removal of a file.
+"""A study on disk: one file per participant, so a withdrawal deletes one file.
 
-    study.yaml            the file that the study was begun with
-    key                   salts what tells people apart; readable by this user alone
-    participants/CODE     events, one JSON line each, forced to disk before they are answered
-    identities/HASH       salted hash of an outside id → code; the id itself is never written
-    withdrawn             a line for everybody who withdrew, with step and conditions: nothing else is left of them
+    study.yaml            the study file at the start of the study
+    key                   the salt of the hashes; only the owner can read it
+    participants/CODE     events, one JSON line each, on disk before the server answers
+    identities/HASH       salted hash of an outside ID → code; the ID itself is never written
+    withdrawn             one line per withdrawal, with its step and conditions and no other data
 
-One process serves a study, behind a lock.
+A lock lets one process serve a study.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from workbench.study.design import Study, load_study
 from workbench.study.flow import Progress
 
 STUDY_FILE, KEY_FILE, WITHDRAWN = "study.yaml", "key", "withdrawn"
-EXPORTED, RUN = "export", "run"  # what `discover study export` writes: tables and a run; gone after a withdrawal
+EXPORTED, RUN = "export", "run"  # written by `discover study export`; a withdrawal deletes them
 _CODE = re.compile(r"^[A-Z2-7]{16}$")
 
 
 class Desk:
-    """See the module.
+    """The participants of a study, and their events.
 
     Args:
         clock: seconds since 1970.
@@ -58,23 +58,23 @@ class Desk:
 
     @classmethod
     def open(cls, study: Study, folder: Path | None = None, clock: Callable[[], float] = time.time) -> Desk:
-        """The desk of a study, for taking participants: a new one, or the one where it was left.
+        """Open the desk of a study for participants. An existing folder resumes.
 
         Raises:
-            DiscoverError: the folder was begun with another version of the study.
+            DiscoverError: the folder belongs to another version of the study.
             LockedError: another process serves this study.
         """
         folder = folder or outputs_folder() / f"study-{study.name}"
         folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)  # what people wrote is nobody else's on this machine
+        folder.chmod(0o700)  # other users of this machine cannot read the answers
         kept = folder / STUDY_FILE
         if not kept.exists():
             with whole_file(kept) as file:
                 yaml.safe_dump(msgspec.to_builtins(study), file, sort_keys=False, allow_unicode=True)
         elif (before := load_study(kept).version) != study.version:
             raise DiscoverError(
-                f"{folder} was begun with another version of this file ({before}, now {study.version}); "
-                "answers to different questions are not mixed: choose another --folder"
+                f"{folder} belongs to another version of this file ({before}, now {study.version}); "
+                "choose another --folder"
             )
         desk = cls(folder, study, clock)
         desk._lock_file = locked(folder)
@@ -82,10 +82,10 @@ class Desk:
 
     @classmethod
     def read(cls, folder: Path) -> Desk:
-        """The desk of a folder, to be looked at.
+        """Open the desk of a folder for reading.
 
         Raises:
-            DiscoverError: no study was begun there.
+            DiscoverError: the folder contains no study.
         """
         if not (folder / STUDY_FILE).is_file():
             raise DiscoverError(f"{folder}: no study here (no {STUDY_FILE})")
@@ -98,9 +98,9 @@ class Desk:
     # -- participants --------------------------------------------------------------------------------------------------
 
     def arrive(self, outside_id: str = "", session: str = "", *, bot: bool = False) -> str | None:
-        """The code of a participant who arrives: a new one, or the same for the same outside id and session.
+        """The code of a participant who arrives. The same outside ID and session get the same code.
 
-        None for somebody who is known and comes with another session: nobody takes part twice.
+        None for a known participant with another session, because each person takes part once.
         """
         with self._writing:
             if outside_id:
@@ -118,11 +118,11 @@ class Desk:
         return hmac.new(self.key.encode(), text.encode(), hashlib.sha256).hexdigest()
 
     def pseudonym(self, code: str) -> str:
-        """The name of a participant in everything that is given out; it cannot be traced back to the code."""
+        """The name of a participant in exports. It cannot be traced to the code."""
         return f"p-{self.salted(f'name {code}')[:10]}"
 
     def progress(self, code: str) -> Progress | None:
-        """Where a participant stands; None if there is no such code."""
+        """The progress of a participant. None for an unknown code."""
         with self._writing:
             if code not in self._progress:
                 path = self._path(code)
@@ -132,7 +132,7 @@ class Desk:
             return self._progress[code]
 
     def add(self, code: str, kind: str, **what: Any) -> Progress:
-        """Keep an event: it is on the disk when this returns."""
+        """Store an event. It is on disk when this returns."""
         event = {"kind": kind, "at": round(self.clock(), 3), **what}
         path = self._path(code)
         assert path is not None
@@ -144,7 +144,7 @@ class Desk:
             return progress
 
     def assign(self, code: str) -> Progress:
-        """Give a participant the first free slot of the drawn order; a slot is free again when its owner is gone."""
+        """Give a participant the first free slot of the random order. Slots of participants who left are free."""
         with self._writing:
             taken = {progress.slot for _, progress in self.everybody() if progress.closed in (None, "done")}
             slot = next(number for number in range(len(taken) + 1) if number not in taken)
@@ -152,20 +152,20 @@ class Desk:
             return self.add(code, "assigned", slot=slot, task=cell.task, arms=list(cell.arms))
 
     def everybody(self) -> Iterator[tuple[str, Progress]]:
-        """(code, progress) of all who are here, in the order of their codes."""
+        """(code, progress) of each participant, in the order of the codes."""
         for path in sorted((self.folder / "participants").glob("*")):
             progress = self.progress(path.name)
             if progress is not None and progress.events:
                 yield path.name, progress
 
     def expire(self) -> None:
-        """Close what has rested for longer than the study allows; the slots are free again."""
+        """Close the sessions that paused for too long. Their slots are free again."""
         for code, progress in list(self.everybody()):
             if progress.closed is None and self.clock() - progress.at > 60 * self.study.timeout_minutes:
                 self.add(code, "closed", why="timed_out")
 
     def withdraw(self, code: str) -> bool:
-        """Delete everything that is known of a participant, exports included; returns whether there was anybody."""
+        """Delete all data of a participant, with the exports. Returns False for an unknown code."""
         with self._writing:
             path, progress = self._path(code), self.progress(code)
             if path is None or progress is None:
@@ -180,13 +180,13 @@ class Desk:
             return True
 
     def forget_identity(self, code: str) -> None:
-        """Delete what would recognise a participant who comes again."""
+        """Delete the hash that recognizes a participant who comes again."""
         for identity in (self.folder / "identities").glob("*"):
             if json.loads(identity.read_text(encoding="utf-8"))["code"] == code:
                 identity.unlink()
 
     def withdrawn(self) -> Counter[tuple[str, str]]:
-        """(step, conditions) → how many withdrew there; "" where no condition was drawn yet, or none was kept."""
+        """(step, conditions) → number of withdrawals. The conditions are "" before the draw."""
         path = self.folder / WITHDRAWN
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else ()
         return Counter((step, arms) for step, _, arms in (line.partition(" ") for line in lines))

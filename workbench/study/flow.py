@@ -1,7 +1,7 @@
-"""Where a participant stands: a list of events, and what follows from it (paper, Figure 9).
+"""The progress of a participant: a list of events, and the state that follows from it (paper, Figure 9).
 
-Nothing but the events is stored, so that what is on disk cannot contradict itself: the next step, the conversation
-and every rating that is due are computed from them.
+Only the events are stored, so the data on disk cannot contradict itself. The next step, the conversation and the
+ratings that are due are computed from them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal
 from discover_lib.core.conversation import Message
 from workbench.study.design import Study
 
-Event = Mapping[str, Any]  # "kind", "at" (seconds since 1970), and what belongs to the kind
+Event = Mapping[str, Any]  # "kind", "at" (seconds since 1970), and the values of the kind
 Closed = Literal["no_consent", "screened_out", "timed_out", "done"]
 Step = Literal[
     "consent", "eligibility", "task", "chat", "rating", "final", "no_consent", "screened_out", "timed_out", "done"
@@ -23,7 +23,7 @@ Step = Literal[
 
 @dataclass(frozen=True)
 class Exchange:
-    """One message of a participant and the reply to it; the reply is None while it is awaited."""
+    """One message of a participant and its reply. The reply is None until it arrives."""
 
     said: Event
     reply: Event | None
@@ -32,12 +32,12 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Round:
-    """One conversation: its exchanges, ratings on the way, and the final answers once they are given."""
+    """One conversation: its exchanges, its ratings, and the final answers."""
 
     arm: str
     exchanges: tuple[Exchange, ...]
     ratings: tuple[Event, ...]
-    spent: bool  # the budget did not cover the last reply
+    spent: bool  # the budget was too small for the last reply
     finished: bool
     final: Event | None
 
@@ -62,7 +62,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a participant's events amount to."""
+    """The state of a participant, computed from the events."""
 
     study: Study
     events: Sequence[Event]
@@ -97,7 +97,7 @@ class Progress:
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """The conversations so far; the last one may still be going on, or not have begun."""
+        """The conversations so far. The last one may be unfinished or empty."""
         rounds = []
         for place, arm in enumerate(self.arms):
             events = [event for event in self.events if event.get("round") == place]
@@ -108,7 +108,7 @@ class Progress:
 
     @property
     def round(self) -> Round:
-        """The conversation that is going on, or the last one."""
+        """The current conversation, or the last one."""
         return self.rounds[-1]
 
     @property
@@ -117,7 +117,7 @@ class Progress:
 
     @property
     def at(self) -> float:
-        """When something last happened."""
+        """Time of the last event."""
         return float(self.events[-1]["at"])
 
     @property
@@ -126,17 +126,17 @@ class Progress:
 
     @property
     def at_limit(self) -> bool:
-        """No further message is taken: the maximum is reached, or the budget is spent."""
+        """True at the maximum number of messages, and when the budget is spent."""
         return self.round.spent or self.round.answered >= self.study.chat.maximum
 
     @property
     def cost(self) -> float:
-        """Dollars that the replies took so far."""
+        """Cost of the replies so far, in dollars."""
         return sum(event.get("cost", 0.0) for event in self.events)
 
     @property
     def step(self) -> Step:
-        """What the participant is to be shown."""
+        """The page that the participant sees next."""
         if self.closed:
             return self.closed
         if self.first("consent") is None:

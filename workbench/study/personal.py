@@ -1,6 +1,6 @@
-"""Personal data in a text, by pattern: people are warned of it before they send, and it is looked for before release.
+"""Personal data in a text, by pattern. Participants read a warning before they send it, and the export searches again.
 
-Patterns find what has a form (addresses, numbers) and a few phrases; a name in passing they do not see.
+Patterns find addresses, numbers and a few phrases. They miss a name in passing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PATTERNS = {
     "a date of birth": r"\b[Bb]orn (?:on|in) (?:the )?\d[\w ./-]*\d{2,4}\b",
 }
 _COMPILED = {name: re.compile(pattern) for name, pattern in PATTERNS.items()}
-MIN_DIGITS = 9  # of a telephone number: fewer are years, scores and sizes
+MIN_DIGITS = 9  # of a telephone number; fewer digits are years, scores and sizes
 
 
 class PersonalData(NamedTuple):
@@ -30,7 +30,7 @@ class PersonalData(NamedTuple):
 
 
 def personal_data(text: str) -> list[PersonalData]:
-    """What in a text looks like personal data, in the order of `PATTERNS`; a stretch counts once."""
+    """The stretches of a text that look like personal data, in the order of `PATTERNS`. A stretch counts once."""
     found, taken = [], [False] * len(text)
     for kind, pattern in _COMPILED.items():
         for match in pattern.finditer(text):

@@ -1,4 +1,4 @@
-"""A study as files that can be given out: tables with a codebook, and a run that opens like any other."""
+"""A study as files: tables with a codebook, a run of its conversations, and documents for an ethics board."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,53 +17,54 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file, write_text_lines
 from discover_lib.core.conversation import Reply
 from discover_lib.core.rules import Rules
-from discover_lib.engines.spec import RoleEngines
+from discover_lib.engines.spec import RoleEngines, asked_assistants
+from discover_lib.metrics.power import Planned
 from discover_lib.runs.people import Chat, Written, write_people
-from workbench.study import attrition
 from workbench.study.design import Study
 from workbench.study.desk import EXPORTED, RUN, Desk
 from workbench.study.personal import personal_data
-from workbench.study.study_report import Finished, finished
+from workbench.study.study_pages import AGREEMENT, debrief_text, information
+from workbench.study.study_report import ATTRITION_COLUMNS, Finished, attrition, finished
 
 Personal = Literal["refuse", "redact", "keep"]
 COLUMNS = {
-    "participant": "a name that cannot be traced back to the person",
+    "participant": "pseudonym; it cannot be traced to the person",
     "simulated": "1 for a simulated participant",
     "version": "of the study file",
-    "task": "the task that was drawn",
-    "topic": "the topic that was chosen",
+    "task": "the drawn task",
+    "topic": "the chosen topic",
     "condition": "label of the condition",
     "place": "1 for the first conversation of a participant",
     "slot": "place in the drawn order of assignment",
-    "exchanges": "messages that were answered",
-    "minutes": "from the first message to the final answers",
+    "exchanges": "messages with a reply",
+    "minutes": "minutes from the first message to the final answers",
     "words": "mean words of a participant's message",
-    "reply_words": "words of all replies as they were shown, separated by blanks",
-    "reply_tokens": "tokens of all replies as their assistants count them; scripted ones count their notation, not the "
-    "text that was shown",
-    "pasted": "times that text was pasted",
-    "left": "times that the page lost the focus",
-    "failures": "replies that failed and were asked for again",
+    "reply_words": "words of all replies as shown, separated by spaces",
+    "reply_tokens": "tokens of all replies as their assistants count them; scripted assistants count their notation, "
+    "not the text",
+    "pasted": "number of pastes",
+    "left": "number of times the participant left the page",
+    "failures": "failed replies",
 }
 MESSAGES = {
     "participant": COLUMNS["participant"],
     "place": COLUMNS["place"],
     "turn": "1 for the first exchange",
     "role": "user or assistant",
-    "text": "the message; personal data replaced where that was asked for",
+    "text": "the message; with --personal redact, without personal data",
     "seconds": "since the conversation's first message",
 }
 RATINGS = {
     "participant": COLUMNS["participant"],
     "place": COLUMNS["place"],
-    "after": "exchanges that it follows",
-    "rating": "the number; empty where it was not given",
+    "after": "number of replies before it",
+    "rating": "the number; empty if it was not given",
 }
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written."""
+    """The written files."""
 
     folder: Path
     participants: int
@@ -70,7 +72,7 @@ class Exported:
 
 
 def find_personal(rows: Iterable[Finished]) -> list[tuple[Finished, str, str]]:
-    """What looks like personal data in the texts of people who finished: (whose, kind, the stretch)."""
+    """Possible personal data in the texts of finished conversations: (conversation, kind, stretch of text)."""
     return [(row, found.kind, found.text) for row in rows for text in _texts_of(row) for found in personal_data(text)]
 
 
@@ -84,24 +86,25 @@ def export_study(desk: Desk, engines: RoleEngines, judge: str, personal: Persona
     """Write `export/` beside the participants: the tables and their codebook; and `run/`, the conversations.
 
     Raises:
-        DiscoverError: something looks like personal data and nobody said what to do with it; or nobody has finished.
+        DiscoverError: a text looks like personal data and `personal` is "refuse"; or no participant has finished.
     """
     rows = list(finished(desk))
     if not rows:
-        raise DiscoverError(f"{desk.folder}: nobody has finished yet")
+        raise DiscoverError(f"{desk.folder}: no participant has finished yet")
     found = find_personal(rows) if personal == "refuse" else []
     if found:
         seen = "; ".join(f"{desk.pseudonym(row.code)}: {kind} “{text}”" for row, kind, text in found[:5])
         more = f" and {len(found) - 5} more" if len(found) > 5 else ""
         raise DiscoverError(
-            f"this looks like personal data: {seen}{more}; look, then give --personal redact or --personal keep"
+            f"this looks like personal data: {seen}{more}; read it, then choose --personal redact or --personal keep"
         )
     clean = redacted if personal == "redact" else str
-    folder = desk.folder / EXPORTED
+    folder, (_, *names) = desk.folder / EXPORTED, ATTRITION_COLUMNS
     _write(folder / "participants.csv", [*COLUMNS, *_answers(desk.study)], [_row(desk, row, clean) for row in rows])
     _write(folder / "messages.csv", MESSAGES, [line for row in rows for line in _messages(desk, row, clean)])
     _write(folder / "ratings.csv", RATINGS, [line for row in rows for line in _ratings(desk, row)])
-    _write(folder / "attrition.csv", attrition.COLUMNS, attrition.attrition_rows(desk))
+    left = [{"condition": arms, **{name: count[name] for name in names}} for arms, count in attrition(desk).items()]
+    _write(folder / "attrition.csv", ATTRITION_COLUMNS, left)
     write_text_lines(folder / "codebook.md", codebook_lines(desk.study))
     chats = [chat_of(desk, row, clean) for row in rows]
     run = desk.folder / RUN
@@ -111,14 +114,14 @@ def export_study(desk: Desk, engines: RoleEngines, judge: str, personal: Persona
 
 
 def redacted(text: str) -> str:
-    """The text with what looks like personal data replaced by its kind."""
+    """The text with possible personal data replaced by its kind."""
     for found in personal_data(text):
         text = text.replace(found.text, f"[{re.sub('^an? ', '', found.kind)}]")
     return text
 
 
 def chat_of(desk: Desk, row: Finished, clean: Any = str) -> Chat:
-    """The conversation as a record of a run: whose text was kept, else the last piece that was made, counts as such."""
+    """The conversation as a record of a run. Its artifact is the final text, or else the last artifact in a reply."""
     progress, round = row.progress, row.round
     task, final = desk.study.tasks[progress.task], round.final or {}
     exchanges = [exchange for exchange in round.exchanges if exchange.reply]
@@ -132,7 +135,7 @@ def chat_of(desk: Desk, row: Finished, clean: Any = str) -> Chat:
         assistant=round.arm,
         messages=tuple(clean(each.said["text"]) for each in exchanges),
         replies=replies,
-        text=clean(final.get("text") or last_piece([reply.text for reply in replies])),
+        text=clean(final.get("text") or last_artifact([reply.text for reply in replies])),
         artifact_type=task.type,
         domain=task.domain,
         topic=progress.topic,
@@ -146,16 +149,16 @@ def chat_of(desk: Desk, row: Finished, clean: Any = str) -> Chat:
     )
 
 
-def last_piece(replies: Sequence[str]) -> str:
-    """The last reply that is a piece and no remark on one: at least half as long as the longest."""
+def last_artifact(replies: Sequence[str]) -> str:
+    """The last reply at least half as long as the longest: an artifact, not a remark."""
     longest = max(map(len, replies))
     return next(reply for reply in reversed(replies) if 2 * len(reply) >= longest)
 
 
 def _answers(study: Study) -> dict[str, str]:
-    """The columns of a study's own questions."""
+    """The columns of the study file's questions."""
     scales = {
-        name: f"{scale.question} 1 = {scale.low}, {scale.points} = {scale.high}; empty: rather not said"
+        name: f"{scale.question} 1 = {scale.low}, {scale.points} = {scale.high}; empty: not given"
         for name, scale in study.final.scales.items()
     }
     return scales | {name: text.question for name, text in study.final.texts.items()}
@@ -212,20 +215,81 @@ def _write(path: Path, columns: Iterable[str], rows: Iterable[Mapping[str, Any]]
 
 
 def codebook_lines(study: Study) -> list[str]:
-    """Every table and what its columns mean, as Markdown."""
+    """The tables and the meanings of their columns, as Markdown."""
     lines = [f"# Codebook: {study.title}", "", f"Version {study.version} of the study file."]
     lines += [
         "",
-        f"Text that begins with {' '.join(FORMULA)} stands behind an apostrophe, so that no spreadsheet runs it;",
+        f"Text that begins with {' '.join(FORMULA)} follows an apostrophe, so that no spreadsheet runs it.",
     ]
-    lines += ["control characters are written as <U+202E>. The conversations in `run/` hold the text as it was."]
+    lines += ["Control characters are written as <U+202E>. The conversations in `run/` contain the original text."]
     tables = {
-        "participants.csv: one row a finished conversation": COLUMNS | _answers(study),
-        "messages.csv: one row a message": MESSAGES,
-        "ratings.csv: one row a rating on the way": RATINGS | {"rating": f"{study.rating.question} Empty: not said"},
-        "attrition.csv: one row a condition, and one before it was drawn; counts of people": attrition.COLUMNS,
+        "participants.csv: one row per finished conversation": COLUMNS | _answers(study),
+        "messages.csv: one row per message": MESSAGES,
+        "ratings.csv: one row per rating during a conversation": RATINGS
+        | {"rating": f"{study.rating.question} Empty: not given"},
+        "attrition.csv: participants per condition, and before the draw": ATTRITION_COLUMNS,
     }
     for title, columns in tables.items():
         lines += ["", f"## {title}", "", "| column | meaning |", "|---|---|"]
         lines += [f"| {name} | {json.dumps(meaning, ensure_ascii=False)[1:-1]} |" for name, meaning in columns.items()]
     return lines
+
+
+# -- documents for an ethics board -------------------------------------------------------------------------------------
+
+ASSUMED_SD = 2.0  # standard deviation of ratings on ten points, before a pilot has measured it
+
+
+def write_pack(study: Study, folder: Path) -> list[Path]:
+    """Write the information sheet, consent, debrief, codebook, flow of data and a draft of the preregistration."""
+    sheets = {
+        "information.md": _sheet(f"Information: {study.title}", information(study)),
+        "consent.md": [f"# Consent: {study.title}", "", AGREEMENT],
+        "debrief.md": ["# Debrief", "", debrief_text(study) or "The study withheld no information."],
+        "codebook.md": codebook_lines(study),
+        "preregistration.md": _preregistration(study),
+        "data-flow.md": _data_flow(study),
+    }
+    for name, lines in sheets.items():
+        write_text_lines(folder / name, lines)
+    return [folder / name for name in sheets]
+
+
+def _sheet(title: str, entries: dict[str, str]) -> list[str]:
+    return [f"# {title}", *(line for head, text in entries.items() for line in ("", f"**{head}.** {text}"))]
+
+
+def _preregistration(study: Study) -> list[str]:
+    planned = Planned(study.design, 1.0, ASSUMED_SD, 0.5 if study.design == "paired" else 0.0, len(study.conditions))
+    contrasts = ", ".join(f"{second} − {first}" for first, second in combinations(study.conditions, 2))
+    corrected = f", by Holm over these {planned.pairs} pairs within each outcome" if planned.pairs > 1 else ""
+    smallest = planned.detectable(study.participants)
+    entries = {
+        "Hypotheses": "Write them before the first participant.",
+        "Design": f"{study.design}; conditions {', '.join(study.conditions)}; tasks {', '.join(study.tasks)}.",
+        "Assignment": f"Permuted blocks of {len(study.cells)} (every task with every condition once), seeded, "
+        "concealed from participants. A new participant takes the slot of one who withdraws or times out.",
+        "Participants": f"{study.participants}, outcomes are read once, at the end.",
+        "Power": f"With a standard deviation of {ASSUMED_SD:g} points (replace it with a pilot's), the study "
+        f"detects a difference of {smallest:.2f} points with 80% probability at 5%, two-sided"
+        + (f", shared by {planned.pairs} pairs of conditions." if planned.pairs > 1 else "."),
+        "Outcomes": "; ".join(f"{name}: {scale.question}" for name, scale in study.final.scales.items()) + ".",
+        "Analysis": f"Difference of means with a 95% interval ({contrasts}): "
+        + ("Welch's t" if study.design == "between" else "bootstrap and sign-flip test over pairs of one participant")
+        + f"{corrected}.",
+        "Excluded": "All participants who finish are included. Those who withdraw are deleted and counted.",
+        "Version": f"Version of the study file: {study.version}.",
+    }
+    return _sheet(f"Preregistration: {study.title}", entries)
+
+
+def _data_flow(study: Study) -> list[str]:
+    """The computers that read a message, in order."""
+    reader = study.data.model_provider if asked_assistants(study.assistants) else "Assistants on this machine"
+    steps = {
+        "1. The participant’s browser": "messages, ratings, answers; no third-party script",
+        "2. This server": f"stores them until {study.data.keep_until}; participant numbers as salted hashes, apart",
+        f"3. {reader}": "reads the conversation; writes the reply",
+        "4. Export": "scanned for personal data; names replaced by pseudonyms",
+    }
+    return _sheet(f"Flow of data: {study.title}", steps)

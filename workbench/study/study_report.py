@@ -1,4 +1,4 @@
-"""What a study says: who came how far, and, once it is full, how the conditions differ."""
+"""The report of a study: the progress of its participants, who left it, and how the conditions differ."""
 
 from __future__ import annotations
 
@@ -10,18 +10,24 @@ from itertools import combinations
 from statistics import variance
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, paired_differences
+from discover_lib.metrics.intervals import (
+    Estimate,
+    Share,
+    bootstrap_difference,
+    bootstrap_mean,
+    paired_differences,
+    share_difference,
+    share_of,
+)
 from discover_lib.metrics.paired import holm, permutation_p
 from discover_lib.metrics.power import ALPHA, Difference, welch
 from workbench.study.desk import Desk
 from workbench.study.flow import Progress, Round
 
-ARRIVED = ("arrived", "consent", "eligibility", "topic")  # what has happened of these, for the flow of participants
-
 
 @dataclass(frozen=True)
 class Finished:
-    """One finished conversation of somebody who finished the study."""
+    """One conversation of a participant who finished the study."""
 
     code: str
     progress: Progress
@@ -32,12 +38,11 @@ class Finished:
         return self.progress.rounds[self.place]
 
     def ratings(self) -> dict[str, int | None]:
-        assert self.round.final is not None
-        return dict(self.round.final["ratings"])
+        return dict((self.round.final or {})["ratings"])
 
 
 def finished(desk: Desk) -> Iterator[Finished]:
-    """The conversations of everybody who finished."""
+    """The conversations of the participants who finished."""
     for code, progress in desk.everybody():
         if progress.closed == "done":
             for place in range(len(progress.rounds)):
@@ -45,39 +50,106 @@ def finished(desk: Desk) -> Iterator[Finished]:
 
 
 def flow_lines(desk: Desk) -> list[str]:
-    """How many came how far: what a flow diagram of participants shows."""
+    """The number of participants at each step, as in a flow diagram."""
     everybody = [progress for _, progress in desk.everybody()]
     simulated = sum(progress.simulated for progress in everybody)
-    reached = {kind: sum(progress.first(kind) is not None for progress in everybody) for kind in ARRIVED}
+    reached = {
+        kind: sum(progress.first(kind) is not None for progress in everybody)
+        for kind in ("arrived", "consent", "topic")
+    }
     ends = Counter(progress.closed or "at work" for progress in everybody)
     left = desk.withdrawn()
     lines = [f"a rehearsal: {simulated} of {len(everybody)} participants are simulated"] if simulated else []
     lines += [f"arrived {reached['arrived']}, consented {reached['consent']}, began {reached['topic']}"]
-    lines.append(", ".join(f"{end.replace('_', ' ')} {count}" for end, count in sorted(ends.items())) or "nobody yet")
+    lines.append(", ".join(f"{end.replace('_', ' ')} {count}" for end, count in sorted(ends.items())) or "0 yet")
     if left:
-        steps: Counter[str] = Counter()
-        for (step, _), count in left.items():
-            steps[step] += count
+        steps = Counter(step for step, _ in left.elements())
         at = ", ".join(f"{count} at {step}" for step, count in sorted(steps.items()))
         lines.append(f"withdrawn and deleted: {left.total()} ({at})")
-    lines.append(f"finished {ends['done']} of {desk.study.participants} planned; per cell {_cells(desk)}")
+    done = [progress for progress in everybody if progress.closed == "done"]
+    cells = Counter(f"{progress.task} {'+'.join(progress.arms)}" for progress in done)
+    per_cell = ", ".join(f"{cell} {count}" for cell, count in sorted(cells.items())) or "0"
+    lines.append(f"finished {len(done)} of {desk.study.participants} planned; per cell {per_cell}")
     return lines
 
 
-def _cells(desk: Desk) -> str:
-    cells = Counter(
-        f"{progress.task} {'+'.join(progress.arms)}" for _, progress in desk.everybody() if progress.closed == "done"
-    )
-    return ", ".join(f"{cell} {count}" for cell, count in sorted(cells.items())) or "none"
+# -- participants who left ---------------------------------------------------------------------------------------------
+
+ATTRITION_COLUMNS = {
+    "condition": "label; both labels in their order in a paired design; empty before the draw",
+    "people": "participants with this condition; in the row without a condition, participants before the draw",
+    "began": "participants who chose a topic",
+    "finished": "participants who finished and did not withdraw",
+    "withdrew": "participants who deleted their data, at any time",
+    "timed_out": "participants whose session was closed after a long pause",
+    "no_consent": "participants who did not agree",
+    "screened_out": "participants whose answers are not admitted",
+    "at_work": "participants who have not finished yet",
+}
+BEFORE_TOPIC = ("consent", "eligibility", "task")
+
+
+def lost(count: Counter[str]) -> Share:
+    """The share of participants who withdrew or timed out, of all who are no longer at work."""
+    return share_of(count["withdrew"] + count["timed_out"], count["people"] - count["at_work"])
+
+
+def attrition(desk: Desk) -> dict[str, Counter[str]]:
+    """Condition → counts under the names of `ATTRITION_COLUMNS`. The condition "" is before the draw."""
+    counts: dict[str, Counter[str]] = {"": Counter()}
+    counts |= {"+".join(cell.arms): Counter() for cell in desk.study.cells}
+    for _, progress in desk.everybody():
+        count = counts["+".join(progress.arms)]
+        count["people"] += 1
+        count["began"] += bool(progress.topic)
+        count[{None: "at_work", "done": "finished"}.get(progress.closed, str(progress.closed))] += 1
+    for (step, arms), people in desk.withdrawn().items():
+        count = counts.get(arms, counts[""])
+        count["people"] += people
+        count["withdrew"] += people
+        count["began"] += people * (bool(arms) and step not in BEFORE_TOPIC)
+    return counts
+
+
+def attrition_lines(desk: Desk) -> list[str]:
+    """The participants who left, by condition, and the differences between conditions."""
+    counts = attrition(desk)
+    before = counts.pop("")
+    lines = [f"before a condition was drawn: {_parts(before)}"] if before["people"] else []
+    for arms, count in counts.items():
+        given = f"given to {count['people']}, {count['began']} began"
+        lines.append(f"{arms}: {given}; {_parts(count)}; lost {lost(count)}")
+    for (first, one), (second, other) in combinations(counts.items(), 2):
+        lines.append(f"lost, {second} − {first}: {_lost_more(lost(one), lost(other))}")
+    return lines
+
+
+def _parts(count: Counter[str]) -> str:
+    ends = list(ATTRITION_COLUMNS)[3:]
+    return ", ".join(f"{count[end]} {end.replace('_', ' ')}" for end in ends if count[end]) or "0 yet"
+
+
+def _lost_more(theirs: Share, ours: Share) -> str:
+    """The second share minus the first."""
+    extremes = 2 if ours.n == theirs.n else 1  # outcomes of Fisher's exact test as extreme as all against 0
+    if extremes / math.comb(ours.n + theirs.n, ours.n) >= ALPHA:
+        return f"too few to tell ({ours.n} and {theirs.n})"
+    how = share_difference(ours, theirs)
+    assert how.low is not None and how.high is not None
+    clear = "" if how.low > 0 or how.high < 0 else "; not distinguishable"
+    return f"{how} (n = {ours.n} and {theirs.n}){clear}"
+
+
+# -- outcomes ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A scale: the mean of every condition, and what each pair of them differs by where a difference can be had.
+    """A scale: the mean of each condition, and the difference of each pair of conditions.
 
     Attributes:
-        differences: (first, second) → the second minus the first, in the order of the study file.
-        adjusted: the same pairs → p, corrected for the number of pairs (Holm); 1 where there is no difference.
+        differences: (first, second) → the second minus the first; None if too few participants rated.
+        adjusted: the same pairs → p, corrected for the number of pairs (Holm); 1 without a difference.
     """
 
     scale: str
@@ -88,7 +160,7 @@ class Compared:
 
 
 def compared(desk: Desk) -> list[Compared]:
-    """Every final scale by condition, people resampled; pairs of one person where the design is paired."""
+    """Each final scale by condition. A paired design compares the ratings of one participant."""
     study, results = desk.study, []
     for scale in study.final.scales:
         values = _ratings(desk, scale)
@@ -102,7 +174,7 @@ def compared(desk: Desk) -> list[Compared]:
 
 
 def _ratings(desk: Desk, scale: str) -> dict[str, dict[str, list[float]]]:
-    """Condition → code → what that participant gave on a final scale."""
+    """Condition → code → the participant's rating on a final scale."""
     values: dict[str, dict[str, list[float]]] = {arm: {} for arm in desk.study.conditions}
     for row in finished(desk):
         if (rating := row.ratings()[scale]) is not None:
@@ -114,12 +186,12 @@ SIDES = ("scale", "condition", "people", "simulated", "simulated − people")
 
 
 def side_by_side(people: Desk, simulated: Desk) -> list[tuple[str, str, str, str, str]]:
-    """People's ratings and those of simulated participants of the same study: rows under `SIDES`, with 95 % intervals.
+    """The ratings of people and of simulated participants: rows under `SIDES`, with 95% intervals.
 
-    The last rows of a scale are what conditions differ by, on both sides.
+    The last rows of a scale are the differences between conditions, on both sides.
 
     Raises:
-        DiscoverError: the two are not of one study's conditions and scales, or not people and simulated participants.
+        DiscoverError: the two have other conditions or scales, or are not people and simulated participants.
     """
     one, other = people.study, simulated.study
     if list(one.conditions) != list(other.conditions) or one.final.scales != other.final.scales:
@@ -145,7 +217,7 @@ def side_by_side(people: Desk, simulated: Desk) -> list[tuple[str, str, str, str
 
 
 def _difference(design: str, first: Mapping[str, list[float]], second: Mapping[str, list[float]]) -> Difference | None:
-    """The second condition minus the first; None where too few rated."""
+    """The second condition minus the first. None if too few participants rated."""
     if design == "between":
         return welch([value for [value] in second.values()], [value for [value] in first.values()])
     both = sorted(first.keys() & second.keys())
@@ -163,22 +235,22 @@ def _with_n(mean: Estimate) -> str:
 
 
 def spread(desk: Desk) -> float:
-    """The standard deviation of the first scale's ratings within conditions, in points.
+    """The standard deviation of the ratings on the first scale within conditions, in points.
 
     Raises:
-        DiscoverError: too few have finished to say.
+        DiscoverError: too few participants have finished.
     """
     scale = next(iter(desk.study.final.scales))
     groups = ([rating for [rating] in ratings.values()] for ratings in _ratings(desk, scale).values())
     within = [group for group in groups if len(group) > 1]
     freedom = sum(len(group) - 1 for group in within)
     if not freedom:
-        raise DiscoverError(f"{desk.folder}: too few have finished to say how much ratings vary")
+        raise DiscoverError(f"{desk.folder}: too few participants have finished to estimate the standard deviation")
     return math.sqrt(sum((len(group) - 1) * variance(group) for group in within) / freedom)
 
 
 def outcome_lines(desk: Desk) -> list[str]:
-    """The ratings in sentences, with n and intervals; of several pairs of conditions with Holm's p."""
+    """The ratings in lines with n and intervals. Several pairs of conditions have Holm's p."""
     lines, paired = [], desk.study.design == "paired"
     for each in compared(desk):
         lines += [f"{each.scale}, {arm}: {_with_n(mean)}" for arm, mean in each.means.items()]
@@ -190,11 +262,11 @@ def outcome_lines(desk: Desk) -> list[str]:
                 continue
             p = each.adjusted[first, second]
             clear = p < ALPHA if several else how.low > 0 or how.high < 0
-            people = f"{how.n[0]} pairs of one person" if paired else f"{how.n[0]} and {how.n[1]}"
+            people = f"{how.n[0]} pairs of one participant" if paired else f"{how.n[0]} and {how.n[1]}"
             shown = f"{how} (n = {people}{f'; p {_shown(p)}' if several else ''})"
             lines.append(f"{pair}: {shown}{'' if clear else '; not distinguishable'}")
         if each.unsaid:
-            lines.append(f"{each.scale}: {each.unsaid} would rather not say")
+            lines.append(f"{each.scale}: {each.unsaid} without a rating")
     if len(desk.study.conditions) > 2:
         lines.append("every pair of conditions is compared: p by Holm over the pairs of a scale, intervals uncorrected")
     return lines
@@ -205,7 +277,7 @@ def _shown(p: float) -> str:
 
 
 def quality_lines(desk: Desk) -> list[str]:
-    """What could have told conditions apart or spoilt answers, by condition."""
+    """Counts by condition of events that could reveal a condition or spoil an answer."""
     by_arm: dict[str, Counter[str]] = {arm: Counter() for arm in desk.study.conditions}
     for _, progress in desk.everybody():
         for round in progress.rounds:
@@ -221,6 +293,6 @@ def quality_lines(desk: Desk) -> list[str]:
 
 
 def _tells(desk: Desk, text: str) -> bool:
-    """Whether a reply holds a model's own name; scripted names are everyday words and tell nothing."""
+    """True if a reply contains a model's name. Names of scripted assistants are everyday words."""
     names = [name for name in desk.study.assistants if "/" in name or "-" in name]
     return any(part.casefold() in text.casefold() for name in names for part in (name, name.rpartition("/")[2]))

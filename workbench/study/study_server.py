@@ -1,7 +1,7 @@
-"""The study's web server: one page per step, one form per page, every answer on disk before it is confirmed.
+"""The study's web server: one page per step, one form per page. Each answer is on disk before it is confirmed.
 
-The pages need no script; with it a lost connection is survived without a reload.  Which assistant answers is decided
-here and told nowhere: replies are shown after a fixed time, whoever wrote them.
+The pages work without a script. The script retries after a lost connection. The pages never show the assistant's name,
+and replies of all assistants appear after the same time.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 COOKIE, MAX_FORM = "study", 200_000  # bytes
 COOKIE_SECONDS = 14 * 24 * 3600
-WRONG_SECONDS = 0.5  # that a wrong code costs
+WRONG_SECONDS = 0.5  # delay after a wrong code
 Form = dict[str, str]
 
 
 class Assistants:
-    """Who answers in a condition.  Language models have one client a participant, which holds their budget."""
+    """The assistants of the conditions. Language models have one client per participant, with its budget."""
 
     def __init__(self, study: Study, settings: ClientSettings | None = None) -> None:
         self.study, self.settings = study, settings
@@ -48,10 +48,10 @@ class Assistants:
         self._clients: dict[str, Any] = {}
 
     def reply(self, code: str, standing: Progress) -> tuple[Reply, float]:
-        """The reply to the conversation as it stands, and what it cost in dollars.
+        """The next reply, and its cost in dollars.
 
         Raises:
-            AssistantError: no reply could be had.
+            AssistantError: the assistant failed.
         """
         round, study = standing.round, standing.study
         name = study.conditions[round.arm].assistant
@@ -81,7 +81,7 @@ class StudyServer:
     """The application.
 
     Args:
-        token: what the address must hold on the first visit, where the server is not on this machine alone.
+        token: the first visit needs this token in the address, unless the server is local.
     """
 
     def __init__(self, desk: Desk, assistants: Assistants | None = None, token: str = "") -> None:
@@ -106,7 +106,7 @@ class StudyServer:
         if not outside and self.desk.progress(code) is not None:
             return self._shown(code)
         if self.token and not hmac.compare_digest(query.get("token", "").encode(), self.token.encode()):
-            return PlainTextResponse("This study opens with the link that you were sent.", 403)
+            return PlainTextResponse("Please open this study with the link that we sent you.", 403)
         arrived = self.desk.arrive(outside, session, bot=query.get("bot") == "1")
         if arrived is None:
             return HTMLResponse(pages.twice_page(self.study), 403)
@@ -115,11 +115,11 @@ class StudyServer:
         return response
 
     async def take(self, request: Request) -> Response:
-        """Take what a form sent; what belongs to another step than the present one has been answered before."""
+        """Take a form. A form of another step than the present one was sent twice, and is ignored."""
         code = request.cookies.get(COOKIE, "")
         form = await form_of(request, MAX_FORM)
         if form is None:
-            return PlainTextResponse("too long", 413)
+            return PlainTextResponse("Your text is too long.", 413)
         if self.desk.progress(code) is None:
             return RedirectResponse("/", 303)
         async with self._busy[code]:
@@ -145,7 +145,9 @@ class StudyServer:
         if not gone:
             async with self._wrong:
                 await asyncio.sleep(WRONG_SECONDS)
-            return HTMLResponse(pages.withdraw_page(self.study, problem="There is no such code."), 404)
+            return HTMLResponse(
+                pages.withdraw_page(self.study, problem="This code does not exist. Please check it."), 404
+            )
         self.assistants.forget(typed)
         response = HTMLResponse(pages.withdrawn_page(self.study, before is not None and before.closed == "done"))
         response.delete_cookie(COOKIE)
@@ -160,7 +162,7 @@ class StudyServer:
             progress = self.desk.assign(code)
         return HTMLResponse(pages.step_page(progress, code, **more), headers={"Cache-Control": "no-store"})
 
-    # -- steps: each takes a form and keeps it, or shows the page again ----------------------------------------------
+    # -- steps: each stores a form, or shows the page again ----------------------------------------------
 
     def _consent(self, code: str, progress: Progress, form: Form) -> Response | None:
         if form.get("action") == "no":
@@ -198,7 +200,7 @@ class StudyServer:
         if form.get("action") != "resume" and not round.pending:
             text = form.get("text", "").strip()
             if form.get("n") != str(len(round.exchanges)) or progress.at_limit:
-                return None  # it was sent twice
+                return None  # the form was sent twice
             if not text:
                 return self._shown(code, problem="Please write a message.")
             looks = personal_data(text)
@@ -212,7 +214,7 @@ class StudyServer:
         return None
 
     async def _reply(self, code: str, progress: Progress) -> None:
-        """Have the pending message answered; what fails is kept as a failure, and the participant may try again."""
+        """Get the reply to the pending message. A failure is stored, and the participant can try again."""
         pending, place = progress.round.pending, len(progress.rounds) - 1
         assert pending is not None
         began = time.monotonic()
@@ -222,7 +224,7 @@ class StudyServer:
             kind = getattr(error.__cause__, "kind", "content")
             self.desk.add(code, "spent" if kind == "budget" else "failed", round=place, error=kind, message=str(error))
             return
-        except Exception as error:  # of whatever class: the participant reads an apology and may try again
+        except Exception as error:  # any failure shows an apology, and the participant can try again
             self.desk.add(code, "failed", round=place, error=type(error).__name__, message=str(error))
             return
         seconds = time.monotonic() - began
@@ -235,7 +237,7 @@ class StudyServer:
     def _rating(self, code: str, progress: Progress, form: Form) -> Response | None:
         value = _rated(form.get("rating"), self.study.rating.points)
         if value is False:
-            return self._shown(code, problem="Please choose a number, or “I would rather not say”.")
+            return self._shown(code, problem="Please choose a number or “I would rather not say”.")
         place = len(progress.rounds) - 1
         self.desk.add(code, "rated", round=place, after=progress.round.answered, value=value)
         return None
@@ -245,13 +247,16 @@ class StudyServer:
         ratings = {name: _rated(form.get(name), scale.points) for name, scale in final.scales.items()}
         texts = {name: form.get(name, "").strip() for name in final.texts}
         if any(value is False for value in ratings.values()):
-            return self._shown(code, problem="Please answer every scale, or “I would rather not say”.", values=form)
+            return self._shown(
+                code, problem="Please choose a number on every scale, or “I would rather not say”.", values=form
+            )
         for name, wanted in final.texts.items():
             if len(texts[name]) < wanted.minimum:
-                problem = f"“{wanted.question}” needs at least {wanted.minimum} characters ({len(texts[name])} so far)."
+                problem = f"“{wanted.question}” Please write at least {wanted.minimum} characters."
+                problem += f" You have {len(texts[name])}."
                 return self._shown(code, problem=problem, values=form)
         if final.keep_text and not form.get("text", "").strip():
-            return self._shown(code, problem="Please leave the text that is to stay.", values=form)
+            return self._shown(code, problem="Please enter your final text.", values=form)
         looks = personal_data("\n".join(texts.values()))
         if looks and form.get("confirmed") != "1":
             return self._shown(code, values=form, personal=looks)
@@ -265,7 +270,7 @@ class StudyServer:
 
 
 def _rated(value: str | None, points: int) -> int | bool | None:
-    """A rating; None for one that is not given, False for one that is missing."""
+    """A rating. None if the participant would rather not say, False if it is missing."""
     if value == pages.UNSAID:
         return None
     return int(value) if value and value.isdecimal() and 1 <= int(value) <= points else False

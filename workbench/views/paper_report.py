@@ -1,13 +1,12 @@
-"""The report of the paper in miniature: one HTML file made of what its folder holds, without script or network.
+"""The report of the paper in miniature: one HTML file without script or network.
 
-Here is what is computed from `results.json`, the stores of the evaluations and the logs of the training runs; how it is
-put into words and in which order stands in `static/report_page.html`.  What is missing is said to be.
+This module reads `results.json`, the stores of the evaluations and the logs of the training runs. The template
+`static/report_page.html` contains the words and the tables. The report names each part that is missing.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,13 +18,13 @@ from discover_lib.base.files import whole_file
 from discover_lib.base.ids import DiscoverId, LabelledId
 from discover_lib.base.words import duration
 from discover_lib.core.conversation import Conversation
-from discover_lib.core.state import Discovery
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.metrics.certificate import Certificate
 from discover_lib.metrics.evidence import BROKEN
-from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, percent, share_of
+from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
 from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison, p_text
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
+from discover_lib.metrics.summary import newly_discovered
 from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant, labelled_id
 from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.tasks.certify import panel_folder
@@ -37,53 +36,59 @@ from workbench.views import conversation_parts as show
 from workbench.views import training as show_training
 from workbench.views.figures.charts import SMALL, WIDE, Box, families, turn_curves
 from workbench.views.figures.theme import Look, looks, named
-from workbench.views.html import EMPTY, Markup, hidden, joined, quiet, tag
+from workbench.views.html import Markup, quiet
 from workbench.views.saved_pages import page
-from workbench.views.score_parts import captioned, cell, measure_head, pairs, pools, row, stands_on
+from workbench.views.score_parts import for_paper, pools, sentence, stands_on
 
 FILE = "report.html"
 BEST = VARIANTS[-1]
 LADDER = (BASE, *(each.label for each in VARIANTS))
-DISCOVERY, TOKENS = MEASURE["discovery"], MEASURE["tokens"]
-_EQUATION = re.compile(r"\b([np]) = ")
+DISCOVERY, FOUND, TOKENS = MEASURE["discovery"], MEASURE["proportion"], MEASURE["tokens"]
 Asked = tuple[str, str, str | None]  # measure, ours, theirs
 
 
 @dataclass(frozen=True)
 class Part:
-    """One evaluation: with held-out users, or on unseen kinds of artifacts."""
+    """One evaluation: with held-out users, or on unseen kinds of artifacts.
+
+    Attributes:
+        broken: model → share of its replies that are not valid notation.
+        ceilings: scope → share of hidden intents that perfect replies would discover.
+        ids: the id of this evaluation.
+        panel: the id of the run that validated its user.
+    """
 
     folder: Path
     scopes: Mapping[str, ScopeResults]
     certificate: Certificate | None
     broken: Mapping[str, Share]
-    ceilings: Mapping[str, Estimate]  # scope → what could be found at all
-    ids: LabelledId  # of all that was measured in it
-    panel: DiscoverId | None  # of what its certificate stands on
+    ceilings: Mapping[str, Estimate]
+    ids: LabelledId
+    panel: DiscoverId | None
 
     @property
     def whole(self) -> ScopeResults:
         return self.scopes[ALL] if ALL in self.scopes else next(iter(self.scopes.values()))
 
     def ids_of(self, scope: ScopeResults) -> LabelledId:
-        """Of all that a scope's numbers stand on."""
+        """The id of a scope: of one domain, or of the whole evaluation."""
         return replace(self.ids, domain="" if scope.scope == ALL else scope.scope)
 
     @property
     def kinds(self) -> list[ScopeResults]:
-        """Every domain by itself; the whole, where there is only one."""
+        """Each domain. With one domain, the whole evaluation."""
         return [each for each in self.scopes.values() if each.scope != ALL] or [self.whole]
 
 
 @dataclass(frozen=True)
 class PaperRun:
-    """What a finished run of the paper left in its folder."""
+    """The results of a finished run of the paper."""
 
     folder: Path
     results: Mapping[str, Any]
     evaluation: Part
     generalisation: Part | None
-    user_blind: Part | None = None  # a list that ignores the user, on the users of the evaluation
+    user_blind: Part | None = None  # a list that ignores the user, with the users of the evaluation
 
     @classmethod
     def read(cls, folder: Path) -> PaperRun:
@@ -94,12 +99,12 @@ class PaperRun:
         path = folder / RESULTS
         if not path.is_file():
             raise DiscoverError(
-                f"{folder} holds no {RESULTS}; run 'discover miniature --run {folder}' to its end first"
+                f"{folder} contains no {RESULTS}; run 'discover miniature --run {folder}' to its end first"
             )
         try:
             results = json.loads(path.read_text(encoding="utf-8"))
             if results.get("format") != FORMAT:
-                raise DiscoverError(f"{path} has the format {results.get('format')!r}, not {FORMAT!r}; make it anew")
+                raise DiscoverError(f"{path} has the format {results.get('format')!r}, not {FORMAT!r}; create it again")
             parts = {
                 name: _part(folder / name, results[name], results["labels"])
                 for name in ("evaluation", "generalisation")
@@ -121,15 +126,15 @@ class PaperRun:
 
     @property
     def unchanged(self) -> dict[str, str]:
-        """Variants that kept the model as it was, round 0 of their training → the variant or base which that is."""
+        """Variants whose training kept round 0, the unchanged model → the variant or base that they equal."""
         training = self.results["training"]
         return {each.label: each.after or BASE for each in VARIANTS if training[each.label].get("kept_round") == 0}
 
     @property
     def unchanged_lines(self) -> list[str]:
-        """Why two rows are alike."""
+        """Why two rows are equal."""
         return [
-            f"{label} is {before} as it was: in no round of its training more was discovered than before it"
+            f"{label} equals {before}: no round of its training discovered more than {before} did"
             for label, before in self.unchanged.items()
         ]
 
@@ -139,7 +144,7 @@ class PaperRun:
 
     @property
     def user_blind_line(self) -> str:
-        """What the list earns, in one sentence; "" in a run of an earlier version."""
+        """The results of the list in one sentence. "" in a run of an earlier version."""
         if self.user_blind is None:
             return ""
         row = self.user_blind.whole.table[USER_BLIND]
@@ -176,41 +181,46 @@ def report_html(folder: Path) -> str:
     """The report of a finished run of the paper as a self-contained HTML page.
 
     Raises:
-        DiscoverError: the folder holds no results that can be read.
+        DiscoverError: the folder contains no readable results.
     """
     run = PaperRun.read(folder)
     parts = {"held-out users": run.evaluation, "unseen kinds": run.generalisation}
     finished = {name: part for name, part in parts.items() if part is not None}
+    whole = run.evaluation.whole
     return page(
         "report_page.html",
         "The paper in miniature",
         ("workbench.css", "report_page.css"),
         BASE=BASE,
         BEST=BEST,
+        LADDER=LADDER,
+        BROKEN=BROKEN,
+        SHARE=MEASURE["share"],
+        USER_BLIND=USER_BLIND,
+        FOUND=FOUND,
         INTERVAL=INTERVAL,
         TEST=TEST,
+        MEASURES=MEASURES,
         run=run,
+        parts=finished,
+        on=_on,
+        named=named,
+        between=_bounds,
+        signed=_signed,
         facts=_facts(run),
         answer=_answer(run),
-        scores=_scores(run),
-        behaviour=_behaviour(run),
-        curves=_curves(run),
+        tables_of_run=_tables(run, run.evaluation),
+        families=families(whole.manners, run.marks),
+        curves=[_curve(run, whole, Box(WIDE.width, 340))],
+        small_curves=[_curve(run, scope, SMALL) for scope in run.evaluation.kinds if scope is not whole],
         unseen=_unseen(run, run.generalisation) if run.generalisation else None,
         base=_base(run),
         stages=[_stage(run, each) for each in VARIANTS],
         exchanges={_plain(domain): _exchange(talks, run.evaluation.ids) for domain, talks in first_talks(run).items()},
-        broken=_broken(run, finished),
-        satisfaction=[
-            tag("span", f"{name}: ", line)
-            for name, part in finished.items()
-            for line in _sentences(part, part.whole, [("satisfaction", BEST.label, BASE)])
-        ],
-        user_blind=stands_on(f"{run.user_blind_line}.", run.user_blind.ids, assistants=USER_BLIND, measure="reward")
-        if run.user_blind
-        else "",
-        certificates={name: _certificate(part) for name, part in finished.items()},
-        pools=pools(run.evaluation.whole.table, run.evaluation.whole.pools, run.marks, run.evaluation.ids),
-        ids=[str(part.ids) for part in parts.values() if part],
+        satisfaction={
+            name: _sentences(part, part.whole, [("satisfaction", BEST.label, BASE)]) for name, part in finished.items()
+        },
+        pools=pools(whole.table, whole.pools, run.marks, run.evaluation.ids),
         theirs=_theirs(run),
         times=_times(run),
         command=command(run.options),
@@ -219,7 +229,7 @@ def report_html(folder: Path) -> str:
 
 
 def write_report(folder: Path) -> Path:
-    """Write `report.html` into the run's folder; it can be made again at any time.
+    """Write `report.html` into the run's folder and return its path.
 
     Raises:
         DiscoverError: as `report_html`.
@@ -230,29 +240,22 @@ def write_report(folder: Path) -> Path:
     return path
 
 
-# -- words and cells ---------------------------------------------------------------------------------------------------
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def _on(ids: DiscoverId, **named: Any) -> str:
+    """The id of a number: `ids`, narrowed to the names given."""
+    return str(replace(ids, **named))
 
 
 def _plain(name: str) -> str:
     """A domain as people write it."""
-    return "all together" if name == ALL else name.replace("_", " ")
-
-
-def _unbroken(text: str) -> str:
-    """No line ends within "n = 16" or before a percent sign."""
-    return _EQUATION.sub("\\1\u00a0=\u00a0", text).replace(" %", "\u00a0%")
+    return "all domains" if name == ALL else name.replace("_", " ")
 
 
 def _pair(measure: str, ours: str, theirs: str) -> dict[str, Any]:
     """A paired difference, as an id names it."""
     return {"measure": MEASURE[measure].label, "assistants": ours, "against": theirs}
-
-
-def _estimate(each: Estimate | None, measure: Measure, mark: Markup, id: DiscoverId) -> Markup:
-    if each is None:
-        return tag("td", tag("span", "not scored", class_="dl-quiet"))
-    interval = tag("small", _bounds(each, measure) or "no interval")
-    return tag("td", tag("b", measure.shown(each.mean)), mark, interval, data_id=str(id))
 
 
 def _bounds(each: Estimate, measure: Measure) -> str:
@@ -267,42 +270,13 @@ def _between(scope: ScopeResults, measure: Measure, ours: str, theirs: str | Non
 
 
 def _sentences(part: Part, scope: ScopeResults, asked: Sequence[Asked]) -> list[Markup]:
-    """Verdicts in words, where there are any."""
+    """The verdicts in words. Pairs without a comparison are omitted."""
     compared = ((MEASURE[name], _between(scope, MEASURE[name], ours, theirs)) for name, ours, theirs in asked)
     return [
-        stands_on(_unbroken(_verdict(each, measure)), part.ids_of(scope), **_pair(measure.name, each.ours, each.theirs))
+        stands_on(sentence(each, measure), part.ids_of(scope), **_pair(measure.name, each.ours, each.theirs))
         for measure, each in compared
         if each is not None
     ]
-
-
-def _verdict(compared: Comparison, measure: Measure) -> str:
-    return f"{compared.sentence(measure.phrase, measure.worth_seeing, measure.shown)}."
-
-
-def _mark(compared: Comparison | None, measure: Measure) -> Markup:
-    """Whether a cell lies above or below, or cannot be told apart; the whole verdict on pointing at it."""
-    if compared is None:
-        return EMPTY
-    sign = {1: "▲", -1: "▼", 0: "?" if compared.too_few else "≈"}[compared.conclusion]
-    tone, verdict = "apart" if compared.distinguishable else "open", _verdict(compared, measure)
-    return tag("span", sign, hidden(f" {compared.verdict}"), class_="rp-mark", data_tone=tone, title=verdict)
-
-
-def _difference(compared: Comparison | None, measure: Measure, ids: DiscoverId) -> Markup:
-    """A paired difference with its interval and its verdict in words."""
-    if compared is None:
-        return cell("–")
-    each = compared.difference
-    p = "" if compared.too_few else f", p = {p_text(compared.p_adjusted)}"
-    return tag(
-        "td",
-        tag("b", _signed(each.mean, measure)),
-        _mark(compared, measure),
-        f" {_bounds(each, measure)}",
-        tag("small", f"{compared.verdict}{p}"),
-        data_id=str(replace(ids, **_pair(measure.name, compared.ours, compared.theirs))),
-    )
 
 
 def _facts(run: PaperRun) -> str:
@@ -317,52 +291,45 @@ def _facts(run: PaperRun) -> str:
 
 
 def _answer(run: PaperRun) -> dict[str, Any]:
-    whole, certificate = run.evaluation.whole, run.evaluation.certificate
-    doubt = certificate.line if certificate else "no certificate was made"
-    # Eq. 4 and tokens are told against others; what is measured besides stands against the base.
+    part, whole, certificate = run.evaluation, run.evaluation.whole, run.evaluation.certificate
+    doubt = certificate.line if certificate else "no validation was made"
     measures: list[Asked] = [(each.name, BEST.label, BASE) for each in MEASURES if each not in (DISCOVERY, TOKENS)]
     measures += [(name, BEST.label, BEST.after) for name in ("discovery", "tokens")]
     measures += [("discovery", BEST.label, run.best_scripted(whole))]
     return {
-        "headline": tag(
-            "div",
-            headline(whole),
-            *(tag("p", f"{line}.", class_="rp-lead") for line in run.unchanged_lines),
-            data_id=str(replace(run.evaluation.ids, **_pair("discovery", BEST.label, BASE))),
-        ),
+        "id": _on(part.ids, **_pair("discovery", BEST.label, BASE)),
+        "headline": headline(whole),
         "doubt": "" if certificate and certificate.result == "passed" else doubt,
-        "measures": _sentences(run.evaluation, whole, measures),
-        "stages": _sentences(run.evaluation, whole, [("discovery", each.label, BASE) for each in VARIANTS[:-1]]),
-        "by_domain": [
-            tag("span", f"{_plain(scope.scope)}: ", line)
-            for scope in run.evaluation.kinds
+        "measures": _sentences(part, whole, measures),
+        "stages": _sentences(part, whole, [("discovery", each.label, BASE) for each in VARIANTS[:-1]]),
+        "by_domain": {
+            _plain(scope.scope): _sentences(part, scope, [("discovery", BEST.label, BASE)])
+            for scope in part.kinds
             if scope is not whole
-            for line in _sentences(run.evaluation, scope, [("discovery", BEST.label, BASE)])
-        ],
+        },
     }
 
 
-def headline(scope: ScopeResults) -> Markup:
-    """Whether the last variant discovers more than its base, and at what length, in one sentence or two."""
+def headline(scope: ScopeResults) -> tuple[str, str, str]:
+    """(tone, word, sentences): whether the last variant discovers more than its base, and at what length."""
     compared = _between(scope, DISCOVERY, BEST.label, BASE)
     if compared is None:
-        return tag("p", f"{BEST.label} and {BASE} could not be compared in discovery.", class_="rp-lead")
+        return "open", "Not shown", f"{BEST.label} and {BASE} could not be compared in discovery."
     more = f"{BEST.label} helps its users discover {{}} than the {BASE} model that it was trained from"
-    open_ = f"Whether {BEST.label} helps its users discover more than the {BASE} model"
     tone, word, verdict = {
         1: ("yes", "Yes", more.format("more")),
         -1: ("no", "No", more.format("less")),
-        0: ("open", "Not shown", f"{open_} is not shown: the two are not distinguishable in discovery"),
+        0: ("open", "Not shown", f"{BEST.label} and the {BASE} model are not distinguishable in discovery"),
     }[compared.conclusion]
-    certainty = f"p = {p_text(compared.p_adjusted)}, n = {compared.difference.n_artifacts} artifacts"
+    certainty = compared.certainty
     if compared.too_few:
-        word, verdict, certainty = TOO_FEW.capitalize(), f"{open_} cannot be told here", compared.too_few_says
-    sentences = f" {verdict}: {_against(scope, compared, DISCOVERY)} (eq. 4; {certainty}). {_at_what_length(scope)}"
-    return tag("p", tag("b", f"{word}."), _unbroken(sentences), class_="rp-lead", data_tone=tone)
+        word, verdict, certainty = TOO_FEW.capitalize(), "The run has too few artifacts", compared.too_few_says
+    sentences = f"{verdict}: {_against(scope, compared, DISCOVERY)} (eq. 4; {certainty}). {_at_what_length(scope)}"
+    return tone, word, sentences
 
 
 def _against(scope: ScopeResults, compared: Comparison, measure: Measure) -> str:
-    """ "0.61 against 0.42, a difference of +0.19 [0.15, 0.23], +45 % [+36, +55] of the base’s mean"."""
+    """ "0.61 against 0.42, a difference of +0.19 [0.15, 0.23], +45% [+36%, +55%] of the base’s mean"."""
     each, theirs = compared.difference, scope.table[compared.theirs][measure.name].mean
     ours = scope.table[compared.ours][measure.name].mean
     line = f"{measure.shown(ours)} against {measure.shown(theirs)}, a difference of {_signed(each.mean, measure)}"
@@ -375,9 +342,9 @@ def _against(scope: ScopeResults, compared: Comparison, measure: Measure) -> str
 
 
 def _percent(value: float) -> str:
-    """A change in whole percent, with its sign unless it is 0."""
+    """A change in whole percent. It has a sign unless it is 0."""
     whole = round(100 * value)
-    return f"{whole:+d} %".replace("-", "−") if whole else "0 %"
+    return f"{whole:+d}%".replace("-", "−") if whole else "0%"
 
 
 def _signed(value: float, measure: Measure) -> str:
@@ -394,153 +361,49 @@ def _at_what_length(scope: ScopeResults) -> str:
     return f"{verdict}: {_against(scope, compared, TOKENS)} (thousand tokens per conversation{p})."
 
 
-# -- table 1 -----------------------------------------------------------------------------------------------------------
+# -- tables and curves -------------------------------------------------------------------------------------------------
 
 
-def _scores(run: PaperRun) -> dict[str, Any]:
-    whole = run.evaluation.whole
-    comparisons = whole.comparisons.get(DISCOVERY.name, ())
+def _tables(run: PaperRun, part: Part) -> dict[str, list[tuple[str, Markup]]]:
+    """Domain → its table 1 and its pairs of assistants, each under a heading."""
     return {
-        "tables": {
-            _plain(scope.scope).capitalize(): score_table(run, run.evaluation, scope)
-            for scope in run.evaluation.scopes.values()
-        },
-        "meanings": [f"{each.label}: {each.meaning}" for each in MEASURES],
-        "pairs": pairs(whole.table, comparisons, DISCOVERY, run.marks, ids=run.evaluation.ids),
-    }
-
-
-def score_table(run: PaperRun, part: Part, scope: ScopeResults) -> Markup:
-    """Assistants × measures as in table 1, with intervals, n, and verdicts against the base and the best scripted."""
-    scripted = run.best_scripted(scope)
-    against = [BASE, *([scripted] if scripted else [])]
-    ceiling, why, ids = part.ceilings.get(scope.scope), scope.why_no_eq_4, part.ids_of(scope)
-    head: list[str] = ["assistant"]
-    head += [measure_head(each, scope.table, scope.users_of, ceiling, why, ids) for each in MEASURES]
-    head += [f"discovery − {BASE}"]
-    head += [tag("span", f"discovery − {scripted}", tag("small", "the best scripted one"))] if scripted else []
-    rows = []
-    for name in run.results["labels"]:
-        cells = [
-            _estimate(
-                scope.table[name].get(each.name),
-                each,
-                _mark(_between(scope, each, name, BASE), each),
-                replace(ids, assistants=name, measure=each.label),
-            )
-            for each in MEASURES
-        ]
-        cells += [_difference(_between(scope, DISCOVERY, name, other), DISCOVERY, ids) for other in against]
-        kind = "trained" if name in LADDER else "scripted"
-        apart = "rp-apart" if run.scripted[:1] == (name,) else None
-        rows.append(row(named(name, run.marks[name]), cells, data_kind=kind, class_=apart))
-    caption = (
-        f"Means over {scope.artifacts} artifacts with 95 % intervals; {scope.users:,} users; {scope.same_for_all} of "
-        f"them left out of eq. 4 because all assistants found the same."
-    )
-    return tag("div", captioned(head, rows, caption, "rp-table"), data_id=str(ids))
-
-
-# -- figures -----------------------------------------------------------------------------------------------------------
-
-
-def _behaviour(run: PaperRun) -> dict[str, Any]:
-    manners, ids = run.evaluation.whole.manners, replace(run.evaluation.ids, measure="behaviour")
-    return {
-        "id": str(ids),
-        "families": families(manners, run.marks),
-        "shares": [
-            stands_on(
-                _unbroken(
-                    f"{name}: {each.divergent} of its turns open up (n = {each.divergent.n_artifacts} artifacts)"
-                ),
-                ids,
-                assistants=name,
-            )
-            for name, each in manners.items()
-            if name in LADDER and each.divergent
-        ],
-        "neither": f"{sum(each.turns_of_neither for each in manners.values()):,}",
-    }
-
-
-def _curves(run: PaperRun) -> dict[str, Any]:
-    part = run.evaluation
-    whole = part.whole
-    turns = max(map(len, whole.curves.values()), default=0)
-    ids = replace(part.ids, measure=MEASURE["proportion"].label)
-    rows = [
-        row(
-            named(name, run.marks[name]),
-            [
-                *(
-                    tag("td", str(each), data_id=str(replace(ids, assistants=name, turn=at)))
-                    for at, each in enumerate(curve, 1)
-                ),
-                *[cell("–")] * (turns - len(curve)),
-            ],
+        _plain(scope.scope).capitalize(): for_paper(
+            scope.table,
+            scope.users_of,
+            run.marks,
+            DISCOVERY,
+            scope.comparisons.get(DISCOVERY.name, ()),
+            ceiling=part.ceilings.get(scope.scope),
+            why_no_eq_4=scope.why_no_eq_4,
+            ids=part.ids_of(scope),
         )
-        for name, curve in whole.curves.items()
-    ]
-    head = ["assistant", *(f"turn {at}" for at in range(1, turns + 1))]
-    return {
-        "id": str(ids),
-        "whole": _curve(run, whole, Box(WIDE.width, 340)),
-        "by_domain": [_curve(run, scope, SMALL) for scope in part.kinds] if len(part.scopes) > 1 else [],
-        "table": captioned(head, rows, f"n = {whole.artifacts} artifacts", "rp-table"),
+        for scope in part.scopes.values()
     }
 
 
-def _curve(run: PaperRun, scope: ScopeResults, size: Box) -> Markup:
+def _curve(run: PaperRun, scope: ScopeResults, size: Box) -> tuple[str, Markup]:
+    """The curves of a domain under their title."""
     title = f"{_plain(scope.scope).capitalize()}, n = {scope.artifacts} artifacts"
-    drawn = turn_curves(scope.curves, run.marks, title, (BASE, BEST.label), size)
-    return tag("figure", tag("figcaption", title), drawn, class_="rp-curve")
-
-
-# -- unseen kinds ------------------------------------------------------------------------------------------------------
+    return title, turn_curves(scope.curves, run.marks, title, (BASE, BEST.label), size)
 
 
 def _unseen(run: PaperRun, part: Part) -> dict[str, Any]:
-    head: list[str] = ["kind", *(named(name, run.marks[name]) for name in LADDER), f"{BEST.label} − {BASE}"]
-    head.append(tag("span", "thousand tokens", tag("small", f"{BEST.label} − {BASE}")))
-    rows = []
-    for scope in part.scopes.values():
-        ids = part.ids_of(scope)
-        cells = [
-            _estimate(
-                scope.table[name].get(DISCOVERY.name),
-                DISCOVERY,
-                _mark(_between(scope, DISCOVERY, name, BASE), DISCOVERY),
-                replace(ids, assistants=name, measure=DISCOVERY.label),
-            )
-            for name in LADDER
-        ]
-        cells += [_difference(_between(scope, each, BEST.label, BASE), each, ids) for each in (DISCOVERY, TOKENS)]
-        size = tag("small", f"n = {scope.artifacts} artifacts, {scope.users} users")
-        title = tag("span", _plain(scope.scope), size, data_id=str(ids))
-        rows.append(row(title, cells, data_kind=None if scope.scope == ALL else "kind"))
     asked: list[Asked] = [(name, BEST.label, BASE) for name in ("discovery", "proportion", "satisfaction", "tokens")]
-    return {
-        "pretraining": _pretraining(run),
-        "sentences": _sentences(part, part.whole, [*asked, ("discovery", BEST.label, BEST.after)]),
-        "table": captioned(head, rows, "Discovery (eq. 4) with 95 % intervals, marks against the base", "rp-table"),
-        "every_measure": score_table(run, part, part.whole),
-    }
-
-
-def _pretraining(run: PaperRun) -> str:
     known = set(run.results["base"].get("domains") or ())
-    taught = [_plain(name) for name in run.options["unseen"] if name in known]
-    return f" The base was pretrained to write about {', '.join(taught)}, as large models are." if taught else ""
+    return {
+        "pretrained": [_plain(name) for name in run.options["unseen"] if name in known],
+        "sentences": _sentences(part, part.whole, [*asked, ("discovery", BEST.label, BEST.after)]),
+        "tables": _tables(run, part),
+    }
 
 
 # -- training ----------------------------------------------------------------------------------------------------------
 
 
 def _base(run: PaperRun) -> str:
-    """What is known of the base before any training here."""
+    """The measurements of the base before any training in this run."""
     measured = run.results["base"].get("measured") or {}
-    known = (("honoured", "plain wishes that the base honours"), ("broken", "replies that it breaks"))
+    known = (("honoured", "plain requests that the base satisfies"), ("broken", "replies that are not valid notation"))
     estimates = ((what, Estimate.from_dict(measured[name])) for name, what in known if measured.get(name))
     return "; ".join(f"{what}: {each} (n = {each.n_artifacts} users)" for what, each in estimates).capitalize()
 
@@ -553,13 +416,13 @@ def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:
         job = TrainingJob(run.folder / variant.folder)
         lines, total = standing_lines(job.metrics().lines), job.status().total_steps
     except DiscoverError as error:
-        lines, total, facts = [], None, f"{facts}; its log is gone ({error})"
+        lines, total, facts = [], None, f"{facts}; its log is missing ({error})"
     return {
         "label": variant.label,
         "file": f"{variant.folder}/{METRICS}",
         "facts": facts,
         "kept": show_training.kept_round(known),
-        "curves": show_training.curves(lines, total) if lines else quiet("No line of its log is there."),
+        "curves": show_training.curves(lines, total) if lines else quiet("The log is empty."),
     }
 
 
@@ -567,7 +430,7 @@ def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:
 
 
 def first_talks(run: PaperRun) -> dict[str, dict[str, Conversation]]:
-    """Domain → base and variants → their conversation with the first user whom all of them met to the end."""
+    """Domain → base and variants → their conversation with the first user with whom each of them finished."""
     talks: dict[str, dict[str, Conversation]] = {}
     with RunStore.read(run.evaluation.folder) as store:
         labels = dict(zip(store.configuration["assistants"], run.results["labels"], strict=True))
@@ -583,113 +446,31 @@ def first_talks(run: PaperRun) -> dict[str, dict[str, Conversation]]:
     return talks
 
 
-OUTCOME_COLUMNS = ("", "turns", "hidden intents discovered", "tokens", "mean reward")
-
-
 def _exchange(talks: Mapping[str, Conversation], ids: DiscoverId) -> dict[str, Any]:
-    finals = {
-        label: show.rich_text(talk.final.reply.text) if talk.final else quiet("None was had.")
-        for label, talk in talks.items()
-    }
-    setting = talks[BASE].setting
-    user = replace(ids, artifact=setting["artifact"], trial=setting["trial"])
-    rows = [
-        row(tag("b", label), map(cell, _outcome(talk)), data_id=str(replace(user, assistants=label)))
-        for label, talk in talks.items()
-    ]
+    setting, request = talks[BASE].setting, talks[BASE].tree.initial_request
     return {
-        "id": str(user),
-        "request": show.rich_text(talks[BASE].tree.initial_request),
+        "ids": replace(ids, artifact=setting["artifact"], trial=setting["trial"]),
+        "request": show.rich_text(request),
         "replies": show_training.replies({label: talk.turns[0].candidate for label, talk in talks.items()}),
-        "outcomes": captioned(OUTCOME_COLUMNS, rows, "How it went on", "rp-table rp-narrow"),
-        "finals": joined(show.panel(label, tag("div", piece, class_="dt-reply")) for label, piece in finals.items()),
+        "outcomes": {label: _outcome(talk) for label, talk in talks.items()},
+        "finals": {label: show.rich_text(talk.final.reply.text) for label, talk in talks.items() if talk.final},
     }
 
 
-def _outcome(talk: Conversation) -> list[str]:
-    hidden_intents = [intent for intent in talk.tree.intents if talk.start[intent] is not Discovery.DISCOVERED]
-    known = sum(talk.state[intent] is Discovery.DISCOVERED for intent in hidden_intents)
-    tokens = sum(turn.reply.n_tokens for turn in talk.turns)
+def _outcome(talk: Conversation) -> tuple[str, ...]:
+    """Turns, discovered intents, tokens and mean reward."""
+    hidden = len(talk.tree) - len(talk.start.discovered)
     rewards = [turn.candidate.reward.total for turn in talk.turns if turn.candidate.reward]
     mean = show.signed(sum(rewards) / len(rewards)) if rewards else "unscored"
-    return [str(len(talk.turns)), f"{known} of {len(hidden_intents)}", f"{tokens:,}", mean]
+    tokens = sum(turn.reply.n_tokens for turn in talk.turns)
+    return str(len(talk.turns)), f"{newly_discovered(talk)} of {hidden}", f"{tokens:,}", mean
 
 
-# -- what it cost in other ways ----------------------------------------------------------------------------------------
-
-
-def _broken(run: PaperRun, parts: Mapping[str, Part]) -> Markup:
-    rows = [
-        row(
-            named(name, run.marks[name]),
-            [
-                _share(part.broken.get(name), replace(part.ids, assistants=name, measure=BROKEN))
-                for part in parts.values()
-            ],
-        )
-        for name in LADDER
-    ]
-    caption = (
-        "Replies that cannot be read as the models’ notation, of all replies with the finished piece; 95 % Wilson "
-        "intervals, which take replies as independent"
-    )
-    return captioned(["", *parts], rows, caption, "rp-table rp-narrow")
-
-
-def _share(share: Share | None, id: DiscoverId) -> Markup:
-    if share is None or share.value is None or share.low is None or share.high is None:
-        return cell("–")
-    value, interval = percent(share.value, 1), f" [{percent(share.low, 1)}, {percent(share.high, 1)}]"
-    return tag("td", tag("b", value), interval, tag("small", f"{share.hits:,} of {share.n:,}"), data_id=str(id))
-
-
-# -- can the numbers be trusted ----------------------------------------------------------------------------------------
-
-
-def _certificate(part: Part) -> dict[str, Any] | None:
-    certificate = part.certificate
-    if certificate is None:
-        return None
-    shown, panel = MEASURE["proportion"], part.panel or part.ids
-    rows = [
-        row(
-            each.relation.text,
-            [
-                tag(
-                    "td",
-                    tag("b", _signed(each.difference.mean, shown)),
-                    f" {_bounds(each.difference, shown)}",
-                    data_id=str(
-                        replace(
-                            panel,
-                            assistants=each.relation.better,
-                            against=each.relation.worse,
-                            measure=MEASURE["share"].label,
-                        )
-                    ),
-                ),
-                cell(f"{each.holds} (reported)" if each.relation.reported else each.holds),
-                cell(each.relation.why),
-            ],
-        )
-        for each in certificate.tested
-    ]
-    size = f"Paired differences in the share found, n = {certificate.artifacts} artifacts, 95 % intervals"
-    head = ("relation", "difference", "verdict", "argued for by")
-    return {
-        "tone": {"passed": "known", "failed": "warn", "undecided": "open"}[certificate.result],
-        "id": str(panel),
-        "verdict": certificate.result.capitalize(),
-        "line": ". ".join(filter(None, (certificate.line, certificate.reported_line.capitalize()))),
-        "relations": captioned(head, rows, size, "rp-table rp-wrap"),
-    }
-
-
-# -- what this is ------------------------------------------------------------------------------------------------------
+# -- scope and reproduction --------------------------------------------------------------------------------------------
 
 
 def _theirs(run: PaperRun) -> Markup:
-    """The paper's own table 1 beside base and last variant."""
+    """The paper's table 1 beside the base and the last variant."""
     with RunStore.read(run.evaluation.folder) as store:
         configuration = store.configuration
     scopes = [each.to_dict() for each in run.evaluation.kinds]
@@ -701,19 +482,16 @@ def _theirs(run: PaperRun) -> Markup:
         return quiet("The paper’s printed numbers are not on this machine.")
 
 
-def _times(run: PaperRun) -> Markup:
+def _times(run: PaperRun) -> dict[str, str]:
+    """Step → its wall time. Empty if the times were not recorded."""
     path = run.folder / TIMES
-    if not path.is_file():
-        return quiet("Not recorded.")
-    seconds = json.loads(path.read_text(encoding="utf-8"))
-    seconds["all steps"] = sum(seconds.values())
-    rows = [row(name, [cell(duration(each))]) for name, each in seconds.items()]
-    caption = "Wall time of each step in the attempt that finished it, on the machine that it ran on"
-    return captioned(("step", "time"), rows, caption, "rp-table rp-narrow")
+    seconds = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    total = {"all steps": sum(seconds.values())} if seconds else {}
+    return {name: duration(each) for name, each in (seconds | total).items()}
 
 
 def command(options: Mapping[str, Any]) -> str:
-    """What makes the same run again."""
+    """The command that repeats a run."""
     seed, domains, taste, quick = options["seed"], options["domains"], options.get("taste", 0), options["quick"]
     usual = PaperOptions.small(seed, domains, taste) if quick else PaperOptions(seed, tuple(domains), taste=taste)
     if usual.to_dict() != options:
@@ -723,7 +501,7 @@ def command(options: Mapping[str, Any]) -> str:
 
 
 def _versions(run: PaperRun) -> dict[str, str]:
-    """Of this library, as the evaluation recorded it, and of what trained the last variant."""
+    """The version of this library in the evaluation, and the versions of the packages that trained the last variant."""
     from discover_lib.engines.local.lineage import Lineage, LineageError
 
     with RunStore.read(run.evaluation.folder) as store:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import AssistantError
@@ -22,6 +22,7 @@ from discover_lib.engines.local.tiny_language import MAX_REPLY_TOKENS
 if TYPE_CHECKING:
     import torch
 
+Prompt = TypeVar("Prompt")
 TEMPERATURE = 0.7  # of evaluation, the same as for API models
 MAX_NEW_TOKENS = 1024
 IN_FLIGHT = 128  # conversations at once
@@ -62,18 +63,41 @@ def draw(
     import torch
 
     limit = CPU_BATCH_TOKENS if next(model.parameters()).device.type == "cpu" else GPU_BATCH_TOKENS
-    batches: list[list[int]] = [[]]  # draws of similar length, within the limit
-    for place in sorted(range(len(draws)), key=lambda place: len(draws[place].prompt)):
-        width = len(draws[place].prompt) + max_new_tokens
-        if batches[-1] and (len(batches[-1]) + 1) * width > limit:
-            batches.append([])
-        batches[-1].append(place)
-    replies: dict[int, list[int]] = {}
+    order = sorted(range(len(draws)), key=lambda place: len(draws[place].prompt))  # of similar length in a batch
+    batches = within([draws[place] for place in order], max_new_tokens, limit, length=lambda each: len(each.prompt))
+    drawn: list[list[int]] = []
     with torch.inference_mode():
-        for places in filter(None, batches):
-            drawn = _draw_batch(model, [draws[place] for place in places], temperature, max_new_tokens, end, pad)
-            replies.update(zip(places, drawn, strict=True))
+        for batch in batches:
+            drawn += _draw_batch(model, batch, temperature, max_new_tokens, end, pad)
+    replies = dict(zip(order, drawn, strict=True))
     return [replies[place] for place in range(len(draws))]
+
+
+def within(
+    prompts: Sequence[Prompt],
+    max_tokens: int,
+    budget: int,
+    most: int | None = None,
+    *,
+    length: Callable[[Any], int] = len,
+) -> Iterator[Sequence[Prompt]]:
+    """Prompts in their order, in batches of at least one that fit with their replies.
+
+    Args:
+        budget: tokens with padding.
+        most: prompts in a batch; None for any number.
+        length: of a prompt in tokens.
+    """
+    start = 0
+    while start < len(prompts):
+        end, width = start, 0
+        while end < len(prompts) and end - start != most:
+            width = max(width, length(prompts[end]) + max_tokens)
+            if end > start and width * (end - start + 1) > budget:
+                break
+            end += 1
+        yield prompts[start:end]
+        start = end
 
 
 def _draw_batch(

@@ -25,6 +25,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from discover_lib.base.files import write_json
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.engines.miniature.lexicon import SHIPPED_DOMAINS, Lexicon, LexiconError, load_lexicon
 from discover_lib.engines.miniature.notation import (
@@ -88,11 +89,6 @@ class Vocabulary:
         return " ".join(self.words[place] for place in ids)
 
 
-def known_domains() -> tuple[str, ...]:
-    """The domains of the package.  A lexicon added later does not change the tiny base."""
-    return SHIPPED_DOMAINS
-
-
 @lru_cache(maxsize=8)
 def vocabulary(domains: tuple[str, ...]) -> Vocabulary:
     """The words of some domains: marks, verbs, words of transcripts, dimensions and values.
@@ -116,7 +112,7 @@ def vocabulary(domains: tuple[str, ...]) -> Vocabulary:
 def lacks_words(folder: Path, domain: str) -> bool:
     """Whether a domain's lexicon has words without a token in a model's tokenizer, because they are newer."""
     path = folder / "tokenizer.json"
-    if domain not in known_domains() or not path.is_file():
+    if domain not in SHIPPED_DOMAINS or not path.is_file():
         return False
     known = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
     lexicon = load_lexicon(domain)
@@ -129,7 +125,7 @@ def lacks_words(folder: Path, domain: str) -> bool:
 def save_tokenizer(words: Vocabulary, folder: Path) -> None:
     """Write the tokenizer files of a model, as `AutoTokenizer.from_pretrained(folder)` reads them."""
     folder.mkdir(parents=True, exist_ok=True)
-    _write_json(folder / "tokenizer.json", _tokenizer(words))
+    write_json(folder / "tokenizer.json", _tokenizer(words))
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "eos_token": END,
@@ -139,7 +135,7 @@ def save_tokenizer(words: Vocabulary, folder: Path) -> None:
         "model_max_length": MAX_TOKENS,
         "clean_up_tokenization_spaces": False,
     }
-    _write_json(folder / "tokenizer_config.json", settings)
+    write_json(folder / "tokenizer_config.json", settings)
     (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
 
 
@@ -168,10 +164,6 @@ def _tokenizer(words: Vocabulary) -> dict[str, Any]:
         "decoder": None,
         "model": {"type": "WordLevel", "vocab": dict(words.ids), "unk_token": UNKNOWN},
     }
-
-
-def _write_json(path: Path, data: Any) -> None:
-    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
 # -- input and output of the model ----------------------------------------------------------------------------------

@@ -21,10 +21,9 @@ import hashlib
 import json
 import math
 import random
-import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +32,7 @@ from typing import Any
 import torch
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_json
+from discover_lib.base.files import whole_folder, write_json
 from discover_lib.base.records import Record
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.core.conversation import Conversation
@@ -49,7 +48,6 @@ from discover_lib.engines.local.tiny_language import (
     USER,
     Vocabulary,
     is_broken,
-    known_domains,
     save_tokenizer,
     transcript,
     vocabulary,
@@ -57,7 +55,7 @@ from discover_lib.engines.local.tiny_language import (
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
 from discover_lib.engines.miniature.assistants import ask, draft, final_draft, mixed, options, show
-from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
+from discover_lib.engines.miniature.lexicon import SHIPPED_DOMAINS, Lexicon, load_lexicon
 from discover_lib.engines.miniature.notation import Move, write
 from discover_lib.engines.miniature.reading import Beliefs, UserReading, read_reply, read_user
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
@@ -114,10 +112,10 @@ class TinyRecipe:
         Raises:
             TinyModelError: an unknown domain, or a number out of range.
         """
-        domains = self.domains or known_domains()
-        unknown = [name for name in domains if name not in known_domains()]
+        domains = self.domains or SHIPPED_DOMAINS
+        unknown = [name for name in domains if name not in SHIPPED_DOMAINS]
         if unknown:
-            raise TinyModelError(f"unknown domain {unknown[0]!r}; choose from {', '.join(known_domains())}")
+            raise TinyModelError(f"unknown domain {unknown[0]!r}; choose from {', '.join(SHIPPED_DOMAINS)}")
         if self.steps < 1 or self.batch < 1 or self.width % self.heads:
             raise TinyModelError("a tiny model needs at least one step and one conversation; heads must divide width")
         return dataclasses.replace(self, domains=tuple(domains))
@@ -162,12 +160,11 @@ def make_base(recipe: TinyRecipe, folder: Path, on_progress: Callable[[str], Non
         TinyModelError: the model's measurements are below the limits; the folder stays as it was.
     """
     recipe, began = recipe.resolved(), time.monotonic()
-    partial = folder.with_name(f"{folder.name}.partial")
-    try:
-        model = pretrain(recipe, on_progress)
-        seconds = round(time.monotonic() - began, 1)
-        save_model(model, vocabulary(recipe.domains), partial)
-        gate = measure(partial, recipe.domains, GATE_USERS)
+    model = pretrain(recipe, on_progress)
+    seconds = round(time.monotonic() - began, 1)
+    with whole_folder(folder) as made:
+        save_model(model, vocabulary(recipe.domains), made)
+        gate = measure(made, recipe.domains, GATE_USERS)
         if not gate.passed:
             raise TinyModelError(
                 f"the base model honors {gate.honoured} of clear requests and breaks {gate.broken} of its replies "
@@ -176,11 +173,7 @@ def make_base(recipe: TinyRecipe, folder: Path, on_progress: Callable[[str], Non
             )
         card: dict[str, Any] = {"format": FORMAT, "domains": list(recipe.domains), "recipe": dataclasses.asdict(recipe)}
         card |= {"seconds": seconds, "measured": gate.to_dict(), "practice_loss": practice_loss(model, recipe)}
-        write_json(partial / CARD, card | {"key": recipe.key, "made_by": MADE_BY, "versions": versions()})
-        shutil.rmtree(folder, ignore_errors=True)
-        partial.rename(folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        write_json(made / CARD, card | {"key": recipe.key, "made_by": MADE_BY, "versions": versions()})
     return folder
 
 
@@ -295,21 +288,14 @@ def schedule(step: int, recipe: TinyRecipe) -> float:
     return rise * (0.03 + 0.97 * (1 + math.cos(math.pi * step / recipe.steps)) / 2)
 
 
-def practice_conversations(recipe: TinyRecipe, step: int) -> Iterator[tuple[str, list[Exchange]]]:
-    """The conversations of a step of pretraining, each with its domain."""
-    rng = derive_rng(recipe.seed, "practice", step)
+def practice_rows(recipe: TinyRecipe, words: Vocabulary, step: int) -> list[tuple[list[int], list[int]]]:
+    """(token ids, labels) of the conversations of a step of pretraining; labels are `IGNORED` outside replies."""
+    rng, rows = derive_rng(recipe.seed, "practice", step), []
     manners = DRILLS if step < recipe.drills * recipe.steps else HABITS
     sizes = [len(load_lexicon(domain).values) for domain in recipe.domains]  # more words need more practice
     for domain in rng.choices(recipe.domains, sizes, k=recipe.batch):
-        yield domain, practice_conversation(load_lexicon(domain), rng, manners=manners)
-
-
-def practice_rows(recipe: TinyRecipe, words: Vocabulary, step: int) -> list[tuple[list[int], list[int]]]:
-    """(token ids, labels) of the conversations of a step; labels are `IGNORED` outside replies."""
-    rows = []
-    for domain, exchanges in practice_conversations(recipe, step):
         tokens, labels = words.encode(domain), [IGNORED]
-        for exchange in exchanges:
+        for exchange in practice_conversation(load_lexicon(domain), rng, manners=manners):
             asked = words.encode(f"{USER} {exchange.heard} {END} {ASSISTANT}")
             reply = words.encode(f"{exchange.reply} {END}")
             tokens += asked + reply

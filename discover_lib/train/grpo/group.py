@@ -24,14 +24,12 @@ class Group:
         mean, std: over the scored replies; None with fewer than two.
         advantages: the factor of each reply's log-probability in the update; None for an unscored reply, which the
             update does not affect.
-        scaled: divided by the standard deviation.
     """
 
     rewards: tuple[float | None, ...]
     mean: float | None
     std: float | None
     advantages: tuple[float | None, ...]
-    scaled: bool
 
     @property
     def signal(self) -> bool:
@@ -58,7 +56,7 @@ def group_of(rewards: Sequence[float | None], *, scaled: bool = True) -> Group:
             return 0.0
         return (reward - mean) / (std + EPSILON) if scaled else reward - mean
 
-    return Group(tuple(rewards), mean, std, tuple(advantage(each) for each in rewards), scaled)
+    return Group(tuple(rewards), mean, std, tuple(advantage(each) for each in rewards))
 
 
 def rewards_to_go(rewards: Sequence[float]) -> list[float]:

@@ -16,7 +16,7 @@ from discover_lib.core.roles import RoleError
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.rows import state_json
 from discover_lib.engines.local.dialect import Chat, Dialect, end_tokens, said
-from discover_lib.engines.local.model import GPU_BATCH_TOKENS
+from discover_lib.engines.local.model import GPU_BATCH_TOKENS, within
 from discover_lib.metrics.intervals import bootstrap_mean
 from discover_lib.train.grpo.simulated_reward import Scored, Scorer, domain_of
 
@@ -82,26 +82,6 @@ class Sampler:
             use_cache=True,
         )
         return [_up_to_end(row, ends) for row in written[:, width:].tolist()]
-
-
-def within(
-    prompts: Sequence[Sequence[int]], max_tokens: int, budget: int, most: int | None = None
-) -> Iterator[Sequence[Sequence[int]]]:
-    """Prompts in their order, in batches of at least one that fit with their replies.
-
-    Args:
-        budget: tokens with padding.
-    """
-    start = 0
-    while start < len(prompts):
-        end, width = start, 0
-        while end < len(prompts) and end - start != most:
-            width = max(width, len(prompts[end]) + max_tokens)
-            if end > start and width * (end - start + 1) > budget:
-                break
-            end += 1
-        yield prompts[start:end]
-        start = end
 
 
 def _up_to_end(ids: list[int], ends: Sequence[int]) -> list[int]:

@@ -20,7 +20,7 @@ from discover_lib.core.conversation import Candidate, Reply
 from discover_lib.core.roles import RoleError
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.pairs import under
-from discover_lib.dataset.rows import grpo_rules, restore
+from discover_lib.dataset.rows import grpo_rules, stored_conversation
 from discover_lib.engines.local.dialect import Dialect, behaviour, said
 from discover_lib.engines.spec import RoleEngines
 from discover_lib.metrics.replay import LookAhead
@@ -78,25 +78,11 @@ class Users:
 
     def fresh(self, state: str) -> UserSimulator:
         """The user of a state, as a new simulator."""
-        seated = restore(state, _NOBODY, _NOBODY)
-        talk = seated.conversation
+        talk = stored_conversation(state)
         if self.tau is not None:
             talk = under(talk, grpo_rules(talk.rules, self.tau))
         domain = str(talk.setting.get("domain", ""))
         return UserSimulator.resume(talk, self.engines.judge(domain), self.engines.voice(domain))
-
-
-class _Nobody:
-    """Placeholder of judge and voice until the domain is known."""
-
-    def evaluate(self, *_: Any) -> Any:
-        raise NotImplementedError
-
-    def speak(self, *_: Any) -> str:
-        raise NotImplementedError
-
-
-_NOBODY = _Nobody()
 
 
 def domain_of(simulator: UserSimulator) -> str:
@@ -258,11 +244,3 @@ def sample_of(prompt: Sequence[Mapping[str, str]], scores: Iterable[Scored]) -> 
             for each in scores
         ],
     }
-
-
-def sibling_scores(last: Sequence[tuple[str, Scored]]) -> tuple[str, list[Scored]] | None:
-    """One prompt's state and its group of replies, from a batch."""
-    if not last:
-        return None
-    state = last[0][0]
-    return state, [each for place, each in last if place == state]

@@ -28,6 +28,7 @@ from discover_lib.base.files import write_json, write_lines
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.base.words import counted
 from discover_lib.engines.local.dialect import Chat, Dialect
+from discover_lib.engines.local.model import within
 from discover_lib.train import Progress, arguments
 from discover_lib.train.backend import Backend
 from discover_lib.train.data import TrainingRows, domain_of, row_name, starting_users
@@ -41,7 +42,6 @@ from discover_lib.train.grpo.rollouts import (
     probe,
     probe_text,
     seeded,
-    within,
 )
 from discover_lib.train.grpo.simulated_reward import (
     Scored,
@@ -50,7 +50,6 @@ from discover_lib.train.grpo.simulated_reward import (
     Users,
     log_rewards,
     sample_of,
-    sibling_scores,
 )
 from discover_lib.train.recipes import GrpoRecipe
 from discover_lib.train.recorder import Recorder
@@ -341,14 +340,13 @@ class GrpoRun:
     trainer: RoundsTrainer
     rounds: Rounds
     reward: SimulatorReward | SeveralTurns
-    dialect: Dialect
 
     def samples(self) -> list[dict[str, Any]]:
         """One prompt of the last batch with its replies, as readable text."""
-        group = sibling_scores(self.reward.last)
-        if group is None:
+        if not self.reward.last:
             return []
-        state, scores = group
+        state = self.reward.last[0][0]
+        scores = [score for place, score in self.reward.last if place == state]
         messages = self.rounds.player.scorer.users.user(state).messages
         return [sample_of([{"role": each.role, "content": each.content} for each in messages], scores)]
 
@@ -420,7 +418,7 @@ def grpo_run(
         steps,
         on_progress,
     )
-    return GrpoRun(trainer, rounds, reward, dialect)
+    return GrpoRun(trainer, rounds, reward)
 
 
 def _own_probe(

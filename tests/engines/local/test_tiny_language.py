@@ -15,12 +15,11 @@ from discover_lib.engines.local.tiny_language import (
     decode,
     encode_messages,
     is_broken,
-    known_domains,
     save_tokenizer,
     transcript,
     vocabulary,
 )
-from discover_lib.engines.miniature.lexicon import DOMAINS, load_lexicon
+from discover_lib.engines.miniature.lexicon import DOMAINS, SHIPPED_DOMAINS, load_lexicon
 from discover_lib.engines.miniature.notation import Move, NotationError, parse, write
 from discover_lib.engines.miniature.reading import UserReading
 from discover_lib.engines.miniature.rendering import make_reply
@@ -48,7 +47,7 @@ def test_every_value_and_dimension_is_one_token_and_comes_back(tokenizer, domain
 
 
 def test_the_words_of_all_lexicons_fit_together():
-    every = vocabulary(known_domains())
+    every = vocabulary(SHIPPED_DOMAINS)
     assert len(set(every.words)) == len(every.words)
     assert set(DOMAINS) <= set(every.domains)
 

@@ -3,9 +3,8 @@
 import pytest
 
 from discover_lib.metrics.intervals import share_difference, share_of
-from workbench.study.attrition import attrition, attrition_lines, lost
 from workbench.study.desk import Desk
-from workbench.study.study_report import flow_lines
+from workbench.study.study_report import attrition, attrition_lines, flow_lines, lost
 
 
 def given(desk: Desk) -> str:

@@ -84,7 +84,7 @@ def test_of_three_conditions_every_pair_is_compared_and_corrected(study: Study, 
     for pair in ("asks − base", "asks − tuned"):
         [apart] = [line for line in lines if pair in line]
         assert ": +" in apart and "p < 0.001" in apart and "not disting" not in apart
-        assert ("(n = 18 pairs of one person;" if design == "paired" else "(n = 18 and 18;") in apart
+        assert ("(n = 18 pairs of one participant;" if design == "paired" else "(n = 18 and 18;") in apart
     assert "Holm" in outcome_lines(desk)[-1]
     assert compared(desk)[0].adjusted["base", "asks"] <= 3 * 0.001
 
@@ -97,7 +97,7 @@ def test_no_cell_is_run_or_turned_by_a_spreadsheet(rehearsed: Path) -> None:
     messages = rows(rehearsed / "export" / "messages.csv")
     [cell] = [row["text"] for row in messages if "HYPERLINK" in row["text"]]
     assert cell.startswith('\'=HYPERLINK("x") <U+202E>txt ')
-    assert "behind an apostrophe" in (rehearsed / "export" / "codebook.md").read_text("utf-8")
+    assert "follows an apostrophe" in (rehearsed / "export" / "codebook.md").read_text("utf-8")
 
 
 @pytest.mark.slow
@@ -124,7 +124,7 @@ def test_the_example_is_checked_and_the_papers_for_a_board_are_written(tmp_path:
     result = discover("study", "check", PAPER, "--pack", tmp_path / "pack")
     assert result.returncode == 0 and "blocks of 6" in result.stdout and "completion codes" in result.stdout
     sheet = (tmp_path / "pack" / "information.md").read_text("utf-8")
-    for head in ("Purpose", "payment", "Risks", "Whose model reads your text", "Kept until", "Voluntary", "Contact"):
+    for head in ("Purpose", "payment", "Risks", "Who reads your text", "How long we keep it", "Leaving", "Contact"):
         assert head in sheet
     assert "several assistants" in (tmp_path / "pack" / "debrief.md").read_text("utf-8")
     assert "several assistants" not in sheet, "blinding is told afterwards"

@@ -33,7 +33,7 @@ async function send(form, button) {
       const answer = await fetch(form.getAttribute("action"), { method: "POST", body: data });
       if (answer.status < 500) return await answer.text();
     } catch { /* the line is lost: below it is tried again */ }
-    say("The connection is lost. What you wrote is kept; trying again …");
+    say("The connection is lost. Your text is saved. Trying again …");
     await wait(Math.min(8, 1 + tries));
   }
 }
