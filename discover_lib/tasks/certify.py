@@ -256,7 +256,7 @@ class Trust:
 
     @property
     def line(self) -> str:
-        """What the certificates say, in one line; several each with their domain."""
+        """The certificates in one line, each with its domain if there are several."""
         if len(self.certificates) == 1:
             return self.certificates[0].line
         return "; ".join(f"{', '.join(each.domains)}: {each.line}" for each in self.certificates)
@@ -265,13 +265,13 @@ class Trust:
     def verdict(self) -> str:
         """The result and its meaning for numbers of this user."""
         if self.result == "passed":
-            return f"certified: {self.line}"
-        word = {"failed": "failed its certificate", "undecided": "is not certified"}[self.result]
-        return f"This simulated user {word}: {self.line}. Do not rest a conclusion on these numbers."
+            return f"validated: {self.line}"
+        word = {"failed": "failed its validation", "undecided": "is not validated"}[self.result]
+        return f"This simulated user {word}: {self.line}. Draw no conclusion from these numbers."
 
 
 def trust_in(folder: Path) -> Trust:
-    """What vouches for the simulated user of the run in a folder: its own certificate, else those of the same user.
+    """The certificates of the simulated user of a run: its own, else those of the same user.
 
     The same user is the same judge, voice, prompts, rules and version of the code, in the same domain.
     """
@@ -280,7 +280,7 @@ def trust_in(folder: Path) -> Trust:
             subject, domains = subject_of(store.configuration), _domains_of(store)
         own = read_certificate(folder)
     except DiscoverError as error:
-        return Trust(missing=f"No certificate: {error}.")
+        return Trust(missing=f"Not validated: {error}.")
     known = list(_known_certificates())
     if own is not None and not (changed := _differing(own, subject)):
         # A quick look with few artifacts does not outvote the same user's certificate of many.
@@ -289,12 +289,12 @@ def trust_in(folder: Path) -> Trust:
         fitting = [_largest(known, subject, group) for group in groups]
         if domains and all(fitting):
             return Trust(tuple(each for each in fitting if each is not None))
-    how = f"a certificate cannot be made: {OUTSIDE}"
+    how = f"validation is impossible: {OUTSIDE}"
     if domains:
-        how = "make one with 'discover audit RUN --certify' or on page 65"
+        how = "validate it with 'discover audit RUN --certify' or on the page Trust"
     if own is not None:
-        return Trust(missing=f"The certificate is of another simulator (its {', '.join(changed)} differ); {how}.")
-    return Trust(missing=f"No certificate: this simulated user has not been tested yet; {how}.")
+        return Trust(missing=f"The validation is of another simulated user (its {', '.join(changed)} differ); {how}.")
+    return Trust(missing=f"Not validated: this simulated user has not been tested yet; {how}.")
 
 
 def _differing(certificate: Certificate, subject: Mapping[str, Any]) -> list[str]:

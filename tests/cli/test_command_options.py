@@ -84,6 +84,7 @@ def test_every_option_is_explained(words: str) -> None:
     assert tuned not in panels or panels.count(tuned) == len(panels) - panels.index(tuned)
 
 
+@pytest.mark.slow
 def test_the_list_of_commands_has_groups_and_short_summaries() -> None:
     listed = discover("--help").stdout
     for name, entry in COMMANDS.items():

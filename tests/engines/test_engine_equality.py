@@ -168,7 +168,7 @@ def test_a_bad_line_alters_nothing() -> None:
         FakeServer(llm_brain.answer, faults=faults) as server,
         LLMClient(replace(settings(server), **patient)) as client,
     ):
-        jobs = [(domain, 6 * number) for domain in DOMAINS for number in range(FEW * 2)]
+        jobs = [(domain, 6 * number) for domain in DOMAINS for number in range(FEW * 4)]
         with ThreadPoolExecutor(IN_FLIGHT) as pool:
             failures = [line for line in pool.map(lambda job: failure(client, *job), jobs) if line]
         usage = client.usage

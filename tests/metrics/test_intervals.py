@@ -268,6 +268,7 @@ def test_the_textbook_number_of_artifacts() -> None:
     assert artifacts_needed(0.2, 0.2) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sd", "difference"), [(0.1, 0.03), (0.3, 0.05), (0.02, 0.1)])
 def test_one_artifact_less_is_not_enough(sd: float, difference: float) -> None:
     needed = artifacts_needed(sd, difference)

@@ -59,6 +59,7 @@ def test_the_power_of_large_effects_is_a_number() -> None:
         assert Planned("between", 20.0, 2.0).simulated(4, points=10) > 0.99
 
 
+@pytest.mark.slow
 def test_without_an_effect_one_study_in_twenty_finds_one() -> None:
     assert Planned("between", 0.0, 2.0).simulated(60, 4000) == pytest.approx(0.05, abs=0.012)
     assert Planned("between", 0.0, 2.0).power(60) == pytest.approx(0.05)

@@ -55,6 +55,7 @@ def test_a_column_that_an_evaluation_has_too_goes_by_its_name_and_holds_its_numb
         assert summary.to_dict()["score"] == pytest.approx(estimate.mean), "nobody is left out here"
 
 
+@pytest.mark.slow
 def test_on_whom_eq_4_is_measured_is_said() -> None:
     run = lay_out(RunOptions(("adaptive", "draft"), domain="svg_drawing", artifacts=20, turns=1))
     scores = [scores_of(talk, place) for place, talk in enumerate(run_units(run.units))]

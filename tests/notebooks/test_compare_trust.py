@@ -86,7 +86,7 @@ def test_trust_makes_a_run_where_there_is_none_and_reads_the_recorded_conversati
     shown, defined = run("7_trust.py")
     assert problems(shown) == [] and defined["run_choice"].value == outputs / trust_page.OWN_RUN
     assert len(defined["talks"]) == 32 and defined["audited"].alarms == ()
-    assert "certified: all " in "".join(shown)
+    assert "validated: all " in "".join(shown)
     kinds = {label.judge for label in defined["labels"]}
     assert {"miniature", "with noise"} <= kinds
     recorded = trust_page.read_conversations(None)

@@ -32,6 +32,8 @@ from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_
 from discover_lib.runs.store import FILE, RunStore, StoreError, UnitRow, id_of_run, turn_row
 from discover_lib.runs.units import assessed
 
+pytestmark = pytest.mark.slow
+
 # -- a frozen evaluation: 3 assistants × 10 artifacts × 3 trials ------------------------------------------------------
 #
 # Every user wants 1, 1.1, 1.1.1 and 2 and starts with 1: three hidden intents (1.1, 1.1.1, 2), two leaves (1.1.1, 2).
@@ -149,7 +151,6 @@ def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("measure", EXPECTED)
 def test_the_frozen_scores_are_those_worked_by_hand(frozen: Path, measure: str) -> None:
     scope = json.loads((frozen / RESULTS_FILE).read_text())["scopes"][0]
@@ -157,7 +158,6 @@ def test_the_frozen_scores_are_those_worked_by_hand(frozen: Path, measure: str) 
     assert found == pytest.approx({name: float(value) for name, value in EXPECTED[measure].items()}, abs=1e-9)
 
 
-@pytest.mark.slow
 def test_the_frozen_counts_are_those_worked_by_hand(frozen: Path) -> None:
     results = json.loads((frozen / RESULTS_FILE).read_text())
     (scope,) = results["scopes"]
@@ -240,7 +240,6 @@ def test_digests_of_another_version_are_made_anew(frozen: Path, tmp_path: Path) 
     assert load_scores(tmp_path) == load_scores(frozen)
 
 
-@pytest.mark.slow
 def test_the_frozen_run_scores_again_as_recorded(frozen: Path) -> None:
     found = write_sensitivity(frozen)
     assert found.recheck.sentence.startswith("90 of 90")
@@ -288,7 +287,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_every_assistant_meets_the_same_users(undisturbed: Path) -> None:
     with RunStore.read(undisturbed) as store:
         met: dict[str, list] = {}
@@ -300,13 +298,11 @@ def test_every_assistant_meets_the_same_users(undisturbed: Path) -> None:
     assert met["draft"] == met["ask"] == met["adaptive"]
 
 
-@pytest.mark.slow
 def test_processes_change_nothing(undisturbed: Path, tmp_path: Path) -> None:
     execute(lay_out_evaluation(OPTIONS, ["creative_writing", "technical_writing"]), tmp_path, concurrency=2)
     assert results(tmp_path) == results(undisturbed)
 
 
-@pytest.mark.slow
 def test_a_simulation_becomes_the_evaluation_of_the_same_conversations(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -128,7 +128,7 @@ def test_an_alarm_and_a_missing_certificate_are_told_apart(tmp_path: Path) -> No
     asked = ("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--near-miss-cap", 2)
     discover(*asked, "--run", tmp_path)
     uncertified = discover("audit", tmp_path)
-    assert uncertified.returncode == 1 and "No certificate" in uncertified.stdout
+    assert uncertified.returncode == 1 and "Not validated" in uncertified.stdout
     with RunStore.read(tmp_path) as store:
         configuration, talk = store.configuration, store.conversation(0)
     first = talk.turns[0]

@@ -210,19 +210,13 @@ def test_with_a_third_of_all_replies_faulty_every_conversation_finishes_and_none
 
 
 @pytest.fixture(autouse=True)
-def whole_seeds(request, monkeypatch):
-    """The miniature behind the wire draws from the seed that it is sent, so it is sent the whole of it.
+def all_that_decides_goes_over_the_wire(request, monkeypatch):
+    """The miniature behind the wire draws from whole seeds and does not know the conversation's temperament.
 
-    Not where a process of its own takes part, which sends what is always sent.
+    A process of its own sends the seeds that are always sent.
     """
     if not request.node.name.startswith("test_killed"):
         monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
-
-
-@pytest.fixture(autouse=True)
-def one_temperament(request, monkeypatch):
-    """A user's temperament comes from the seed of the conversation, which does not go over the wire."""
-    if not request.node.name.startswith("test_killed"):
         monkeypatch.setattr(MiniatureVoice, "of", lambda voice, user: voice)
 
 

@@ -93,6 +93,7 @@ def test_the_button_opens_an_editable_copy_with_the_arguments_of_the_page(server
         assert "/auth/login" in answer.url  # without the token
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "cross-site"}], ids=["a program", "another site"])
 def test_only_a_page_of_the_workbench_opens_a_copy(server: Server, headers: dict[str, str]) -> None:
     request = urllib.request.Request(f"{server.url}/notebook?file={COMPARE}", headers=headers)

@@ -21,6 +21,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     return Session(Settings(artifact=next(iter(miniature_artifacts("svg_drawing").values()))))
 
 
+@pytest.mark.slow
 def test_the_first_conversation_is_at_turn_one_of_five_and_each_press_earns(session: Session) -> None:
     opened, trouble = conversation_page.opened({})
     assert opened is not None and not trouble and (opened.cursor, opened.scored_turns) == (1, 5)
@@ -83,6 +84,7 @@ def test_other_rules_strike_only_a_number_that_changes(tmp_path: Path) -> None:
     assert "<del" in "".join(str(compared(was, now, original.tree)) for was, now in pairs)
 
 
+@pytest.mark.slow
 def test_the_controls_of_jupyter_move_the_stage_and_follow_it(tmp_path: Path) -> None:
     player = stage(conversation_page.opening(tmp_path))
     domain, user, assistant, rules, turn = with_controls(player).children[0].children

@@ -59,6 +59,7 @@ def test_the_title_comes_from_the_text_else_from_the_file(name: str, text: str, 
     assert title_of(read(name, text).artifact) == title
 
 
+@pytest.mark.slow
 def test_files_become_cards_and_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     files = [SimpleNamespace(name="house.svg", contents=HOUSE.encode())]

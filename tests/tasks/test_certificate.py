@@ -183,7 +183,7 @@ def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_a_run_is_warned_of_until_its_user_is_certified(run: Path) -> None:
-    assert "No certificate" in warning_of(run) and "user not validated" in show_audit.certificate_chip(run)
+    assert "Not validated" in warning_of(run) and "user not validated" in show_audit.certificate_chip(run)
     report = certify(Certify(run=Run(run), artifacts=FEW))
     certificate = read_certificate(run)
     assert certificate is not None and certificate.turns == 2 and certificate.artifacts == FEW
@@ -218,11 +218,11 @@ def test_a_failed_certificate_and_one_of_another_user_are_told(run: Path, sound:
 
     tested = [dataclasses.replace(passed.tested[0], holds="violated"), *passed.tested[1:]]
     path.write_text(json.dumps(dataclasses.replace(passed, tested=tuple(tested)).to_dict()))
-    assert "failed its certificate: violated: silent finds nothing" in warning_of(run)
+    assert "failed its validation: violated: silent finds nothing" in warning_of(run)
 
     other = passed.subject | {"engine": {"judge": "openai/x", "voice": "miniature"}}
     path.write_text(json.dumps(dataclasses.replace(passed, subject=other).to_dict()))
-    assert "of another simulator (its engine differ" in warning_of(run)
+    assert "of another simulated user (its engine differ" in warning_of(run)
 
     path.write_text("{}")
     assert "not a certificate" in warning_of(run)
@@ -257,7 +257,7 @@ def test_a_language_model_as_the_user_is_certified_through_the_same_seam(tmp_pat
     own = certified(run_panel(panel.trees, turns=2), {})
     assert {name: each.mean for name, each in found.found.items()} == {n: each.mean for n, each in own.found.items()}
     assert found.subject["prompts"].keys() == {"response_evaluation", "user_reply"}
-    assert "is not certified" in warning_of(folder)
+    assert "is not validated" in warning_of(folder)
 
 
 # -- of a user, wherever it was made ----------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ def test_a_run_inherits_the_certificate_of_the_same_user_and_of_no_other(tmp_pat
     certificate = dataclasses.replace(sound, subject=subject, domains=(DOMAIN,))
     write_json(certified / FILE, certificate.to_dict())
     assert [trust_in(each).result for each in (certified, same)] == ["passed", "passed"]
-    assert "No certificate" in trust_in(elsewhere).missing
+    assert "Not validated" in trust_in(elsewhere).missing
 
 
 def test_users_in_two_domains_need_a_certificate_in_each(tmp_path: Path) -> None:

@@ -136,6 +136,7 @@ def test_one_process_serves_a_study_and_one_version_of_it(study: Study, desk: De
 # -- outside ids, tokens, personal data --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_outside_ids_are_kept_as_salted_hashes_apart(new_person: New, desk: Desk) -> None:
     link = "/?PROLIFIC_PID=5f1e2d3c4b5a&STUDY_ID=s77&SESSION_ID=x9y8z7"
     first, again, other = new_person(), new_person(), new_person()
