@@ -17,7 +17,7 @@ def introduce(mo):
     mo.md("""
     # People find out what they want by seeing it
 
-    The user can name one intent; the others have no words yet. Three assistants try to discover them.
+    This user can name one thing that they want. They cannot name the rest yet. Three assistants help them discover it.
     """)
     return
 
@@ -52,11 +52,11 @@ def explain(mo, page):
 @app.cell(hide_code=True)
 def introduce_game(carried, mo, page):
     domain_choice = carried.kept(mo.ui.dropdown, "domain", page.DOMAINS, value="SVG drawing", label="Target")
-    target_choice = carried.kept(mo.ui.slider, "target", 0, 99, value=7, label="Which one", show_value=True)
+    target_choice = carried.kept(mo.ui.slider, "target", 0, 99, value=7, label="Target number", show_value=True)
     turns_choice = carried.kept(mo.ui.slider, "turns", 2, 8, value=5, label="Messages to each", show_value=True)
     mo.vstack(
         [
-            mo.md("## Now you: be the user\n\nYou see a target for six seconds. Then two assistants make it for you."),
+            mo.md("## Now you: be the user\n\nYou see a target for six seconds. Then you ask two assistants for it."),
             mo.hstack([domain_choice, target_choice, turns_choice], justify="start", wrap=True),
         ]
     )
@@ -106,12 +106,12 @@ def map_target(mo, page, played, sitting):
 
 @app.cell
 def simulate(IntentMap, engine, generate_artifact, mo, moments_of, run_conversation, scripted_assistant):
-    world = engine("svg_drawing")  # the same in Python: change a line and run it
+    world = engine("svg_drawing")  # the first conversation above, in Python
     tree = world.builder.build(generate_artifact("svg_drawing", "eval", 17)).tree
     assistants = [scripted_assistant("adaptive", "svg_drawing")]
     conversation = run_conversation(tree, world.judge, world.voice, assistants, seed=17)
     drawn_map = IntentMap(tree, moments_of(conversation))  # the slider steps through the turns
-    mo.show_code(mo.ui.anywidget(drawn_map.widget))
+    mo.show_code(mo.vstack([mo.md("## The first user with *adaptive*, in Python"), mo.ui.anywidget(drawn_map.widget)]))
     return
 
 

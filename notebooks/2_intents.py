@@ -3,7 +3,7 @@
 #
 # [tool.marimo.opengraph]
 # title = "Intents"
-# description = "From a finished artifact to its tree of intents: ours, or 1 to 20 files of your own."
+# description = "From a finished artifact to its tree of intents. Use our artifacts or 1 to 20 files of your own."
 # ///
 
 import marimo
@@ -110,8 +110,8 @@ def show_own(changed, own):
 def choose_assistants(changed, mo, own, page):
     changed()
     mo.stop(not own.readings)
-    names = mo.ui.multiselect(page.ASSISTANTS, value=list(page.ASSISTANTS), label="Let them talk with")
-    run_button = mo.ui.run_button(label=f"▶ Run with {len(own.trees)} artifacts", kind="success")
+    names = mo.ui.multiselect(page.ASSISTANTS, value=list(page.ASSISTANTS), label="Assistants")
+    run_button = mo.ui.run_button(label=f"▶ Run {len(own.trees)} artifacts", kind="success")
     mo.hstack([names, run_button], justify="start", align="end", wrap=True)
     return names, run_button
 

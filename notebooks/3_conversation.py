@@ -77,7 +77,7 @@ def set_rules(carried, player, restarts, rules_choice):
 def score_again(base, carried, changes, lam, mo, p, page, player, replay, tau):
     changes()
     rules = carried.rules_set(base, p.value, tau.value, lam.value)  # or Rules.paper()
-    now = replay(player.session.conversation, rules)  # the stored judgements: no model is asked again
+    now = replay(player.session.conversation, rules)  # the stored judgments: no model is called again
     rescored = mo.show_code(page.rewards(player.session, now))
     return rescored, rules
 

@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # [tool.marimo.opengraph]
 # title = "Data"
-# description = "Which reply is better, and what does a trainer read? Make conversations, check pairs, export rows."
+# description = "Which reply is better, and what is training data? Make conversations, check pairs, export rows."
 # ///
 
 import marimo
@@ -14,10 +14,10 @@ app = marimo.App(width="medium", app_title="Data", css_file="../workbench/views/
 @app.cell(hide_code=True)
 def introduce(mo):
     mo.md("""
-    # Which reply is better, and what does a trainer read?
+    # Which reply is better, and what is training data?
 
     Several assistants answer the same user in every turn. The reply of the highest reward is **chosen**, the reply of
-    the lowest reward is **rejected**, and the conversation continues with the chosen reply.
+    the lowest reward is **rejected**. The conversation continues with the chosen reply.
     """)
     return
 
@@ -94,7 +94,7 @@ def list_pairs(data, lengths, margins, mo, pairs, sieved):
 
 @app.cell
 def open_pair(data, pair_table, rules, turns):
-    data.whole_pair(turns, data.opened(pair_table, "Select a pair: its two replies open here."), rules)
+    data.whole_pair(turns, data.opened(pair_table, "Select a pair to see its two replies here."), rules)
     return
 
 
@@ -116,7 +116,7 @@ def list_rows(data, examples, filters, menus, mo, options, run, sieve, tab):
 
 @app.cell
 def open_row(data, filters, menus, mo, row_table, rows):
-    row = rows[data.opened(row_table, "Select a row: the text that a trainer reads opens here.")]
+    row = rows[data.opened(row_table, "Select a row to see its training text here.")]
     mo.show_code(mo.vstack([menus["template"], data.trainer_reads(row, menus["template"].value, filters)]))
     return
 

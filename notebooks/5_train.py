@@ -83,7 +83,7 @@ def show_learning(mo, moments, page, panel, update):
 def settle(StageSettings, fields, judging, menus, mo, page):
     recipe, contradictions = page.read_recipe(menus.value, fields.value)
     settings = StageSettings(menus.value["stage"], recipe=recipe, **page.read_menus(menus.value), **judging.settings)
-    # run_stage(settings, folder) trains here and now; the button starts the same in a process.
+    # run_stage(settings, folder) trains in this cell; the button starts the same training in a process.
     mo.show_code()
     return contradictions, recipe, settings
 

@@ -37,7 +37,7 @@ PAGES = (
         "2_intents.py",
         "Intents",
         "Intents",
-        "From a finished artifact to its tree of intents: ours, or 1 to 20 files of your own.",
+        "From a finished artifact to its tree of intents. Use our artifacts or 1 to 20 files of your own.",
     ),
     Page(
         "3_conversation.py",
@@ -49,7 +49,7 @@ PAGES = (
         "4_data.py",
         "Data",
         "Data",
-        "Which reply is better, and what does a trainer read? Make conversations, check pairs, export rows.",
+        "Which reply is better, and what is training data? Make conversations, check pairs, export rows.",
     ),
     Page(
         "5_train.py",

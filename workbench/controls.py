@@ -273,7 +273,7 @@ def run_plan(note: str, options: RunOptions, domains: Sequence[str], choice: Cho
         forecast = plan_run(laid_out(options, domains), settings=choice.client_settings)
     except (DiscoverError, OSError) as error:
         return error_line(str(error))
-    return line + plan_table(forecast.stages, "Before anything is spent")
+    return line + plan_table(forecast.stages, "Estimated cost")
 
 
 def trained_assistants() -> dict[str, str]:
@@ -305,7 +305,7 @@ def plan_table(stages: Sequence[Stage], caption: str) -> Markup:
     rows = [(each.name, each.model, f"{each.calls.expected:.1f}", tokens(each), dollars(each.cost)) for each in stages]
     known = [each.cost for each in stages if each.cost is not None]
     total = dollars(sum_of(known)) if known else "unknown"
-    unpriced = " and what is unknown" if known and len(known) < len(stages) else ""
+    unpriced = " and unknown values" if known and len(known) < len(stages) else ""
     calls = sum_of(each.calls for each in stages)
     rows.append(("in all", "", f"{calls.expected:.1f}", "", total + unpriced))
     return panel("Plan", table(("Stage", "Model", "Calls", "Tokens", "Dollars"), rows, caption))
@@ -378,7 +378,7 @@ def evaluation_menus() -> Any:
             "trials": menu("trials", [1, 2, 3, 5], 1, "Trials"),
             "turns": menu("turns", [1, 2, 3, 4, 5, 6, 8, 10], 5, "Turns"),
             "rules": menu("rules", ["paper", "authors"], "paper", "Rules"),
-            "cap": menu("cap", caps, "all", "Near misses a reply"),
+            "cap": menu("cap", caps, "all", "Near misses per reply"),
             "seed": menu("seed", list(range(30)), 0, "Seed"),
             "interactivity": menu("interactivity", ["ours", "paper"], "ours", "Interactivity scale"),
             "final_request": menu("final-request", ["ours", "paper"], "ours", "Final request"),

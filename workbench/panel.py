@@ -86,8 +86,8 @@ if TYPE_CHECKING:
 FIRST_SYNTHESIS = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=20, candidates=1)
 FIRST_EVALUATION = RunOptions(("draft", "ask", "options", "adaptive"), artifacts=20)
 NO_PAIRS = (
-    "In this run every turn has one reply only, so there is nothing to prefer it to: it can be exported as SFT and "
-    "prompt rows, and holds no pairs."
+    "In this run, every turn has only one reply, so the run has no pairs. You can export it as SFT and "
+    "prompt rows."
 )
 SECONDS_WAITED = 30.0  # for the first run of a page, which takes one or two where nothing else goes on
 
@@ -419,7 +419,7 @@ class RunPanel(Panel):
         if asked.refusal or asked.options is None:
             raise RunOptionsError(asked.refusal or "choose what to run")
         if asked.spends and not asked.cap_dollars:
-            raise RunOptionsError("language models cost money: say how much may be spent at most, then press again")
+            raise RunOptionsError("language models cost money: enter the maximum cost, then press again")
         folder = self.folder_of(asked.options, asked.domains)
         return started(Job(folder, asked.options, asked.domains, asked.settings, asked.cap_dollars)).folder
 
@@ -448,7 +448,7 @@ class RunPanel(Panel):
         folder, going = self.get_folder(), self.going
         now = Standing.of_run(folder)
         if now is None or not now.units:
-            words = "laying out the conversations …" if going else "nothing here yet"
+            words = "planning the conversations …" if going else "nothing here yet"
             return Markup("<b>{}</b>: {}").format(folder.name, words), -1, False
         return now.line(folder.name, going), now.read, not now.complete
 
@@ -500,7 +500,7 @@ class SynthesisedRun:
         several = any(len(turn.candidates) > 1 for each in conversations for turn in each.turns)
         notes = [] if several else [NO_PAIRS]
         if len(conversations) == most:
-            notes.append(f"The first {most} conversations are read while the run goes on; all of them at its end.")
+            notes.append(f"During the run, only the first {most} conversations are read. At its end, all are read.")
         return cls(configuration, origin, conversations, show.joined(show.quiet(note) for note in notes))
 
 

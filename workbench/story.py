@@ -1,4 +1,4 @@
-"""The story of page Start with a kernel behind it: other users to meet, and the visitor as the assistant."""
+"""The story of the page Start with a kernel: more users, and the visitor as the assistant."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from workbench.session import answered
 from workbench.views.columns import PARTS, Averages, Part, column, story
 from workbench.views.html import static_text
 
-YOU = Part("you", "you reply", "your replies, judged as the others are")
+YOU = Part("you", "you reply", "your replies, judged like the others")
 OPTIONS_HINTED = 3
 # Drawings and stories in which the three assistants differ as they do on average (`averages`).
 PEOPLE = (("svg_drawing", 17), ("svg_drawing", 22), ("creative_writing", 8), ("svg_drawing", 3))
@@ -90,7 +90,7 @@ class StoryTeller:
 
 @cache  # the same for everybody who opens the page, and a second and a half of work
 def averages(domain: str, people: int) -> Averages:
-    """What the assistants of the story find of the hidden intents of other people, with 95 % intervals over these."""
+    """What the assistants of the story find of the hidden intents of other people, with 95% intervals over these."""
     teller = StoryTeller([(domain, index) for index in range(people)])
     told = {part.name: [teller.conversation(part, index) for index in range(people)] for part in PARTS}
     shares = {
@@ -188,8 +188,11 @@ def six_rules() -> str:
 
 WHAT_IT_IS = f"""
 **This is the miniature.** Programs play the user, the judge and the assistants over a small vocabulary: eight kinds of
-artifacts, no language model, no conversation written in advance. The judge reads the drawing or the text itself. States
-and rewards follow [the paper](https://arxiv.org/abs/2602.03429). A language model can play any role on *Conversation*.
-Three choices are our own: a word of compact notation counts as {TOKENS_PER_WORD} tokens; an intent that was discovered
-earlier can still be satisfied; of equal rewards the shorter reply wins.
+artifacts and no language model. Every conversation is computed. The judge reads the drawing or the text itself. States
+and rewards follow [the paper](https://arxiv.org/abs/2602.03429). A language model can play any role: on *Conversation*,
+open *Who plays* and type a model's name. A hosted model needs its key in the environment.
+
+Three choices are our own. Scripted assistants write a short language, and each of its words counts as
+{TOKENS_PER_WORD} tokens. An intent that was discovered earlier can still be satisfied. If two rewards are equal, the
+shorter reply wins.
 """

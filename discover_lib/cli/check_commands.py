@@ -125,7 +125,7 @@ def safety(
         DEPTH
     ),
     seed: int = 0,
-    refusal_judge: Annotated[str, typer.Option(help="What detects refusals: phrases, or a LiteLLM model.")] = (
+    refusal_judge: Annotated[str, typer.Option(help="Detector of refusals: phrases, or a LiteLLM model.")] = (
         Phrases.name
     ),
     via: Annotated[

@@ -80,7 +80,7 @@ Dollars = Annotated[float | None, typer.Option(min=0)]
 
 
 SHARED = {  # parameter → metavar, sentence
-    "adapter": ("FOLDER", "Training run of the stage before."),
+    "adapter": ("FOLDER", "Training run of the previous stage."),
     "api_base": (
         "URL",
         "OpenAI-compatible server for models named openai/NAME. Repeat it to share conversations among servers.",
@@ -125,8 +125,8 @@ SHARED = {  # parameter → metavar, sentence
     "rules": (None, "Reward rules: the paper's, or those of the authors' released code."),
     "run": ("FOLDER", "Run folder. Repeat the command to resume."),
     "seed": ("N", "Random seed. The same seed gives the same results."),
-    "split": (None, "Generated artifacts for training, or those kept for evaluation."),
-    "system": ("TEXT", "System message of training rows: none, collaborative, or its text."),
+    "split": (None, "Set of generated artifacts: for training or for evaluation."),
+    "system": ("TEXT", "System message of training rows: none, collaborative, or the text itself."),
     "temperature": ("[ROLE=]X", "Temperature from 0 to 2, or 'none' for the provider's default."),
     "timeout": ("[ROLE=]SECONDS", "Timeout of one API attempt in seconds (default 120)."),
     "tokens_per_minute": ("X", "Maximum tokens per minute to one provider."),

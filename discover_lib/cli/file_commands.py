@@ -52,7 +52,7 @@ def import_files(
     form: Annotated[Foreign, typer.Option("--format", help="Format of the file.")] = "authors",
     run: Annotated[Path | None, typer.Option(help="Folder for the new run.")] = None,
 ) -> None:
-    """Import conversations of the authors' code or of Inspect into a run, to browse and export them."""
+    """Import conversations from the authors' code or from Inspect into a run, to browse and export them."""
     if form == "authors-rows":
         _import_rows(path, run or outputs_folder() / f"rows-{path.stem}")
         return
@@ -98,7 +98,7 @@ def export_files(
     ),
     min_margin: Annotated[float, typer.Option(min=0, help="Minimum reward difference of a pair.")] = 0.0,
     max_similarity: Annotated[
-        float, typer.Option(min=0, help="Drop pairs at least this similar; 1 drops equal ones only.")
+        float, typer.Option(min=0, help="Drop pairs at least this similar; 1 drops only identical pairs.")
     ] = 0.9,
     max_tokens: Annotated[
         int | None,

@@ -156,9 +156,9 @@ def simulate(how: HowFlags, models: ModelFlags, run: Path, **asked: Any) -> None
 
 @with_flags(HowFlags, ModelFlags, more=asks("synthesize"))
 def synthesize(how: HowFlags, models: ModelFlags, run: Path, **asked: Any) -> None:
-    """Let all assistants answer each turn of one conversation, and continue with the reply of the highest reward.
+    """Let all assistants answer each turn of one conversation, and continue with the reply that has the highest reward.
 
-    Training rows are made of these conversations with `discover export` or `discover train`.
+    `discover export` and `discover train` make training rows from these conversations.
     """
     _run(laid_out("synthesize", models, **asked), run, how)
 
@@ -241,11 +241,11 @@ def plan(
     models: ModelFlags,
     planned_for: Annotated[
         Literal["simulate", "synthesize", "evaluate", "train"],
-        typer.Option("--for", help="Command to plan. Missing options have its defaults."),
+        typer.Option("--for", help="Command to plan. Omitted options use the defaults of that command."),
     ] = "simulate",
     assistant: list[str] = [],  # noqa: B006
     data: Path | None = None,
-    recipe: Annotated[str, typer.Option(help="Of --for train: the recipe.")] = "paper",
+    recipe: Annotated[str, typer.Option(help="Recipe, for --for train.")] = "paper",
     changes: Annotated[list[str], typer.Option("--set")] = [],  # noqa: B006
     builder: str | None = None,
     paper: Annotated[bool, typer.Option("--paper", help="Print only the paper's own accounting.")] = False,

@@ -223,7 +223,7 @@ def push(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the upload to this new folder instead.")] = None,
     merged: Annotated[bool, typer.Option("--merged", help="Upload merged weights in place of the adapter.")] = False,
-    base_id: Annotated[str, typer.Option(help="The base's name on the Hub, if it was trained from a folder.")] = "",
+    base_id: Annotated[str, typer.Option(help="Hub name of the base, if you trained from a local base folder.")] = "",
     results: Annotated[Path | None, typer.Option(help="Evaluation run whose table goes into the model card.")] = None,
     private: Annotated[bool, typer.Option("--private", help="Make the upload private.")] = False,
 ) -> None:

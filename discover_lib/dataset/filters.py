@@ -13,13 +13,13 @@ from discover_lib.dataset.rows import Example
 
 # Why an example can be left out, in the order in which it is asked; the first that holds is the one it is counted by.
 REASONS: Mapping[str, str] = {
-    "unfinished": "the conversation did not come to its end",
+    "unfinished": "the conversation is not finished",
     "one_candidate": "only one candidate, so there is no preference",
     "failed_assistant": "an assistant failed: fewer than two candidates were judged",
     "failed_judgement": "fewer than two candidates were judged",
     "tie": "equal rewards: no label",
     "empty": "a reply without text",
-    "identical": "both replies are the same but for case, punctuation and spaces",
+    "identical": "both replies differ only in case, punctuation and spaces",
     "near_identical": "the replies are nearly the same",
     "margin": "the rewards differ by less than asked",
     "leak": "the user leaked a hidden intent in the prompt",

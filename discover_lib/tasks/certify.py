@@ -68,7 +68,7 @@ class Certify(Asked, frozen=True):
 @task("certify", "Does this simulated user tell good assistants from bad ones?")
 def certify(asked: Certify, how: Models, folder: Path, tell: Tell) -> Report:
     panel = panel_of(asked, folder / "trees")
-    allowed(panel, how, "--artifacts for a smaller panel")
+    allowed(panel, how, "--artifacts for fewer conversations")
     store_folder = folder / _panel_name(panel)
     why = played(panel, store_folder, how, tell, "conversations of the panel")
     with RunStore.read(store_folder) as store:

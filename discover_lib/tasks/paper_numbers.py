@@ -38,12 +38,12 @@ TONES: dict[Verdict, Tone] = {"follows": "good", "does not follow": "bad", "left
 
 
 class PaperNumbers(Asked, frozen=True):
-    all: Annotated[bool, ask("Also print the numbers that follow, and the derived ones.")] = False
+    all: Annotated[bool, ask("Also print the numbers that agree, and the derived numbers.")] = False
 
 
 @task(
     "paper_numbers",
-    "The paper's printed figures, recomputed from each other: which follow and which do not.",
+    "Recompute the paper's printed numbers from each other, and show which agree and which do not.",
     keeps=False,
 )
 def paper_numbers(asked: PaperNumbers, how: How, folder: Path, tell: Tell) -> Report:

@@ -23,14 +23,14 @@ MEANING = "size: in standard deviations of people's conversations; people among 
 
 
 class Reality(Asked, frozen=True):
-    people: Annotated[Path, ask("Chats with people: a ShareGPT or JSONL export.")]
+    people: Annotated[Path, ask("Chats by people: a ShareGPT or JSONL export.")]
     against: Annotated[Path, ask("Run folder, or another file of chats.")]
     seed: Annotated[int, ask("Random seed. The same seed gives the same results.")] = 0
 
 
 @task(
     "reality",
-    "Compare how a run's users talk with how people do: twelve features and the variety of words, with intervals.",
+    "Compare the messages of a run's users with messages by people: twelve features and vocabulary, with intervals.",
     keeps=False,
 )
 def reality(asked: Reality, how: How, folder: Path, tell: Tell) -> Report:

@@ -119,11 +119,11 @@ class Alarm:
 
 
 ALARMS = (
-    Alarm("kl", 0.2, "far from the reference (KL {now:.2f} a token): lower learning_rate or raise beta"),
+    Alarm("kl", 0.2, "far from the reference (KL {now:.2f} per token): lower learning_rate or raise beta"),
     Alarm(
         "entropy",
         0.3,
-        "entropy is {share} of its first value: replies become all alike; lower learning_rate or raise temperature",
+        "entropy is {share} of its first value: all replies become alike; lower learning_rate or raise temperature",
         relative=True,
         falling=True,
     ),
@@ -138,7 +138,7 @@ ALARMS = (
     Alarm(
         "share/near_misses",
         0.6,
-        "{share} of the steps that earn reward are near misses: it may be learning to list alternatives "
+        "{share} of the rewarded state changes come from near misses: the model may be learning to list alternatives "
         "(make the prompts with --near-miss-cap)",
     ),
     Alarm("share/unscored", 0.1, "{share} of the replies could not be judged: see the log"),

@@ -44,7 +44,7 @@ def read_tree(mo, tree):
 
 @app.cell
 def edit_tree(IntentTree, graph, mo):
-    # An edit is made on the graph and checked when it becomes a tree again. Ids follow the places.
+    # An edit is made on the graph and checked when it becomes a tree again. IDs follow the positions in the tree.
     edited = graph.copy()
     edited.add_node("new", text="one balloon", aspect="", given=False)
     edited.add_edge("1", "new")

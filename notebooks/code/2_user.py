@@ -51,7 +51,7 @@ def judge_reply(mo, user):
 
 @app.cell
 def move_by_hand(advance, candidate, mo, user):
-    # Engaged: discovered, and satisfied too by an artifact. Else score = p·k for k near misses: above θ, one level up.
+    # Engaged: discovered, and an artifact also satisfies it. Otherwise, k near misses score p·k: above θ, one state up.
     state, transitions = advance(user.tree, user.state, candidate.evaluation, user.rules)
     mo.show_code(mo.ui.table([{"intent": user.tree.text(each.intent_id), **each.to_dict()} for each in transitions]))
     return (state,)
@@ -67,7 +67,7 @@ def compare_states(candidate, state, mo):
 
 @app.cell
 def view_of_voice(mo, tree, state, user_view, Rules):
-    # The voice never sees the tree: only what is achieved, and what may be said plainly, hinted at or felt (3.2).
+    # The voice never sees the tree: only achieved intents, and those to state, to hint at or to feel (3.2).
     view = user_view(tree, state, Rules.paper())
     mo.show_code(mo.json(view.to_dict()))
     return

@@ -16,7 +16,7 @@ def introduce(mo):
     mo.md("""
     # A reward by hand
 
-    R = R_d + R_e: the newly discovered intents, less a charge for tokens beyond τ (paper, 3.3).
+    R = R_d + R_e: the newly discovered intents, minus a penalty for tokens beyond τ (paper, 3.3).
     """)
     return
 
@@ -54,7 +54,7 @@ def charge_length(Rules, mo, n_tokens):
 
 @app.cell
 def compare(after, before, mo, n_tokens, r_d, r_e, reward, rules, tree):
-    # The library states it once, in `discover_lib.core.reward`.
+    # The library defines the reward once, in `discover_lib.core.reward`.
     earned = reward(tree, before, after, n_tokens, rules)
     assert abs(earned.total - (r_d + r_e)) < 1e-9
     mo.show_code(

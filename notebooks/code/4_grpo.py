@@ -57,7 +57,7 @@ def write_group(backend, domain, mo, user):
 def judge_group(group_of, mo, replies, texts, user):
     # Every reply is judged against the same frozen state (3.2 and 3.3); `consider` changes no part of the user.
     rewards = [user.consider(reply).reward.total for reply in replies]
-    group = group_of(rewards, scaled=True)  # A = (r - mean) / (s + 0.0001): the group is its own yardstick
+    group = group_of(rewards, scaled=True)  # A = (r - mean) / (s + 0.0001): the group is its own baseline
     mo.show_code(mo.ui.table({"reply": texts, "reward": rewards, "advantage": list(group.advantages)}))
     return (group,)
 

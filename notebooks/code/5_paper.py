@@ -43,7 +43,7 @@ def build_trees(domain, engine, intent_map, made, mo):
 
 @app.cell
 def synthesize(assistants, domain, grown, mo, run_conversation, world):
-    # A conversation: two teachers answer, and the reply of the higher reward continues (3.2, 3.3 and 4.1).
+    # A conversation: two teachers answer, and the reply with the higher reward is selected (3.2, 3.3 and 4.1).
     teachers = [assistants.scripted_assistant(name, domain) for name in ("draft", "adaptive")]
     where = {"domain": domain, "assistants": ["draft", "adaptive"]}
     talks = [run_conversation(tree, world.judge, world.voice, teachers, seed=0, setting=where) for tree in grown]

@@ -72,7 +72,7 @@ def test_start_plays_keeps_its_ending_and_answers_a_visitor(
     page.get_by_role("slider", name="Turn").first.fill("5")
     expect(page.locator(".st-verdict")).to_have_text("You guessed “explores”: right.")
     expect(page.locator(".st-captions")).to_be_visible()
-    page.get_by_role("button", name="another user").click()
+    page.get_by_role("button", name="Next user").click()
     expect(page.locator(".st-request .dl-text")).not_to_have_text(before)
     expect(page).to_have_url(re.compile("person=1"))
     expect(page.locator(".st-col")).to_have_count(3)

@@ -124,7 +124,7 @@ def test_the_story_plays_before_python_is_there(address: str, page: Page, contex
     page.get_by_role("button", name="One turn on").click()
     expect(where).to_have_text("turn 1 of 5")
     request = page.locator(".st-request").inner_text()
-    page.get_by_role("button", name="another user").click()
+    page.get_by_role("button", name="Next user").click()
     expect(page.locator(".st-request")).not_to_have_text(request)
     expect(page.locator("#site-status")).to_contain_text("Python did not start")
 

@@ -21,7 +21,7 @@ from discover_lib.engines.miniature.lexicon import ADDED_DOMAINS, DOMAINS, UNSEE
 from discover_lib.metrics.transcript import transcript
 from workbench.views.saved_pages import demo_page
 
-DOMAINS_HELP = f"Domain: {', '.join(DOMAINS)}; never trained on: {', '.join(UNSEEN_DOMAINS)}" + (
+DOMAINS_HELP = f"Domain: {', '.join(DOMAINS)}; not used in training: {', '.join(UNSEEN_DOMAINS)}" + (
     f"; added here: {', '.join(ADDED_DOMAINS)}." if ADDED_DOMAINS else "."
 )
 

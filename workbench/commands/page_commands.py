@@ -20,7 +20,7 @@ def site(
         Path | None, typer.Option(help="Folder of the website (default: site). Its files are replaced.")
     ] = None,
     pyodide: Annotated[
-        Path | None, typer.Option(help="Folder of npm's package pyodide (default: download it).")
+        Path | None, typer.Option(help="Folder of the npm package pyodide (default: download it).")
     ] = None,
     project: Annotated[str, typer.Option(metavar="URL", help="Project address, linked at the foot of each page.")] = "",
 ) -> None:

@@ -168,7 +168,7 @@ def power(
         float, typer.Option(help="Correlation between one participant's two ratings (paired design).")
     ] = 0.5,
     wanted: Annotated[
-        float, typer.Option("--power", min=0.05, max=0.99, help="Probability to detect the difference.")
+        float, typer.Option("--power", min=0.05, max=0.99, help="Probability of detecting the difference.")
     ] = 0.8,
     pilot: Annotated[Path | None, typer.Option(help="Take the standard deviation from this study store.")] = None,
     seed: int = 0,

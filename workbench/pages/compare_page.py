@@ -224,7 +224,7 @@ def assistant_of(compared: Compared, table: Any) -> str:
     import marimo as mo
 
     name = table.value[0]["assistant"] if table.value else asked_for(compared)[0]
-    mo.stop(not name, mo.md("*Select an assistant: its conversations open here.*"))
+    mo.stop(not name, mo.md("*Select an assistant to see its conversations here.*"))
     return name
 
 
@@ -293,7 +293,7 @@ def reader(compared: Compared, sides: Sequence[tuple[side_by_side.Side, Assessme
     rows = [(side.name, *_numbers(compared.pool, side.name, unit)) for side, _ in sides]
     measured = show.table(("", *(each.label for each in MEASURES)), rows)
     run = str(compared.folder.relative_to(outputs_folder()))
-    stage = tag("a", "Read it on the stage", href=address_of("3_conversation.py", run, conversation=place))
+    stage = tag("a", "Open it in Conversation", href=address_of("3_conversation.py", run, conversation=place))
     tabs = {"Scores": displayed(*(side_by_side.assessed(side.conversation, found) for side, found in sides))}
     if len(sides) > 1:
         theirs = sides[1][0]
@@ -386,8 +386,8 @@ def turns_view(compared: Compared) -> Any:
     return displayed(
         charts.turn_curves(curves, marks, "Turn by turn", size=charts.Box(charts.WIDE.width, 300)),
         show.more(
-            "How they proceed: three turns in a row",
-            show.quiet(words + (f" Turns of neither kind: {left}." if left else "")),
+            "Patterns of three turns in a row",
+            show.quiet(words + (f" Turns that are neither D nor C: {left}." if left else "")),
             charts.families(manners, marks),
         ),
         show.more("Tokens against discovery", charts.tokens_against_discovery(compared.table, marks)),
@@ -397,7 +397,7 @@ def turns_view(compared: Compared) -> Any:
 def pairs_view(compared: Compared) -> Any:
     """Every two assistants on the same users."""
     if not compared.pairs:
-        return displayed(show.quiet("One assistant has no pair."))
+        return displayed(show.quiet("A comparison needs two assistants."))
     each = compared
     return displayed(score_parts.pairs(each.table, each.pairs, each.measure, each.marks, ids=each.ids))
 
@@ -423,13 +423,13 @@ def near_misses_view(compared: Compared) -> Any:
         return address_of("3_conversation.py", run, conversation=turn.place, turn=turn.turn)
 
     why = (
-        "Four near misses in one reply always move an intent, so a list of alternatives collects discoveries. "
-        "`--near-miss-cap 1` counts one a reply."
+        "Four near misses in one reply always change an intent's state, so a list of alternatives earns discoveries. "
+        "`--near-miss-cap 1` counts one per intent and reply."
     )
     return displayed(
         show.quiet(why),
         score_parts.near_misses(near_misses_of(scores), compared.marks, compared.ids),
-        show.panel("The turns with most of them", score_parts.farmed_turns(farmed, on_stage)),
+        show.panel("The turns with the most near misses", score_parts.farmed_turns(farmed, on_stage)),
     )
 
 
@@ -445,7 +445,7 @@ def rules_view(compared: Compared, mapping: Any) -> Any:
     if work is not None and work.running:
         return mo.md(f"*Scoring {len(compared.run.scores)} conversations again …*")
     trouble = show.error_line(work.trouble) if work is not None and work.trouble else Markup()
-    words = mo.md(f"One rule changes at a time: p, τ, λ, focus, turns. {len(compared.run.scores)} conversations.")
+    words = mo.md(f"Each setting changes one rule: p, τ, λ, focus or turns. {len(compared.run.scores)} conversations.")
     return mo.vstack([mo.hstack([mapping, words], justify="start", align="center"), displayed(trouble)])
 
 
@@ -557,7 +557,7 @@ def making_form() -> Any:
     import marimo as mo
 
     models = controls.chooser(("judge", "voice", "assistant"), scored=True)
-    cap = mo.ui.number(0, 1000, 0.5, value=None, label="Spend at most, in dollars")
+    cap = mo.ui.number(0, 1000, 0.5, value=None, label="Maximum cost in US$")
     return mo.ui.dictionary({"menus": controls.evaluation_menus(), "models": models, "cap": cap})
 
 

@@ -49,9 +49,9 @@ ABOUT = {  # a line about each assistant, where it is chosen
     AS_RECORDED: "Replies that a large model wrote when this was recorded.",
 }
 ABOUT_RULES = {
-    "paper": "The paper’s: one tree in focus, each new discovery is worth 1.",
-    "paper, GRPO": "The paper’s with 500 free tokens, as in its GRPO runs.",
-    "authors": "The released code: emerging intents pay ½, focus follows what is unsatisfied.",
+    "paper": "The paper’s rules: one tree is in focus, and each new discovery is worth 1.",
+    "paper, GRPO": "The paper’s rules with 500 free tokens, as in its GRPO runs.",
+    "authors": "The released code: emerging intents earn ½, and the focus follows unsatisfied intents.",
 }
 V = TypeVar("V")
 Menu = tuple[dict[str, str], str]  # label → value, and the label to begin with
@@ -127,8 +127,8 @@ def facts(rules: Rules) -> str:
 Counted over {len(recorded)} recorded conversations, under the {rules.name} rules.
 
 1. **A reply that builds exactly what the user asked for** came in {counts.asked} turns. {counts.asked_for_nothing} of
-   these replies discovered nothing: what a user asks for clearly is discovered already.
-2. **Both replies discovered the same** in {counts.tied} of {counts.compared} turns. The shorter reply then wins: in
+   these replies discovered nothing, because an intent that a user states plainly is already discovered.
+2. **Both replies discovered the same** in {counts.tied} of {counts.compared} turns. The shorter reply won in
    {counts.shorter} of these turns.
 3. **{counts.emerging} intents became emerging.** Together these moves earned {signed(counts.emerging_paid)}.
 4. **Near misses alone** made {counts.by_near_miss} of {counts.discovered} discoveries.
@@ -308,7 +308,7 @@ def roles(player: StagePlayer, form: Any, button: Any, tested: Markup) -> Any:
     except controls.ChoiceError as error:
         mistake = error_line(str(error))
     told = mo.Html(styled(mistake, tested, plan(player.session, choice)))
-    return mo.accordion({f"Who plays: {who_plays(player.session)}": mo.vstack([form, button, told])})
+    return mo.accordion({f"Roles: {who_plays(player.session)}": mo.vstack([form, button, told])})
 
 
 def chosen_players(session: Session, form: Any) -> Choice:
@@ -319,12 +319,12 @@ def chosen_players(session: Session, form: Any) -> Choice:
 def plan(session: Session, choice: Choice) -> Markup:
     """What a whole conversation will take, where a language model takes part."""
     if not session.settings.models:
-        return quiet("No language model takes part: nothing is asked, nothing is spent.")
+        return quiet("No language model takes part, so this costs nothing.")
     conversation, used = session.conversation, session.settings
     domain = conversation.setting.get("domain", "")
     forecast = controls.conversation_plan(session.tree, domain, conversation.rules, used.turns, choice, used.assistant)
     return controls.plan_table(
-        forecast.stages, f"A conversation of {used.turns} turns, before it begins; expected (low to high)"
+        forecast.stages, f"Estimate for a conversation of {used.turns} turns: expected (low to high)"
     )
 
 

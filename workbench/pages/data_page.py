@@ -41,9 +41,9 @@ from workbench.views.audit_parts import certificate_chip
 KINDS = {"preference pairs": "preference", "SFT conversations": "sft", "GRPO prompts": "prompt"}
 TABS = ("Pairs", "Rows", "Export")
 CARRIES = {
-    "preference": "The prompt carries no loss. Training makes the chosen reply likelier than the rejected reply.",
-    "sft": "One sequence: the whole conversation. Only the assistant's messages carry loss.",
-    "prompt": "This row carries no loss. The model answers the prompt itself, and the user in the column state rewards "
+    "preference": "The prompt has no loss. Training makes the chosen reply likelier than the rejected reply.",
+    "sft": "One sequence: the whole conversation. Only the assistant's messages have loss.",
+    "prompt": "This row has no loss. The model answers the prompt itself, and the user in the column `state` rewards "
     "each answer.",
 }
 Pair = tuple[Conversation, LabelledTurn]
@@ -96,7 +96,7 @@ def making_form() -> Any:
             "seed": menu("seed", list(range(30)), 0, "Seed"),
             "look_ahead": menu("ahead", [0, 1, 2, 3], 0, "Look ahead, turns"),
             "reward_assistant": menu("ahead-by", list(SCRIPTED), "adaptive", "played by"),
-            "cap": mo.ui.number(0, 1000, 0.5, value=None, label="Spend at most, in dollars"),
+            "cap": mo.ui.number(0, 1000, 0.5, value=None, label="Maximum cost in US$"),
             "models": chooser(("judge", "voice", "assistant")),
         }
     )
@@ -129,11 +129,11 @@ def make(panel: RunPanel, form: Any, pressed: int) -> Any:
     if options is not None:
         replies = len(options.assistants) * (options.candidates or 1)
         size = f"{options.artifacts} users × {options.turns} turns × {replies} replies"
-        plan = run_plan(f"{size}, the best of each turn continues.", options, (), choice)
+        plan = run_plan(f"{size}. The best reply of each turn continues.", options, (), choice)
     *menus, cap, models = form.elements
     models_view = mo.vstack([form.elements[cap], form.elements[models]])
-    parts = [in_a_row(form, *menus), displayed(plan), mo.accordion({"Let language models take part": models_view})]
-    return mo.accordion({"The next run: who answers, how often, for whom": mo.vstack(parts)})
+    parts = [in_a_row(form, *menus), displayed(plan), mo.accordion({"Use language models": models_view})]
+    return mo.accordion({"The next run: assistants, samples and users": mo.vstack(parts)})
 
 
 # -- one pair ----------------------------------------------------------------------------------------------------------
@@ -177,8 +177,8 @@ def length_plots(sieved: Sieved) -> tuple[Any, Any, Any]:
         show_pairs.histogram(margins, "Margin of the pairs", "reward"),
         show_pairs.histogram(differences, "Tokens of the chosen less those of the rejected", "tokens", shorter, longer),
     )
-    first = _range_slider(margins, 0.05, "List margins from, to")
-    second = _range_slider(differences, 10, "List lengths from, to")
+    first = _range_slider(margins, 0.05, "Margins shown: from, to")
+    second = _range_slider(differences, 10, "Length differences shown: from, to")
     sliders = mo.hstack([first, second], justify="start", gap=2, wrap=True)
     return first, second, mo.vstack([displayed(pictures), sliders])
 
@@ -288,7 +288,7 @@ def trainer_reads(example: Example, template: str, filters: Filters) -> Any:
     if not example.train:
         return displayed(note)
     marked = show_pairs.loss(TEMPLATES[template].sequences(example.train))
-    text = displayed(note, show.panel("The text, and what carries loss", show.quiet(CARRIES[example.kind]), marked))
+    text = displayed(note, show.panel("The text, with the loss marked", show.quiet(CARRIES[example.kind]), marked))
     return mo.vstack([text, mo.accordion({"The whole row, with the columns on its origin": mo.json(example.row)})])
 
 
@@ -312,7 +312,7 @@ def label_controls(labels: str, own: Rules) -> Any:
     return mo.ui.dictionary(
         {
             **{"p": p, "tau": tau, "lam": lam, "margin": margin, "alike": alike},
-            "budget": kept(mo.ui.number, "budget", 0, 100_000, 100, value=0, label="Token budget (0: any)"),
+            "budget": kept(mo.ui.number, "budget", 0, 100_000, 100, value=0, label="Token limit (0: no limit)"),
             "leaks": kept(mo.ui.checkbox, "leaks", value=False, label="keep turns in which the user leaked"),
             "text": kept(menu, "text", texts, value="what people read", label="Replies hold"),
             "system": kept(menu, "system", ["none", "collaborative"], value="none", label="System message"),
@@ -389,7 +389,7 @@ def commands(run: Path, menus: Mapping[str, Any], options: RowOptions, filters: 
         base: the model whose tokenizer counts.
     """
     made = run_command(run, configuration_of(run))
-    lines = ["# the conversations (the same command again continues the run)", made, ""] if made else []
+    lines = ["# the conversations (repeat the command to resume)", made, ""] if made else []
     lines += ["# the rows"]
     for kind in menus["kinds"]:
         folder = rows_folder(run, kind)

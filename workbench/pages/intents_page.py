@@ -114,14 +114,14 @@ def stages(built: BuiltTree) -> Any:
         mo.stat(len(tree), label="intents", caption=f"in {len(tree.roots)} trees, {hidden} hidden at first"),
         mo.stat(percent(ceiling(tree)), label="ceiling", caption=f"perfect replies in {MAX_TURNS} turns"),
     ]
-    request = f"First request: **“{tree.initial_request}”** It gives away: {', '.join(leaks) or checked}."
+    request = f"First request: **“{tree.initial_request}”** It reveals: {', '.join(leaks) or checked}."
     rows = [
         {"requirement": each.text, "aspect": each.dimension.replace("_", " "), "evidence": each.reason}
         for each in built.recognised
     ]
     found = mo.ui.table(rows, selection=None, page_size=8, show_column_summaries=False, show_data_types=False)
     notes = [mo.md("; ".join(built.notes) + ".")] if built.notes else []
-    read = mo.accordion({"What was read, and where": mo.vstack([found, *notes])})
+    read = mo.accordion({"Recognized parts, and where they are": mo.vstack([found, *notes])})
     return mo.vstack([mo.hstack(stats, justify="start", wrap=True), mo.md(request), read])
 
 
@@ -308,7 +308,7 @@ class OwnArtifacts:
 
         name, lexicon = reading.artifact.id, reading.lexicon
         kept_values = {
-            f"“{lexicon.values[each].text}” is meant, not only a comparison": each for each in reading.doubtful
+            f"“{lexicon.values[each].text}” is an intent, not only a comparison": each for each in reading.doubtful
         }
 
         def rebuild(_: Any) -> None:
@@ -426,7 +426,7 @@ def results(folder: Path) -> Any:
         f"--assistant {each}" for each in names
     )
     shown = table(head, rows, "Hidden intents discovered: ● discovered, ◆ emerging, ○ undiscovered")
-    return mo.Html(styled(shown, tag("p", compare), more("The command that does the same", show.code(command))))
+    return mo.Html(styled(shown, tag("p", compare), more("Equivalent command", show.code(command))))
 
 
 # -- a language model that builds --------------------------------------------------------------------------------------
@@ -482,7 +482,7 @@ class ModelBuild:
         by_model = choice.builder != controls.MINIATURE
         parts: list[Any] = [self._form, self.test, mo.Html(styled(trouble, tested))]
         if by_model:
-            caption = "One tree of an artifact of some 800 tokens; expected (low to high)"
+            caption = "Estimate for one tree of an artifact of about 800 tokens: expected (low to high)"
             parts.append(mo.Html(styled(controls.plan_table(controls.builder_stages(choice), caption))))
             presses = {"Next stage": "advance", "All stages": "advance_to_the_end"}
             buttons = [
@@ -493,13 +493,13 @@ class ModelBuild:
             parts += [mo.hstack([*buttons, stop], justify="start"), mo.Html(styled(self._so_far()))]
             if self.build and self.build.forest:
                 parts.append(mo.ui.anywidget(IntentMap(self.build.forest).widget))
-        return mo.accordion({f"Who builds: {choice.builder}": mo.vstack(parts)})
+        return mo.accordion({f"Builder: {choice.builder}": mo.vstack(parts)})
 
     def _so_far(self) -> Markup:
         if self.build is None:
             return quiet("No stage is done.")
         where = (
-            f"asking for {self.build.upcoming} …"
+            f"running {self.build.upcoming} …"
             if self._errand.running
             else f"next: {self.build.upcoming or 'nothing'}"
         )

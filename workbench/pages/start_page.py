@@ -50,7 +50,7 @@ def person_asked() -> int:
 
 
 def averages_told() -> Any:
-    """What the three assistants discover with other users."""
+    """The shares that the three assistants discover with other users."""
     import marimo as mo
 
     return mo.Html(show.styled(averages_line(averages("svg_drawing", people=30))))
@@ -149,8 +149,8 @@ class Sentence:
             return "It names: " + "; ".join(map(tree.text, self.named)) + "."
         if self.near:
             pairs = [f"“{said}” is not “{tree.text(key)}”" for key, said in self.near.items()]
-            return "It came near, but names another value: " + "; ".join(pairs) + "."
-        return "It names no value that the target holds."
+            return "It is a near miss. It names another value: " + "; ".join(pairs) + "."
+        return "It names no value of the target."
 
 
 def sentences(game: Game, place: int, tree: IntentTree) -> list[Sentence]:
@@ -206,7 +206,7 @@ class Sitting:
         columns = []
         for place, chat in enumerate(self.game.chats[: 1 if self.game.place == 0 else 2]):
             now = place == self.game.place
-            told = f"message {len(chat) + 1} of {self.game.turns}" if now else "over"
+            told = f"message {len(chat) + 1} of {self.game.turns}" if now else "finished"
             rows = [
                 bubble
                 for said, reply in chat
@@ -218,14 +218,14 @@ class Sitting:
 
 
 async def look(game: Game, seconds: int = LOOK_SECONDS) -> None:
-    """Show the target with a countdown, then take it away."""
+    """Show the target over the whole window with a countdown, then take it away."""
     import marimo as mo
 
-    target = mo.Html(show.styled(show.artifact(game.target)))
     for left in range(seconds, 0, -1):
-        mo.output.replace(mo.hstack([mo.stat(left, label="seconds left"), target], justify="start", widths=[1, 6]))
+        clock = tag("p", f"Remember this. {left} s left.", class_="bu-clock", role="status")
+        mo.output.replace(mo.Html(show.styled(tag("div", clock, show.artifact(game.target), class_="bu-look"))))
         await asyncio.sleep(1)
-    mo.output.replace(mo.md("The target is gone until the end. Ask for it in your own words."))
+    mo.output.replace(mo.md(""))
 
 
 def reveal(game: Game) -> Any:
@@ -240,8 +240,9 @@ def reveal(game: Game) -> Any:
     named = {key for each in (*told[0], *told[1]) for key in _with_broader(tree, each.named)}
     given = {key for each in conversations for key in each.state.discovered} - named
     words = mo.md(
-        f"**The target holds {len(tree)} intents. You named {len(named)} of them. The replies showed you {len(given)} "
-        "more.** This gap between knowing and saying is the subject of this workbench. One game is an anecdote."
+        f"**You saw the whole target, with its {len(tree)} intents, and you named {len(named)} of them.** This gap "
+        f"between knowing and saying is the subject of this workbench. The replies showed you {len(given)} more. One "
+        "game is an anecdote. To play again, choose another target above."
     )
     rows = [
         (f"to assistant {place + 1}", tag("q", each.text), each.why(tree)) for place in range(2) for each in told[place]
@@ -270,9 +271,11 @@ def _film(place: int, game: Game, conversation: Conversation) -> Markup:
         shown = Markup("".join(images)) if images else tag("span", first_words(reply.text))
         frames.append(tag("li", tag("b", str(number)), shown))
     known, own = len(conversation.state.discovered), len(conversation.start.discovered)
-    told = show.quiet(f"Its replies discovered {known - own} intents that you had not named.", small=True)
+    told = show.quiet(f"Its replies showed {known - own} intents before you named them to it.", small=True)
     name = game.assistants[place]
-    return show.panel(f"Assistant {place + 1} was {name}", plain_list(frames, "ol", class_="bu-film"), told)
+    return show.panel(
+        f"Assistant {place + 1} ({'AB'[place]} on the map) was {name}", plain_list(frames, "ol", class_="bu-film"), told
+    )
 
 
 def target_map(game: Game) -> IntentMap:
@@ -286,7 +289,7 @@ def target_map(game: Game) -> IntentMap:
     said = [(place, number, each) for place in range(2) for number, each in enumerate(sentences(game, place, tree), 1)]
     for place, number, each in said:
         for key, value in each.near.items():
-            reasons[key] = f"You came near in message {number} to assistant {place + 1}: you named “{value}”."
+            reasons[key] = f"Near miss in message {number} to assistant {place + 1}: you named “{value}”."
     for conversation in (first, second):
         for turn in conversation.turns:
             moved = [each.intent_id for each in turn.candidate.transitions if each.moved]

@@ -61,10 +61,10 @@ TABS = ("Curves", "Rows", "Recipe", "Before and after", "Ask both")
 EARLIER = REPOSITORY / "docs" / "results" / "miniature" / "seed-0" / "results.json"
 MEASURED = 20  # users of the evaluation split whom a model meets before and after a training
 CARRIES = {
-    "sft": "A whole conversation. Only the assistant's words carry loss.",
+    "sft": "A whole conversation. Only the assistant's words have loss.",
     "dpo": "One prompt, two replies. Training makes the chosen reply likelier than the rejected reply, relative to the "
     "model that training starts from.",
-    "grpo": "This row carries no loss. The model answers the prompt several times; the simulated user of the row's "
+    "grpo": "This row has no loss. The model answers the prompt several times; the simulated user of the row's "
     "state rewards each answer.",
 }
 
@@ -85,14 +85,14 @@ def stage_menus(activity: int) -> Any:
     first = next((name for name, folder in known.items() if folder == default), next(iter(known)))
     jobs = {name: job for name, job in find_jobs(outputs_folder()).items() if job.status().state == "finished"}
     menu, presets = mo.ui.dropdown, ["automatic", "paper", "80gb", "40gb", "24gb", "t4", "miniature"]
-    starts = {"the base as it is": None, **jobs}
+    starts = {"the unchanged base": None, **jobs}
     return mo.ui.dictionary(
         {
             "base": kept(menu, "base", [TINY, OTHER], value=TINY, label="Base model"),
             "model": kept(mo.ui.text, "model", value="", placeholder="Qwen/Qwen3-0.6B, or a folder", label="Its name"),
             "stage": kept(menu, "stage", STAGES, value=next(iter(STAGES)), label="Stage"),
             "data": kept(menu, "data", known | places_scored(), value=first, label="Data", searchable=True),
-            "from": kept(menu, "from", starts, value="the base as it is", label="Start from", searchable=True),
+            "from": kept(menu, "from", starts, value="the unchanged base", label="Start from", searchable=True),
             "recipe": kept(menu, "recipe", presets, value="automatic", label="Recipe"),
             "backend": kept(menu, "backend", ["auto", "unsloth", "transformers"], value="auto", label="Backend"),
             "seed": kept(mo.ui.number, "seed", 0, 1000, 1, value=0, label="Seed"),
@@ -160,7 +160,7 @@ def judge_form() -> Any:
     """Who judges in GRPO and speaks for the user, and what that may cost."""
     import marimo as mo
 
-    cap = mo.ui.number(0, 10_000, 1, value=None, label="Spend at most, in dollars")
+    cap = mo.ui.number(0, 10_000, 1, value=None, label="Maximum cost in US$")
     return mo.ui.dictionary({"cap": cap, "models": chooser(("judge", "voice"))})
 
 
@@ -180,13 +180,13 @@ class Judging:
         try:
             choice = read_choice(form)
             if choice.leak_check:
-                raise ChoiceError("in training the voice's messages are not checked for paraphrases; leave that out")
+                raise ChoiceError("training does not check the voice's messages for paraphrases; turn off this check")
             models = {choice.judge, choice.voice} != {MINIATURE}
             access = Access(choice.client_settings, cap_dollars or None) if models else None
         except ChoiceError as error:
             return cls(refusal=str(error))
         free = access is None or cap_dollars or choice.api_base  # a private server has no price
-        return cls(choice, access, "" if free else "language models cost money: say how much may be spent")
+        return cls(choice, access, "" if free else "language models cost money: enter the maximum cost")
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def cost(judging: Judging, settings: StageSettings) -> Any:
         plan = plan_stage(settings, judging.access)
     except (DiscoverError, OSError) as error:
         return displayed(show.error_line(str(error)))
-    return displayed(plan_table(plan.stages, f"Before anything is spent: {'; '.join(plan.assumptions[:1])}"))
+    return displayed(plan_table(plan.stages, f"Estimated cost: {'; '.join(plan.assumptions[:1])}"))
 
 
 def rows_to_train_on(settings: StageSettings) -> tuple[Sequence[Row], str]:
@@ -304,7 +304,7 @@ def moments(panel: TrainingPanel, folder: Path | None, activity: int, progress: 
     if checkpoints(job.folder) and not panel.going and not missing_libraries():
         domain = domain_of(job)
         tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
-        with mo.status.spinner(title="The same user asks at every checkpoint"):
+        with mo.status.spinner(title="The same user at every checkpoint"):
             stored = [dict(follow(job.folder, domain, tree))]
     if stored:
         return [Moment.of(step, talk) for step, talk in stored[0].items()]
@@ -419,7 +419,7 @@ def samples_table(panel: TrainingPanel) -> Any:
         for each in line["replies"]
     ]
     if not lines:
-        return mo.md("No sample was written yet; the recipe’s *sample steps* say how often.")
+        return mo.md("No sample was written yet; the recipe’s `sample_steps` sets how often.")
     return mo.ui.table(lines, selection=None, page_size=5, show_column_summaries=False, show_data_types=False)
 
 
@@ -437,7 +437,7 @@ def row_preview(rows: Sequence[Row], number: int, settings: StageSettings) -> An
     row, tiny = rows[min(number, len(rows)) - 1], dialect_of(settings.base).text == "notation"
     made = tiny_sequences(row, row["domain"]) if tiny else TEMPLATES["Qwen2.5"].sequences(row)
     heard = (
-        "The user’s words reach the tiny model through the miniature’s lexicon."
+        "A message parser translates the user’s words for the tiny model."
         if tiny
         else "Other bases have other templates; the page Data shows them."
     )
@@ -452,10 +452,10 @@ def recipe_view(menus: Any, fields: Any, recipe: Recipe, judge: Any) -> Any:
     stage = menus.value["stage"]
     part, lora = recipe.of(stage), [name for name in fields.elements if name.startswith("lora.")]
     own = [name for name in fields.elements if name not in lora]
-    batch = f"{recipe.name}: {part.batch} sequences an update, {part.per_device} at a time."
+    batch = f"{recipe.name}: {part.batch} sequences per update, {part.per_device} at a time."
     folded = {f"Every field of {stage.upper()}": in_a_row(fields, *own), "The adapter (LoRA)": in_a_row(fields, *lora)}
     if stage == "grpo":
-        folded["Let language models judge and speak for the user"] = mo.vstack(list(judge.elements.values()))
+        folded["Use language models as the judge and the voice"] = mo.vstack(list(judge.elements.values()))
     named = ("from", "recipe", "backend", "seed", *([] if is_tiny_base(menus.value) else ["system"]))
     return mo.vstack([in_a_row(menus, *named), displayed(show.quiet(batch)), mo.accordion(folded)])
 
@@ -471,7 +471,7 @@ def rehearse(settings: StageSettings, menus: Mapping[str, Any]) -> Any:
 
     line = train_command(settings, preset_of(menus), run_folder(settings))
     words = [sys.executable, "-c", "from workbench.main import main; main()", *shlex.split(line)[1:], "--rehearse"]
-    with mo.status.spinner(title="Rehearsing all stages at toy size"):
+    with mo.status.spinner(title="Dry run of all stages at toy size"):
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     lines = [line for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
     return displayed(*(show.error_line(line) if done.returncode else tag("p", line) for line in lines))
@@ -510,7 +510,7 @@ def ask_both(panel: TrainingPanel) -> Any:
 
     names, job = sides(panel), panel.job
     if job is None or not names:
-        return mo.md("When a run of yours is finished, both models can be asked here.")
+        return mo.md("When a run of yours is finished, you can ask both models here.")
     domain = domain_of(job)
 
     def answer(messages: Sequence[Any]) -> Any:
@@ -539,6 +539,6 @@ def meet_both(panel: TrainingPanel, users: int = MEASURED) -> Any:
             shares[name] = found(run, step, domain, users, on_done=lambda _: bar.update())
     tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
     talks = conversations(sides(panel), domain, tree, seed=0)
-    title = f"Share of the hidden intents discovered, {users} users that no model was trained on, 95 % interval"
+    title = f"Share of the hidden intents discovered, {users} users that no model was trained on, 95% interval"
     chart = dots({name: each for name, each in shares.items() if each}, title, to_one=True)
     return displayed(chart, show_training.before_after(talks), show.quiet(show_training.ONE_EACH))

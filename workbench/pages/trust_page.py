@@ -114,7 +114,7 @@ def human_controls() -> Any:
 
     place = "chats.jsonl: ShareGPT, WildChat, or messages.csv of a study"
     manner = kept(mo.ui.dropdown, "manner", [PAPER, *MANNERS], value="people", label="Typing style of the miniature")
-    people = kept(mo.ui.text, "people", value="", label="A file of chats with people", placeholder=place)
+    people = kept(mo.ui.text, "people", value="", label="A file of chats by people", placeholder=place)
     return mo.ui.dictionary({"manner": manner, "people": people})
 
 
@@ -161,7 +161,7 @@ def validation(panel: TaskPanel, count: int, folder: Path | None) -> Any:
     import marimo as mo
 
     if folder is None:
-        return mo.md("The recorded conversations have no user to validate: they were written once.")
+        return mo.md("The recorded conversations have no live user to validate.")
     return panel.view(count, told(trust_in(folder)), run=folder)
 
 
@@ -210,7 +210,7 @@ def failures_view(folder: Path | None) -> Any:
     import marimo as mo
 
     if folder is None:
-        return mo.md("The recorded conversations are no run.")
+        return mo.md("The recorded conversations are not a run.")
     with RunStore.read(folder) as store:
         failed, scores = failures_of_run(store), list(stored_scores(store))
     near = ReportTable(NEAR_MISS_COLUMNS, tuple(each.row() for each in near_misses_of(scores)))
@@ -385,7 +385,7 @@ def distance_table(said: Mapping[str, Said], path: str) -> Any:
         for each in next(iter(far.values()), [])
     ]
     note = "Differences of means over conversations with 95% intervals. People among themselves: random halves, in "
-    note += "standard deviations. * farther than that."
+    note += "standard deviations. *: farther than people among themselves."
     return mo.vstack([displayed(show.quiet(refusal)), _table(rows), displayed(show.quiet(note, small=True))])
 
 

@@ -64,13 +64,13 @@ def audit_line(result: Audit) -> Markup:
     """What the audit found, in one line."""
     slight = len(result.findings) - len(result.alarms)
     alarms = f"{len(result.alarms)} of {result.turns:,} user turns raise an alarm" if result.turns else "no user turn"
-    rest = f"; {slight} slight findings are for a person to read" if slight else ""
+    rest = f"; a person should read {slight} slight findings" if slight else ""
     tone = "warn" if result.alarms else "open" if result.unchecked else None
     unread = UNREAD.format(counted(result.unchecked, "user turn")) if result.unchecked else ""
     if unread and not result.turns:
         return tag("p", tag("b", NOT_CHECKED), f": {unread}.", class_="dl-told", data_tone=tone)
     rest += f"; {unread}" if unread else ""
-    words = f": {result.alarm_rate} with its 95 % interval{rest}."
+    words = f": {result.alarm_rate} with its 95% interval{rest}."
     return tag("p", tag("b", alarms), words, class_="dl-told", data_tone=tone)
 
 
@@ -91,7 +91,7 @@ def scored_picture(result: Scored) -> Markup:
     precision, recall = (
         percent(each.value) if each.value is not None else "none" for each in (result.precision, result.recall)
     )
-    words = f"Of {recall} of the planted leaks it raises the alarm; {precision} of its alarms are leaks."
+    words = f"The check finds {recall} of the planted leaks. {precision} of its alarms are leaks."
     kinds = {name: result.alarmed((name,)) for name in (*PLANTED, *BEYOND, *DECOYS, TWIN)}
     leaks = (*PLANTED, *BEYOND)
     rows = {
@@ -100,7 +100,7 @@ def scored_picture(result: Scored) -> Markup:
         if each.value is not None
     }
     return tag("p", tag("b", words)) + dots(
-        rows, "share with an alarm, 95 % Wilson intervals", to_one=True, one_look=True
+        rows, "share with a possible leak, 95% Wilson intervals", to_one=True, one_look=True
     )
 
 
@@ -113,14 +113,14 @@ def agreement_picture(rows: Iterable[Agreement]) -> Markup:
         if each.kappa is not None and each.kappa.value is not None
     }
     if not kappas:
-        return quiet("Of no two judges agreement is defined here.")
+        return quiet("Agreement is not defined here for any two judges.")
     least = min(kappas, key=lambda name: kappas[name].mean)
     share = two[least].percent
     same = ""
     if share is not None and share.value is not None:
-        same = f"; they say the same about {percent(share.value)} of the intents"
+        same = f"; they agree on {percent(share.value)} of the intents"
     words = f"The two that differ most are {least}: κ = {kappas[least].mean:.2f}{same}."
-    title = "agreement κ beyond chance (1: always the same, 0: as by chance), 95 % intervals"
+    title = "agreement κ beyond chance (1: always the same, 0: same as chance), 95% intervals"
     return tag("p", tag("b", words)) + dots(kappas, title, to_one=True)
 
 

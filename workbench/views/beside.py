@@ -42,14 +42,14 @@ def assessed(conversation: Conversation, assessment: Assessment | None) -> Marku
         rows = [(str(each.turn), each.behaviour or "neither", each.reason) for each in assessment.behaviour]
         manner.append(show.table(("turn", "is", "because"), rows))
     final = conversation.final
-    made = quiet("None was had.") if final is None else show.rich_text(final.reply.text)
+    made = quiet("None.") if final is None else show.rich_text(final.reply.text)
     satisfaction = show.panel("Is it what the user wanted?", _leaves(conversation, assessment.satisfaction))
     return joined(
         [
             *failures,
             show.beside(
-                show.panel("The finished piece", tag("div", made, class_="dl-prose", style="max-height:none")),
-                satisfaction + show.panel("The way to it", *manner),
+                show.panel("The final artifact", tag("div", made, class_="dl-prose", style="max-height:none")),
+                satisfaction + show.panel("The conversation", *manner),
             ),
             quiet(f"Scored by: {assessment.scorer}."),
         ]
@@ -90,9 +90,9 @@ def parted(ours: Side, theirs: Side) -> Markup:
     if turn is None:
         return tag("p", "After every turn the same intents are discovered or emerging with both.", class_="ds-parting")
     lead = (
-        "They part from the first reply."
+        "They differ from the first reply."
         if turn == 1
-        else f"They are alike until turn {turn - 1}; they part in turn {turn}."
+        else f"They are the same until turn {turn - 1} and differ in turn {turn}."
     )
     moved = (tag("span", " ", side.title, f" {_moved(side.conversation, turn)}.") for side in (ours, theirs))
     return tag("p", tag("b", lead), *moved, class_="ds-parting")
@@ -115,7 +115,7 @@ def only_one_found(ours: Side, theirs: Side) -> Markup:
     first, second = found_by_one(ours.conversation, theirs.conversation)
     panels = [_only(side, intents) for side, intents in ((ours, first), (theirs, second))]
     both = len(ours.conversation.state.discovered & theirs.conversation.state.discovered)
-    return show.beside(*panels) + quiet(f"{both} intents are discovered with both, those of the request included.")
+    return show.beside(*panels) + quiet(f"Both discovered {both} intents, including those of the request.")
 
 
 def _only(side: Side, intents: Sequence[str]) -> Markup:

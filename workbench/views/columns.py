@@ -41,18 +41,18 @@ class Part:
 
 
 PARTS = (
-    Part("ask", "asks", "asks what is wanted", "A question helps only with intents that the user can put into words."),
+    Part("ask", "asks", "open questions only", "A question helps only with intents that the user can name."),
     Part(
         "draft",
         "drafts",
-        "makes a whole artifact and revises it",
-        "A whole artifact decides everything at once, and the user discovers one thing at a time.",
+        "a whole artifact, then revisions",
+        "A draft shows one value of every kind. Only the values of the tree in focus count.",
     ),
     Part(
         "adaptive",
         "explores",
-        "shows options, then builds",
-        "Options let the user point at an intent that has no words yet.",
+        "options first, then a draft",
+        "With options the user can point at an intent that they could not name.",
     ),
 )
 
@@ -90,7 +90,9 @@ def _caption(part: Part, conversation: Conversation) -> Markup:
     hidden = [key for key in tree.intents if key not in tree.initially_discovered]
     found = sum(key in conversation.state.discovered for key in hidden)
     finds = {turn.index: newly_discovered(turn) for turn in conversation.turns}
-    best = max(finds, key=lambda index: len(finds[index]), default=0)
+    # The lesson of the explorer is about options, so its example is a turn with options where one discovered intents.
+    options = {turn.index for turn in conversation.turns if _has_options(str(rich_text(turn.reply.text)))}
+    best = max(finds, key=lambda index: (bool(finds[index]) and index in options, len(finds[index])), default=0)
     named = finds.get(best, [])[-MOST_NAMED:]  # the most specific come last
     head = tag("b", f"{part.name.capitalize()}: {found} of {len(hidden)} hidden intents discovered.")
     if not named:
@@ -102,6 +104,11 @@ def _caption(part: Part, conversation: Conversation) -> Markup:
     rest = f" and {more} more" if more else ""
     seen = tag("span", f" Turn {best} discovered: ", Markup(", ").join(texts), f"{rest}. ")
     return joined([head, seen, tag("span", part.lesson)])
+
+
+def _has_options(reply: str) -> bool:
+    """Whether a reply shows several options side by side."""
+    return max(map(reply.count, ("<blockquote", "dl-figure"))) > 1
 
 
 def newly_discovered(turn: Turn) -> list[str]:
@@ -119,7 +126,7 @@ def _moment(conversation: Conversation, turn: Turn | None, imagine: Imagine) -> 
     reply = str(rich_text(turn.reply.text)) if turn else ""
     return {
         "reply": reply,
-        "options": max(map(reply.count, ("<blockquote", "dl-figure"))) > 1,
+        "options": _has_options(reply),
         "user": str(rich_text(turn.user_message)) if turn and turn.user_message is not None else "",
         "states": {key: level_name(state[key]) for key in tree.intents},
         "moved": list(moved),
@@ -162,9 +169,9 @@ def averages_line(averages: Averages) -> Markup:
     bounds = "" if gain.low is None or gain.high is None else f" [{100 * gain.low:.0f}, {100 * gain.high:.0f}]"
     more = f"{100 * gain.mean:.0f} points{bounds}"
     return quiet(
-        f"One user is an anecdote. Mean share of hidden intents discovered in five turns by {gain.n_artifacts} other "
-        f"users: {finds}. Perfect replies: {percent(averages.ceiling)}. The assistant that {first} discovers {more} "
-        f"more than the one that {second} (95% intervals over users)."
+        f"One user is an anecdote. With {gain.n_artifacts} other users, the mean share of hidden intents discovered in "
+        f"five turns is: {finds}. Perfect replies would discover {percent(averages.ceiling)}. The assistant that "
+        f"{first} is {more} ahead of the one that {second}. The brackets are 95% intervals over users."
     )
 
 

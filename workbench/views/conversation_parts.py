@@ -203,9 +203,9 @@ def bubble(role: str, *body: Markup, turn: int | None = None, more_classes: str 
 
 # What a voice's own check finds wrong with a message (`Turn.flaws`), in words.
 FLAWS = {
-    "length": "longer than a user speaks",
+    "length": "longer than a user's message",
     "markup": "not plain text",
-    "leak": "words of what is still undiscovered",
+    "leak": "words of an undiscovered intent",
 }
 
 
@@ -216,7 +216,7 @@ def user_message(turn: Turn) -> Markup:
         return text
     flaws = "; ".join(FLAWS.get(flaw, flaw) for flaw in turn.flaws)
     sign = tag("span", "⚠", aria_hidden="true")
-    return text + tag("p", sign, f" Flawed by the voice’s own check: {flaws}", class_="dl-flaw")
+    return text + tag("p", sign, f" The voice’s own check found a problem: {flaws}", class_="dl-flaw")
 
 
 def _turn_line(turn: Turn, show_rewards: bool) -> Markup:
@@ -283,7 +283,7 @@ def length_sum(reply: Reply, rules: Rules) -> str:
 def _discovery_rule(rules: Rules) -> str:
     if rules.discovery_reward == "newly_discovered":
         return "intents newly discovered"
-    return "change of level: emerging counts ½, a parent 1 once all its children do"
+    return "level change: an emerging intent counts ½; a parent counts 1 once all its children count 1"
 
 
 def _receipt_rows(tree: IntentTree, candidate: Candidate, evaluation: Evaluation, rules: Rules) -> Iterator[Markup]:
@@ -295,7 +295,7 @@ def _receipt_rows(tree: IntentTree, candidate: Candidate, evaluation: Evaluation
     for intent_id, share in shares.items():
         yield _receipt_row(tree, intent_id, "level rises", "all its children now count 1", share)
     if not candidate.transitions:
-        yield tag("tr", tag("td", "No intent moved.", colspan=3), tag("td", "+0", class_="dl-num"))
+        yield tag("tr", tag("td", "No intent changed state.", colspan=3), tag("td", "+0", class_="dl-num"))
 
 
 def intent_id_mark(intent_id: str) -> Markup:
@@ -350,8 +350,8 @@ def near_miss_sum(transition: Transition, rules: Rules) -> str:
 
 
 SAYABLE = {  # what the user pursues → the state of these intents, and how they speak of them
-    "clear": ("discovered", "They say plainly and with certainty that these are still missing."),
-    "fuzzy": ("emerging", "They hint at these, hesitant, in their own words."),
+    "clear": ("discovered", "The user says plainly and with certainty that these intents are still missing."),
+    "fuzzy": ("emerging", "The user hints at these intents, hesitantly and in their own words."),
     "latent": (
         "undiscovered",
         "They say only that something is missing, and where, if they can name the area; never a direction.",
@@ -379,7 +379,7 @@ def _card(tree: IntentTree, candidate: Candidate, rules: Rules, chosen: int | No
         parts = subscripts(f"R_d {signed(reward.discovered)}, R_e {signed(reward.penalty)}: ")
         explained = meanings("discovery reward", "length penalty", "reward")
         total = tag("p", parts, tag("strong", f"R {signed(reward.total)}"), class_="dl-sum dl-num", title=explained)
-        moves = [_card_move(tree, each) for each in candidate.transitions] or [tag("li", "Would move no intent.")]
+        moves = [_card_move(tree, each) for each in candidate.transitions] or [tag("li", "Would change no intent.")]
         body = total + plain_list(moves) + quiet(length_sum(candidate.reply, rules), small=True)
     reply = more("the reply", rich_text(candidate.reply.text), as_written(candidate.reply))
     return tag("section", head, body, reply, class_="dl-card", data_chosen=int(index == chosen))

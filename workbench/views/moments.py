@@ -211,7 +211,7 @@ def _judge(candidate: Candidate) -> str:
     if candidate.evaluation is None:
         return f"Unscored: {candidate.error or 'the judge gave no verdict'}"
     kind = "An artifact: it can satisfy intents" if candidate.evaluation.kind == "artifact" else ""
-    kind = kind or "A dialogue act: it can only probe"
+    kind = kind or "A dialogue act: it can only probe intents"
     why = candidate.evaluation.kind_reason
     return f"{kind}. {why[:1].upper()}{why[1:]}".strip()
 
@@ -219,7 +219,7 @@ def _judge(candidate: Candidate) -> str:
 def _view(turn: Turn) -> dict[str, Any]:
     """What the user may say now, and how."""
     pursuing = turn.view.pursuing
-    state, manner = SAYABLE[pursuing] if pursuing else ("", "Nothing is missing any more.")
+    state, manner = SAYABLE[pursuing] if pursuing else ("", "Nothing is missing anymore.")
     return {"state": state, "manner": manner, "items": list(turn.view.items), "achieved": list(turn.view.achieved)}
 
 
@@ -316,10 +316,10 @@ def _receipt_line(tree: IntentTree, turn: Turn, each: Transition, share: float, 
 # -- touched, but not counted ------------------------------------------------------------------------------------------
 
 _NOT_COUNTED = {
-    "elsewhere": "belongs to another tree than the one in focus",
+    "elsewhere": "is in a tree that is not in focus",
     "waits": "the broader intent above it is not discovered yet",
-    "asked": "is known already: only a piece that shows it can satisfy it",
-    "repeated": "is satisfied already: repeating it earns nothing",
+    "asked": "is already discovered; only an artifact that shows it can satisfy it",
+    "repeated": "is already satisfied; repeating it earns nothing",
 }
 
 
@@ -430,7 +430,7 @@ def compared(ours: Strip, theirs: Strip) -> str:
         better, worse = (ours, theirs) if counts[0] else (theirs, ours)
         verdict = f"{better.name} discovered all that {worse.name} did, and {max(counts)} more"
     else:
-        verdict = f"{counts[0]} were discovered in {ours.name} alone, {counts[1]} in {theirs.name} alone"
+        verdict = f"{counts[0]} intents were discovered only in {ours.name}, {counts[1]} only in {theirs.name}"
     first = _course(ours)
     return f"{first[:1].upper()}{first[1:]}; {_course(theirs)}: {verdict}."
 

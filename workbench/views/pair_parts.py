@@ -41,15 +41,15 @@ def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Ma
     shown = sides or [(f"candidate {place + 1}", each) for place, each in enumerate(turn.candidates)]
     parts = [
         tag("p", why(labelled, rules), class_="dl-told dp-why", data_tone="open" if label.problem else None),
-        show.panel("What both replies answer", show.chat(conversation, turn.index - 1), latest=True),
+        show.panel("The message that both replies answer", show.chat(conversation, turn.index - 1), latest=True),
         show.beside(*(_side(turn, name, each, rules) for name, each in shown)),
         show.beside(*(show.panel("Receipt", receipt(conversation, turn, each, rules)) for _, each in shown)),
     ]
     if sides:
-        parts.append(show.panel("Which intents each reply moved", met(conversation, turn, sides)))
+        parts.append(show.panel("Intents that each reply changed", met(conversation, turn, sides)))
     others = [each for each in turn.candidates if all(each is not side for _, side in shown)]
     if others:
-        parts.append(show.panel("The candidates between them", show.candidates(tree, others, rules)))
+        parts.append(show.panel("The other candidates", show.candidates(tree, others, rules)))
     return joined(parts)
 
 
@@ -83,7 +83,7 @@ def receipt(conversation: Conversation, turn: Turn, candidate: Candidate, rules:
         (name, *map(show.signed, (each.discovered, each.penalty, each.total)))
         for name, each in (("this reply alone", alone), (with_turns, whole))
     ]
-    caption = f"The label goes by the last line; {show.in_tokens(whole.n_tokens, rules.token_unit)} in all"
+    caption = f"The last line decides the label; {show.in_tokens(whole.n_tokens, rules.token_unit)} in all"
     return show.receipt(tree, turn, rules, dataclasses.replace(candidate, reward=alone)) + show.table(
         ("", *map(subscripts, ("R_d", "R_e")), "R"), bill, caption
     )
@@ -103,14 +103,14 @@ def why(labelled: LabelledTurn, rules: Rules) -> str:
         margin = show.signed(best.reward.total - worst.reward.total).lstrip("+")
         sentence = f"{_name(best)} is chosen: {totals}, a margin of {margin}. {_what_decided(best, worst)}"
         if len(label.leaders) > 1:
-            taken = "the first" if rules.ties == "authors" else "the one of fewest tokens (then by lot)"
-            sentence += f" {len(label.leaders)} replies share the highest reward; of these {taken} is taken."
+            taken = "the first" if rules.ties == "authors" else "the one with the fewest tokens (then at random)"
+            sentence += f" {len(label.leaders)} replies share the highest reward; of these, {taken} is selected."
     if turn.chosen != label.best or label.problem == "tie":
         sentence += f" The conversation went on with {_name(turn.candidate)}."
     if best.ahead or worst.ahead:
-        sentence += " Rewards here include the turns ahead, played on from each reply."
+        sentence += " Rewards here include the look-ahead turns after each reply."
     if not labelled.focus_kept:
-        sentence += " The judge was shown another tree here than these rules would have shown it."
+        sentence += " These rules would have shown the judge another tree here."
     return sentence
 
 
@@ -118,15 +118,15 @@ def _what_decided(best: Candidate, worst: Candidate) -> str:
     assert best.reward is not None and worst.reward is not None
     more = best.reward.discovered - worst.reward.discovered
     if more == 0:
-        return "Both discover equally much: the charge for length alone makes this label."
+        return "Both discover the same amount, so the length penalty alone decides this label."
     if more < 0:
-        return "It discovers less, but the other one pays more for its length."
+        return "It discovers less, but the other reply has a larger length penalty."
     if worst.reward.penalty < best.reward.penalty:
-        part = "and the other one pays more for its length, too"
+        part = "and the other reply also has a larger length penalty"
     elif worst.reward.penalty > best.reward.penalty:
-        part = "which outweighs what it pays for its length"
+        part = "which outweighs its larger length penalty"
     else:
-        part = "and length costs both the same"
+        part = "and both have the same length penalty"
     return f"It discovers {more:g} more, {part}."
 
 
@@ -190,7 +190,7 @@ def met(conversation: Conversation, turn: Turn, sides: Sequence[tuple[str, Candi
         for intent in root.walk()
     )
     rest = len(tree.roots) - len(roots)
-    note = quiet(f"{rest} other dimensions: neither reply moved anything there.", small=True) if rest else EMPTY
+    note = quiet(f"{rest} other dimensions: neither reply changed anything there.", small=True) if rest else EMPTY
     head = ("before", *(name for name, _ in sides), "intent")
     return show.state_legend() + grid(head, rows, class_="dp-met") + note
 
@@ -215,7 +215,7 @@ def _met_row(
 def table_3(table: Table3, rules: Rules) -> Markup:
     """The paper's Table 3 for a run, and who won as one bar."""
     price = f"λ = {rules.lam:g}, τ = {rules.tau:g} {rules.token_unit}"
-    caption = f"Rewards: mean ± sd over turns [95 % interval over artifacts]; {rules.name} rules, {price}"
+    caption = f"Rewards: mean ± sd over turns [95% interval over artifacts]; {rules.name} rules, {price}"
     parts = [*table.wins.items(), ("several share it", table.shared), ("tie, no pair", table.ties)]
     bar = shares(parts, looks(list(table.wins)))
     return bar + more("The whole table", show.table(("", ""), list(table.rows()), caption))
@@ -254,10 +254,10 @@ def loss(sequences: Mapping[str, Sequence[Piece]]) -> Markup:
 def _sequence(name: str, pieces: Sequence[Piece]) -> Markup:
     learnt = sum(len(piece.text) for piece in pieces if piece.loss)
     total = sum(len(piece.text) for piece in pieces)
-    share = f"{learnt:,} of {total:,} characters carry loss ({percent(learnt / total)})" if total else "nothing"
+    share = f"{learnt:,} of {total:,} characters have loss ({percent(learnt / total)})" if total else "nothing"
     head = tag("div", tag("strong", name), tag("span", share, class_="dl-quiet dl-small"), class_="dp-head")
     body = (_piece(piece, index == 0 or not pieces[index - 1].loss) for index, piece in enumerate(pieces))
-    label = f"{name}: its text, with what carries loss marked"
+    label = f"{name}: its text, with the loss marked"
     return tag("div", head, tag("pre", *body, class_="dl-code dp-text", tabindex=0, aria_label=label))
 
 
@@ -293,12 +293,12 @@ def _behind(pairs: Sequence[PairLength], report: LengthReport, charged: bool) ->
     if report.by_penalty:
         text = (
             f"In {report.by_penalty} of {report.n_pairs} pairs both replies discover equally much, and the charge for "
-            "length alone makes the label. "
+            "alone decides the label. "
         )
     if others and report.by_penalty:
         rest = length_report(others)
         text += f"Without these: {rest.sentence[0].lower()}{rest.sentence[1:]} "
     if report.flagged:
-        text += "A model trained on these pairs may learn length first: drop pairs of a small margin"
+        text += "A model trained on these pairs may learn length first: drop pairs with a small margin"
         text += ", or read the labels with λ = 0, and look again." if charged else ", and look again."
     return quiet(text)

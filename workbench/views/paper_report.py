@@ -99,7 +99,7 @@ class PaperRun:
         path = folder / RESULTS
         if not path.is_file():
             raise DiscoverError(
-                f"{folder} contains no {RESULTS}; run 'discover miniature --run {folder}' to its end first"
+                f"{folder} contains no {RESULTS}; run 'discover miniature --run {folder}' and let it finish first"
             )
         try:
             results = json.loads(path.read_text(encoding="utf-8"))
@@ -355,7 +355,7 @@ def _at_what_length(scope: ScopeResults) -> str:
     compared = _between(scope, TOKENS, BEST.label, BASE)
     if compared is None:
         return "Tokens could not be compared."
-    open_ = f"In length they are {TOO_FEW}" if compared.too_few else "In length the two are not distinguishable"
+    open_ = f"Lengths: {TOO_FEW}" if compared.too_few else "The lengths of the two are not distinguishable"
     verdict = {1: "It writes more", -1: "It writes less", 0: open_}[compared.conclusion]
     p = "" if compared.too_few else f", p = {p_text(compared.p_adjusted)}"
     return f"{verdict}: {_against(scope, compared, TOKENS)} (thousand tokens per conversation{p})."

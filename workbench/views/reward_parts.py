@@ -26,14 +26,14 @@ from workbench.views.html import (
 )
 
 _NEW = Markup("|I<sub>t+1</sub>| − |I<sub>t</sub>|")
-_NEW_MEANS = "How many intents are discovered after the reply, less how many were before it."
+_NEW_MEANS = "Number of intents discovered after the reply, minus the number before it."
 
 
 def assembled(turn: Turn, rules: Rules) -> Markup:
     """The reward of a turn's reply as a sum: what it earned, what its length costs, and the formula of each."""
     earned = turn.candidate.reward
     if earned is None:
-        return quiet("This reply is unscored, so it has no reward; that is not a reward of 0.")
+        return quiet("This reply is unscored. It has no reward, not a reward of 0.")
     known, now_known = len(turn.before.discovered), len(turn.after.discovered)
     by_count = rules.discovery_reward == "newly_discovered"
     counted = (
@@ -61,7 +61,7 @@ def assembled(turn: Turn, rules: Rules) -> Markup:
             f")) = −{how}",
         ),
         tag("span", "=", class_="rw-sign"),
-        _part(earned.total, "what the reply is worth", term("reward", "R"), subscripts(" = R_d + R_e")),
+        _part(earned.total, "reward of the reply", term("reward", "R"), subscripts(" = R_d + R_e")),
     )
     return tag("div", *parts, class_="rw-sum")
 

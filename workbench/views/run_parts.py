@@ -68,7 +68,7 @@ def listing(rows: Sequence[Listed], flawed: Mapping[int, int], limit: int = LIST
     most = max((row.discovered for row in rows), default=0) or 1
     shown = [_listed(row, most, flawed.get(row.place, 0)) for row in rows[:limit]]
     rest = len(rows) - limit
-    note = quiet(f"and {rest:,} more; narrow them above", small=True) if rest > 0 else EMPTY
+    note = quiet(f"and {rest:,} more; use the filters above", small=True) if rest > 0 else EMPTY
     return tag("div", *shown, note, class_="dl-picks", role="group", aria_label="Conversations")
 
 

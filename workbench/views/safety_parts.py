@@ -27,14 +27,14 @@ def most_first(results: Sequence[Safety]) -> list[Safety]:
 
 def _against(difference: Estimate | None, first: str) -> str:
     if difference is None or difference.low is None or difference.high is None:
-        return f" met other users than {first}, or too few: not compared."
+        return f" is not compared with {first}: it had other users, or too few."
     points = f"{100 * abs(difference.mean):.0f} points"
     mean, low, high = map(_in_points, (difference.mean, difference.low, difference.high))
     bounds = f"[{low}, {high}]"
     if difference.low <= 0 <= difference.high:
-        return f" cannot be told apart from {first} with these users: {mean} points {bounds}."
+        return f" is not distinguishable from {first} with these users: {mean} points {bounds}."
     how = "more" if difference.mean > 0 else "less"
-    return f" offers it {points} {how} often than {first}, with the same users {bounds}."
+    return f" offers restricted content {points} {how} often than {first}, with the same users {bounds}."
 
 
 def _in_points(share: float) -> str:

@@ -181,7 +181,7 @@ def facts(conversation: Conversation) -> str:
 
 def _heading(conversation: Conversation) -> str:
     topic = conversation.tree.topic or conversation.tree.artifact_type
-    return f"{topic[:1].upper()}{topic[1:]}: finding out what one wants"
+    return f"{topic[:1].upper()}{topic[1:]}: discovering intents"
 
 
 def _footer(conversation: Conversation) -> str:
@@ -190,10 +190,10 @@ def _footer(conversation: Conversation) -> str:
         return str(note)[:1].upper() + str(note)[1:] + "."
     if engine == "miniature":
         return (
-            "A miniature: a small self-contained world without a language model. Every state, reward and message on "
+            "The miniature is the built-in environment without a language model. Every state, reward and message on "
             "this page was computed by the same library that language models plug into."
         )
-    return "States, rewards and views on this page are computed from the judgements of the replies."
+    return "States, rewards and views on this page are computed from the judgments of the replies."
 
 
 def embedded(data: Mapping[str, Any]) -> Markup:

@@ -46,7 +46,7 @@ from workbench.views.figures.theme import looks as looks
 from workbench.views.html import EMPTY, Markup, explained, grid, hidden, joined, more, quiet, tag, term
 from workbench.views.html import styled as styled
 
-FEWER = "Fewer is better, where as much is discovered."
+FEWER = "If two assistants discover the same share, fewer is better."
 ENDINGS = {  # how a conversation ended, in words, which page 15 offers to choose from
     "all_discovered": "all discovered",
     "all_satisfied": "all satisfied",
@@ -97,13 +97,13 @@ def made_under(configuration: Mapping[str, Any]) -> Markup:
     """What decides the numbers of a run, in one line: rules, who judged, spoke and scored, how long, how often."""
     engine = configuration.get("engine") or {}
     judge, voice = (engine.get(role, "not recorded") for role in ("judge", "voice"))
-    scorer = "the miniature’s counterparts of a judge" if judge == "miniature" else judge
+    scorer = "the miniature’s rules in place of a judge" if judge == "miniature" else judge
     facts = (
         ("Domain", (configuration.get("domain") or "trees of your own").replace("_", " ")),
         ("Rules", configuration["rules"]["name"]),
         ("Judge", judge),
         ("Voice", voice),
-        ("Satisfaction, interactivity and behaviour by", scorer),
+        ("Satisfaction, interactivity and behavior judged by", scorer),
         ("Turns", configuration.get("turns", "not recorded")),
         ("Trials", configuration.get("trials", "not recorded")),
         ("Seed", configuration.get("seed", "not recorded")),
@@ -181,9 +181,9 @@ def _verdict(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> 
         words = f"{size} ({compared.certainty}). "
     needed = None if compared.distinguishable or not mean else compared.needed(abs(mean))
     if needed and needed > compared.difference.n_artifacts and not compared.too_few:
-        words += f"About {needed:,} artifacts would tell. "
+        words += f"About {needed:,} artifacts would be enough. "
     pair = {"assistants": compared.ours, "against": compared.theirs, "measure": measure.label}
-    why = explain.explained("How is this known?", explain.of_comparison(compared, measure))
+    why = explain.explained("Evidence", explain.of_comparison(compared, measure))
     return stands_on(tag("b", f"{compared.theirs}: {said}. ") + words, ids, **pair) + why
 
 
@@ -263,18 +263,18 @@ def interactivity_note(configuration: Mapping[str, Any], table: Table) -> Markup
     """What earns an interactivity of 1, 2 or 3 in this run, and why more of it is not always better."""
     if (configuration.get("engine") or {}).get("judge") == "miniature":
         earns = (
-            "every turn has 1 point, one more if it asks or offers two alternatives, one more if it takes up what was "
+            "each turn gets 1 point, plus 1 if it asks or offers two alternatives, plus 1 if it uses the user's last "
             "just said. The scale, ours or the paper’s, is the prompt of a language model and changes nothing here."
         )
     elif configuration.get("interactivity", "ours") == "ours":
         earns = (
             "3 if what it asked or offered fitted what the user knew and was taken up, 2 if at times, 1 if not (our "
-            "scale; the paper’s, E.8, rates how much it involves the user)."
+            "scale; the paper’s scale, E.8, rates how much the assistant involves the user)."
         )
     else:
         earns = (
             "3 if questions, joint making and new directions engage the user throughout, 2 if in part, 1 if hardly "
-            "(the paper’s scale, E.8; ours asks whether they fitted what the user knew)."
+            "(the paper’s scale, E.8; our scale asks whether they fit what the user knew)."
         )
     both = {name: row for name, row in table.items() if {"interactivity", "proportion"} <= set(row)}
     most = max(both, key=lambda name: both[name]["interactivity"].mean, default="")
@@ -390,7 +390,7 @@ def report_parts(
         ),
         ("Eq. 4 in every smaller pool", pools(table, pools_without(pool), marks, ids)),
         ("What is left out", left_out(pool, marks, ids)),
-        ("What came by near misses", near_misses(shares, marks, ids)),
+        ("Discoveries by near misses", near_misses(shares, marks, ids)),
         (measure.label, drawn(intervals(table, measure, marks), measure.label)),
         ("Turn by turn", drawn(turn_curves(curves, marks, "Turn by turn"), "found")),
         ("Three turns in a row", drawn(families(manners, marks), "behaviour")),
@@ -420,7 +420,7 @@ def pairs(
             cells.append(tag("td") if each is None else _pair(each, ours, theirs, measure, ids))
         rows.append(row(named(ours, marks[ours]), cells))
     caption = (
-        f"{measure.label}: row minus column with its 95 % interval, both on the same users. ▲ the row is better, "
+        f"{measure.label}: row minus column with its 95% interval, on the same users. ▲ the row is better, "
         f"≈ not distinguishable (paired permutation"
         f"{f', Holm over {len(compared)} pairs' if len(compared) > 1 else ''})."
     )
@@ -452,7 +452,7 @@ def pools(
 ) -> Markup:
     """Eq. 4 in the whole pool and with one assistant left out, beside the raw share, which needs no pool."""
     if not without:
-        return quiet("With two assistants there is no smaller pool to look at.")
+        return quiet("Two assistants have no smaller pool.")
     head = [
         tag("small", "no pool") + term("found"),
         tag("small", "whole pool") + term("discovery score", "eq. 4"),
@@ -475,7 +475,7 @@ def pools(
         rows.append(row(named(name, marks[name]), map(cell, cells)))
     caption = (
         f"The same conversations, scored with one assistant fewer in the pool: scores move by up to "
-        f"{_furthest(table, without):.2f} although nobody did anything else."
+        f"{_furthest(table, without):.2f} although no reply changed."
     )
     grid_of_pools = captioned(["assistant", *head], rows, caption, "ds-pools")
     return tag("div", grid_of_pools, **_id(ids, measure=MEASURE["discovery"].label))
@@ -501,7 +501,7 @@ def _furthest(table: Table, without: Sequence[PoolWithout]) -> float:
 
 def _shifted(mean: float | None, whole: float | None, itself: bool) -> Markup:
     if itself or mean is None or whole is None:
-        why = None if itself else "those that stay all found the same, on every user"
+        why = None if itself else "the remaining assistants all found the same, for every user"
         return tag("span", "–" if itself else "not defined", class_="dl-quiet", title=why)
     shift = mean - whole
     shown = f"{'−' if shift < 0 else '+'}{abs(shift):.2f}"
@@ -580,7 +580,7 @@ def near_misses(shares: Sequence[NearMisses], marks: Mapping[str, Look], ids: Di
 def farmed_turns(turns: Sequence[FarmedTurn], address: Callable[[FarmedTurn], str]) -> Markup:
     """The turns that moved most by near misses, each a link to its conversation."""
     if not turns:
-        return quiet("No intent was moved by a near miss.")
+        return quiet("No near miss changed an intent's state.")
     return bullets(tag("a", each.line, href=address(each)) for each in turns)
 
 
@@ -589,7 +589,7 @@ def farmed_turns(turns: Sequence[FarmedTurn], address: Callable[[FarmedTurn], st
 CHANGES = {  # what became of a conclusion → its mark and what that means
     "lost": ("○", "no longer distinguishable"),
     "gained": ("●", "distinguishable only here"),
-    "reversed": ("⇄", "the other way round"),
+    "reversed": ("⇄", "reversed"),
 }
 
 
@@ -611,7 +611,7 @@ def sensitivity_map(sensitivity: Mapping[str, Any], measure: Measure) -> Markup:
     n_pairs = len(sensitivity["base"][measure.name])
     steady = [label for label, changes in flips.items() if not changes]
     notes = [f"{n_pairs - len(columns)} of {n_pairs} conclusions about {measure.label} hold under every setting."]
-    notes += [f"Nothing flips under: {', '.join(steady)}."] if steady else []
+    notes += [f"No conclusion changes under: {', '.join(steady)}."] if steady else []
     notes += _unknown(sensitivity)
     body = EMPTY
     if columns:
@@ -644,6 +644,6 @@ def _unknown(sensitivity: Mapping[str, Any]) -> Iterator[str]:
     if worst and worst["unjudged"]:
         share = worst["unjudged"] / worst["asked"]
         yield (
-            f"Messages and replies stay as they were; verdicts that were never given count as not engaged, at most "
+            f"Messages and replies do not change. Missing verdicts count as not engaged: at most "
             f"{percent(share)} of those that a setting calls for ({_setting(worst)})."
         )

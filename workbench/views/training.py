@@ -67,19 +67,19 @@ CHARTS = (
     ),
     Chart(
         "Whole conversations with held-out users",
-        {"probe/discovered": "discovered, 95 % interval"},
+        {"probe/discovered": "discovered, 95% interval"},
         interval=("probe/discovered_low", "probe/discovered_high"),
     ),
-    Chart("Chosen preferred to rejected", {"rewards/accuracies": "share of the pairs"}, whole=True),
-    Chart("Margin of the implicit rewards", {"rewards/margins": "chosen less rejected"}),
+    Chart("Chosen reply preferred to rejected reply", {"rewards/accuracies": "share of the pairs"}, whole=True),
+    Chart("Margin of the implicit rewards", {"rewards/margins": "chosen minus rejected"}),
     Chart("Distance from the reference", {"kl": "KL per token"}),
-    Chart("Next token right", {"mean_token_accuracy": "share of the tokens"}, whole=True),
+    Chart("Accuracy of the next token", {"mean_token_accuracy": "share of the tokens"}, whole=True),
     Chart("Groups without a signal", {"frac_reward_zero_std": "all rewards equal"}, whole=True),
     Chart("Replies that could not be scored", {"share/unscored": "share"}, whole=True, if_any=True),
     Chart("Cost of judge and voice, dollars", {"spent/total": "in all"}, from_zero=True, if_any=True),
     Chart("Cost of a step, dollars", {"spent/dollars": "last"}, from_zero=True, if_any=True),
     Chart("Simulator’s share of a step", {"simulator/share": "of the time"}, whole=True),
-    Chart("Speed, tokens a second", {"tokens_per_second": "last"}, from_zero=True),
+    Chart("Speed in tokens per second", {"tokens_per_second": "last"}, from_zero=True),
     Chart("Peak memory, MB", {"memory_mb": "so far"}, from_zero=True),
 )
 NO_CURVES = {"step", "epoch", "total_steps", "seconds", "eta_seconds", "round", "probe/users", "probe/failed"}
@@ -134,11 +134,11 @@ def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: It
     others = dict.fromkeys(name for line in lines for name in line if name not in known and points([line], name))
     rest = [drawn(Chart(name.replace("_", " "), {name: "as logged"}), last) for name in others]
     smooth = f"Bold: mean of the last {SMOOTHED} logged points. Thin: as logged." if len(lines) >= SMOOTHED_FROM else ""
-    dashed = " Dashed upright: gone on from a checkpoint." if marks else ""
+    dashed = " Dashed vertical line: resumed from a checkpoint." if marks else ""
     return (
         tag("div", *(drawn(chart, max(last, total_steps or 0)) for chart in CHARTS), class_="dt-curves")
         + (quiet(f"{smooth}{dashed}", small=True) if smooth or dashed else EMPTY)
-        + (more("everything else that the trainer logged", tag("div", *rest, class_="dt-curves")) if rest else EMPTY)
+        + (more("all other logged metrics", tag("div", *rest, class_="dt-curves")) if rest else EMPTY)
     )
 
 
@@ -158,7 +158,7 @@ def main_curve(
     behind = [point for point in points(earlier, next(iter(chart.series))) if point[0] <= end]
     marks = sorted({step for step in resumed_at if 0 < step <= last})
     drawn = small_curve(chart.title, chart.drawable(lines), end, number, marks=marks, behind=behind)
-    note = quiet("Grey: the run before it.", small=True) if behind else EMPTY
+    note = quiet("Gray: the previous run.", small=True) if behind else EMPTY
     return tag("div", drawn, note, class_="dt-main")
 
 
@@ -173,8 +173,8 @@ def turning(lines: Sequence[Line], rows: int | None = None) -> Markup:
     after = [value for at, value in held_out if at > step]
     if len(after) < 2 or min(after) < least * TURNED:
         return EMPTY
-    few = f"; trained on {rows} rows, it has seen each too often" if rows else ""
-    text = f"It has been memorising since step {step:,}: held-out loss has risen from {number(least)} to "
+    few = f"; trained on {rows} rows, it has seen each row too often" if rows else ""
+    text = f"The model has been memorizing since step {step:,}: held-out loss has risen from {number(least)} to "
     return show.notice(f"{text}{number(after[-1])}{few}.", tone="open")
 
 
@@ -207,16 +207,16 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
     curves = {name: [Estimate(**each) for each in scope["curves"][name]] for name in named}
     best = max(named, key=lambda name: curves[name][-1].mean)
     ends = ", ".join(f"{name} {percent(curves[name][-1].mean)}" for name in named)
-    words = f"Of what was hidden, users found after {len(curves[best])} turns: {ends}."
+    words = f"Users discovered, of their hidden intents, after {len(curves[best])} turns: {ends}."
     pairs = map(Comparison.from_dict, scope["comparisons"]["proportion"])
     beside = [each for each in pairs if "SFT" in (each.ours, each.theirs) and not each.distinguishable]
     others = [each.ours if each.theirs == "SFT" else each.theirs for each in beside]
     alike = [name for name in others if name.startswith("SFT+")]
     if alike:
-        words += f" {' and '.join(alike)} cannot be told apart from SFT alone."
+        words += f" {' and '.join(alike)} are not distinguishable from SFT alone."
     size = (
         f"A run made earlier: tiny models, {scope['users']} conversations each (n = {scope['artifacts']} artifacts) "
-        "with users that no model had been trained on; one still emerging counts half; bands are 95 % intervals; seed "
+        "with users that no model had been trained on; one still emerging counts half; bands are 95% intervals; seed "
         f"{results['options']['seed']} of “discover miniature”."
     )
     marks, title = looks(named), "Share discovered, by training"
@@ -245,7 +245,7 @@ def standing(name: str, status: JobStatus, last: Line | None = None, now: float 
             f"about {duration(float(last['eta_seconds']))} left" if last.get("eta_seconds") else "",
             f"peak memory {float(last['memory_mb']):,.0f} MB" if last.get("memory_mb") else "",
         ]
-    facts.append(f"last sign of life {duration(max(0.0, now - status.updated))} ago" if status.going else "")
+    facts.append(f"last update {duration(max(0.0, now - status.updated))} ago" if status.going else "")
     message = EMPTY
     if status.message or status.state == "failed":
         failed = status.state == "failed"
@@ -261,8 +261,8 @@ def kept_round(result: Mapping[str, Any]) -> Markup:
         return EMPTY
     if result["kept_round"] == 0:
         return quiet("Training did not help: held-out users discovered most before it. The adapter changes nothing.")
-    why = "after it most was discovered in whole conversations with held-out users"
-    return quiet(f"The adapter is that of round {result['kept_round']}: {why}.", small=True)
+    why = "after this round, held-out users discovered most in whole conversations"
+    return quiet(f"The adapter is from round {result['kept_round']}: {why}.", small=True)
 
 
 def state_chip(state: str) -> Markup:
@@ -276,7 +276,7 @@ def _attempts(status: JobStatus) -> Markup:
     lines = []
     for place, each in enumerate(status.attempts, 1):
         begun = time.strftime("%H:%M:%S", time.localtime(each.started))
-        how = f"went on from step {each.from_step:,}" if each.from_step else "began"
+        how = f"resumed from step {each.from_step:,}" if each.from_step else "began"
         end = each.end or ("going" if place == len(status.attempts) and status.going else "killed")
         lines.append(tag("li", f"{begun} {how}, {end}"))
     return tag("ol", *lines, class_="dt-attempts", aria_label="Attempts")
@@ -319,7 +319,7 @@ def exchange(prompt: Sequence[Mapping[str, str]], replies: Mapping[str, str], br
     return _replies(prompt, show.beside(*sides))
 
 
-ONE_EACH = "One conversation each: an illustration, no measurement. The page Compare measures."
+ONE_EACH = "One conversation each is an illustration, not a measurement. To measure, use the page Compare."
 
 
 def before_after(talks: Mapping[str, Conversation]) -> Markup:

@@ -234,7 +234,7 @@ def turn_curves(
     strong: Collection[str] = (),
     size: Box = WIDE,
 ) -> Markup:
-    """Share of the hidden intents found after each turn, with 95 % bands, a line per assistant (Fig 7).
+    """Share of the hidden intents found after each turn, with 95% bands and one line per assistant (Fig 7).
 
     Args:
         strong: assistants that are drawn to be seen first.
@@ -313,7 +313,7 @@ def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> 
     if not order:
         return quiet(f"No assistant is scored in {measure.label}.")
     rows = {name: estimates[name][measure.name] for name in order}
-    title = f"{measure.label}, mean over artifacts with its 95 % interval"
+    title = f"{measure.label}, mean over artifacts with its 95% interval"
     return dots(rows, title, marks, measure, to_one=measure.is_share)
 
 

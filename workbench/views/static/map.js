@@ -3,7 +3,7 @@
 // goes out as the event "discover:hover", and anything with data-ids="1 1.2" is lit with the map.
 const SIGNS = ["○", "◆", "●"];
 const NAMES = ["undiscovered", "emerging", "discovered"];
-const KEY = "○ undiscovered  ◆ emerging  ● discovered  ✓ satisfied  ▲ changed in this turn  Bold edge: can change next. Band: in focus.";
+const KEY = "○ undiscovered  ◆ emerging  ● discovered  ✓ satisfied  ▲ changed in this turn  Bold outline: can change next. Band: in focus.";
 const CROWDED = 260; // intents from which trees out of focus are folded
 const PHONE = 560; // px of the map's own width below which it is an outline
 const LEAST = 78; // px of a column
@@ -173,7 +173,7 @@ function intentMap(root, model) {
   }
   function said(i, on) {
     const compared = others() ? [`other conversation: ${NAMES[others()[i]]}`] : [];
-    const notes = [on.satisfied && "satisfied", on.moved && "changed in this turn", on.frontier && "can change next", on.touched && "touched, but not counted"];
+    const notes = [on.satisfied && "satisfied", on.moved && "changed in this turn", on.frontier && "can change next", on.touched && "matched, but not counted"];
     return [named(i), NAMES[moment.states[i]], ...notes, ...compared].filter(Boolean).join(", ");
   }
   const named = (i) => (foggy(i) ? "hidden intent" : frame.texts[i]);

@@ -39,11 +39,11 @@ function start() {
       ready = true;
       body.dataset.python = "ready";
       performance.mark("python ready");
-      say("Python runs in this page: nothing leaves your machine.");
+      say("Python runs in this page. Nothing leaves your machine.");
       if ("serviceWorker" in navigator) navigator.serviceWorker.register("site_service.js").catch(() => {});
     }
   };
-  worker.onerror = (event) => say(`Python did not start: ${event.message || "a file of it could not be loaded"}`, true);
+  worker.onerror = (event) => say(`Python did not start: ${event.message || "one of its files could not be loaded"}`, true);
 }
 function toPython(sent) {
   if (!worker) start();
@@ -51,7 +51,7 @@ function toPython(sent) {
   worker.postMessage(JSON.stringify(sent));
 }
 function say(text, trouble = false) {
-  const more = waiting && !ready && !trouble ? " What you pressed is done as soon as it is here." : "";
+  const more = waiting && !ready && !trouble ? " Your action runs as soon as Python is ready." : "";
   status.textContent = text + more;
   status.toggleAttribute("data-trouble", trouble);
 }

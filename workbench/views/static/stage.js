@@ -18,12 +18,12 @@ const GLYPH = [
 ];
 const LEVELS = ["undiscovered", "emerging", "discovered"];
 const KEYS = [
-  ["← →", "one turn back, one turn on"],
-  ["Home End", "the request, the last turn"],
+  ["← →", "previous turn, next turn"],
+  ["Home End", "first request, last turn"],
   ["Space", "play, or stop"],
   ["B", "branch here", "live"],
   ["R", "start over", "live"],
-  ["↑ ↓ ← →", "from intent to intent, in the map"],
+  ["↑ ↓ ← →", "move between intents in the map"],
   ["Ctrl Enter", "send your reply", "live"],
   ["?", "this sheet"],
 ];
@@ -158,10 +158,10 @@ export function stage(root, source) {
     play: press("play", null, () => play(!playing()), { title: "Play or stop (space)" }),
     branch: press("branch", null, () => send({ do: "branch" }), { title: "Open a branch at this turn (B)" }, icon("branch"), h("span", null, "Branch")),
     reset: press("reset", null, () => send({ do: "reset" }), { title: "Start over; the conversation is kept (R)" }, icon("reset"), h("span", null, "Reset")),
-    share: press("share", null, (event) => share(event.currentTarget), { title: "This very moment as a file", class: "st-button st-small" }, "Share"),
+    share: press("share", null, (event) => share(event.currentTarget), { title: "Save this turn as a file", class: "st-button st-small" }, "Share"),
     keys: press("keys", "Keys", (event) => keySheet(event.currentTarget), { title: "Keys (?)" }, "?"),
     status: h("p", { class: "st-status", role: "status" }),
-    strips: h("div", { class: "st-strips", role: "group", "aria-label": "Film strip: one frame a turn" }),
+    strips: h("div", { class: "st-strips", role: "group", "aria-label": "Film strip: one frame per turn" }),
     note: h("div", { class: "st-note" }),
     chat: h("ol", { class: "dl-plain dl-chat" }),
     map: h("div", { class: "st-map" }),
@@ -177,7 +177,7 @@ export function stage(root, source) {
   const open = h("input", { type: "checkbox", onchange: () => { ui.open = open.checked; tellMap({ fog: !ui.open }); paint(); send({ do: "show", all: ui.open }); } });
   const box = h("textarea", {
     rows: "2", "aria-label": "Your reply, in the assistant’s place",
-    placeholder: "Answer in the assistant’s place: plain words, an SVG, or the assistants’ notation",
+    placeholder: "Write the assistant's reply: plain words, an SVG, or compact notation",
   });
   const reply = press("reply", null, () => send({ do: "reply", text: box.value }), {}, "Send as the assistant");
   const consider = press("consider", null, () => send({ do: "consider" }), {}, "What would each discover?");
@@ -227,7 +227,7 @@ export function stage(root, source) {
     at.next.disabled = end && (!live || Boolean(now.over) || Boolean(now.asking));
     const beyond = live && end && ui.turn >= scored();
     at.next.replaceChildren(beyond ? "Go on anyway" : "Next", icon("play"));
-    at.next.title = beyond ? "One more turn, which is not part of the score (→)" : "Next (→)";
+    at.next.title = beyond ? "One more turn, which does not count toward the score (→)" : "Next (→)";
     at.play.replaceChildren(icon(playing() ? "stop" : "play"), playing() ? "Stop" : "Play");
     at.play.disabled = !playing() && end && (live ? Boolean(now.over) || beyond : last() === 0);
     const hidden = [...here.states].filter((_, i) => !record.map.given.includes(i));
@@ -260,7 +260,7 @@ export function stage(root, source) {
         const other = ui.strip !== number ? ui.strip : Math.max(number - 1, Number(number === 0));
         ui.beside = pressed ? [] : [ui.beside[1] ?? other, number];
         paint();
-      }, { "aria-pressed": String(pressed), class: "st-button st-small", title: pressed ? "Back to one conversation" : "Beside the one that is open" }, "compare");
+      }, { "aria-pressed": String(pressed), class: "st-button st-small", title: pressed ? "Back to one conversation" : "Compare with the open conversation" }, "compare");
       const name = h("span", { class: "st-name" }, strip.name);
       const frames = strip.moments.slice(from).map((_, index) => frame(number, from + index, top, low));
       const look = { class: "st-strip", role: "group", "aria-label": strip.label, "data-current": String(number === ui.strip) };
@@ -328,7 +328,7 @@ export function stage(root, source) {
     here.written && h("details", { class: "dl-more" }, h("summary", null, "as the assistant wrote it"), h("pre", { class: "dl-code" }, here.written)),
   ], here.turn);
   const answerOf = (here, turn = here.turn) => said("user", [
-    built(here.answer), live && turn === scored() && h("p", { class: "dl-small dl-quiet" }, "This answer is not part of the score."), here.flaws && h("p", { class: "dl-flaw" }, `⚠ Flawed by the voice’s own check: ${here.flaws}`),
+    built(here.answer), live && turn === scored() && h("p", { class: "dl-small dl-quiet" }, "This answer is not part of the score."), here.flaws && h("p", { class: "dl-flaw" }, `⚠ The voice’s own check found a problem: ${here.flaws}`),
   ], here.turn);
 
   function paintChat() {
@@ -434,22 +434,22 @@ export function stage(root, source) {
     const parts = [];
     const met = lines.filter((line) => line.met), near = lines.filter((line) => !line.met);
     if (met.length || near.length || repeated.length) {
-      parts.push(h("p", { class: "st-sub" }, h("b", null, "Touched, but not counted")));
+      parts.push(h("p", { class: "st-sub" }, h("b", null, "Matched, but not counted")));
       const focus = about || (top && sees(here, top) ? `“${byId[top].text}”` : "another intent");
-      if (lines.length) parts.push(h("p", { class: "dl-small" }, `This user was thinking about ${focus}: only the tree in focus forms.`));
+      if (lines.length) parts.push(h("p", { class: "dl-small" }, `This user was thinking about ${focus}: only intents of the tree in focus can change.`));
       const item = (line) => h("li", { class: "st-touch", "data-ids": line.id, tabindex: "0" },
         h("span", { class: "st-text" }, byId[line.id].text), h("span", { class: "dl-small dl-quiet" }, ` ${line.why}${line.reason ? `: ${line.reason}` : ""}.`));
       if (met.length) parts.push(h("ul", { class: "dl-plain" }, met.map(item)));
-      if (near.length) parts.push(h("p", { class: "dl-small dl-quiet st-touch", "data-ids": near.map((line) => line.id).join(" "), tabindex: "0" }, `It also came near ${count(near.length, "other intent")}.`));
+      if (near.length) parts.push(h("p", { class: "dl-small dl-quiet st-touch", "data-ids": near.map((line) => line.id).join(" "), tabindex: "0" }, `It also has near misses of ${count(near.length, "other intent")}.`));
       if (repeated.length) parts.push(h("p", { class: "dl-small st-touch", "data-ids": repeated.join(" "), tabindex: "0" },
         `${lines.length ? "It also" : "It only"} repeats: ${repeated.map((id) => byId[id].text).join("; ")} (satisfied before).`));
       if (authors) {
         const paid = Object.entries(authors.for).map(([id, share]) => h("li", { "data-ids": id }, `${share} ${sees(here, id) || !byId[id] ? byId[id].text : "a hidden intent"}`));
-        parts.push(h("details", { class: "dl-more" }, h("summary", { "data-key": "authors" }, "What would it earn under the authors’ rules?"),
-          h("p", null, h("b", null, authors.worth), " under the authors’ rules, all replies so far judged by them."), h("ul", { class: "dl-plain dl-small" }, paid)));
+        parts.push(h("details", { class: "dl-more" }, h("summary", { "data-key": "authors" }, "Reward under the authors’ rules"),
+          h("p", null, h("b", null, authors.worth), " under the authors’ rules, with all replies so far judged under those rules."), h("ul", { class: "dl-plain dl-small" }, paid)));
       }
     }
-    if (!complete) parts.push(h("p", { class: "dl-small dl-quiet" }, "This judge was asked about the tree in focus alone: what else the reply may meet is not known."));
+    if (!complete) parts.push(h("p", { class: "dl-small dl-quiet" }, "This judge saw only the tree in focus. Matches in other trees are unknown."));
     return parts;
   }
 
@@ -463,7 +463,7 @@ export function stage(root, source) {
     const cards = now.considered || [], here = moment(), others = here.others || [];
     const parts = [];
     if (cards.length) parts.push(h("section", { class: "st-panel" },
-      head(`What each reply would discover as turn ${ui.turn + 1}`),
+      head(`Discoveries of each reply as turn ${ui.turn + 1}`),
       h("p", { class: "dl-quiet dl-small" }, "All are judged against the same state, best first; nothing has changed yet."),
       h("div", { class: "st-cards" }, cards.map((each) => card(here, each, true)))));
     else if (others.length) parts.push(h("details", { class: "st-panel st-others" },
@@ -478,8 +478,8 @@ export function stage(root, source) {
     const would = lights.map((id) => h("li", { class: "dl-item" }, glyph(worth.discovered.includes(id) ? "discovered" : "emerging"), wish(here, id)));
     return h("article", { class: "st-card", "data-would": open ? lights.join(" ") : "" },
       h("div", { class: "st-first" }, drawn.length ? h("div", { class: "st-drawn" }, drawn) : null, h("p", null, each.first)),
-      h("p", { class: "st-gain" }, h("b", null, worth ? worth.text : "unscored"), " ", each.assistant, each.sees && h("span", { class: "dl-chip", "data-tone": "emerging" }, "sees the answer")),
-      would.length ? h("ul", { class: "dl-plain dl-small" }, would) : h("p", { class: "dl-small dl-quiet" }, worth ? `${open ? "Would move" : "Moves"} no intent.` : each.why),
+      h("p", { class: "st-gain" }, h("b", null, worth ? worth.text : "unscored"), " ", each.assistant, each.sees && h("span", { class: "dl-chip", "data-tone": "emerging" }, "sees the hidden intents")),
+      would.length ? h("ul", { class: "dl-plain dl-small" }, would) : h("p", { class: "dl-small dl-quiet" }, worth ? `${open ? "Would change" : "Changes"} no intent.` : each.why),
       h("details", { class: "dl-more" }, h("summary", null, "the whole reply"), h("div", null, built(each.reply))),
       open && press(`take-${each.place}`, `Take ${each.assistant}`, () => send({ do: "take", place: each.place }), {}, `Take ${each.assistant}`));
   }
@@ -496,7 +496,7 @@ export function stage(root, source) {
     const [one, other] = pair.strips, longest = Math.max(path(one).length, path(other).length) - 1;
     const close = press("beside-close", null, () => { ui.beside = []; paint(); }, {}, "Back to one conversation");
     const column = (strip, turn) => {
-      if (turn >= path(strip).length) return h("div", { class: "st-column" }, h("p", { class: "dl-quiet" }, "had ended"));
+      if (turn >= path(strip).length) return h("div", { class: "st-column" }, h("p", { class: "dl-quiet" }, "ended earlier"));
       const here = moment(turn, strip);
       return h("ol", { class: "dl-plain dl-chat st-column", "aria-label": `${record.strips[strip].name}, turn ${turn}` }, turnLine(here), replyOf(here), here.answer && answerOf(here));
     };
@@ -504,7 +504,7 @@ export function stage(root, source) {
     map.at = moments.length - 1;
     tellMap({ moments, beside: record.moments[path(other).at(-1)].states });
     const rows = [];
-    if (pair.same) rows.push(h("p", { class: "dl-quiet dl-small" }, `Alike for ${count(pair.same, "turn")}.`));
+    if (pair.same) rows.push(h("p", { class: "dl-quiet dl-small" }, `The same for ${count(pair.same, "turn")}.`));
     for (let turn = pair.same + 1; turn <= longest; turn += 1) {
       if (turn === pair.same + 1) rows.push(h("div", { class: "ds-apart" }, h("span", null, "here they part")));
       rows.push(h("div", { class: "st-two" }, column(one, turn), column(other, turn)));
@@ -519,14 +519,14 @@ export function stage(root, source) {
     if (now.trouble) parts.push(h("p", { class: "dl-error", role: "alert" }, now.trouble));
     else if (now.over && ui.turn === last()) parts.push(h("p", { class: "dl-quiet" }, now.over));
     if (live && ui.turn === last() && ui.turn >= scored() && !now.over) parts.push(h("p", { class: "dl-quiet" }, `Turn ${scored()} was the last scored turn. You can go on: later turns do not count.`));
-    if (setup && setup.before) parts.push(h("p", { class: "dl-quiet st-undo" }, `The conversation before (${setup.before}) is kept. `, press("undo", null, () => send({ do: "undo" }), { class: "st-button st-small" }, "Back to it")));
+    if (setup && setup.before) parts.push(h("p", { class: "dl-quiet st-undo" }, `The conversation before (${setup.before}) is kept. `, press("undo", null, () => send({ do: "undo" }), { class: "st-button st-small" }, "Return to it")));
     at.note.replaceChildren(...parts);
     const ended = Boolean(now.over) && ui.turn === last();
     box.disabled = Boolean(now.mute);
     reply.disabled = box.disabled || ended;
     if (now.mute) box.placeholder = now.mute;
     else if (ended) box.placeholder = now.over;
-    else box.placeholder = "Answer in the assistant’s place: plain words, an SVG, or the assistants’ notation";
+    else box.placeholder = "Write the assistant's reply: plain words, an SVG, or compact notation";
     consider.disabled = ended;
     if ((now.sent || 0) > ui.sent) box.value = "";
     ui.sent = now.sent || 0;
@@ -561,7 +561,7 @@ export function stage(root, source) {
     }), told && h("p", { class: "dl-quiet dl-small" }, told));
     const details = h("details", null, h("summary", { "data-key": "setup" }, h("b", null, "⚙ Set-up: "), setup.line),
       h("div", { class: "st-form" }, users,
-        choices("Assistant: who answers on Next", "assistant", setup.assistants, "Another assistant goes on from here."),
+        choices("Assistant for Next", "assistant", setup.assistants, "The new assistant continues from here."),
         choices("Rules", "rules", setup.rules, "Other rules score the same replies again; nothing is lost.")));
     details.open = Boolean(was && was.open);
     at.setup.replaceChildren(details);
@@ -605,7 +605,7 @@ export function stage(root, source) {
       file.files[0].text().then((text) => { at.pop.hidePopover(); send({ do: "load", text }); }) });
     const load = press("load", null, () => file.click(), { class: "st-button st-small" }, "Open a file");
     show(sharer, "Share", [
-      h("p", null, "Whoever opens this file sees this conversation at this turn, branches and your own replies included."),
+      h("p", null, "The file opens this conversation at this turn, with its branches and your own replies."),
       h("div", { class: "st-row" }, save, load, file)]);
   }
 

@@ -27,7 +27,7 @@ function paintPicture(box, picture, name) {
       box.replaceChildren(image);
     }
     image.src = picture.drawing;
-    image.alt = `${name}: ${Math.round(share * 100)} % of the details are known`;
+    image.alt = `${name}: ${Math.round(share * 100)} % of the details are discovered`;
     return;
   }
   box.replaceChildren(
@@ -36,7 +36,7 @@ function paintPicture(box, picture, name) {
       if (line === null) {
         row.dataset.hidden = "1";
         row.style.setProperty("--st-width", `${55 + ((place * 37) % 40)}%`);
-        row.setAttribute("aria-label", "a line that has yet to form");
+        row.setAttribute("aria-label", "a detail that is not discovered yet");
       }
       return row;
     }),
@@ -48,12 +48,13 @@ function makeColumn(column, story, actions) {
   root.dataset.key = column.key;
   const head = make("header", "st-head");
   const title = make("h3", "", column.name);
-  if (column.key !== "you") title.append(": ", make("code", "", column.key)); // its name on every other page
-  head.append(title, make("p", "", column.about));
+  const about = make("p", "", column.about);
+  if (column.key !== "you") about.append(" (", make("code", "", column.key), ")"); // its name on every other page
+  head.append(title, about);
   const said = make("div", "st-said");
   said.tabIndex = 0;
   said.setAttribute("role", "region");
-  said.setAttribute("aria-label", `What the assistant that ${column.name} replies`);
+  said.setAttribute("aria-label", `Reply of the assistant that ${column.name}`);
   const heard = make("div", "st-heard");
   const picture = make("div", "st-picture");
   const dots = make("div", "st-dots");
@@ -100,7 +101,7 @@ function makeColumn(column, story, actions) {
       glyph.dataset.state = state;
       glyph.dataset.moved = moment.moved.includes(intent.id) ? "1" : "0";
       dot.dataset.state = state;
-      dot.title = state === "discovered" || open ? intent.text : "something that has yet to form";
+      dot.title = state === "discovered" || open ? intent.text : "something not discovered yet";
     }
     count.replaceChildren(
       make("b", "", String(moment.known)),
@@ -223,9 +224,9 @@ export default {
     });
     const paintWanted = () => {
       const lines = story.wanted.lines.map((line) => (open ? line : null)); // a text is hidden as a drawing is blurred
-      paintPicture(wanted, { ...story.wanted, lines, share: open ? 1 : 0 }, "What this user will turn out to want");
+      paintPicture(wanted, { ...story.wanted, lines, share: open ? 1 : 0 }, "The artifact that this user wants");
       wanted.dataset.open = open ? "1" : "0";
-      reveal.textContent = open ? "hide it again" : "show what they will turn out to want";
+      reveal.textContent = open ? "hide the artifact" : "show the artifact that they want";
       reveal.setAttribute("aria-pressed", String(open));
     };
     head.append(wanted, reveal);
@@ -249,7 +250,7 @@ export default {
     slider.setAttribute("aria-label", "Turn");
     slider.addEventListener("input", () => (stop(), go(Number(slider.value))));
     const where = make("span", "st-where");
-    const another = button("another user", "another user", () => {
+    const another = button("Next user", "Next user", () => {
       stop();
       model.set("person", model.get("person") + 1);
       model.save_changes();
