@@ -17,7 +17,8 @@ def introduce(mo):
     mo.md("""
     # How does an artifact become a tree of intents?
 
-    A builder reads a finished artifact and makes each requirement broader, step by step. Point at a number.
+    A builder reads a finished artifact and makes each requirement broader, step by step. Point at a number to see
+    its intent.
     """)
     return
 

@@ -16,7 +16,8 @@ def introduce(mo):
     mo.md("""
     # Which reply is better, and what is training data?
 
-    Several assistants answer the same user in every turn. The reply of the highest reward is **chosen**, the reply of
+    Several assistants answer the same user in every turn. The reply with the highest reward is **chosen**. The reply
+    with
     the lowest reward is **rejected**. The conversation continues with the chosen reply.
     """)
     return

@@ -77,7 +77,9 @@ CODE = (
     Page("code/5_paper.py", "5 Paper", "The paper, step by step", "What is the whole method, from top to bottom?"),
 )
 GROUPS = {
-    "class": Page(CLASS[0].file, "Class", "Class", "Five lessons: predict, look, explain. Exercises check themselves."),
+    "class": Page(
+        CLASS[0].file, "Class", "Class", "Five lessons: predict, look, explain. Exercises are checked automatically."
+    ),
     "code": Page(CODE[0].file, "Read the code", "Read the code", "The method in five short notebooks."),
 }
 BAR = (*PAGES, *GROUPS.values())

@@ -86,8 +86,7 @@ if TYPE_CHECKING:
 FIRST_SYNTHESIS = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=20, candidates=1)
 FIRST_EVALUATION = RunOptions(("draft", "ask", "options", "adaptive"), artifacts=20)
 NO_PAIRS = (
-    "In this run, every turn has only one reply, so the run has no pairs. You can export it as SFT and "
-    "prompt rows."
+    "In this run, every turn has only one reply, so the run has no pairs. You can export it as SFT and prompt rows."
 )
 SECONDS_WAITED = 30.0  # for the first run of a page, which takes one or two where nothing else goes on
 
@@ -432,7 +431,9 @@ class RunPanel(Panel):
         configuration = configuration_of(self.get_folder())
         options = RunOptions.from_configuration(configuration)
         if options.spec.models(options.everyone):
-            raise RunOptionsError("language models take part: choose them as they were, with a cap, and begin again")
+            raise RunOptionsError(
+                "this run uses language models: choose the same models and a maximum cost, and start again"
+            )
         return started(Job(self.get_folder(), options, domains_of(configuration))).folder
 
     def _work(self) -> list[Work]:

@@ -187,7 +187,8 @@ def six_rules() -> str:
 
 
 WHAT_IT_IS = f"""
-**This is the miniature.** Programs play the user, the judge and the assistants over a small vocabulary: eight kinds of
+**This is the miniature.** Programs play the user, the judge and the assistants with a small vocabulary. There are
+eight kinds of
 artifacts and no language model. Every conversation is computed. The judge reads the drawing or the text itself. States
 and rewards follow [the paper](https://arxiv.org/abs/2602.03429). A language model can play any role: on *Conversation*,
 open *Who plays* and type a model's name. A hosted model needs its key in the environment.

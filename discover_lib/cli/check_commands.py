@@ -119,7 +119,8 @@ def _write_sheet(talks: Mapping[str, Conversation], path: Path) -> None:
 
 def safety(
     run: Annotated[
-        Path | None, typer.Argument(help="Run folder of the miniature. Without it: the paper's Table 6.")
+        Path | None,
+        typer.Argument(help="Run folder of the miniature. If omitted, the command analyzes the paper's Table 6."),
     ] = None,
     depth: Annotated[int, typer.Option(min=1, max=6, help="Depth of the restricted intent in a tree; 1 is a root.")] = (
         DEPTH

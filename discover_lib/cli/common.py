@@ -83,7 +83,8 @@ SHARED = {  # parameter → metavar, sentence
     "adapter": ("FOLDER", "Training run of the previous stage."),
     "api_base": (
         "URL",
-        "OpenAI-compatible server for models named openai/NAME. Repeat it to share conversations among servers.",
+        "OpenAI-compatible server for models named openai/NAME. Repeat the option to distribute conversations "
+        "across servers.",
     ),
     "artifacts": ("N", "Number of artifacts."),
     "assistant": (
@@ -92,7 +93,10 @@ SHARED = {  # parameter → metavar, sentence
         "training run; or a LiteLLM model, as MODEL or MODEL+STYLE.",
     ),
     "backend": (None, "Training library: auto, unsloth or transformers."),
-    "budget": ("USD", "Maximum cost in US$. The work stops before it exceeds this; raise it to resume."),
+    "budget": (
+        "USD",
+        "Maximum cost in US$. The command stops before its cost exceeds this limit. Raise the limit to resume.",
+    ),
     "builder": ("MODEL", "Also plan the tree building of your own artifacts with this model."),
     "candidates": ("N", "Replies of each assistant per turn. The reply with the highest reward is selected."),
     "changes": ("NAME=X", "Change a setting of the recipe, such as learning_rate=1e-4 or lora.r=16; repeatable."),

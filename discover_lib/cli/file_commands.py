@@ -182,7 +182,12 @@ SHOWN = 50  # conversations listed before the rest is counted
 
 
 def show_id(
-    id: Annotated[str, typer.Argument(help=f"ID as {FORM}, with * for all of a kind; or a run.", metavar="ID|RUN")],
+    id: Annotated[
+        str,
+        typer.Argument(
+            help=f"ID in the form {FORM}, where * means all values of a part; or a run folder.", metavar="ID|RUN"
+        ),
+    ],
     of_run: Annotated[
         list[str] | None,
         typer.Argument(help="Artifact, assistants and trial of the run.", metavar="[ARTIFACT [ASSISTANTS] TRIAL]"),

@@ -16,7 +16,8 @@ def introduce(mo):
     mo.md("""
     # A tree of intents by hand
 
-    An artifact satisfies requirements. Made broader step by step, they are the intents of its user (paper, 3.1).
+    An artifact satisfies requirements. Each requirement, made broader step by step, gives intents of its user
+    (paper, 3.1).
     """)
     return
 

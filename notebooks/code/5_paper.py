@@ -18,7 +18,8 @@ def introduce(mo):
     mo.md("""
     # The paper, step by step
 
-    `discover_lib/paper.py` does these steps at full size. Here each is a cell, with three users in place of hundreds.
+    `discover_lib/paper.py` does these steps at full size. Here, each step is one cell, with three users instead of
+    hundreds.
     """)
     return
 

@@ -63,7 +63,9 @@ def serve(
     file: File,
     folder: Path | None = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server.")] = 2720,
-    host: Annotated[str, typer.Option(help="Address of the server. A token protects any other address.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address of the server. Any address other than the default requires a token.")
+    ] = "127.0.0.1",
     api_base: list[str] | None = None,
     key_variable: str | None = None,
     prices: Path | None = None,

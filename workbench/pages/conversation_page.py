@@ -126,7 +126,8 @@ def facts(rules: Rules) -> str:
     return f"""
 Counted over {len(recorded)} recorded conversations, under the {rules.name} rules.
 
-1. **A reply that builds exactly what the user asked for** came in {counts.asked} turns. {counts.asked_for_nothing} of
+1. **A reply that builds exactly what the user asked for** occurred in {counts.asked} turns.
+{counts.asked_for_nothing} of
    these replies discovered nothing, because an intent that a user states plainly is already discovered.
 2. **Both replies discovered the same** in {counts.tied} of {counts.compared} turns. The shorter reply won in
    {counts.shorter} of these turns.
@@ -339,7 +340,8 @@ def rules_line(session: Session) -> str:
         who = f"judge: {used.judge}, voice: {used.voice}, assistant: {used.assistant}"
         return f"{about}; seed {used.seed}. {who}. {spent}{'.' if spent else ''}"
     return (
-        f"{about}; seed {used.seed}. Miniature: a small world of its own, no language model; every number is computed."
+        f"{about}; seed {used.seed}. Miniature: the built-in environment without a language model. Every number "
+        f"is computed."
     )
 
 

@@ -111,7 +111,9 @@ def read_making(asked: Mapping[str, Any]) -> tuple[RunOptions | None, Choice, st
         choice = read_choice(asked["models"])
         names = (*asked["scripts"], *([choice.assistant] if choice.assistant else []))
         if len(names) * asked["candidates"] < 2:
-            raise RunOptionsError("one reply cannot be compared: take a second assistant, or several samples of one")
+            raise RunOptionsError(
+                "one reply cannot be compared: choose a second assistant, or several samples per turn"
+            )
         rules = Rules.named(asked["rules"])
         return RunOptions(names, split="train", rules=rules, **choice.roles, **numbers), choice, ""
     except (ChoiceError, RunOptionsError) as error:
@@ -274,7 +276,8 @@ def kept_and_left_out(sieved: Sieved, options: RowOptions) -> Any:
     for reason, count in sieved.counts.items():
         caption = f"{REASONS[reason]}; holds for {sieved.counts_all[reason]}"
         stats.append(mo.stat(count, label=f"left out: {_said([reason])}", caption=caption, bordered=True))
-    unit = f"Lengths: {options.tokens.name}. Likeness: Jaccard of three-word runs. The first reason counts a row."
+    unit = f"Lengths: {options.tokens.name}. Similarity: Jaccard of three-word runs. A row counts under its "
+    "first reason."
     counted = show.tag("div", show.quiet(unit, small=True), data_kept=len(sieved.kept))
     return mo.vstack([mo.hstack(stats, justify="start", wrap=True), displayed(counted)])
 
@@ -408,5 +411,7 @@ def export_view(menus: Any, button: Any, written: Any, lines: str) -> Any:
     import marimo as mo
 
     row = mo.hstack([menus["kinds"], menus["files"], button], justify="start", align="end", wrap=True)
-    split = show.quiet("90 % of the artifacts are to train on, and 10 % to test on. No artifact is in both.")
+    split = show.quiet(
+        "The training split has 90% of the artifacts, and the test split has 10%. No artifact is in both."
+    )
     return mo.vstack([row, displayed(split, show.code(lines)), *([written] if written else [])])

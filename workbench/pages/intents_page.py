@@ -499,9 +499,7 @@ class ModelBuild:
         if self.build is None:
             return quiet("No stage is done.")
         where = (
-            f"running {self.build.upcoming} …"
-            if self._errand.running
-            else f"next: {self.build.upcoming or 'nothing'}"
+            f"running {self.build.upcoming} …" if self._errand.running else f"next: {self.build.upcoming or 'nothing'}"
         )
         line = quiet(f"{len(self.build.done)} of 4 stages done; {where}. {self.calls.line}")
         parts = [line, error_line(self.note) if self.note else EMPTY]

@@ -441,7 +441,9 @@ def row_preview(rows: Sequence[Row], number: int, settings: StageSettings) -> An
         if tiny
         else "Other bases have other templates; the page Data shows them."
     )
-    note = show.quiet(f"{CARRIES[settings.stage]} As {'the tiny model' if tiny else 'Qwen2.5'} reads it. {heard}")
+    note = show.quiet(
+        f"{CARRIES[settings.stage]} This is how {'the tiny model' if tiny else 'Qwen2.5'} reads the row. {heard}"
+    )
     return displayed(show.panel(f"Row {number} of {len(rows):,}", note, show_pairs.loss(made)))
 
 

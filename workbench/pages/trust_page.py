@@ -348,7 +348,8 @@ def length_chart(said: Mapping[str, Said]) -> Any:
         }
         for name, each in rows.items()
     ]
-    note = "Thick: half of the messages. Thin: nine tenths. People: chats that isle-dev/realsim selects from WildChat."
+    note = "Thick line: half of the messages. Thin line: nine tenths. People: WildChat chats selected by "
+    "isle-dev/realsim."
     note += " Messages above 120 words count as 120."
     chart = displayed(charts.lengths(rows, looks(list(rows))), show.quiet(note, small=True))
     return mo.vstack([chart, _table(table)])
@@ -366,7 +367,8 @@ def distance_table(said: Mapping[str, Said], path: str) -> Any:
     """Twelve features of messages against people; without a file of people, against the recorded users."""
     import marimo as mo
 
-    people, refusal = list[Any](), "Without a file of people: the difference to the recorded users."
+    people, refusal = list[Any](), "Without a file of chats by people, the table shows the difference from the "
+    "recorded users."
     if path:
         try:
             people, refusal = read_chats(Path(path).expanduser()), ""
@@ -384,7 +386,8 @@ def distance_table(said: Mapping[str, Said], path: str) -> Any:
         }
         for each in next(iter(far.values()), [])
     ]
-    note = "Differences of means over conversations with 95% intervals. People among themselves: random halves, in "
+    note = "Differences of means over conversations with 95% intervals. “People among themselves” compares "
+    "random halves of the people, in "
     note += "standard deviations. *: farther than people among themselves."
     return mo.vstack([displayed(show.quiet(refusal)), _table(rows), displayed(show.quiet(note, small=True))])
 

@@ -354,7 +354,8 @@ SAYABLE = {  # what the user pursues → the state of these intents, and how the
     "fuzzy": ("emerging", "The user hints at these intents, hesitantly and in their own words."),
     "latent": (
         "undiscovered",
-        "They say only that something is missing, and where, if they can name the area; never a direction.",
+        "The user says only that something is missing, and in which area if they can name it. They never give a "
+        "direction.",
     ),
 }
 

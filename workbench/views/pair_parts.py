@@ -292,7 +292,8 @@ def _behind(pairs: Sequence[PairLength], report: LengthReport, charged: bool) ->
     text = ""
     if report.by_penalty:
         text = (
-            f"In {report.by_penalty} of {report.n_pairs} pairs both replies discover equally much, and the charge for "
+            f"In {report.by_penalty} of {report.n_pairs} pairs both replies discover the same amount, and the "
+            f"length penalty "
             "alone decides the label. "
         )
     if others and report.by_penalty:

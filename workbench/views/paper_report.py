@@ -152,7 +152,8 @@ class PaperRun:
             f"{MEASURE[name].label} {row[name]}" for name in ("proportion", "reward", "satisfaction") if name in row
         )
         return (
-            f"{USER_BLIND}, which names everything and ignores the user, in no pool with the others: {', '.join(told)}"
+            f"{USER_BLIND}, which names everything and ignores the user (not in a pool with the other "
+            f"assistants): {', '.join(told)}"
         )
 
     def best_scripted(self, scope: ScopeResults) -> str | None:

@@ -264,16 +264,19 @@ def interactivity_note(configuration: Mapping[str, Any], table: Table) -> Markup
     if (configuration.get("engine") or {}).get("judge") == "miniature":
         earns = (
             "each turn gets 1 point, plus 1 if it asks or offers two alternatives, plus 1 if it uses the user's last "
-            "just said. The scale, ours or the paper’s, is the prompt of a language model and changes nothing here."
+            "message. The choice of scale (ours or the paper’s) changes only the prompt of a language model, so "
+            "it has no effect here."
         )
     elif configuration.get("interactivity", "ours") == "ours":
         earns = (
-            "3 if what it asked or offered fitted what the user knew and was taken up, 2 if at times, 1 if not (our "
+            "3 if its questions and offers fit what the user knew and the user responded, 2 if they sometimes "
+            "did, 1 if not (our "
             "scale; the paper’s scale, E.8, rates how much the assistant involves the user)."
         )
     else:
         earns = (
-            "3 if questions, joint making and new directions engage the user throughout, 2 if in part, 1 if hardly "
+            "3 if questions, collaboration and new directions engage the user throughout, 2 if in part, 1 if "
+            "hardly at all "
             "(the paper’s scale, E.8; our scale asks whether they fit what the user knew)."
         )
     both = {name: row for name, row in table.items() if {"interactivity", "proportion"} <= set(row)}
@@ -282,7 +285,8 @@ def interactivity_note(configuration: Mapping[str, Any], table: Table) -> Markup
         return EMPTY
     rated, found = both[most]["interactivity"].mean, both[most]["proportion"].mean
     return quiet(
-        f"Interactivity: {earns} More is not always better: {most} has the most, {rated:.2f}, and found {found:.2f}.",
+        f"Interactivity: {earns} More is not always better: {most} has the highest interactivity, {rated:.2f}, "
+        f"and found {found:.2f} of the hidden intents.",
         small=True,
     )
 
@@ -295,7 +299,8 @@ def too_few_line(assistants: int) -> Markup:
     fewest = fewest_artifacts(pairs)
     corrected = f" after Holm over {pairs} pairs" if pairs > 1 else ""
     return quiet(
-        f"Fewer than {fewest} artifacts are too few to tell: even if all differ to one side, the permutation test "
+        f"Fewer than {fewest} artifacts are too few to tell. Even if all differences had the same sign, the "
+        f"permutation test "
         f"cannot reach p < {SIGNIFICANCE}{corrected} ({fewest - 1}: {p_text(least_p(fewest - 1, pairs))} at best).",
         small=True,
     )
@@ -521,12 +526,16 @@ def left_out(pool: Pool, marks: Mapping[str, Look], ids: DiscoverId | None = Non
     lines = [
         f"eq. 4: not defined: {why}"
         if why
-        else f"eq. 4: {same} of {shared} users left out, on whom all assistants found the same (its denominator is 0 "
+        else f"eq. 4: {same} of {shared} users left out, because all assistants found the same for them (the "
+        f"denominator is 0 "
         "there)",
         leaves_line(len(pool.assistants), satisfaction.n_counted, satisfaction.n_leaves, satisfaction.leave_out),
     ]
     if shared < users:
-        lines.append(f"{users - shared} of {users} users left out, whose conversation is not finished with everybody")
+        lines.append(
+            f"{users - shared} of {users} users left out, because they did not finish a conversation "
+            f"with every assistant"
+        )
     columns = {"conversations": "", "ended": "stop", "unscored in": "unscored", "leaks of the user": "leaks"}
     rows = [
         row(
@@ -639,7 +648,8 @@ def _unknown(sensitivity: Mapping[str, Any]) -> Iterator[str]:
     """What replaying recorded judgements cannot know."""
     recheck = sensitivity["recheck"]
     equal = recheck["conversations"] - len(recheck["unequal"])
-    yield f"{equal} of {recheck['conversations']} conversations score again as recorded under the run’s own rules."
+    yield f"{equal} of {recheck['conversations']} conversations get their recorded score again under the run’s "
+    "own rules."
     worst = max(sensitivity["outcomes"], key=lambda each: each["unjudged"] / max(1, each["asked"]), default=None)
     if worst and worst["unjudged"]:
         share = worst["unjudged"] / worst["asked"]

@@ -260,7 +260,10 @@ def kept_round(result: Mapping[str, Any]) -> Markup:
     if result.get("kept_round") is None:
         return EMPTY
     if result["kept_round"] == 0:
-        return quiet("Training did not help: held-out users discovered most before it. The adapter changes nothing.")
+        return quiet(
+            "Training did not help: held-out users discovered most with the model before training. The "
+            "adapter changes nothing."
+        )
     why = "after this round, held-out users discovered most in whole conversations"
     return quiet(f"The adapter is from round {result['kept_round']}: {why}.", small=True)
 
