@@ -16,8 +16,10 @@ if TYPE_CHECKING:  # a run of the miniature calls no model
     from discover_lib.runs.plan import Plan
 
 IN_FLIGHT = 16  # conversations with language models at a time, unless asked otherwise
-API_BASE = "OpenAI-compatible server for models named openai/NAME. Repeat the option to distribute "
-"conversations across servers."
+API_BASE = (
+    "OpenAI-compatible server for models named openai/NAME. Repeat the option to distribute "
+    "conversations across servers."
+)
 PRICES = "YAML price table, used before LiteLLM's (format: docs/commands.md)."
 
 

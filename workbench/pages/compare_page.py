@@ -382,8 +382,10 @@ def turns_view(compared: Compared) -> Any:
     manners = {name: manner(pool, name) for name in best_first(compared.table)}
     neither = {name: each.turns_of_neither for name, each in manners.items() if each.turns_of_neither}
     left = ", ".join(f"{name} {count}" for name, count in neither.items())
-    words = "Three turns in a row. D: the turn opens up (options, samples, questions). C: the turn closes in "
-    "(mostly one artifact)."
+    words = (
+        "Three turns in a row. D: the turn opens up (options, samples, questions). C: the turn closes in "
+        "(mostly one artifact)."
+    )
     return displayed(
         charts.turn_curves(curves, marks, "Turn by turn", size=charts.Box(charts.WIDE.width, 300)),
         show.more(
@@ -482,8 +484,10 @@ def paper_view(compared: Compared) -> Any:
             }
         ],
     }
-    note = "Shaded rows are the paper's printed numbers. The other rows come from this run, which has other "
-    "artifacts, users and assistants."
+    note = (
+        "Shaded rows are the paper's printed numbers. The other rows come from this run, which has other "
+        "artifacts, users and assistants."
+    )
     return displayed(show.quiet(note), audit_parts.beside(beside(our_results(plain))))
 
 

@@ -276,8 +276,9 @@ def kept_and_left_out(sieved: Sieved, options: RowOptions) -> Any:
     for reason, count in sieved.counts.items():
         caption = f"{REASONS[reason]}; holds for {sieved.counts_all[reason]}"
         stats.append(mo.stat(count, label=f"left out: {_said([reason])}", caption=caption, bordered=True))
-    unit = f"Lengths: {options.tokens.name}. Similarity: Jaccard of three-word runs. A row counts under its "
-    "first reason."
+    unit = (
+        f"Lengths: {options.tokens.name}. Similarity: Jaccard of three-word runs. A row counts under its first reason."
+    )
     counted = show.tag("div", show.quiet(unit, small=True), data_kept=len(sieved.kept))
     return mo.vstack([mo.hstack(stats, justify="start", wrap=True), displayed(counted)])
 

@@ -348,8 +348,9 @@ def length_chart(said: Mapping[str, Said]) -> Any:
         }
         for name, each in rows.items()
     ]
-    note = "Thick line: half of the messages. Thin line: nine tenths. People: WildChat chats selected by "
-    "isle-dev/realsim."
+    note = (
+        "Thick line: half of the messages. Thin line: nine tenths. People: WildChat chats selected by isle-dev/realsim."
+    )
     note += " Messages above 120 words count as 120."
     chart = displayed(charts.lengths(rows, looks(list(rows))), show.quiet(note, small=True))
     return mo.vstack([chart, _table(table)])
@@ -367,8 +368,10 @@ def distance_table(said: Mapping[str, Said], path: str) -> Any:
     """Twelve features of messages against people; without a file of people, against the recorded users."""
     import marimo as mo
 
-    people, refusal = list[Any](), "Without a file of chats by people, the table shows the difference from the "
-    "recorded users."
+    people, refusal = (
+        list[Any](),
+        "Without a file of chats by people, the table shows the difference from the recorded users.",
+    )
     if path:
         try:
             people, refusal = read_chats(Path(path).expanduser()), ""
@@ -386,9 +389,10 @@ def distance_table(said: Mapping[str, Said], path: str) -> Any:
         }
         for each in next(iter(far.values()), [])
     ]
-    note = "Differences of means over conversations with 95% intervals. “People among themselves” compares "
-    "random halves of the people, in "
-    note += "standard deviations. *: farther than people among themselves."
+    note = (
+        "Differences of means over conversations with 95% intervals. “People among themselves” compares "
+        "random halves of the people, in standard deviations. *: farther than people among themselves."
+    )
     return mo.vstack([displayed(show.quiet(refusal)), _table(rows), displayed(show.quiet(note, small=True))])
 
 

@@ -63,8 +63,9 @@ def certificate_chip(folder: Path) -> Markup:
 def audit_line(result: Audit) -> Markup:
     """What the audit found, in one line."""
     slight = len(result.findings) - len(result.alarms)
-    alarms = f"{len(result.alarms)} of {result.turns:,} user messages may have a leak" if result.turns else "no "
-    "user turn"
+    alarms = (
+        f"{len(result.alarms)} of {result.turns:,} user messages may have a leak" if result.turns else "no user turn"
+    )
     rest = f"; a person should read {slight} slight findings" if slight else ""
     tone = "warn" if result.alarms else "open" if result.unchecked else None
     unread = UNREAD.format(counted(result.unchecked, "user turn")) if result.unchecked else ""

@@ -648,8 +648,9 @@ def _unknown(sensitivity: Mapping[str, Any]) -> Iterator[str]:
     """What replaying recorded judgements cannot know."""
     recheck = sensitivity["recheck"]
     equal = recheck["conversations"] - len(recheck["unequal"])
-    yield f"{equal} of {recheck['conversations']} conversations get their recorded score again under the run’s "
-    "own rules."
+    yield (
+        f"{equal} of {recheck['conversations']} conversations get their recorded score again under the run’s own rules."
+    )
     worst = max(sensitivity["outcomes"], key=lambda each: each["unjudged"] / max(1, each["asked"]), default=None)
     if worst and worst["unjudged"]:
         share = worst["unjudged"] / worst["asked"]
