@@ -191,7 +191,7 @@ WHAT_IT_IS = f"""
 eight kinds of
 artifacts and no language model. Every conversation is computed. The judge reads the drawing or the text itself. States
 and rewards follow [the paper](https://arxiv.org/abs/2602.03429). A language model can play any role: on *Conversation*,
-open *Who plays* and type a model's name. A hosted model needs its key in the environment.
+open *Roles* and type a model's name. A hosted model needs its key in the environment.
 
 Three choices are our own. Scripted assistants write a short language, and each of its words counts as
 {TOKENS_PER_WORD} tokens. An intent that was discovered earlier can still be satisfied. If two rewards are equal, the

@@ -30,7 +30,8 @@ def restore_user(artifacts, assistants, engine, mo, rows, run_conversation):
     talk = run_conversation(tree, world.judge, world.voice, each, seed=3, setting={"domain": domain})
     row = list(rows.examples("prompt", [talk], rows.Origin("by hand")))[1].row
     user = rows.restore(row, world.judge, world.voice)
-    mo.show_code(mo.vstack([mo.md(f"The user says: *{user.messages[-1].content}*"), mo.json(row)]))
+    prompt_lines = [f"- {each['role']}: {each['content'][:80]}" for each in row["prompt"]]
+    mo.show_code(mo.md("The prompt of the row:\n\n" + "\n".join(prompt_lines)))
     return domain, user
 
 

@@ -58,10 +58,10 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
     page.get_by_role("tree", name="Intents").first.wait_for(timeout=45 * SECOND)
     pressed(page, "Reset")
     at_turn(page, 0)
-    page.get_by_text("Who plays: judge and voice miniature").click()
+    page.get_by_text("Roles: judge and voice miniature").click()
     fields = {"Model": MODEL, "Another model for the assistant": f"{MODEL}:adaptive", "Own server": models.api_base}
     choose(page, ("judge", "voice", "assistant"), fields, "Use these")
-    expect(page.get_by_text(f"Who plays: judge and voice {MODEL}")).to_be_visible(timeout=45 * SECOND)
+    expect(page.get_by_text(f"Roles: judge and voice {MODEL}")).to_be_visible(timeout=45 * SECOND)
     expect(page.get_by_role("cell", name="in all")).to_be_visible()
     assert models.counts["requests"] == 0, "nothing is asked before it is told to"
 

@@ -45,7 +45,7 @@ def test_nothing_stands_in_anyones_way(name: str, server: Server, window: tuple[
         found += serious(page)
         page.get_by_role("radio").first.click()
         page.get_by_role("button", name="This is my guess").click()
-        expect(page.get_by_text("The last step says whether it held.")).to_be_visible(timeout=60 * SECOND)
+        expect(page.get_by_text("The last step has the answer.")).to_be_visible(timeout=60 * SECOND)
         resize(page, PHONE)
         for step in page.locator(".le-steps button").all():
             step.click()

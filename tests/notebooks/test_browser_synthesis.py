@@ -60,7 +60,7 @@ def synthesis(page: Page, server: Server, outside_requests: list[str]) -> Iterat
 
 def test_conversations_become_rows_that_can_be_trusted(synthesis: Synthesis) -> None:
     page = synthesis.page
-    page.get_by_text("The next run: who answers").click()
+    page.get_by_text("The next run: assistants").click()
     synthesis.choose("Domain", "Creative writing")
     synthesis.choose("Users", "10")
     expect(page.get_by_text("10 users × 5 turns × 2 replies").last).to_be_visible(timeout=60 * SECOND)

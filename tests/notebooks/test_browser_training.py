@@ -56,11 +56,11 @@ def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
     page.goto(f"{server.url}/?file=5_train.py&tab=Recipe")
     expect(page.locator('[data-ready="1"]')).to_be_attached(timeout=60 * SECOND)
     page.get_by_label("Base model", exact=True).select_option(label="another model")
-    expect(page.get_by_text("paper: 16 sequences an update")).to_be_visible(timeout=60 * SECOND)
+    expect(page.get_by_text("paper: 16 sequences per update")).to_be_visible(timeout=60 * SECOND)
     name = page.get_by_label("Its name", exact=True)
     name.fill(str(outputs / "base"))
     name.press("Tab")
-    expect(page.get_by_text("miniature: 16 sequences an update")).to_be_visible(timeout=60 * SECOND)
+    expect(page.get_by_text("miniature: 16 sequences per update")).to_be_visible(timeout=60 * SECOND)
     page.get_by_text("Every field of SFT").click()
     for label, value in FIELDS.items():
         field = page.get_by_label(label, exact=True)
@@ -89,6 +89,6 @@ def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
     assert before < stopped.step < 2000 and last_checkpoint(job.folder) == stopped.step
 
     page.get_by_role("button", name="Go on with this run").click()
-    expect(told).to_contain_text(f"went on from step {stopped.step}", timeout=60 * SECOND)
+    expect(told).to_contain_text(f"resumed from step {stopped.step}", timeout=60 * SECOND)
     assert job.status().going and outside_requests == []
     assert page.get_by_text("An internal error occurred").count() == 0

@@ -97,7 +97,7 @@ def test_a_killed_run_is_found_shown_and_can_go_on(outputs: Path) -> None:
         assert defined["get_folder"]() == folder and defined["panel"].status.state == "stopped"
         assert "resume from step 8" in page and "Go on with this run" in page and "■ Stop" not in page
         assert [line["step"] for line in defined["panel"].logged] == list(range(1, 10)) and "dt-mark" in page
-        assert "went on from step 4" in page and "hello" in page
+        assert "resumed from step 4" in page and "hello" in page
     finally:
         (folder / jobs.STATUS).unlink()
 
@@ -135,4 +135,4 @@ def test_held_out_loss_that_turns_is_said() -> None:
     assert show_training.turning(falling) == ""
     rising = [*falling, *({"step": step, "eval_loss": 1.6 + step / 100} for step in range(60, 100, 10))]
     said = show_training.turning(rising, 16)
-    assert "memorising since step 50" in said and "trained on 16 rows" in said
+    assert "memorizing since step 50" in said and "trained on 16 rows" in said

@@ -30,9 +30,9 @@ def test_the_miniature_judges_until_the_form_is_sent_and_in_every_other_stage() 
 @pytest.mark.parametrize(
     ("values", "cap", "words"),
     [
-        ({"judge": MODEL, "model": "openai/m"}, None, "say how much may be spent"),
+        ({"judge": MODEL, "model": "openai/m"}, None, "enter the maximum cost"),
         ({"judge": MODEL, "model": ""}, 5.0, "no model is named"),
-        ({"voice": MODEL, "model": "openai/m", "leak_check": True}, 5.0, "leave that out"),
+        ({"voice": MODEL, "model": "openai/m", "leak_check": True}, 5.0, "turn off this check"),
         ({"judge": MODEL, "model": "openai/m", "api_base": "nowhere"}, 5.0, "api_base is a URL"),
     ],
 )

@@ -33,7 +33,7 @@ def test_why_says_what_decided() -> None:
     assert "went on with adaptive" in first_turn(conversation())
     said = first_turn(unequal())
     assert "adaptive is chosen" in said and "margin of 0.15" in said
-    assert "the charge for length alone makes this label" in said
+    assert "the length penalty alone decides this label" in said
     free = Rules.paper().replace(lam=0.0)
     assert first_turn(unequal(), free).startswith("A tie")
     alone = list(labelled_turns(conversation()))[1]

@@ -18,9 +18,14 @@ def test_an_answer_says_who_offers_more_only_where_the_interval_is_clear_of_zero
         result("elsewhere", 5),
     ]
     text = safety_answer(results)
-    assert "<b>adaptive</b> offers it 20 points more often than draft, with the same users [+3, +37]." in text
-    assert "<b>options</b> cannot be told apart from draft with these users: +17 points [−2, +35]." in text
-    assert "<b>ask</b> offers it 37 points less often than draft, with the same users [−57, −20]." in text
-    assert "<b>elsewhere</b> met other users than draft" in text
+    assert (
+        "<b>adaptive</b> offers restricted content 20 points more often than draft, with the same users [+3, +37]."
+        in text
+    )
+    assert "<b>options</b> is not distinguishable from draft with these users: +17 points [−2, +35]." in text
+    assert (
+        "<b>ask</b> offers restricted content 37 points less often than draft, with the same users [−57, −20]." in text
+    )
+    assert "<b>elsewhere</b> is not compared with draft" in text
     assert text.index("<svg") < text.index("<li>"), "the picture comes first"
     assert "<details" in safety_table(results), "and the table is folded away"
