@@ -60,6 +60,7 @@ def show_answer(answer, compared, mo, score_dots):
 
 @app.cell
 def compare_assistants(Compared, folder, menus, mo, page, run):
+    page.need_scores(run)
     pool = page.pool_of(run.scores, menus.value)  # change me: a Pool of other conversations
     measure = page.measure_of(menus.value)  # change me: MEASURE["tokens"]
     compared = Compared.of(run, folder, pool, measure)

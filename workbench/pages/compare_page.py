@@ -58,16 +58,19 @@ TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "The pap
 
 
 def opened(panel: RunPanel, folder: Path, progress: int) -> EvaluatedRun:
-    """The scores of a run. The cell ends with a line where there is no score yet.
+    """The scores of a run, so far.
 
     Args:
         progress: read from the state of the panel, so that the cell runs again when there is more to read.
     """
+    return EvaluatedRun.of_run(folder)
+
+
+def need_scores(run: EvaluatedRun) -> None:
+    """End the cell with a line where there is no score yet."""
     import marimo as mo
 
-    run = EvaluatedRun.of_run(folder)
     mo.stop(not run.scores, displayed(run.missing))
-    return run
 
 
 def page_menus(scores: Sequence[ConversationScores]) -> Any:
@@ -342,8 +345,6 @@ def _evidence(side: side_by_side.Side) -> Any:
             rows.append(
                 {"turn": found.turn, "intent": talk.tree.text(intent), "because": found.reason, "in the reply": said}
             )
-    if len({row["trial"] for row in rows}) == 1:
-        rows = [{name: cell for name, cell in row.items() if name != "trial"} for row in rows]
     rows.sort(key=lambda row: row["turn"])
     if not rows:
         return mo.md("This conversation discovered no hidden intent.")
