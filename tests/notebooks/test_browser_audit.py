@@ -34,7 +34,7 @@ def test_the_page_shows_leaks_and_opens_disagreements(page: Page, server: Server
     expect(page.get_by_text("validated: all ")).to_be_visible(timeout=60 * SECOND)
     expect(page.get_by_text("0 of 128 user messages may have a leak")).to_be_visible(timeout=60 * SECOND)
     page.get_by_role("button", name="How good is the leak check?").click()
-    expect(page.get_by_text("share with an alarm").first).to_be_visible(timeout=60 * SECOND)
+    expect(page.get_by_text("share with a possible leak").first).to_be_visible(timeout=60 * SECOND)
     page.get_by_role("checkbox", name="Select row").last.click()
     expect(page.get_by_text("Is [", exact=False).first).to_be_visible(timeout=60 * SECOND)
     assert outside_requests == []

@@ -33,7 +33,7 @@ def test_from_the_answer_to_the_sentence_that_made_the_difference(
     quote = page.locator(".ds-only .ds-quote").first
     expect(quote).to_be_visible()
     page.get_by_role("button", name="Turn by turn").click()
-    expect(page.locator(".ds-apart").first).to_be_visible()
+    expect(page.locator(".ds-apart:visible").first).to_be_visible()
     expect(page.locator(".ds-column mark").first).to_be_visible()
 
     page.reload()

@@ -73,7 +73,7 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
     expect(page.locator(".st-said .dl-turn")).to_contain_text(f"{MODEL}:adaptive")
     page.locator(".st-map .im-cell").first.click()
     expect(page.locator(".st-map .im-told")).to_contain_text("Turn 1:")
-    expect(page.locator(".st-receipt")).to_contain_text("asked about the tree in focus alone")
+    expect(page.locator(".st-receipt")).to_contain_text("saw only the tree in focus")
 
     models.token_seconds = 0.2
     pressed(page, "Next")
