@@ -34,7 +34,7 @@ def test_from_the_answer_to_the_sentence_that_made_the_difference(
     expect(quote).to_be_visible()
     page.get_by_role("button", name="Turn by turn").click()
     expect(page.locator(".ds-apart:visible").first).to_be_visible()
-    expect(page.locator(".ds-column mark").first).to_be_visible()
+    expect(page.locator(".ds-column mark:visible").first).to_be_visible()
 
     page.reload()
     expect(page.locator(".ds-parting")).to_contain_text("They", timeout=60 * SECOND)
