@@ -256,7 +256,7 @@ def setup(session: Session, before: Session | None = None) -> dict[str, Any]:
             "rules": used.rules,
         },
         "before": "" if before is None else title(before),
-        "line": f"{title(session)} · {chosen} · {used.rules} rules",
+        "line": f"{session.tree.artifact_type} · {chosen} · {used.rules} rules",  # a title names hidden intents
     }
 
 
