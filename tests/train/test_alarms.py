@@ -16,7 +16,7 @@ def logged(column: str, *values: float | None) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("column", "values", "words"),
     [
-        ("kl", [0.01] * 5 + [0.3] * 5, "far from the reference (KL 0.30 a token)"),
+        ("kl", [0.01] * 5 + [0.3] * 5, "far from the reference (KL 0.30 per token)"),
         ("kl", [0.3] * 5 + [0.1] * 5, ""),
         ("kl", [0.9] * 4, ""),  # too few to tell
         ("entropy", [2.0] * 5 + [0.5] * 5, "entropy is 25\u00a0% of its first value"),

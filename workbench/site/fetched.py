@@ -83,7 +83,11 @@ def _unpacked_from_npm(folder: Path) -> None:
         run(command, f"npm cannot get pyodide@{PYODIDE}")
         with tarfile.open(next(Path(scratch).glob("pyodide-*.tgz"))) as package:
             package.extractall(scratch, filter="data")
-        (Path(scratch) / "package").rename(folder)
+        try:
+            (Path(scratch) / "package").rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another process has unpacked it in the meantime
+                raise
 
 
 def run(command: Sequence[str | Path], trouble: str) -> None:
