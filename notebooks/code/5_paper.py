@@ -29,7 +29,7 @@ def make_artifacts(artifacts, mo, svg):
     # An artifact: a finished work that somebody made (3.1). Change me: the domain, the numbers.
     domain = "svg_drawing"
     made = [artifacts.generate_artifact(domain, "train", number) for number in range(3)]
-    mo.show_code(mo.hstack([mo.image(svg.svg_data_uri(each.text), alt="Drawing") for each in made], wrap=True))
+    mo.show_code(mo.hstack([mo.image(svg.svg_data_uri(each.text), "Drawing", 200) for each in made], wrap=True))
     return domain, made
 
 
