@@ -258,10 +258,6 @@ def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, s
     return Markup(_marked_drawings(shown, drawings, len(drawing_spans(turn.reply.text))))
 
 
-def _overlap(one: tuple[int, int], two: tuple[int, int]) -> bool:
-    return one[0] < two[1] and two[0] < one[1]
-
-
 def _box(evidence: Evidence) -> str:
     return ",".join(f"{share:g}" for share in evidence.part or ())
 

@@ -47,7 +47,7 @@ from workbench.views.html import EMPTY, Markup, explained, grid, hidden, joined,
 from workbench.views.html import styled as styled
 
 FEWER = "If two assistants discover the same share, fewer is better."
-ENDINGS = {  # how a conversation ended, in words, which page 15 offers to choose from
+ENDINGS = {  # ends of a conversation, in words
     "all_discovered": "all discovered",
     "all_satisfied": "all satisfied",
     "max_turns": "after the last turn",
