@@ -61,6 +61,7 @@ class Value(msgspec.Struct, forbid_unknown_fields=True, eq=False):
     cues: tuple[str, ...]  # words and phrases that name this value in running text
     talk: tuple[str, ...] = ()  # further ones that name it only in talk about an artifact: "funnier", "at night"
     line: str = ""  # prose domains, leaves only: the sentence that shows it
+    evidence: str = ""  # words that bear it out in a text, where those of `say` do not serve
     formerly: str = ""  # an earlier `text`, by which stored conversations are read
     count: Literal["", "one", "many", "mass"] = ""  # of `say`, where its form does not tell
     title: str = ""  # of an artifact that shows it, where `say` does not serve; seeds depend on it
