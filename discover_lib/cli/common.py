@@ -343,12 +343,31 @@ def progress(unit: str) -> Iterator[Callable[..., None]]:
         bar.stop()
 
 
+class _Quickly:
+    """Reads the common values of options.  Typer reads the others by pydantic, whose import takes 0.1 s."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        kind = param.type_descriptor.annotation
+        if value is None:
+            return () if param.multiple else None
+        if kind == list[str]:
+            return list(value)
+        chosen = get_origin(kind) is Literal and value in get_args(kind)
+        if chosen or type(value) is kind:
+            return value
+        if kind is Path and not Path(value).exists():  # Typer checks the access to a path that exists
+            return Path(value)
+        param._runtime_param = None
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
 class PlainHelp:
     """A command whose --help has no type."""
 
     def get_help_option(self, ctx: Any) -> Any:
         option = super().get_help_option(ctx)  # type: ignore[misc]
         option.metavar = ""
+        option._runtime_param = _Quickly()
         return option
 
 
@@ -356,6 +375,8 @@ class OneValueCommand(PlainHelp, TyperCommand):
     """A command that refuses a second value for an option of one value; Typer would keep the last."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for each in self.params:
+            each._runtime_param = _Quickly()  # type: ignore[attr-defined]
         parser = self.make_parser(ctx)
         options = [option for option in parser._long_opt.values() if option.action == "store"]
         for option in options:

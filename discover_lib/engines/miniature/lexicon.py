@@ -267,6 +267,7 @@ def normalised(text: str) -> str:
     return " ".join(words(text))
 
 
+@lru_cache(maxsize=4096)
 def _stems(text: str) -> str:
     """The stems of a text's words, separated and surrounded by blanks."""
     return f" {' '.join(map(stem, words(text)))} "
@@ -305,13 +306,7 @@ def load_lexicon(domain: str) -> Lexicon:
     path = LEXICON_FOLDER / f"{domain}.yaml"
     if path.name != f"{domain}.yaml" or "\0" in domain or not path.is_file():  # a link may name any place
         raise LexiconError(f"unknown domain {domain!r}; choose one of {', '.join(ALL_DOMAINS)}")
-    import yaml
-
-    try:
-        data = read_yaml(path)
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise LexiconError(f"{path.name}: not YAML in UTF-8: {' '.join(str(error).split())}") from None
-    lexicon = parse_lexicon(data, path.name)
+    lexicon = parse_lexicon(read_yaml(path, LexiconError), path.name)
     if lexicon.domain != domain:
         raise LexiconError(f"{path.name}: 'domain' must be {domain!r}, as the file is called, got {lexicon.domain!r}")
     return lexicon
