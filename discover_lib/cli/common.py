@@ -355,10 +355,16 @@ class _Quickly:
         chosen = get_origin(kind) is Literal and value in get_args(kind)
         if chosen or type(value) is kind:
             return value
+        if kind is int and value.isdecimal() and _is_within(int(value), param.type_descriptor.parameter_info):
+            return int(value)
         if kind is Path and not Path(value).exists():  # Typer checks the access to a path that exists
             return Path(value)
         param._runtime_param = None
         return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+def _is_within(number: int, bounds: Any) -> bool:
+    return (bounds.min is None or bounds.min <= number) and (bounds.max is None or number <= bounds.max)
 
 
 class PlainHelp:

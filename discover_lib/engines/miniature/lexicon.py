@@ -325,6 +325,8 @@ def parse_lexicon(data: Any, file: str = "lexicon") -> Lexicon:
         read = msgspec.convert(data, _File)
     except msgspec.ValidationError as error:
         raise LexiconError(f"{file}: {error}") from None
+    if len({each.name for each in read.dimensions}) < len(read.dimensions):
+        raise LexiconError(f"{read.domain}: a dimension stands twice")
     values: dict[str, Value] = {}
     lineages: dict[str, tuple[str, ...]] = {}
     for dimension in read.dimensions:
@@ -359,7 +361,7 @@ def parse_lexicon(data: Any, file: str = "lexicon") -> Lexicon:
         rank={value_id: place for place, value_id in enumerate(values)},
         clashes=_clashes(read, values, lineages, below),
     )
-    check_lexicon(lexicon, len(read.dimensions))
+    check_lexicon(lexicon)
     return lexicon
 
 
@@ -416,7 +418,7 @@ def _cue_index(domain: str, cues: dict[str, tuple[str, ...]]) -> CueIndex:
     return index
 
 
-def check_lexicon(lexicon: Lexicon, n_dimensions: int) -> None:
+def check_lexicon(lexicon: Lexicon) -> None:
     """Hold the rules that keep the miniature honest; raise `LexiconError` on the first broken one.
 
     - requests have {items} in them; some dimension is asked for; the form has a row for every part and no other
@@ -429,20 +431,15 @@ def check_lexicon(lexicon: Lexicon, n_dimensions: int) -> None:
     - an opening names its value, alone, and holds no word of another requirement either
     - an aspect's words stand in none of the domain's requirement texts, and `say` uses no word that only other
       requirements hold: naming a category, or a thing already known, can then never name a hidden requirement
-
-    Args:
-        n_dimensions: that the file lists.
     """
-    for problem in _problems(lexicon, n_dimensions):
+    for problem in _problems(lexicon):
         raise LexiconError(f"{lexicon.domain}: {problem}")
 
 
-def _problems(lexicon: Lexicon, n_dimensions: int) -> Iterator[str]:
+def _problems(lexicon: Lexicon) -> Iterator[str]:
     dimensions, form = lexicon.dimensions, lexicon.form
     if not lexicon.requests or not all("{items}" in request for request in lexicon.requests):
         yield f"'request' must be a text with {{items}} in it, or a list of such texts, got {lexicon.requests!r:.60}"
-    if len(dimensions) < n_dimensions:
-        yield "a dimension stands twice"
     if not any(dimension.asked for dimension in dimensions.values()):
         yield "no dimension is asked for: one that a request begins with has 'asked: true'"
     if form and {row for row in form.frame.split() if row.startswith("$")} - {"$title"} != {
