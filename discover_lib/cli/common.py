@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -165,11 +165,12 @@ def signed(run: Callable[..., Any], parameters: Iterable[inspect.Parameter], hel
     return run
 
 
-def parameters_of(command: Callable[..., Any]) -> list[inspect.Parameter]:
+@cache  # several commands share a record of options
+def parameters_of(command: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
     """The parameters of a function, their annotations read."""
     hints = get_type_hints(command, include_extras=True)
     found = inspect.signature(command).parameters.values()
-    return [each.replace(annotation=hints[each.name]) for each in found]
+    return tuple(each.replace(annotation=hints[each.name]) for each in found)
 
 
 def example_of(words: str) -> str:
