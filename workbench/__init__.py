@@ -9,6 +9,7 @@ import importlib
 import sys
 from typing import Any
 
+
 def _show_in_cells() -> None:
     """Where IPython runs, values at the end of a cell are drawn, not spelled out; the drawing is loaded when one is."""
 
