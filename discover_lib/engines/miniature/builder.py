@@ -7,7 +7,6 @@ Initial request: one asked-for root, said broadly; nothing below it is given awa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,13 +19,12 @@ from discover_lib.core.roles import BuildError, BuiltTree, Recognised
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import Lexicon, Value, load_lexicon
-from discover_lib.engines.miniature.reading import read_artifact
+from discover_lib.engines.miniature.reading import SENTENCE, read_artifact
 from discover_lib.engines.miniature.rendering import hero_of, is_drawn, line_told, render_artifact
 
 MIN_DIMENSIONS = 3
 WITNESSES = 2  # words that bear a value out where a text lacks some of its evidence
 MAX_QUOTED = 3  # sentences that told nothing
-_SENTENCES = re.compile(r"[^.!?\n]+[.!?]*")
 
 
 class MiniatureBuilder:
@@ -112,7 +110,7 @@ class MiniatureBuilder:
         looked = f"looked for {len(self.lexicon.values)} things about {len(self.lexicon.dimensions)} aspects"
         notes = [f"{looked} and found {len(found)}; nothing known about {', '.join(missing)}" if missing else looked]
         if not is_drawn(self.domain) and self.lexicon.form is None:
-            sentences = [each.strip() for each in _SENTENCES.findall(artifact.text) if len(words(each)) > 2]
+            sentences = [each.strip() for each in SENTENCE.findall(artifact.text) if len(words(each)) > 2]
             silent = [each for each in sentences if not self.lexicon.cue_hits(each)]
             told = f"{len(silent)} of {len(sentences)} sentences told it nothing"
             quoted = "".join(f" “{each if len(each) <= 80 else each[:79] + '…'}”" for each in silent[:MAX_QUOTED])

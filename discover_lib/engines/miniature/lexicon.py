@@ -168,10 +168,6 @@ class Lexicon:
         """Whether showing `specific` shows `broad`: it is the same value or lies below it."""
         return broad in self.lineages[specific]
 
-    def siblings(self, value_id: str) -> tuple[str, ...]:
-        """The values that could stand in its place: others under the same parent, or at the top of its dimension."""
-        return self._siblings[value_id]
-
     def fits(self, value: str, others: Collection[str]) -> bool:
         """Whether a value can be had together with `others`: none replaces it or rules it out, and there is room."""
         if not self.clashes.get(value, frozenset()).isdisjoint(others):
@@ -196,10 +192,6 @@ class Lexicon:
                 held[name] = held.get(name, 0) + 1
         return tuple(kept)
 
-    def leaves_under(self, value_id: str) -> tuple[str, ...]:
-        """Leaf values at or below `value_id`."""
-        return self.below[value_id]
-
     @cached_property
     def additions(self) -> frozenset[str]:
         """Leaves that stand beside others rather than in their place: a scarf, beside the animals."""
@@ -219,7 +211,8 @@ class Lexicon:
         return any(dimension.optional for dimension in self.dimensions.values())
 
     @cached_property
-    def _siblings(self) -> dict[str, tuple[str, ...]]:
+    def siblings(self) -> dict[str, tuple[str, ...]]:
+        """Value → the ones that could replace it: others under the same parent, or at the top of its dimension."""
         values, siblings = self.values, dict[str, tuple[str, ...]]()
         for value in values.values():
             row = values[value.parent].children if value.parent else self.dimensions[value.dimension].tops
@@ -438,18 +431,21 @@ def check_lexicon(lexicon: Lexicon) -> None:
 
 def _problems(lexicon: Lexicon) -> Iterator[str]:
     dimensions, form = lexicon.dimensions, lexicon.form
-    if not lexicon.requests or not all("{items}" in request for request in lexicon.requests):
-        yield f"'request' must be a text with {{items}} in it, or a list of such texts, got {lexicon.requests!r:.60}"
-    if not any(dimension.asked for dimension in dimensions.values()):
-        yield "no dimension is asked for: one that a request begins with has 'asked: true'"
-    if form and {row for row in form.frame.split() if row.startswith("$")} - {"$title"} != {
-        f"${name}" for name in form.parts
-    }:
-        yield "the form's frame must have a row $NAME for the lines of every part, and no other"
-    if form and not {dimension.part for dimension in dimensions.values()} <= form.parts.keys():
-        yield "a dimension goes to a part that the form lacks"
-    if len({normalised(value.text) for value in lexicon.values.values()}) != len(lexicon.values):
-        yield "two values share a requirement text"
+    parts = form.parts.keys() if form else {dimension.part for dimension in dimensions.values()}
+    rows = {row[1:] for row in form.frame.split() if row.startswith("$")} - {"title"} if form else parts
+    rules = {  # what is wrong → whether it is right
+        f"'request' must be a text with {{items}} in it, or a list of such texts, got {lexicon.requests!r:.60}": bool(
+            lexicon.requests and all("{items}" in request for request in lexicon.requests)
+        ),
+        "no dimension is asked for: one that a request begins with has 'asked: true'": any(
+            dimension.asked for dimension in dimensions.values()
+        ),
+        "the form's frame must have a row $NAME for the lines of every part, and no other": rows == parts,
+        "a dimension goes to a part that the form lacks": all(each.part in parts for each in dimensions.values()),
+        "two values share a requirement text": len({normalised(value.text) for value in lexicon.values.values()})
+        == len(lexicon.values),
+    }
+    yield from (problem for problem, is_right in rules.items() if not is_right)
     for name in (*lexicon.values, *dimensions):
         if not _TOKEN.match(name) or (name in lexicon.values and name in dimensions):
             yield f"{name!r} must be one lower-case token, and the name of one thing"
