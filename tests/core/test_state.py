@@ -5,17 +5,7 @@ from dataclasses import replace
 import pytest
 from scripted import LEVELS, artifact, forest, question, state_of
 
-from discover_lib import (
-    Discovery,
-    Evaluation,
-    IntentState,
-    Rules,
-    Verdict,
-    advance,
-    finished,
-    focus,
-    initial_state,
-)
+from discover_lib import Discovery, Evaluation, IntentState, Rules, Verdict, advance, finished, focus, initial_state
 from discover_lib.core.advance import walk
 from discover_lib.core.intents import Intent
 

@@ -35,9 +35,7 @@ TREE = IntentTree.from_dict(
             {
                 "id": "1",
                 "text": text(TOP),
-                "children": [
-                    {"id": "1.1", "text": text(MIDDLE), "children": [{"id": "1.1.1", "text": text(LEAF)}]},
-                ],
+                "children": [{"id": "1.1", "text": text(MIDDLE), "children": [{"id": "1.1.1", "text": text(LEAF)}]}],
             }
         ],
     }
