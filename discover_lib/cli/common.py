@@ -350,7 +350,7 @@ class _Quickly:
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         kind = param.type_descriptor.annotation
         if value is None:
-            return () if param.multiple else None
+            return () if param.multiple or param.nargs == -1 else None
         if kind == list[str]:
             return list(value)
         chosen = get_origin(kind) is Literal and value in get_args(kind)
