@@ -134,26 +134,27 @@ def advance(
         if intent_id not in tree.intents:
             raise ValueError(f"a verdict names intent {intent_id!r}, which is not in the tree")
     update = _Update(state, evaluation.kind, rules)
-    for verdict in _counting(tree, state, verdicts, update, rules):
+    counting = (
+        authors.counting(tree, state, focus(tree, state, rules), verdicts, update.satisfied)
+        if rules.gate == "parent_passed"
+        else _counting(tree, state, verdicts, update.discovery)
+    )
+    for verdict in counting:
         update.apply(verdict)
     return update.result()
 
 
 def _counting(
-    tree: IntentTree, state: IntentState, verdicts: Mapping[str, Verdict], update: _Update, rules: Rules
+    tree: IntentTree, state: IntentState, verdicts: Mapping[str, Verdict], now: Mapping[str, Discovery]
 ) -> Iterator[Verdict]:
-    """The verdicts that count, parents first, one by one as those before are applied to the `update`.
+    """The verdicts that count, parents first, one by one as those before change what is discovered `now`.
 
     They are on roots, and on intents whose parent is discovered or becomes so in this very reply (eq. 3).
     """
-    if rules.gate == "parent_passed":
-        yield from authors.counting(tree, state, focus(tree, state, rules), verdicts, update.satisfied)
-        return
     for intent_id in tree.intents:  # in the order of the tree, which transitions keep
         if intent_id in verdicts:
             parent = tree.parents[intent_id]
-            now = parent is None or update.discovery.get(parent) is Discovery.DISCOVERED
-            if now or intent_id in state.discovered:
+            if parent is None or now.get(parent) is Discovery.DISCOVERED or intent_id in state.discovered:
                 yield verdicts[intent_id]
 
 
@@ -173,18 +174,15 @@ class _Update:
     def apply(self, verdict: Verdict) -> None:
         if verdict.engaged:
             self._engage(verdict.intent_id)
-        elif verdict.near_misses and self._level(verdict.intent_id) is not Discovery.DISCOVERED:
+        elif verdict.near_misses and self.discovery.get(verdict.intent_id) is not Discovery.DISCOVERED:
             self._approach(verdict)
 
     def result(self) -> tuple[IntentState, tuple[Transition, ...]]:
-        state = IntentState(self.discovery, frozenset(self.satisfied), self.thresholds, self.initial, self.counted)
-        return state, tuple(self.transitions)
-
-    def _level(self, intent_id: str) -> Discovery:
-        return self.discovery.get(intent_id, Discovery.UNDISCOVERED)
+        satisfied, transitions = frozenset(self.satisfied), tuple(self.transitions)
+        return IntentState(self.discovery, satisfied, self.thresholds, self.initial, self.counted), transitions
 
     def _engage(self, intent_id: str) -> None:
-        before = self._level(intent_id)
+        before = self.discovery.get(intent_id, Discovery.UNDISCOVERED)
         satisfied = self.kind == "artifact" and intent_id not in self.satisfied
         self.discovery[intent_id] = Discovery.DISCOVERED
         if satisfied:
@@ -200,10 +198,10 @@ class _Update:
         theta = self._theta(intent_id)
         if score == 0 or theta is None:
             return
-        before = self._level(intent_id)
+        before = self.discovery.get(intent_id, Discovery.UNDISCOVERED)
         # Rounding keeps a score that equals θ on paper (3 × 0.1 against 0.3) from crossing by a floating-point hair.
         margin = round(score - theta, 12)
-        crossed = margin > 0 or (margin == 0 and self.rules.crossing == ">=")
+        crossed = authors.crosses(margin) if self.rules.crossing == ">=" else margin > 0
         after = Discovery(before + 1) if crossed else before
         self.discovery[intent_id] = after
         left = self._lower_threshold(intent_id, crossed, 0.0 - margin)
@@ -216,10 +214,13 @@ class _Update:
         if self.rules.gate == "parent_passed":
             return len(verdict.near_misses)  # as the list comes, repetitions included
         distinct = frozenset(" ".join(miss.lower().split()) for miss in verdict.near_misses)
-        seen: frozenset[str] = frozenset()
         if self.rules.near_misses == "per_conversation":
-            seen = self.counted.get(verdict.intent_id, seen)
-            self.counted[verdict.intent_id] = seen | distinct
+            return self._new_in_conversation(verdict.intent_id, distinct)
+        return len(distinct)
+
+    def _new_in_conversation(self, intent_id: str, distinct: frozenset[str]) -> int:
+        seen = self.counted.get(intent_id, frozenset())
+        self.counted[intent_id] = seen | distinct
         return len(distinct - seen)
 
     def _theta(self, intent_id: str) -> float | None:

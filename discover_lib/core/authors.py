@@ -4,9 +4,8 @@ Each function replaces a function of the paper's method, which calls it in its f
 Each difference has one switch in `Rules`, so that each can be tried alone:
 
     focus="unsatisfied_leaf"          focus, finished
-    crossing=">="                     a comparison in `advance`: a score equal to θ crosses it
     gate="parent_passed"              visit, counting; `advance` counts near misses as listed, equal ones again
-    thresholds=2                      initial_state, threshold_in_force, lowered, use_up
+    thresholds=2, crossing=">="       initial_state, threshold_in_force, lowered, use_up; crosses
     achieved="open_parents"           achieved_and_pursued
     discovery_reward="level_change"   discovery_reward
     ties="authors"                    chosen_on_tie
@@ -113,6 +112,11 @@ def lowered(pair: tuple[float, ...], crossed: bool, remainder: float) -> tuple[f
 def use_up(thresholds: dict[str, Threshold], intent_id: str) -> None:
     """An intent that passes has no thresholds left."""
     thresholds[intent_id] = ()
+
+
+def crosses(margin: float) -> bool:
+    """A score equal to θ crosses it."""
+    return margin >= 0
 
 
 def achieved_and_pursued(
