@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -344,7 +345,7 @@ def progress(unit: str) -> Iterator[Callable[..., None]]:
         bar.stop()
 
 
-class _Quickly:
+class _QuickReader:
     """Reads the common values of options.  Typer reads the others by pydantic, whose import takes 0.1 s."""
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
@@ -356,9 +357,10 @@ class _Quickly:
         chosen = get_origin(kind) is Literal and value in get_args(kind)
         if chosen or type(value) is kind:
             return value
-        if kind is int and value.isdecimal() and _is_within(int(value), param.type_descriptor.parameter_info):
+        is_short = kind is int and re.fullmatch("[0-9]{1,9}", value)
+        if is_short and _is_within(int(value), param.type_descriptor.parameter_info):
             return int(value)
-        if kind is Path and not Path(value).exists():  # Typer checks the access to a path that exists
+        if kind is Path and not os.path.exists(value):  # Typer checks the access to a path that exists
             return Path(value)
         param._runtime_param = None
         return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
@@ -374,7 +376,7 @@ class PlainHelp:
     def get_help_option(self, ctx: Any) -> Any:
         option = super().get_help_option(ctx)  # type: ignore[misc]
         option.metavar = ""
-        option._runtime_param = _Quickly()
+        option._runtime_param = _QuickReader()
         return option
 
 
@@ -383,7 +385,7 @@ class OneValueCommand(PlainHelp, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         for each in self.params:
-            each._runtime_param = _Quickly()  # type: ignore[attr-defined]
+            each._runtime_param = _QuickReader()  # type: ignore[attr-defined]
         parser = self.make_parser(ctx)
         options = [option for option in parser._long_opt.values() if option.action == "store"]
         for option in options:

@@ -14,7 +14,7 @@ import typer
 from command_line import assert_one_line_error, discover
 
 from discover_lib.cli.command_list import LazyCommand
-from discover_lib.cli.common import _Quickly
+from discover_lib.cli.common import _QuickReader
 from workbench.main import COMMANDS
 
 GROUPS = {"study"}
@@ -73,10 +73,12 @@ def test_an_option_of_one_value_is_refused_when_it_is_given_twice(words: str) ->
 def test_common_values_are_read_as_typer_reads_them(words: str) -> None:
     for parameter in PARTS[words].params:
         kind = parameter.type_descriptor.annotation
-        given = {int: ["3", "0", 3], list[str]: [("a", "b"), []]}.get(kind, [*get_args(kind), "nowhere/a"])
+        given = {int: ["3", "0", 3, "-1", "9" * 5000, "x"], list[str]: [("a", "b"), []]}.get(
+            kind, [*get_args(kind), "nowhere/a", "a" * 5000, "/dev/null"]
+        )
         for value in [*given, None]:
             found = []
-            for reader in (_Quickly(), None):
+            for reader in (_QuickReader(), None):
                 parameter._runtime_param = reader
                 try:
                     found.append(parameter.get_runtime_param().coerce(value, param=parameter, ctx=None))
