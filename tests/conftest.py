@@ -17,13 +17,16 @@ settings.register_profile("facts", deadline=None)
 settings.load_profile("facts")
 
 WHOLLY_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
+IN_A_BROWSER = re.compile(r"^from playwright|pytest\.mark\.browser\b", re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave unread what is slow as a whole where nothing slow is asked for: importing it takes seconds of its own."""
-    if collection_path.suffix == ".py" and "not slow" in config.option.markexpr.split(" and "):
-        return True if WHOLLY_SLOW.search(collection_path.read_text("utf-8")) else None
-    return None
+    """Leave a file unread if none of its tests is asked for: to import them all takes seconds."""
+    if collection_path.suffix != ".py":
+        return None
+    asked, text = config.option.markexpr, collection_path.read_text("utf-8")
+    slow = "not slow" in asked.split(" and ") and WHOLLY_SLOW.search(text)
+    return True if slow or (asked == "browser" and not IN_A_BROWSER.search(text)) else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,6 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
+            assert IN_A_BROWSER.search(item.path.read_text("utf-8")), f"{item.path}: import its page from playwright"
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     asked = set(filter(None, config.getoption("--integrations").split(",")))
     left_out = [item for item in items if packages_of(item) - asked or (asked and not packages_of(item))]
@@ -96,13 +100,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     from workbench.panel import FIRST_SYNTHESIS
 
     outputs, settings = tmp_path_factory.mktemp("outputs"), tmp_path_factory.mktemp("settings")
-    synthesis, stories, drawings = outputs / "synthesis" / "small", outputs / "stories", outputs / "drawings"
-    for folder in (synthesis, stories, drawings):
-        folder.mkdir(parents=True)
-    execute(lay_out(FIRST_SYNTHESIS), synthesis)
-    assistants = ("draft", "ask", "adaptive")
-    execute(lay_out_evaluation(RunOptions(assistants, artifacts=6), ["creative_writing"]), stories)
-    execute(lay_out_evaluation(RunOptions(assistants, artifacts=10), ["svg_drawing"]), drawings)
+    stories = lay_out_evaluation(RunOptions(("draft", "ask", "adaptive"), artifacts=6), ["creative_writing"])
+    for name, run in {"synthesis/small": lay_out(FIRST_SYNTHESIS), "stories": stories}.items():
+        (outputs / name).mkdir(parents=True)
+        execute(run, outputs / name)
     with workbench(XDG_CONFIG_HOME=str(settings), DISCOVER_OUTPUTS=str(outputs)) as running:
         running.outputs = outputs
         yield running

@@ -8,46 +8,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import Server, workbench
+from browser import Server
 from playwright.sync_api import Page, expect
 from training import make_base
 
-from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train.training_job import TrainingJob, find_jobs, last_checkpoint
 
 SECOND = 1000
 FIELDS = {"batch": "2", "per device": "2", "max steps": "2000", "save steps": "5", "sample steps": "0"}
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Conversations to train on, and a tiny model as it is before pretraining."""
-    folder = tmp_path_factory.mktemp("outputs")
-    (folder / "pairs").mkdir()
-    options = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=6, candidates=1, turns=2)
-    execute(lay_out(options), folder / "pairs")
-    make_base(folder / "base")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def server(kept: Path) -> Iterator[Server]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DISCOVER_OUTPUTS", str(kept))
-        patch.setenv("OMP_NUM_THREADS", "1")
-        with workbench() as running:
-            yield running
-
-
 @pytest.fixture
-def outputs(kept: Path) -> Iterator[Path]:
-    """The same folder without what a test, or an earlier try of it, began to train."""
-    yield kept
-    for job in find_jobs(kept).values():
+def outputs(server: Server) -> Iterator[Path]:
+    """The server's runs and a tiny model as it is before pretraining; what a test began to train is removed."""
+    make_base(server.outputs / "base")
+    yield server.outputs
+    for job in find_jobs(server.outputs).values():
         if (status := job.status()).going:
             os.kill(status.pid, signal.SIGKILL)
-            job.wait(10)
-    shutil.rmtree(kept / "train", ignore_errors=True)
+            job.wait(60)
+    shutil.rmtree(server.outputs / "train", ignore_errors=True)
 
 
 def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
