@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browser import CHROMIUM_NAMES, CHROMIUM_OPTIONS, Server, asked_outside, find_chromium, workbench
@@ -68,25 +69,42 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+def fresh_profile(browser: Browser, **options: Any) -> BrowserContext:
+    """A browser profile without a history, 1400 × 900."""
+    # Service workers would fetch behind the back of the guard below.
+    return browser.new_context(viewport={"width": 1400, "height": 900}, service_workers="block", **options)
+
+
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    """A fresh browser profile, 1400 × 900."""
-    # Service workers would fetch behind the back of the guard below.
-    fresh = browser.new_context(viewport={"width": 1400, "height": 900}, service_workers="block")
+    """A browser profile of the test's own."""
+    fresh = fresh_profile(browser)
     yield fresh
     fresh.close()
 
 
+@pytest.fixture(scope="session")
+def window(browser: Browser) -> Iterator[tuple[BrowserContext, list[str]]]:
+    """The profile in whose tabs tests open pages, so that the front end is read once; what the tabs ask for outside."""
+    shared = fresh_profile(browser, color_scheme="light")
+    outside = asked_outside(shared)
+    yield shared, outside
+    shared.close()
+
+
 @pytest.fixture
-def outside_requests(context: BrowserContext) -> list[str]:
+def outside_requests(window: tuple[BrowserContext, list[str]]) -> list[str]:
     """URLs outside this machine that the test's pages have asked for so far; each was blocked."""
-    return asked_outside(context)
+    window[1].clear()
+    return window[1]
 
 
 @pytest.fixture
-def page(context: BrowserContext, outside_requests: list[str]) -> Page:
-    """An empty page; what it asks for outside this machine is blocked and listed in `outside_requests`."""
-    return context.new_page()
+def page(window: tuple[BrowserContext, list[str]], outside_requests: list[str]) -> Iterator[Page]:
+    """An empty tab; what it asks for outside this machine is blocked and listed in `outside_requests`."""
+    tab = window[0].new_page()
+    yield tab
+    tab.close()
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,10 @@
 `test_palette.py` computes the contrast of both themes; a page looks at itself in the dark where it has charts.
 """
 
-from collections.abc import Iterator
-
 import pytest
-from accessible import DESK, PHONE, SECOND, in_the_way, resize, serious, settle
-from browser import Server, asked_outside
-from playwright.sync_api import Browser, Page, expect
+from accessible import PHONE, SECOND, in_the_way, resize, serious, settle
+from browser import Server
+from playwright.sync_api import Page, expect
 
 from workbench.bar import CLASS, CODE, PAGES
 
@@ -18,25 +16,9 @@ THERE = [each.file for each in (*PAGES, CODE[1], CODE[-1])]
 IN_THE_DARK = ("2_intents.py", "6_compare.py", "7_trust.py")
 
 
-@pytest.fixture(scope="module")
-def window(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
-    """One window that goes from page to page, and what its pages asked for outside this machine.
-
-    The front end's code is read once.
-    """
-    context = browser.new_context(
-        viewport={"width": 1400, "height": 900}, service_workers="block", color_scheme="light"
-    )
-    outside = asked_outside(context)
-    yield context.new_page(), outside
-    context.close()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*THERE, *LESSONS])
-def test_nothing_stands_in_anyones_way(name: str, server: Server, window: tuple[Page, list[str]]) -> None:
-    page, outside_requests = window
-    resize(page, DESK)
+def test_nothing_stands_in_anyones_way(name: str, server: Server, page: Page, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file={name}")
     page.locator("#first-sight").wait_for(state="detached", timeout=60 * SECOND)
     expect(page.locator("#page-bar")).to_be_visible()

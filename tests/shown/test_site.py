@@ -116,7 +116,8 @@ def test_conversations_in_the_browser_s_python_are_those_of_this_one_byte_by_byt
 # -- in a browser ------------------------------------------------------------------------------------------------------
 
 
-def test_the_story_plays_before_python_is_there(address: str, page: Page, context: BrowserContext) -> None:
+def test_the_story_plays_before_python_is_there(address: str, context: BrowserContext) -> None:
+    page = context.new_page()
     context.route("**/pyodide/**", lambda route: route.abort())
     page.goto(address)
     where = page.locator(".st-where")
