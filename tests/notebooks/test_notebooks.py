@@ -1,4 +1,4 @@
-"""Notebooks: clean by marimo's own check, and they take other inputs in stride; `test_address.py` runs each untouched."""
+"""Notebooks: clean by marimo's own check and at ease with other inputs; `test_address.py` runs each untouched."""
 
 import re
 import subprocess
