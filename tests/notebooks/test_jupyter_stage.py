@@ -5,16 +5,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
-from browser import Server, free_port
+from browser import Server, answers, free_port
 from nbclient import NotebookClient
 from playwright.sync_api import Page, expect
+from waiting import until
 
 from workbench.session import Session
 from workbench.views.moments import Strip, stage_of
@@ -38,19 +37,6 @@ def test_it_holds_nothing_that_was_run_and_runs_top_to_bottom(tmp_path: Path, mo
     assert len(list((tmp_path / "sessions").glob("*.json"))) == 1
 
 
-def answers(url: str, seconds: float = 90) -> None:
-    """Wait until a server answers at `url`."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            urllib.request.urlopen(url, timeout=30).close()
-            return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.3)
-
-
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[str]:
     """The address of a JupyterLab of its own."""
@@ -63,7 +49,7 @@ def lab(tmp_path: Path) -> Iterator[str]:
         command = [sys.executable, "-m", "jupyterlab", *options, f"--ServerApp.root_dir={tmp_path}"]
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
     try:
-        answers(f"http://127.0.0.1:{port}/api")
+        until(lambda: answers(f"http://127.0.0.1:{port}/api"), 180)
         yield f"http://127.0.0.1:{port}/lab/tree/{BOOK.name}"
     finally:
         os.killpg(process.pid, signal.SIGTERM)
