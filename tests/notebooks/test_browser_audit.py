@@ -2,6 +2,7 @@
 
 import re
 
+from accessible import SECOND
 from browser import Server
 from playwright.sync_api import Page, expect
 
@@ -10,7 +11,6 @@ from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.tasks.certify import FILE, Certify, certify
 from discover_lib.tasks.waist import Run, status_of
 
-SECOND = 1000
 ENOUGH_TO_STOP = 40  # artifacts: a panel that takes some seconds
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from accessible import SECOND
 from browser import Server, answers, free_port
 from nbclient import NotebookClient
 from playwright.sync_api import Page, expect
@@ -21,7 +22,6 @@ from workbench.views.moments import Strip, stage_of
 pytestmark = pytest.mark.slow
 
 BOOK = Path(__file__).resolve().parents[2] / "notebooks" / "simulator.ipynb"
-SECOND = 1000
 
 
 def test_it_holds_nothing_that_was_run_and_runs_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
