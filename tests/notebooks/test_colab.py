@@ -19,8 +19,9 @@ pytestmark = pytest.mark.slow
 BOOK = Path(__file__).resolve().parents[2] / "notebooks" / "colab_train.ipynb"
 
 
-def test_it_holds_nothing_that_was_run_and_no_shell_lines() -> None:
-    book = nbformat.read(BOOK, as_version=4)
+@pytest.mark.parametrize("path", sorted(BOOK.parent.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_of_jupyter_holds_nothing_that_was_run_and_no_shell_lines(path: Path) -> None:
+    book = nbformat.read(path, as_version=4)
     nbformat.validate(book)
     code = [cell for cell in book.cells if cell.cell_type == "code"]
     assert code and all(not cell.outputs and cell.execution_count is None for cell in code)
