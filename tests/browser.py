@@ -138,7 +138,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
-            process.wait(timeout=30)
+            process.wait(timeout=60)
             return
         except ProcessLookupError:
             return

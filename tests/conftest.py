@@ -17,6 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("facts", deadline=None)
 settings.load_profile("facts")
 
+PATIENCE = 120_000  # ms; a busy machine answers late, and that is no failure
 WHOLLY_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
 IN_A_BROWSER = re.compile(r"^from playwright|pytest\.mark\.browser\b", re.MULTILINE)
 
@@ -62,7 +63,7 @@ def browser() -> Iterator[Browser]:
     """A headless Chromium."""
     path = find_chromium()
     assert path, f"no Chromium on this machine: set CHROMIUM to its path, or install one of {CHROMIUM_NAMES}"
-    expect.set_options(timeout=45_000)  # ms; a busy machine answers late, and that is no failure
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, headless=True, args=list(CHROMIUM_OPTIONS))
         yield chromium
@@ -72,7 +73,9 @@ def browser() -> Iterator[Browser]:
 def fresh_profile(browser: Browser, **options: Any) -> BrowserContext:
     """A browser profile without a history, 1400 × 900."""
     # Service workers would fetch behind the back of the guard below.
-    return browser.new_context(viewport={"width": 1400, "height": 900}, service_workers="block", **options)
+    profile = browser.new_context(viewport={"width": 1400, "height": 900}, service_workers="block", **options)
+    profile.set_default_timeout(PATIENCE)
+    return profile
 
 
 @pytest.fixture

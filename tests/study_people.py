@@ -144,7 +144,7 @@ class BrowserPerson:
         if dropped:
             self.drops += 1
             page.context.set_offline(True)
-            with page.expect_event("requestfailed", timeout=60_000):
+            with page.expect_event("requestfailed"):
                 button.click()
             page.context.set_offline(False)
         else:

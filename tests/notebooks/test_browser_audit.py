@@ -2,7 +2,6 @@
 
 import re
 
-from accessible import SECOND
 from browser import Server
 from playwright.sync_api import Page, expect
 
@@ -16,12 +15,12 @@ ENOUGH_TO_STOP = 40  # artifacts: a panel that takes some seconds
 
 def test_the_page_shows_leaks_and_opens_disagreements(page: Page, server: Server, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file=7_trust.py&run=stories")
-    expect(page.get_by_text("validated: all ")).to_be_visible(timeout=60 * SECOND)
-    expect(page.get_by_text(re.compile(r"^0 of \d+ user messages may have a leak"))).to_be_visible(timeout=60 * SECOND)
+    expect(page.get_by_text("validated: all ")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^0 of \d+ user messages may have a leak"))).to_be_visible()
     page.get_by_role("button", name="How good is the leak check?").click()
-    expect(page.get_by_text("share with a possible leak").first).to_be_visible(timeout=60 * SECOND)
+    expect(page.get_by_text("share with a possible leak").first).to_be_visible()
     page.get_by_role("checkbox", name="Select row").last.click()
-    expect(page.get_by_text("Is [", exact=False).first).to_be_visible(timeout=60 * SECOND)
+    expect(page.get_by_text("Is [", exact=False).first).to_be_visible()
     assert outside_requests == []
 
 
@@ -35,17 +34,17 @@ def test_a_user_is_certified_in_place_stopped_and_gone_on_with_after_a_reload(pa
     def opened() -> None:
         page.goto(f"{server.url}/?file=7_trust.py&run=of-its-own")
         box = page.get_by_label("Number of artifacts for the reference assistants")
-        expect(box).to_be_visible(timeout=60 * SECOND)
+        expect(box).to_be_visible()
         box.fill(str(ENOUGH_TO_STOP))
         box.press("Enter")
 
     opened()
     page.get_by_role("button", name="Validate this user").click()
-    page.get_by_role("button", name="■ Stop").click(timeout=60 * SECOND)
-    expect(page.get_by_text("stopped: ")).to_be_visible(timeout=60 * SECOND)
+    page.get_by_role("button", name="■ Stop").click()
+    expect(page.get_by_text("stopped: ")).to_be_visible()
     assert status_of(place).done < ENOUGH_TO_STOP
     page.reload()
     opened()
-    page.get_by_role("button", name="Resume").click(timeout=60 * SECOND)
-    expect(page.get_by_text("scripted assistants, n =").first).to_be_visible(timeout=120 * SECOND)
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_text("scripted assistants, n =").first).to_be_visible()
     assert (folder / FILE).is_file() and status_of(place).state == "finished"

@@ -6,7 +6,6 @@ from typing import Any
 
 import llm_brain
 import pytest
-from accessible import SECOND
 from browser import Server
 from llm_server import FakeServer
 from playwright.sync_api import Page, expect
@@ -27,7 +26,7 @@ def pressed(page: Page, name: str) -> None:
 
 
 def at_turn(page: Page, turn: int) -> None:
-    expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=60 * SECOND)
+    expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible()
 
 
 @pytest.mark.slow
@@ -35,10 +34,10 @@ def test_models_play_stream_and_are_stopped(page: Page, server: Server, outside_
     with FakeServer(brain) as models:
         play(page, server, models)
     pressed(page, "Branch")
-    expect(page.get_by_role("group", name="branch 2")).to_be_visible(timeout=60 * SECOND)
+    expect(page.get_by_role("group", name="branch 2")).to_be_visible()
     pressed(page, "Next")
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text(models.api_base.split("/")[2], timeout=60 * SECOND)
+    expect(alert).to_contain_text(models.api_base.split("/")[2])
     assert "\n" not in alert.inner_text().strip()
     assert outside_requests == []
 
@@ -46,7 +45,7 @@ def test_models_play_stream_and_are_stopped(page: Page, server: Server, outside_
 def play(page: Page, server: Server, models: FakeServer) -> None:
     """Choose the models, test the connection, take a turn, stop the second half-way, let it play until told to stop."""
     page.goto(f"{server.url}/?file=3_conversation.py")
-    page.get_by_role("tree", name="Intents").first.wait_for(timeout=60 * SECOND)
+    page.get_by_role("tree", name="Intents").first.wait_for()
     pressed(page, "Reset")
     at_turn(page, 0)
     page.get_by_text("Roles: judge and voice miniature").click()
@@ -57,12 +56,12 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
         page.get_by_label(label, exact=True).fill(text)
         page.get_by_label(label, exact=True).blur()
     page.get_by_role("button", name="Use these").click()
-    expect(page.get_by_text(f"Roles: judge and voice {MODEL}")).to_be_visible(timeout=60 * SECOND)
+    expect(page.get_by_text(f"Roles: judge and voice {MODEL}")).to_be_visible()
     expect(page.get_by_role("cell", name="in all")).to_be_visible()
     assert models.counts["requests"] == 0, "nothing is asked before it is told to"
 
     page.get_by_role("button", name="Test the connection").click()
-    expect(page.get_by_role("cell", name="answered “ready”")).to_have_count(3, timeout=60 * SECOND)
+    expect(page.get_by_role("cell", name="answered “ready”")).to_have_count(3)
 
     pressed(page, "Next")
     at_turn(page, 1)
@@ -74,17 +73,17 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
     models.token_seconds = 0.2
     pressed(page, "Next")
     growing = page.locator(".st-growing")
-    expect(growing).to_have_text(re.compile(r"\S+\s+\S+"), timeout=60 * SECOND)
+    expect(growing).to_have_text(re.compile(r"\S+\s+\S+"))
     status = page.locator(".st-status")
     expect(status).to_contain_text("asking")
     pressed(page, "Stop")
-    expect(status).not_to_contain_text("asking", timeout=60 * SECOND)
+    expect(status).not_to_contain_text("asking")
     expect(page.get_by_role("alert")).to_contain_text("Stopped")
     expect(growing).to_be_hidden()
     at_turn(page, 1)
 
     models.token_seconds = 0.02  # slow enough that Stop comes before the last turn
     pressed(page, "Play")
-    expect(page.locator('.st:not([data-turn="1"])')).to_be_visible(timeout=60 * SECOND)
+    expect(page.locator('.st:not([data-turn="1"])')).to_be_visible()
     pressed(page, "Stop")
-    expect(status).not_to_contain_text("playing", timeout=60 * SECOND)
+    expect(status).not_to_contain_text("playing")

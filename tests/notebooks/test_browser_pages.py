@@ -20,17 +20,17 @@ IN_THE_DARK = ("2_intents.py", "6_compare.py", "7_trust.py")
 @pytest.mark.parametrize("name", [*THERE, *LESSONS])
 def test_nothing_stands_in_anyones_way(name: str, server: Server, page: Page, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file={name}")
-    page.locator("#first-sight").wait_for(state="detached", timeout=60 * SECOND)
+    page.locator("#first-sight").wait_for(state="detached")
     expect(page.locator("#page-bar")).to_be_visible()
     settle(page)
     assert error_boxes(page) == 0
     found = in_the_way(page, dark=name in IN_THE_DARK)
     if name in LESSONS:
         page.get_by_role("button", name="This is my guess").click()
-        expect(page.get_by_text("Choose one of the answers first.")).to_be_visible(timeout=60 * SECOND)
+        expect(page.get_by_text("Choose one of the answers first.")).to_be_visible()
         page.get_by_role("radio").first.click()
         page.get_by_role("button", name="This is my guess").click()
-        expect(page.get_by_text("The last step has the answer.")).to_be_visible(timeout=60 * SECOND)
+        expect(page.get_by_text("The last step has the answer.")).to_be_visible()
         resize(page, PHONE)
         for step in page.locator(".le-steps button").all():
             step.click()
@@ -40,7 +40,7 @@ def test_nothing_stands_in_anyones_way(name: str, server: Server, page: Page, ou
                 settle(page, SECOND // 3)
             found += [f"{step.inner_text()}: {line}" for line in serious(page)]
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
-        expect(page.get_by_text("You guessed")).to_be_visible(timeout=60 * SECOND)
+        expect(page.get_by_text("You guessed")).to_be_visible()
     assert not found, "\n".join(found)
     assert outside_requests == []
 

@@ -6,7 +6,7 @@ Replies, steps back and branches: `test_jupyter_stage.py`, in JupyterLab and her
 from collections.abc import Iterator
 
 import pytest
-from accessible import DESK, PHONE, SECOND, resize, settle
+from accessible import DESK, PHONE, resize, settle
 from browser import Server
 from playwright.sync_api import ConsoleMessage, Locator, Page, expect
 
@@ -30,14 +30,14 @@ class Simulator:
 
     def open(self, url: str) -> None:
         self.page.goto(url)
-        expect(self.page.locator(".st-frame").first).to_be_visible(timeout=60 * SECOND)
-        expect(self.graph.get_by_role("tree", name="Intents")).to_be_visible(timeout=60 * SECOND)
+        expect(self.page.locator(".st-frame").first).to_be_visible()
+        expect(self.graph.get_by_role("tree", name="Intents")).to_be_visible()
 
     def button(self, name: str) -> Locator:
         return self.stage.get_by_role("button", name=name, exact=True)
 
     def at_turn(self, turn: int) -> None:
-        expect(self.page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=60 * SECOND)
+        expect(self.page.locator(f'.st[data-turn="{turn}"]')).to_be_visible()
 
     def step(self, name: str, turn: int) -> None:
         self.button(name).click()

@@ -9,7 +9,6 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from accessible import SECOND
 from browser import Server
 from playwright.sync_api import Page, expect
 from training import make_base
@@ -36,32 +35,32 @@ def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
 ) -> None:
     begins = {"file": "5_train.py", "tab": "Recipe", "base": "another model", "model": str(outputs / "base")}
     page.goto(f"{server.url}/?{urlencode(begins | FIELDS)}")
-    expect(page.get_by_text("miniature: 2 sequences per update")).to_be_visible(timeout=60 * SECOND)
+    expect(page.get_by_text("miniature: 2 sequences per update")).to_be_visible()
     page.get_by_text("Every field of SFT").click()
     steps = page.get_by_label("max steps", exact=True)
     steps.fill("2000")
     steps.press("Tab")
-    expect(page.get_by_text("2,000 updates")).to_be_visible(timeout=60 * SECOND)
+    expect(page.get_by_text("2,000 updates")).to_be_visible()
 
     page.get_by_role("button", name="Train", exact=True).click()
     state = page.locator("[data-job]")
-    expect(state).to_have_text("running", timeout=90 * SECOND)
-    expect(page.locator("polyline").first).to_be_attached(timeout=90 * SECOND)
+    expect(state).to_have_text("running")
+    expect(page.locator("polyline").first).to_be_attached()
     (job,) = find_jobs(outputs).values()
     assert isinstance(job, TrainingJob)
     expect(page).to_have_url(re.compile(rf"job=train%2F{job.name}"))
 
     page.reload()
-    expect(state).to_have_text("running", timeout=60 * SECOND)
+    expect(state).to_have_text("running")
     before = job.status().step
     told = page.get_by_role("status").filter(has_text=job.name)
     expect(told).to_contain_text(re.compile(r"step [\d,]+ of 2,000"))
     page.get_by_role("button", name="■ Stop").click()
-    expect(state).to_have_text("stopped", timeout=60 * SECOND)
+    expect(state).to_have_text("stopped")
     stopped = job.status()
     assert before < stopped.step < 2000 and last_checkpoint(job.folder) == stopped.step
 
     page.get_by_role("button", name="Go on with this run").click()
-    expect(told).to_contain_text(f"resumed from step {stopped.step}", timeout=60 * SECOND)
+    expect(told).to_contain_text(f"resumed from step {stopped.step}")
     assert job.status().going and outside_requests == []
     assert page.get_by_text("An internal error occurred").count() == 0

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from accessible import SECOND
 from browser import Server, answers, free_port
 from playwright.sync_api import Page, expect
 from waiting import until
@@ -47,17 +46,17 @@ def played(page: Page) -> dict[str, str]:
 
     def press(name: str, turn: int) -> None:
         stage.get_by_role("button", name=name, exact=True).click()
-        expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=45 * SECOND)
+        expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible()
 
     press("Reset", 0)
-    expect(stage.locator(".st-strip")).to_have_count(1, timeout=45 * SECOND)
+    expect(stage.locator(".st-strip")).to_have_count(1)
     press("Next", 1)
     press("Next", 2)
     stage.get_by_role("textbox", name="Your reply").fill("Would you prefer a heron or a toucan?")
     press("Send as the assistant", 3)
     press("One turn back", 2)
     stage.get_by_role("button", name="Branch", exact=True).click()
-    expect(stage.locator(".st-strip")).to_have_count(2, timeout=45 * SECOND)
+    expect(stage.locator(".st-strip")).to_have_count(2)
     press("Next", 3)
     parts = (".st-bar", ".st-strips", ".st-said", ".st-wants", ".st-earned", ".st-setup")
     return {part: stage.locator(part).text_content() or "" for part in parts}  # a narrow panel hides some of it
@@ -75,11 +74,11 @@ def test_in_a_real_jupyterlab_it_steps_branches_and_takes_a_reply_as_in_marimo(
     lab: str, page: Page, server: Server, outside_requests: list[str], tmp_path: Path
 ) -> None:
     page.goto(lab)
-    page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60 * SECOND)
-    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible(timeout=60 * SECOND)
+    page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    page.locator(".st-frame").first.wait_for(timeout=90 * SECOND)
+    page.locator(".st-frame").first.wait_for()
     expect(page.locator(".st-frame")).to_have_count(2)
     # A drawn value stands below, and its style sheet comes after the stage's.
     page.locator(".jp-RenderedHTMLCommon .dl-chat").wait_for()
@@ -95,7 +94,7 @@ def test_in_a_real_jupyterlab_it_steps_branches_and_takes_a_reply_as_in_marimo(
     newest = max((tmp_path / "outputs" / "sessions").glob("*.json"), key=lambda path: path.stat().st_mtime)
 
     page.goto(f"{server.url}/?file=3_conversation.py")
-    page.locator(".st-frame").first.wait_for(timeout=60 * SECOND)
+    page.locator(".st-frame").first.wait_for()
     in_marimo = played(page)
     session_id = page.url.split("session=")[1].split("&")[0]
 

@@ -56,7 +56,7 @@ def test_start_plays_keeps_its_ending_and_answers_a_visitor(
     server: Server, page: Page, outside_requests: list[str]
 ) -> None:
     page.goto(f"{server.url}/?file=1_start.py")
-    page.locator(".st-where", has_text="before the first reply").wait_for(timeout=60_000)
+    page.locator(".st-where", has_text="before the first reply").wait_for()
     page.get_by_role("radio", name="Guess: the assistant that explores").check()
     expect(page.locator(".st-captions")).to_be_hidden()
     before = page.locator(".st-request .dl-text").inner_text()

@@ -80,7 +80,7 @@ def test_the_button_opens_an_editable_copy_with_the_arguments_of_the_page(server
     with page.expect_popup() as opened:
         page.get_by_role("link", name="Open this page as a notebook").click()
     copy = opened.value
-    expect(copy.get_by_text("This is your copy of").first).to_be_visible(timeout=60_000)
+    expect(copy.get_by_text("This is your copy of").first).to_be_visible()
     address = urllib.parse.urlsplit(copy.url)
     assert address.netloc != urllib.parse.urlsplit(server.url).netloc and "access_token" not in copy.url
     asked = dict(urllib.parse.parse_qsl(address.query))
