@@ -242,9 +242,7 @@ class FakeServer:
             raise _CutError
 
     async def _stream(self, writer: asyncio.StreamWriter, reply: dict[str, Any], cut: bool) -> None:
-        writer.write(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
-        )
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
         words = re.findall(r"\s*\S+|\s+$", reply["choices"][0]["message"]["content"])
         for word in words[: len(words) // 2] if cut else words:
             _write_event(writer, _chunk(reply, {"content": word}, None))

@@ -26,8 +26,7 @@ def test_marimo_finds_nothing_to_complain_of() -> None:
 
 
 @pytest.mark.parametrize(
-    "domain, source",
-    [(SHIPPED_DOMAINS[-1], "hand-written"), (DOMAINS[0], "generated"), (DOMAINS[1], "recorded")],
+    "domain, source", [(SHIPPED_DOMAINS[-1], "hand-written"), (DOMAINS[0], "generated"), (DOMAINS[1], "recorded")]
 )
 def test_trees_from_every_source(domain: str, source: str) -> None:
     outputs, defined = run("2_intents.py", domain_choice=chosen(domain), source_choice=chosen(source))
