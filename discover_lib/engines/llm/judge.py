@@ -6,7 +6,7 @@ so equal verdicts give an equal `Evaluation`.  Verdicts that the walk does not r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -17,7 +17,7 @@ from discover_lib.core.roles import JudgeError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.engines.llm.answers import JudgedIntent, ResponseEvaluation
-from discover_lib.engines.llm.asking import Effort, Model, failing_as
+from discover_lib.engines.llm.asking import Effort, Model, each_once, failing_as
 from discover_lib.engines.llm.calls.exchange import Asks
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, listed, one_line, quoted, transcript
 
@@ -78,13 +78,13 @@ class LLMJudge:
         def seen(answer: ResponseEvaluation) -> Mapping[str, int]:
             return {
                 "stray ids": len(stray(answer, tree, state, rules)),
-                "contradicted": len(contradicted(answer, tree, shown)),
+                "contradicted": len(contradicted(answer, shown)),
             }
 
         with failing_as(JudgeError, "the reply could not be judged"):
             answer = self.model.answer("response_evaluation", values, ResponseEvaluation, check, seen, purpose="judge")
-        against = contradicted(answer, tree, shown)
-        verdicts = close_upwards(read_verdicts(answer, shown), tree, shown)
+        against = contradicted(answer, shown)
+        verdicts = close_upwards(read_verdicts(answer, shown), shown)
         reached = walk(tree, state, rules, lambda intent: verdicts[intent.id])
         evaluation = Evaluation(answer.kind, reached, one_line(answer.kind_reason))
         return Judged(evaluation, {each.id: one_line(each.reason) for each in against})
@@ -123,11 +123,11 @@ def _verdict(judged: JudgedIntent) -> Verdict:
     return Verdict(judged.id, judged.engaged, near, one_line(judged.reason))
 
 
-def close_upwards(verdicts: Mapping[str, Verdict], tree: IntentTree, shown: frozenset[str]) -> dict[str, Verdict]:
+def close_upwards(verdicts: Mapping[str, Verdict], shown: frozenset[str]) -> dict[str, Verdict]:
     """`verdicts` with all intents above an engaged one engaged, too: the specific intent implies them."""
     closed = dict(verdicts)
     for intent_id, verdict in verdicts.items():
-        for above in ancestors(tree, intent_id) if verdict.engaged else ():
+        for above in ancestors(intent_id) if verdict.engaged else ():
             if above in shown and not (above in closed and closed[above].engaged):
                 closed[above] = Verdict(above, True, (), met_below(verdict.reason))
     return closed
@@ -145,26 +145,17 @@ def defect(
 
     An extra entry is left out (see `stray`) and is a defect only beside a missing one.
     """
-    given = [each.id for each in answer.intents]
-    twice = sorted({intent_id for intent_id in given if intent_id in shown and given.count(intent_id) > 1})
-    if twice:
-        return f"intent {twice[0]!r} has more than one entry"
-    verdicts = close_upwards(read_verdicts(answer, shown), tree, shown)
-    missing: list[str] = []
+    verdicts = close_upwards(read_verdicts(answer, shown), shown)
+    reached: list[str] = []
 
     def decide(intent: Intent) -> Verdict:
-        if intent.id not in verdicts:
-            missing.append(intent.id)
+        reached.append(intent.id)
         return verdicts.get(intent.id, Verdict(intent.id, False))
 
     walk(tree, state, rules, decide)
-    if not missing:
-        return None
-    unknown = [
-        f"there is no intent {each!r}; the ids are {', '.join(sorted(shown))}"
-        for each in stray(answer, tree, state, rules)
-    ]
-    return "; ".join([*unknown[:1], f"there is no entry for {', '.join(missing)}"])
+    given = [each.id for each in answer.intents]
+    wanted = [key for key in sorted(shown) if key in given or (key in reached and key not in verdicts)]
+    return each_once(given, wanted, "intent")
 
 
 def stray(answer: ResponseEvaluation, tree: IntentTree, state: IntentState, rules: Rules) -> list[str]:
@@ -175,16 +166,14 @@ def stray(answer: ResponseEvaluation, tree: IntentTree, state: IntentState, rule
     return [each.id for each in answer.intents if each.id not in displayed]
 
 
-def contradicted(answer: ResponseEvaluation, tree: IntentTree, shown: frozenset[str]) -> list[JudgedIntent]:
+def contradicted(answer: ResponseEvaluation, shown: frozenset[str]) -> list[JudgedIntent]:
     """Entries with a "missed" verdict above an intent that the same answer calls met."""
     met = {each.id for each in answer.intents if each.engaged and each.id in shown}
-    closed = {above for intent_id in met for above in ancestors(tree, intent_id)}
+    closed = {above for intent_id in met for above in ancestors(intent_id)}
     return [each for each in answer.intents if not each.engaged and each.id in closed & shown]
 
 
-def ancestors(tree: IntentTree, intent_id: str) -> Iterator[str]:
-    """The ids above an intent, the nearest first."""
-    above = tree.parents[intent_id]
-    while above is not None:
-        yield above
-        above = tree.parents[above]
+def ancestors(intent_id: str) -> list[str]:
+    """The ids above an intent, the root first."""
+    steps = intent_id.split(".")
+    return [".".join(steps[:depth]) for depth in range(1, len(steps))]

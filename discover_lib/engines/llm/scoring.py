@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Unpack
 
 from discover_lib.core.conversation import Conversation, Reply
@@ -17,7 +17,7 @@ from discover_lib.engines.llm.answers import (
     Refusal,
     SatisfactionScores,
 )
-from discover_lib.engines.llm.asking import Effort, Model, failing_as
+from discover_lib.engines.llm.asking import Effort, Model, each_once, failing_as
 from discover_lib.engines.llm.calls.exchange import Asks
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts, one_line, quoted, transcript
 from discover_lib.metrics.satisfaction import LeafScore
@@ -123,18 +123,3 @@ class LLMRefusalJudge:
 def _between(scores: Iterable[float]) -> int:
     """The number of scores between the whole numbers of a prompt, which are kept (`answers.Satisfaction`)."""
     return sum(score != int(score) for score in scores)
-
-
-def each_once(given: Sequence[str], wanted: Collection[str], what: str) -> str | None:
-    """The defect of a `given` list that lacks or repeats a `wanted` item, in words for its writer, or None.
-
-    An extra item is left out and counted.
-    """
-    twice = [each for each in given if each in wanted and given.count(each) > 1]
-    if twice:
-        return f"{what} {twice[0]!r} has more than one entry"
-    missing = [each for each in wanted if each not in given]
-    if not missing:
-        return None
-    unknown = [f"there is no {what} {each!r}; give {', '.join(wanted)}" for each in given if each not in wanted]
-    return "; ".join([*unknown[:1], f"there is no entry for {what} {', '.join(missing)}"])

@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Unpack
 
@@ -49,14 +48,6 @@ BREAKS_ROLE = re.compile(
     r"|\b(?:simulated user|my system prompt)\b",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True)
-class Flaw:
-    """A defect of a message: its kind, and a line for its writer."""
-
-    kind: str  # "length", "markup", "role" or "leak"
-    line: str
 
 
 class LLMVoice:
@@ -122,7 +113,7 @@ class LLMVoice:
         return (*prompt[:-1], {**prompt[-1], "content": f"{prompt[-1]['content']}\n\n{added['content']}"})
 
     def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
-        found = [flaw.kind for flaw in find_flaws(message, view, messages, self._longest)]
+        found = list(find_flaws(message, view, messages, self._longest))
         if "leak" not in found and self._paraphrases(message, view, messages):
             found.append("leak")
         return tuple(found)
@@ -132,7 +123,7 @@ class LLMVoice:
 
         def check(answer: UserMessage) -> str | None:
             message = plain(answer.message)
-            lines = [flaw.line for flaw in find_flaws(message, view, messages, self._longest)]
+            lines = list(find_flaws(message, view, messages, self._longest).values())
             if not lines and self._paraphrases(message, view, messages):
                 lines.append(PARAPHRASED)
             if not BREAKS_ROLE.search(message):
@@ -163,13 +154,12 @@ class LLMVoice:
 
 def undiscovered(tree: IntentTree, known: Iterable[str]) -> dict[str, str]:
     """Id → text of the hidden intents: the known ones and all intents above them are discovered."""
-    discovered = set(known)
-    for intent_id in tuple(discovered):
-        above = tree.parents[intent_id]
-        while above is not None:
-            discovered.add(above)
-            above = tree.parents[above]
-    return {key: intent.text for key, intent in tree.intents.items() if key not in discovered}
+    below = tuple(known)
+    return {
+        key: intent.text
+        for key, intent in tree.intents.items()
+        if not any(each == key or each.startswith(f"{key}.") for each in below)
+    }
 
 
 def plain(message: str) -> str:
@@ -221,18 +211,22 @@ def without_ids(note: str, view: UserView) -> str:
     return re.sub(_ANY_ID + rf"|\s*(?<![\d.])(?:{ids}\d+(?:\.\d+){{2,}})(?!\d|\.\d)", "", note).strip()
 
 
-def find_flaws(message: str, view: UserView, messages: Sequence[Message], longest: int = MAX_WORDS) -> list[Flaw]:
-    """The flaws of a message by its words, its view and the conversation."""
-    found = []
+def find_flaws(message: str, view: UserView, messages: Sequence[Message], longest: int = MAX_WORDS) -> dict[str, str]:
+    """The flaws of a message by its words, its view and the conversation.
+
+    Returns:
+        Kind of the flaw ("length", "markup", "role" or "leak") → a line for the message's writer.
+    """
+    found = {}
     if (length := len(message.split())) > longest:
-        found.append(Flaw("length", f"the message has {length} words; at most {longest}"))
+        found["length"] = f"the message has {length} words; at most {longest}"
     if "\n" in message or _MARKUP.search(message):
-        found.append(Flaw("markup", "the message must be plain text on one line, without lists, markup or ids"))
+        found["markup"] = "the message must be plain text on one line, without lists, markup or ids"
     if BREAKS_ROLE.search(message):
-        found.append(Flaw("role", "you are the user, not an assistant or a model: write what this user types"))
+        found["role"] = "you are the user, not an assistant or a model: write what this user types"
     if told := worded(message, view, messages):
         named = ", ".join(repr(word) for word in told)
-        found.append(Flaw("leak", f"{LEAKED}: avoid {named}"))
+        found["leak"] = f"{LEAKED}: avoid {named}"
     return found
 
 

@@ -27,6 +27,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -37,7 +38,7 @@ from discover_lib.base.records import Record
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation
-from discover_lib.engines.local.dialect import CARD
+from discover_lib.engines.local.dialect import CARD, Notation
 from discover_lib.engines.local.lineage import versions
 from discover_lib.engines.local.model import IN_FLIGHT, LocalAssistant, LocalModel
 from discover_lib.engines.local.tiny_language import (
@@ -72,16 +73,12 @@ METHOD = 1  # part of the key; raise it when the training method changes
 IGNORED = -100  # the label of a token without loss
 
 
-class TinyModelError(DiscoverError):
-    """A base model below the required quality, or a recipe that cannot make one."""
-
-
 @dataclass(frozen=True)
 class TinyRecipe:
     """How the base model is made.
 
     Attributes:
-        domains: the model's domains; () for all shipped lexicons.
+        domains: the model's domains.
         steps: of pretraining, each on `batch` practice conversations.
         drills: share of the steps that practice all kinds of replies.  The other steps mostly practice drafts.
         rate: the highest learning rate.  It rises over `warmup` steps and falls on a cosine to 3%.
@@ -91,7 +88,7 @@ class TinyRecipe:
         taxonomy: start the embeddings from the lexicon's taxonomies.  Otherwise every word has a random direction.
     """
 
-    domains: tuple[str, ...] = ()
+    domains: tuple[str, ...] = SHIPPED_DOMAINS
     steps: int = 1600
     drills: float = 0.65
     batch: int = 10
@@ -106,20 +103,6 @@ class TinyRecipe:
     own: float = 1.0
     taxonomy: bool = True
 
-    def resolved(self) -> TinyRecipe:
-        """This recipe with all domains listed.
-
-        Raises:
-            TinyModelError: an unknown domain, or a number out of range.
-        """
-        domains = self.domains or SHIPPED_DOMAINS
-        unknown = [name for name in domains if name not in SHIPPED_DOMAINS]
-        if unknown:
-            raise TinyModelError(f"unknown domain {unknown[0]!r}; choose from {', '.join(SHIPPED_DOMAINS)}")
-        if self.steps < 1 or self.batch < 1 or self.width % self.heads:
-            raise TinyModelError("a tiny model needs at least one step and one conversation; heads must divide width")
-        return dataclasses.replace(self, domains=tuple(domains))
-
     @property
     def key(self) -> str:
         """Equal for recipes that make the same model: the same numbers, words, method and practice.
@@ -127,11 +110,10 @@ class TinyRecipe:
         A sample of the practice represents the lexicons and policies.  A change that affects the practice changes the
         key.
         """
-        recipe = self.resolved()
-        words = vocabulary(recipe.domains)
-        steps = sorted({*range(recipe.steps)[:KEY_STEPS], *range(recipe.steps)[-KEY_STEPS:]})
-        practised = [practice_rows(recipe, words, step) for step in steps]
-        numbers = {name: value for name, value in dataclasses.asdict(recipe).items() if name != "taxonomy" or not value}
+        words = vocabulary(self.domains)
+        steps = sorted({*range(self.steps)[:KEY_STEPS], *range(self.steps)[-KEY_STEPS:]})
+        practised = [practice_rows(self, words, step) for step in steps]
+        numbers = {name: value for name, value in dataclasses.asdict(self).items() if name != "taxonomy" or not value}
         learnt = json.dumps([METHOD, numbers, words.words, practised])
         return hashlib.blake2b(learnt.encode(), digest_size=8).hexdigest()
 
@@ -157,16 +139,16 @@ def make_base(recipe: TinyRecipe, folder: Path, on_progress: Callable[[str], Non
     """Pretrain a recipe's model and write it with its card; replaces the folder.
 
     Raises:
-        TinyModelError: the model's measurements are below the limits; the folder stays as it was.
+        DiscoverError: the model's measurements are below the limits; the folder stays as it was.
     """
-    recipe, began = recipe.resolved(), time.monotonic()
+    began = time.monotonic()
     model = pretrain(recipe, on_progress)
     seconds = round(time.monotonic() - began, 1)
     with whole_folder(folder) as made:
         save_model(model, vocabulary(recipe.domains), made)
         gate = measure(made, recipe.domains, GATE_USERS)
         if not gate.passed:
-            raise TinyModelError(
+            raise DiscoverError(
                 f"the base model honors {gate.honoured} of clear requests and breaks {gate.broken} of its replies "
                 f"({gate.broken.n_artifacts} users); more than {LEAST_HONOURED} and less than {MOST_BROKEN} are "
                 f"needed: raise the recipe's steps beyond {recipe.steps}"
@@ -194,7 +176,6 @@ def new_model(recipe: TinyRecipe) -> Any:
     """An untrained model of a recipe: a small Llama with tied embeddings from the taxonomies."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    recipe = recipe.resolved()
     words = vocabulary(recipe.domains)
     torch.manual_seed(derive_seed(recipe.seed, "weights") % 2**32)
     config = LlamaConfig(
@@ -249,12 +230,11 @@ def taxonomy_embeddings(words: Vocabulary, recipe: TinyRecipe) -> torch.Tensor:
 
 def pretrain(recipe: TinyRecipe, on_progress: Callable[[str], None] = print) -> Any:
     """Train a new model on practice conversations.  Only replies carry loss; the recipe alone decides the result."""
-    recipe = recipe.resolved()
     torch.set_num_threads(1)
     words, model = vocabulary(recipe.domains), new_model(recipe)
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
     model.train()
-    began, losses = time.monotonic(), []
+    losses: list[float] = []
     for step in range(recipe.steps):
         tokens, labels = practice_batch(recipe, words, step)
         for group in optimizer.param_groups:
@@ -265,17 +245,14 @@ def pretrain(recipe: TinyRecipe, on_progress: Callable[[str], None] = print) -> 
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         losses.append(float(loss.item()))
-        done = step + 1
-        if done % REPORT_EVERY == 0 or done == recipe.steps:
-            recent, left = losses[-REPORT_EVERY:], (time.monotonic() - began) / done * (recipe.steps - done)
-            loss_now = sum(recent) / len(recent)
-            on_progress(f"pretraining: step {done} of {recipe.steps}, loss {loss_now:.2f}, {left:.0f} s left")
+        if len(losses) % REPORT_EVERY == 0 or len(losses) == recipe.steps:
+            on_progress(f"pretraining: step {len(losses)} of {recipe.steps}, loss {fmean(losses[-REPORT_EVERY:]):.2f}")
     return model.eval()
 
 
 def practice_loss(model: Any, recipe: TinyRecipe) -> float:
     """Mean loss on practice conversations that pretraining did not use."""
-    recipe, words = recipe.resolved(), vocabulary(recipe.resolved().domains)
+    words = vocabulary(recipe.domains)
     batches = (practice_batch(recipe, words, recipe.steps + step) for step in range(HELD_OUT_STEPS))
     with torch.no_grad():
         losses = [float(model(input_ids=tokens, labels=labels).loss) for tokens, labels in batches]
@@ -438,7 +415,7 @@ def measure(folder: Path, domains: Sequence[str], users: int, seed: int = 0) -> 
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    base = LocalModel("tiny", model, AutoTokenizer.from_pretrained(folder), speaks_notation=True)
+    base = LocalModel("tiny", model, AutoTokenizer.from_pretrained(folder), Notation())
 
     def talk(place: int) -> Conversation:
         domain = domains[place % len(domains)]

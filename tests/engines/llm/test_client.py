@@ -45,10 +45,12 @@ def server() -> Iterator[FakeServer]:
 @pytest.fixture(scope="module", params=["direct", pytest.param("litellm", marks=pytest.mark.slow)])
 def client(server: FakeServer, request: pytest.FixtureRequest) -> Iterator[LLMClient]:
     """One client for all tests of the wire, so that LiteLLM is imported once; both ways to a model."""
-    wire = "litellm" if request.param == "litellm" else "auto"
-    settings = ClientSettings(api_base=server.api_base, wire=wire, **QUICK)
-    with LLMClient(settings, rng=random.Random(0)) as made:
-        if wire == "litellm":  # what it imports at its first calls does not count as a slow answer
+    settings = ClientSettings(api_base=server.api_base, **QUICK)
+    with pytest.MonkeyPatch.context() as environment, LLMClient(settings, rng=random.Random(0)) as made:
+        if request.param == "litellm":  # what it imports at its first calls does not count as a slow answer
+            environment.setenv("OPENAI_BASE_URL", server.api_base)
+            environment.setenv("OPENAI_API_KEY", "unused")
+            made.settings = ClientSettings(env_file=None, **QUICK)
             server.script.append("429")
             made.complete(say("warm up", timeout_seconds=60))
             made.stream(say("warm up", sample=1, timeout_seconds=60), lambda text: None)
@@ -317,10 +319,11 @@ def test_the_key_goes_to_the_server_and_nowhere_else(
 
 
 def test_a_providers_own_key_is_never_sent_to_another_address(
-    client: LLMClient, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    client.complete(say("a private server"))
+    with direct(server) as client:
+        client.complete(say("a private server"))
     assert SECRET not in str(server.headers)
 
 

@@ -38,7 +38,7 @@ def places(changes: dict[str, str | None], same: dict[str, str] | None = None) -
         (places({"0.1": None}, {"0.1": "1.1"}), None),
         (places({"0.2": None, "1.2": "drop"}), None),
         (places({"3.1": None}), "there is no item '3.1'"),
-        (Hierarchy.model_validate({"items": [{"id": "0.1", "parent": None}]}), "no entry: 0.2, 1.1, 1.2, 2.1"),
+        (Hierarchy.model_validate({"items": [{"id": "0.1", "parent": None}]}), "no entry for item 0.2, 1.1, 1.2, 2.1"),
         (Hierarchy(items=[*places({}).items, places({}).items[0]]), "'0.1' has more than one entry"),
         (places({"1.1": "1.2"}), "not on a broader level"),
         (places({"2.1": "0.1"}), "not on a broader level"),  # a cycle would need this

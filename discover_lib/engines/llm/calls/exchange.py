@@ -223,38 +223,19 @@ class Usage:
         remarks: remark on answers → count.
     """
 
-    total: Spent
-    answers: Mapping[str, Mapping[str, int]]
-    remarks: Mapping[str, int]
+    total: Spent = Spent()
+    answers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    remarks: Mapping[str, int] = field(default_factory=dict)
 
-
-class Meter:
-    """Adds up a client's calls; thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._total = Spent()
-        self._answers: dict[str, Counter[str]] = {}
-        self._remarks: Counter[str] = Counter()
-
-    def done(self, completion: Completion) -> None:
-        with self._lock:
-            self._total += Spent.of(completion)
-
-    def failed(self, error: LLMError) -> None:
-        with self._lock:
-            self._total += Spent(attempts=error.attempts)
-
-    def noted(self, answer: Answered) -> None:
-        with self._lock:
-            self._remarks.update(answer.remarks)
-            if answer.outcome is not None:
-                self._answers.setdefault(answer.purpose, Counter())[answer.outcome] += 1
-
-    def usage(self) -> Usage:
-        with self._lock:
-            answers = {purpose: dict(outcomes) for purpose, outcomes in self._answers.items()}
-            return Usage(self._total, answers, dict(self._remarks))
+    def with_answer(self, answer: Answered) -> Usage:
+        """These totals and one more answer."""
+        remarks = Counter(self.remarks)
+        remarks.update(answer.remarks)
+        if answer.outcome is None:
+            return replace(self, remarks=remarks)
+        outcomes = Counter(self.answers.get(answer.purpose, {}))
+        outcomes[answer.outcome] += 1
+        return replace(self, answers={**self.answers, answer.purpose: outcomes}, remarks=remarks)
 
 
 @dataclass(frozen=True)
