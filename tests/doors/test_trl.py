@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chat_models import Family, make_tokenizer
 from doors.test_conformance import OPTIONS, WHOM, Step, Told, native, natively, played, replies
 
 from discover_lib.doors.trl import USER, DiscoverUser, prompt_rows, reward, rollout_func
@@ -25,18 +26,9 @@ TEMPLATE = (
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    """Bytes as tokens, with a chat template that never changes what stands before."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    bytewise = Tokenizer(models.BPE({letter: place for place, letter in enumerate(alphabet)}, []))
-    bytewise.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    bytewise.decoder = decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(tokenizer_object=bytewise, eos_token="<e>", pad_token="<pad>")
-    fast.add_special_tokens({"additional_special_tokens": ["<user>", "<assistant>", "<system>"]})
-    fast.chat_template = TEMPLATE
-    return fast
+    """A tokenizer with a chat template that never changes what stands before."""
+    marks = ("<pad>", "<e>", "<user>", "<assistant>", "<system>")
+    return make_tokenizer(Family("Llama", TEMPLATE, marks, ("<e>",), "<pad>"), replies())
 
 
 class Trainer:

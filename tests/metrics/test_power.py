@@ -63,6 +63,9 @@ def test_the_power_of_large_effects_is_a_number() -> None:
 def test_without_an_effect_one_study_in_twenty_finds_one() -> None:
     assert Planned("between", 0.0, 2.0).simulated(60, 4000) == pytest.approx(0.05, abs=0.012)
     assert Planned("between", 0.0, 2.0).power(60) == pytest.approx(0.05)
+    assert Planned("paired", 0.001, 5.0).people() is None
+    with pytest.raises(ValueError, match="sd is positive"):
+        Planned("paired", 1.0, 0.0)
 
 
 def test_whole_points_at_the_scale_s_end_cost_power() -> None:
@@ -75,12 +78,6 @@ def test_whole_points_at_the_scale_s_end_cost_power() -> None:
 def test_the_detectable_effect_is_found_with_just_its_power(effect: float, sd: float, people: int) -> None:
     smallest = Planned("between", effect, sd).detectable(people)
     assert Planned("between", smallest, sd).power(people) == pytest.approx(0.8, abs=1e-4)
-
-
-def test_nobody_finds_nothing() -> None:
-    assert Planned("paired", 0.001, 5.0).people() is None
-    with pytest.raises(ValueError, match="sd is positive"):
-        Planned("paired", 1.0, 0.0)
 
 
 def test_welch_s_difference_by_hand() -> None:

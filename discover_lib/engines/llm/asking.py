@@ -11,9 +11,9 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Generic, Literal, TypedDict, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -157,11 +157,7 @@ def each_once(given: Sequence[str], wanted: Collection[str], what: str) -> str |
 
 
 def ask_structured(
-    client: Asks,
-    request: Request,
-    answer: type[T],
-    check: Check[T] = lambda _: None,
-    seen: Seen[T] = lambda _: {},
+    client: Asks, request: Request, answer: type[T], check: Check[T] = lambda _: None, seen: Seen[T] = lambda _: {}
 ) -> Answer[T]:
     """Ask for an answer of the given form.
 
@@ -230,49 +226,32 @@ def ask_whole(client: Asks, ask: Callable[[Request], Completion], request: Reque
 # -- roles ---------------------------------------------------------------------------------------------------------
 
 
-class Effort(TypedDict, total=False):
-    """Options of a role's model beside its limit and temperature."""
-
-    reasoning_effort: str | None
-    timeout_seconds: float | None
-    session: str
-
-
-@dataclass(frozen=True)
 class Model:
     """One model as a role uses it.
 
-    Attributes:
+    Args:
         name: a LiteLLM model name.
         temperature: None means the provider's default.
         max_tokens: limit of one answer; an answer that is cut off is never read.
         prompts: by default the built-in ones.
-        reasoning_effort: thinking effort by the providers' names; None means the provider's default.
-        timeout_seconds: of one attempt; None: the client's.
-        session: the conversation of the calls.
+        effort: further options, by their names in `Request`.
     """
 
-    client: Asks
-    name: str
-    temperature: float | None = None
-    max_tokens: int | None = None
-    prompts: PromptSet = field(default_factory=default_prompts)
-    reasoning_effort: str | None = None
-    timeout_seconds: float | None = None
-    session: str = ""
+    def __init__(
+        self,
+        client: Asks,
+        name: str,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        prompts: PromptSet | None = None,
+        **effort: Any,
+    ) -> None:
+        self.client = client
+        self.prompts = prompts or default_prompts()
+        self._blank = Request(name, (), "", temperature, max_tokens, **effort)
 
     def request(self, messages: WireMessages, purpose: str, *, seed: int | None = None) -> Request:
-        return Request(
-            model=self.name,
-            messages=messages,
-            purpose=purpose,
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=seed,
-            reasoning_effort=self.reasoning_effort,
-            timeout_seconds=self.timeout_seconds,
-            session=self.session,
-        )
+        return replace(self._blank, messages=messages, purpose=purpose, seed=seed)
 
     def answer(
         self,

@@ -48,9 +48,6 @@ class Items:
                     highest[item_id] = level
         return cls(texts, highest)
 
-    def may_stand_below(self, item_id: str, parent: str) -> bool:
-        return self.highest.get(parent, level_of(parent)) > level_of(item_id)
-
 
 def wording(text: str) -> str:
     """The words of a text, without case and punctuation; texts with equal words are one item."""
@@ -82,7 +79,7 @@ def hierarchy_defect(answer: answers.Hierarchy, items: Items) -> str | None:
         elif place.parent is not None:
             if place.parent not in texts or place.parent in merged:
                 return f"[{place.id}] stands below {place.parent!r}, which is no item of the forest"
-            if not items.may_stand_below(place.id, place.parent):
+            if items.highest.get(place.parent, level_of(place.parent)) <= level_of(place.id):
                 return f"[{place.id}] stands below [{place.parent}], which is not on a broader level"
     try:
         TopologicalSorter({child: (parent,) for child, parent in edges(parents_of(answer))}).prepare()

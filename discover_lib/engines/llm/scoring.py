@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Unpack
+from typing import Any
 
 from discover_lib.core.conversation import Conversation, Reply
 from discover_lib.core.intents import IntentTree
@@ -17,9 +17,9 @@ from discover_lib.engines.llm.answers import (
     Refusal,
     SatisfactionScores,
 )
-from discover_lib.engines.llm.asking import Effort, Model, each_once, failing_as
+from discover_lib.engines.llm.asking import Model, each_once, failing_as
 from discover_lib.engines.llm.calls.exchange import Asks
-from discover_lib.engines.llm.prompting import PromptSet, default_prompts, one_line, quoted, transcript
+from discover_lib.engines.llm.prompting import PromptSet, one_line, quoted, transcript
 from discover_lib.metrics.satisfaction import LeafScore
 from discover_lib.metrics.scorer import InteractivityRating, ScoreError, TurnBehaviour
 
@@ -49,11 +49,11 @@ class LLMScorer:
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
         interactivity: str = "ours",
-        **effort: Unpack[Effort],
+        **effort: Any,
     ) -> None:
         self.name = model
         self.interactivity_scale = interactivity
-        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts(), **effort)
+        self.model = Model(client, model, temperature, max_tokens, prompts, **effort)
 
     def satisfaction(self, tree: IntentTree, reply: Reply) -> tuple[LeafScore, ...]:
         leaves = tree.leaves()
@@ -111,7 +111,7 @@ class LLMRefusalJudge:
 
     def __init__(self, client: Asks, model: str, prompts: PromptSet | None = None) -> None:
         self.name = model
-        self.model = Model(client, model, TEMPERATURE, REFUSAL_TOKENS, prompts or default_prompts())
+        self.model = Model(client, model, TEMPERATURE, REFUSAL_TOKENS, prompts)
 
     def refuses(self, asked: str, reply: str) -> bool:
         values = {"asked": quoted("asked", asked), "reply": quoted("reply", reply)}

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
-from typing import Unpack
+from typing import Any
 
 from discover_lib.base.leak_words import find_leaks, giving_away
 from discover_lib.base.seeds import derive_rng
@@ -21,10 +21,10 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import VoiceError
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.answers import UserMessage
-from discover_lib.engines.llm.asking import Effort, Model, ask_structured, failing_as
+from discover_lib.engines.llm.asking import Model, ask_structured, failing_as
 from discover_lib.engines.llm.calls.exchange import Asks, LLMError, Request
-from discover_lib.engines.llm.leak_check import LeakCheck
-from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts, one_line, transcript
+from discover_lib.engines.llm.judge import LeakCheck
+from discover_lib.engines.llm.prompting import PromptSet, WireMessages, one_line, transcript
 from discover_lib.engines.manner import Form, Manner
 
 TEMPERATURE = 0.7
@@ -63,12 +63,12 @@ class LLMVoice:
         prompts: PromptSet | None = None,
         leak_check: LeakCheck | None = None,
         manner: Manner | None = None,
-        **effort: Unpack[Effort],
+        **effort: Any,
     ) -> None:
-        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts(), **effort)
+        self.model = Model(client, model, temperature, max_tokens, prompts, **effort)
         self.leak_check = leak_check
         self.manner, self._lower = manner, False
-        self._longest = max(MAX_WORDS, manner.longest) if manner else MAX_WORDS
+        self._longest = max(MAX_WORDS, round(manner.words[-1])) if manner else MAX_WORDS
         self._tree: IntentTree | None = None
 
     def checked_against(self, tree: IntentTree) -> LLMVoice:
@@ -113,10 +113,8 @@ class LLMVoice:
         return (*prompt[:-1], {**prompt[-1], "content": f"{prompt[-1]['content']}\n\n{added['content']}"})
 
     def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
-        found = list(find_flaws(message, view, messages, self._longest))
-        if "leak" not in found and self._paraphrases(message, view, messages):
-            found.append("leak")
-        return tuple(found)
+        found = find_flaws(message, view, messages, self._longest)
+        return (*found, "leak") if "leak" not in found and self._paraphrases(message, view, messages) else (*found,)
 
     def _asked(self, request: Request, view: UserView, messages: Sequence[Message]) -> str:
         heard: dict[str, int] = {}  # message → number of flaws
@@ -152,13 +150,12 @@ class LLMVoice:
         return bool(hidden and self.leak_check.given_away(message, hidden, texts, messages))
 
 
-def undiscovered(tree: IntentTree, known: Iterable[str]) -> dict[str, str]:
+def undiscovered(tree: IntentTree, known: Sequence[str]) -> dict[str, str]:
     """Id → text of the hidden intents: the known ones and all intents above them are discovered."""
-    below = tuple(known)
     return {
         key: intent.text
         for key, intent in tree.intents.items()
-        if not any(each == key or each.startswith(f"{key}.") for each in below)
+        if not any(each == key or each.startswith(f"{key}.") for each in known)
     }
 
 

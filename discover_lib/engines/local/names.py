@@ -182,10 +182,8 @@ def _defect(file: Path) -> str:
             import safetensors
 
             safetensors.safe_open(file, framework="numpy").keys()
-    except FileNotFoundError:
-        return "missing"
     except Exception as error:  # safetensors has errors of its own
-        return f"damaged ({error})"
+        return f"missing or damaged ({error})"
     return ""
 
 
@@ -312,14 +310,9 @@ def serving(folder: Path, *, served_as: str = "discover", port: int = 8000) -> d
     """Commands that serve a merged model and use it as an assistant, by purpose.
 
     A tiny model cannot be served: its message parser and its notation are in this library.
-
-    Raises:
-        LocalModelError: the folder contains a tiny model, or none.
     """
-    if not (folder / "config.json").is_file():
-        raise LocalModelError(f"{folder}: no merged model here; write one with merge() first")
     if is_tiny(folder):
-        raise LocalModelError(f"{folder}: a tiny model speaks the notation; use it as hf:{folder}, no server can")
+        return {"assistant": f"hf:{folder} (a tiny model speaks the notation, so no server can offer it)"}
     where = f"http://localhost:{port}/v1"
     return {
         "vllm": f"vllm serve {folder} --served-model-name {served_as} --port {port}",

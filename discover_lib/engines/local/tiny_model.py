@@ -22,7 +22,7 @@ import json
 import math
 import random
 import sys
-import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -66,7 +66,6 @@ MADE_BY = "python -m discover_lib.engines.local.tiny_model FOLDER"
 LEAST_HONOURED = 0.85  # share of plain requests
 MOST_BROKEN = 0.02  # share of replies
 GATE_USERS = 60  # over all domains, from the end of the training split; evaluations use another split
-HELD_OUT_STEPS = 10  # of practice after the last step of pretraining, for the loss on the card
 REPORT_EVERY = 50
 KEY_STEPS = 20  # practice steps at either end that enter a recipe's key
 METHOD = 1  # part of the key; raise it when the training method changes
@@ -141,9 +140,7 @@ def make_base(recipe: TinyRecipe, folder: Path, on_progress: Callable[[str], Non
     Raises:
         DiscoverError: the model's measurements are below the limits; the folder stays as it was.
     """
-    began = time.monotonic()
     model = pretrain(recipe, on_progress)
-    seconds = round(time.monotonic() - began, 1)
     with whole_folder(folder) as made:
         save_model(model, vocabulary(recipe.domains), made)
         gate = measure(made, recipe.domains, GATE_USERS)
@@ -154,8 +151,8 @@ def make_base(recipe: TinyRecipe, folder: Path, on_progress: Callable[[str], Non
                 f"needed: raise the recipe's steps beyond {recipe.steps}"
             )
         card: dict[str, Any] = {"format": FORMAT, "domains": list(recipe.domains), "recipe": dataclasses.asdict(recipe)}
-        card |= {"seconds": seconds, "measured": gate.to_dict(), "practice_loss": practice_loss(model, recipe)}
-        write_json(made / CARD, card | {"key": recipe.key, "made_by": MADE_BY, "versions": versions()})
+        card |= {"measured": gate.to_dict(), "key": recipe.key, "made_by": MADE_BY, "versions": versions()}
+        write_json(made / CARD, card)
     return folder
 
 
@@ -250,15 +247,6 @@ def pretrain(recipe: TinyRecipe, on_progress: Callable[[str], None] = print) -> 
     return model.eval()
 
 
-def practice_loss(model: Any, recipe: TinyRecipe) -> float:
-    """Mean loss on practice conversations that pretraining did not use."""
-    words = vocabulary(recipe.domains)
-    batches = (practice_batch(recipe, words, recipe.steps + step) for step in range(HELD_OUT_STEPS))
-    with torch.no_grad():
-        losses = [float(model(input_ids=tokens, labels=labels).loss) for tokens, labels in batches]
-    return round(sum(losses) / len(losses), 4)
-
-
 def schedule(step: int, recipe: TinyRecipe) -> float:
     """The share of the highest learning rate at a step: a linear rise, then a cosine down to 3%."""
     rise = min(1.0, (step + 1) / max(1, recipe.warmup))
@@ -272,9 +260,9 @@ def practice_rows(recipe: TinyRecipe, words: Vocabulary, step: int) -> list[tupl
     sizes = [len(load_lexicon(domain).values) for domain in recipe.domains]  # more words need more practice
     for domain in rng.choices(recipe.domains, sizes, k=recipe.batch):
         tokens, labels = words.encode(domain), [IGNORED]
-        for exchange in practice_conversation(load_lexicon(domain), rng, manners=manners):
-            asked = words.encode(f"{USER} {exchange.heard} {END} {ASSISTANT}")
-            reply = words.encode(f"{exchange.reply} {END}")
+        for heard, said in practice_conversation(load_lexicon(domain), rng, manners=manners):
+            asked = words.encode(f"{USER} {heard} {END} {ASSISTANT}")
+            reply = words.encode(f"{said} {END}")
             tokens += asked + reply
             labels += [IGNORED] * len(asked) + reply
         rows.append((tokens[:MAX_TOKENS], labels[:MAX_TOKENS]))
@@ -283,8 +271,7 @@ def practice_rows(recipe: TinyRecipe, words: Vocabulary, step: int) -> list[tupl
 
 def practice_batch(recipe: TinyRecipe, words: Vocabulary, step: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Token ids and labels of a step, (batch, longest), padded on the right."""
-    rows = practice_rows(recipe, words, step)
-    tokens, labels = zip(*rows, strict=True)
+    tokens, labels = zip(*practice_rows(recipe, words, step), strict=True)
     return _padded(tokens, words.ids[PAD]), _padded(labels, IGNORED)
 
 
@@ -307,14 +294,6 @@ FINAL_SHARE = 0.5  # of the conversations end with a request for the finished ar
 Manners = tuple[tuple[Policy, float], ...]
 DRILLS: Manners = ((draft, 0.32), (show, 0.48), (mixed, 0.09), (options, 0.08), (ask, 0.03))
 HABITS: Manners = ((draft, 0.80), (show, 0.12), (mixed, 0.03), (options, 0.03), (ask, 0.02))
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """One message of the made-up user as a transcript, and the reply to it in the notation."""
-
-    heard: str
-    reply: str
 
 
 class _Wisher:
@@ -370,27 +349,23 @@ class _Wisher:
 
 def practice_conversation(
     lexicon: Lexicon, rng: random.Random, turns: int = TURNS, manners: Manners = HABITS
-) -> list[Exchange]:
+) -> list[tuple[str, str]]:
     """One conversation of `turns` turns, each reply of a random kind; `FINAL_SHARE` of them end with the artifact."""
     wisher, beliefs = _Wisher(lexicon, rng), Beliefs(lexicon)
     exchanges = []
     for turn in range(turns):
         reading = wisher.opens() if turn == 0 else wisher.goes_on(beliefs.draft)
-        beliefs = _heard(beliefs, reading)
+        wanted, liked = [*beliefs.wanted, *reading.wanted], [*beliefs.liked, *reading.liked]
+        # A new record, because derived facts are computed once per record.
+        beliefs = dataclasses.replace(beliefs, wanted=wanted, liked=liked, latest=reading)
         policy = rng.choices([each for each, _ in manners], [share for _, share in manners])[0]
         moves = policy(beliefs, rng)
-        exchanges.append(Exchange(transcript(reading, lexicon.domain), write(moves, lexicon)))
+        exchanges.append((transcript(reading, lexicon.domain), write(moves, lexicon)))
         _recall(beliefs, moves)
     if rng.random() < FINAL_SHARE:
         moves = [Move("draft", final_draft(beliefs, rng))]
-        exchanges.append(Exchange(transcript(UserReading(final=True), lexicon.domain), write(moves, lexicon)))
+        exchanges.append((transcript(UserReading(final=True), lexicon.domain), write(moves, lexicon)))
     return exchanges
-
-
-def _heard(beliefs: Beliefs, reading: UserReading) -> Beliefs:
-    """Beliefs after one more message: a new record, because derived facts are computed once per record."""
-    wanted, liked = [*beliefs.wanted, *reading.wanted], [*beliefs.liked, *reading.liked]
-    return dataclasses.replace(beliefs, wanted=wanted, liked=liked, latest=reading)
 
 
 def _recall(beliefs: Beliefs, moves: Sequence[Move]) -> None:
@@ -430,19 +405,18 @@ def measure(folder: Path, domains: Sequence[str], users: int, seed: int = 0) -> 
             setting={"domain": domain, "artifact": artifact.id},
         )
 
+    honoured: dict[str, list[float]] = defaultdict(list)
+    broken: dict[str, list[float]] = defaultdict(list)
     with ThreadPoolExecutor(min(users, IN_FLIGHT)) as pool:
         conversations = list(pool.map(talk, range(users)))
-    honoured: dict[str, list[float]] = {}
-    broken: dict[str, list[float]] = {}
     for conversation in conversations:
         domain, artifact = conversation.setting["domain"], conversation.setting["artifact"]
         messages = [conversation.tree.initial_request, *(turn.user_message for turn in conversation.turns)]
         for message, turn in zip(messages, conversation.turns, strict=False):
-            broken.setdefault(artifact, []).append(float(is_broken(turn.reply)))
+            broken[artifact].append(float(is_broken(turn.reply)))
             shown = [value for option in read_reply(turn.reply.text, domain).options for value in option]
             for intent in read_user(str(message), domain).wanted:
-                met = any(load_lexicon(domain).covers(intent, value) for value in shown)
-                honoured.setdefault(artifact, []).append(float(met))
+                honoured[artifact].append(float(any(load_lexicon(domain).covers(intent, value) for value in shown)))
     return Gate(bootstrap_mean(honoured), bootstrap_mean(broken))
 
 

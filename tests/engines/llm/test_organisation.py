@@ -94,4 +94,3 @@ def test_unchanged_items_of_several_levels_are_one() -> None:
     items = Items.of_levels([["A tabby cat", "Red boots"], ["A cat", "Red boots."], ["An animal", "Boots"]])
     assert items.texts == {"0.1": "A tabby cat", "0.2": "Red boots", "1.1": "A cat", "2.1": "An animal", "2.2": "Boots"}
     assert items.highest == {"0.2": 1}
-    assert items.may_stand_below("0.1", "0.2") and not items.may_stand_below("1.1", "0.2")

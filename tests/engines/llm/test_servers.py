@@ -21,6 +21,10 @@ from discover_lib.runs.store import RunStore
 pytestmark = pytest.mark.slow
 
 DOMAIN = "creative_writing"
+STRICT = {
+    "type": "json_schema",
+    "json_schema": {"name": "answer", "schema": LeakCheck.model_json_schema(), "strict": True},
+}
 MODEL = f"openai/miniature:{DOMAIN}"
 
 
@@ -38,9 +42,7 @@ def request(session: str, number: int = 0) -> Request:
 
 
 @pytest.mark.parametrize("wire", ["direct", "litellm"])
-def test_the_header_names_the_conversation_and_nothing_else_changes(
-    wire: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_header_names_the_conversation_and_nothing_else_changes(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeServer() as server, LLMClient(reached(server, wire, monkeypatch)) as client:
         client.complete(request("0123abcd"))
         assert server.headers["x-session-id"] == "0123abcd"
@@ -78,3 +80,4 @@ def test_a_schema_is_sent_until_a_server_refuses_one(schemas: str, refused: int)
                 assert not ask_structured(client, request("", number), LeakCheck).value.leaks
         assert server.counts["schema refused"] == refused and server.counts["requests"] == 3
         assert ["response_format" in body for body in server.received] == [schemas == "taken"] * 3
+        assert all(body.get("response_format", STRICT) == STRICT for body in server.received)

@@ -17,7 +17,7 @@ import threading
 import time
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -100,10 +100,6 @@ class ClientSettings:
                 raise ValueError(f"api_base is a URL such as http://localhost:8000/v1, got {address!r}")
             if "@" in address.split("/")[2]:
                 raise ValueError("api_base holds no password; put the key in an environment variable (key_variable)")
-        if len(set(self._own)) < len(self._own):
-            raise ValueError("an api_base is given twice")
-        if min(self.max_attempts, self.concurrency) < 1 or self.timeout_seconds <= 0:
-            raise ValueError("max_attempts, concurrency and timeout_seconds are positive")
 
     @property
     def _own(self) -> tuple[str, ...]:
@@ -118,7 +114,7 @@ class ClientSettings:
         return self.addresses_of(model)[0] or None
 
 
-class LLMClient:
+class LLMClient(AbstractContextManager["LLMClient"]):
     """Asks language models; safe to use from many threads.
 
     Args:
@@ -200,13 +196,11 @@ class LLMClient:
 
         async def close_all() -> None:
             for wire in wires.values():
-                await wire.close()
+                if isinstance(wire, DirectWire):  # all clients of the process share LiteLLM's connections
+                    await wire.close()
 
         if wires:
             asyncio.run_coroutine_threadsafe(close_all(), process_loop()).result(END_SECONDS)
-
-    def __enter__(self) -> LLMClient:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
         self.close()
@@ -276,7 +270,7 @@ class LLMClient:
                     if on_text:
                         on_text(text)
         except concurrent.futures.CancelledError:
-            raise LLMError(f"{request.model}: stopped during the call", "stopped", attempts=1) from None
+            raise LLMError(f"{request.model}: stopped", "stopped", attempts=1) from None
         finally:
             handle.cancel()  # if the reader of the stream raised an error
             self._sent.discard(handle)
@@ -327,7 +321,7 @@ class LLMClient:
                     await gate.requests.take(1)
                     await gate.tokens.take(tokens)
                     if self._stop.is_set():  # a call that was stopped has freed the slot
-                        raise LLMError(f"{request.model}: stopped before the call", "stopped")
+                        raise LLMError(f"{request.model}: stopped", "stopped")
                     reply = await self._attempt(request, wire, on_text)
                     gate.tokens.correct(reply, tokens)
                 if refused:
@@ -410,8 +404,6 @@ class Budget:
     """
 
     def __init__(self, dollars: float, *, spent: float = 0.0) -> None:
-        if dollars < 0 or spent < 0:
-            raise ValueError(f"a budget must be at least 0, got {dollars} (already spent: {spent})")
         self.dollars = dollars
         self.spent = spent
         self.reserved = 0.0

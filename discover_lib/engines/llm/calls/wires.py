@@ -6,6 +6,7 @@ flight.  LiteLLM reaches every other provider.  This is the only module that imp
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import logging
@@ -30,6 +31,7 @@ LINE_LENGTH = 300  # characters of a provider's message in an error
 BIGGEST_REPLY = 2**24  # bytes
 BIGGEST_LINE = 2**22  # bytes of one event of a stream
 CONNECT_SECONDS = 20.0
+LARGEST_SEED = 2**31 - 1  # some providers refuse larger numbers
 
 KEY_VARIABLES: set[str] = set()  # environment variables with the keys of servers, under any name
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
@@ -39,6 +41,15 @@ SECRET_FORM = re.compile(
 SECRET_LENGTH = 8  # characters; a shorter value is a setting
 SERVER_KEY_LENGTH = 4  # characters, in a variable of `KEY_VARIABLES`; a shorter value is a word
 
+_KINDS: Mapping[int, Kind] = {
+    401: "auth",
+    402: "auth",
+    403: "auth",
+    408: "timeout",
+    425: "rate_limit",
+    429: "rate_limit",
+    504: "timeout",
+}  # of HTTP statuses
 _MOST_TOKENS = 2**31 - 1  # of one call
 _DONE = {"done": True}  # the end of a stream
 # LiteLLM puts the names of its own exceptions before a provider's message.
@@ -150,9 +161,6 @@ class LiteLLMWire:
         except Exception as error:  # of many classes, as above
             raise _error(litellm, request, error) from None
 
-    async def close(self) -> None:
-        """Keep LiteLLM's connections: all clients of the process share them, and LiteLLM closes them at the end."""
-
     def _arguments(self, litellm: ModuleType, request: Request, streamed: bool) -> dict[str, Any]:
         _warn_of_dropped(litellm, request.model, tuple(_parameters(request)))
         arguments = _body(request, streamed)
@@ -213,7 +221,8 @@ def _body(request: Request, streamed: bool) -> dict[str, Any]:
     messages = [{**each, "content": whole_characters(each["content"])} for each in request.messages]
     body = {"messages": messages, **_parameters(request)}
     if request.schema is not None:
-        body["response_format"] = response_format(request.schema)
+        form = {"name": "answer", "schema": dict(request.schema), "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
     if streamed:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     return body
@@ -223,15 +232,10 @@ def _parameters(request: Request) -> dict[str, Any]:
     values = {
         "temperature": request.temperature,
         "max_tokens": request.max_tokens,
-        "seed": request.sent_seed,
+        "seed": None if request.seed is None else request.seed & LARGEST_SEED,
         "reasoning_effort": request.reasoning_effort,
     }
     return {name: value for name, value in values.items() if value is not None}
-
-
-def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameter that asks for an answer of this JSON schema in strict mode (`answers.Form`)."""
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema), "strict": True}}
 
 
 def _session_header(request: Request) -> dict[str, str]:
@@ -312,12 +316,10 @@ async def _received(stream: Any) -> AsyncIterator[Any]:
 
 async def _bytes_of(response: aiohttp.ClientResponse) -> bytes:
     """The unpacked body, at most one byte more than `BIGGEST_REPLY`."""
-    body = bytearray()
-    async for part in response.content.iter_any():
-        body += part
-        if len(body) > BIGGEST_REPLY:
-            break
-    return bytes(body[: BIGGEST_REPLY + 1])
+    try:
+        return await response.content.readexactly(BIGGEST_REPLY + 1)
+    except asyncio.IncompleteReadError as ended:
+        return ended.partial
 
 
 def _json_of(raw: bytes) -> Any:
@@ -394,13 +396,9 @@ def _error(litellm: ModuleType, request: Request, error: Exception) -> LLMError:
 
 def _kind_of_status(status: int, message: str = "") -> Kind:
     """The kind of error of an HTTP status."""
-    if status in (401, 402, 403) or (status == 429 and "insufficient_quota" in message):
-        return "auth"  # an empty account also answers 429, and waiting does not fill it
-    if status in (425, 429):
-        return "rate_limit"
-    if status in (408, 504):
-        return "timeout"
-    return "server" if status >= 500 else "bad_request"
+    if status == 429 and "insufficient_quota" in message:
+        return "auth"  # an account without money, and waiting does not fill it
+    return _KINDS.get(status, "server" if status >= 500 else "bad_request")
 
 
 def _seconds_of(retry_after: str | None) -> float | None:
