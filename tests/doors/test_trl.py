@@ -47,7 +47,7 @@ def test_rollout_func_is_the_same_conversation(tokenizer: Any) -> None:
         turn += 1
         return [list(ids) for _ in prompts]
 
-    whom = WHOM[:40]
+    whom = WHOM[:20]
     rows = [{"role": "user", "content": "x", USER: {"seed": seed, "artifact": artifact}} for seed, artifact in whom]
     rollouts = rollout_func(max_tokens=10, max_length=10**6, complete=complete, **OPTIONS)(
         [[row] for row in rows], Trainer(tokenizer)
@@ -80,8 +80,8 @@ def test_the_tool_form_is_the_same_conversation() -> None:
         assert user.show_to_user("are you there?") == "The user has left."
         return found
 
-    found = [asyncio.run(play(*each)) for each in WHOM]
-    summed = [replace(each, rewards=tuple(accumulate(each.rewards))) for each in native()]
+    found = [asyncio.run(play(*each)) for each in WHOM[:40]]
+    summed = [replace(each, rewards=tuple(accumulate(each.rewards))) for each in native()[:40]]
     assert found == summed, "the reward so far"
     tools = [name for name, _ in inspect.getmembers(DiscoverUser, inspect.isfunction) if not name.startswith("_")]
     assert tools == ["get_reward", "reset", "show_to_user"]  # TRL's trainer makes a tool of all but the first two

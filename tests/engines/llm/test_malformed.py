@@ -78,11 +78,8 @@ READ: dict[str, Mangle] = {
     "a fence": lambda text, data: f"```json\n{text}\n```",
     "a fence that never closes": lambda text, data: f"```json\n{text}",
     "prose around": lambda text, data: f"Sure! Here is the answer:\n\n{text}\n\nLet me know if anything is unclear!",
-    "prose around a fence": lambda text, data: f"Here you go.\n```\n{text}\n```\nHope that helps.",
     "thinking with a draft": lambda text, data: f"<think>{json.dumps(other(data))}</think>\n{text}",
     "thinking whose opening tag is cut off": lambda text, data: f"so I would say yes.\n</think>\n{text}",
-    "thinking in capitals": lambda text, data: f"<THINK>hm</THINK>{text}",
-    "two thoughts": lambda text, data: f"<think>a {{</think><reasoning>b</reasoning>{text}",
     "an object in a list": lambda text, data: f"[{text}]",
     "a trailing comma": lambda text, data: re.sub(r"([\]}])$", r",\1", text),
     "trailing commas": lambda text, data: re.sub(r"\n(\s*[\]}])", r",\n\1", indented(data)).replace("[,", "["),
@@ -97,16 +94,12 @@ READ: dict[str, Mangle] = {
 REFUSED: dict[str, tuple[Mangle, str]] = {
     "empty": (lambda text, data: "", "no JSON object"),
     "a refusal": (lambda text, data: "I'm sorry, but I can't help with that.", "no JSON object"),
-    "an apology": (lambda text, data: "As an AI model, I have no opinion on this {topic}.", "."),
-    "null": (lambda text, data: "null", "no JSON object"),
     "an empty object": (lambda text, data: "{}", "Field required"),
     "only thinking": (lambda text, data: f"<think>{text}</think>", "no JSON object"),
     "thinking that does not end": (lambda text, data: f"<think>I would say {text}", "thinking does not end"),
-    "a provider's error": (lambda text, data: '{"error": {"message": "overloaded", "code": 529}}', "Field required"),
     "the form with dots": (lambda text, data: json.dumps(dict.fromkeys(data, "...")), "."),
     "the same answer twice": (lambda text, data: f"{text}\n\n{text}", "not one whole JSON object"),
     "two answers": (lambda text, data: f"{text}\nOr rather:\n{json.dumps(other(data))}", "not one whole JSON object"),
-    "a list of two": (lambda text, data: f"[{text}, {json.dumps(other(data))}]", "not one whole JSON object"),
     "prose with braces": (lambda text, data: f"{text}\nHope that helps {{really}}.", "not one whole JSON object"),
     "nested under answer": (lambda text, data: json.dumps({"answer": data}), "Field required"),
     "comments": (lambda text, data: indented(data).replace("{\n", "{ // here it is\n", 1), "not one whole JSON object"),
@@ -116,9 +109,7 @@ REFUSED: dict[str, tuple[Mangle, str]] = {
     "a field missing": (lambda text, data: json.dumps(dict([*data.items()][1:])), "Field required"),
     "a bracket of the wrong kind": (lambda text, data: text[:-1] + "]", "."),
     "HTML entities for quotes": (lambda text, data: html.escape(text), "."),
-    "YAML": (lambda text, data: f"```yaml\n{first_field(data)}: so\n```", "no JSON object"),
     "cut, then closed by a fence": (lambda text, data: f"```json\n{text[:-1]}\n```", "not one whole|no JSON object"),
-    "cut, with an apology": (lambda text, data: f"{text[:-1]}\nSorry, I ran out of space.", "not one whole|no JSON"),
 }
 
 
