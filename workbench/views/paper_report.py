@@ -20,10 +20,9 @@ from discover_lib.base.words import duration
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.metrics.certificate import Certificate
-from discover_lib.metrics.evidence import BROKEN
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
 from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison, p_text
-from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
+from discover_lib.metrics.results import ALL, BROKEN, MEASURE, MEASURES, Measure, ScopeResults, best_first
 from discover_lib.metrics.summary import newly_discovered
 from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant, labelled_id
 from discover_lib.runs.store import RunStore, id_of_run
