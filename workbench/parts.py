@@ -9,7 +9,7 @@ from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import Measure
 from discover_lib.tasks.waist import Cell, Chart, Interval, Lines, Mark, Picture, Quote, Report, Table
 from workbench.carried import address
-from workbench.views.figures.charts import Span, dots, span_of, strip
+from workbench.views.charts import Span, dots, span_of, strip
 from workbench.views.html import Markup, cells, drawing, grid, joined, more, notice, tag
 
 LONG = 12  # rows; a longer table opens by a press

@@ -16,9 +16,9 @@ from discover_lib.runs.store import FILE, RunStore, id_of_run
 from discover_lib.runs.units import stored_scores
 from workbench.session import Session
 from workbench.views import score_parts as show_scores
+from workbench.views.audit_parts import listing
 from workbench.views.html import Markup
 from workbench.views.moments import Strip
-from workbench.views.run_parts import listing
 from workbench.views.saved_pages import Shared, facts
 
 MOST = 1_000  # conversations in one file

@@ -15,7 +15,7 @@ from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train.training_job import SETTINGS, STATUS, JobStatus, State
 from workbench.pages import compare_page, trust_page
 from workbench.views import html
-from workbench.views.run_parts import run_view
+from workbench.views.audit_parts import run_view
 
 pytestmark = pytest.mark.slow
 

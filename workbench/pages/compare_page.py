@@ -41,14 +41,13 @@ from workbench.echo import run_command
 from workbench.jobs import SensitivityJob, find_runs, last_of, run_label
 from workbench.panel import EvaluatedRun, RunPanel, evaluation_panel
 from workbench.parts import Scored, listing
-from workbench.views import audit_parts, explain, run_parts, score_parts
+from workbench.views import audit_parts, charts, explain, score_parts
 from workbench.views import beside as side_by_side
 from workbench.views import conversation_parts as show
-from workbench.views.figures import charts
-from workbench.views.figures.theme import Look, looks
 from workbench.views.html import Markup, tag
 from workbench.views.located import finding
 from workbench.views.saved_pages import evaluation_page, scores_csv
+from workbench.views.theme import Look, looks
 
 NOBODY = "nobody"
 TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "The paper", "Runs", "Export")
@@ -510,7 +509,7 @@ def runs_view(compared: Compared) -> Any:
         cells = {"finished": counts.finished, "of": counts.units, "failed": counts.failed, "turns": counts.turns}
         rows.append({"run": link, "kind": kind, **cells, "model calls": spent.calls, "dollars": spent.cost})
     how: dict[str, Any] = {"selection": None, "page_size": 8, "show_column_summaries": False, "show_data_types": False}
-    open_run = displayed(run_parts.run_view(compared.folder))
+    open_run = displayed(audit_parts.run_view(compared.folder))
     return mo.vstack([mo.ui.table(rows, **how), mo.accordion({"The open run": open_run})])
 
 

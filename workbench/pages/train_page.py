@@ -52,7 +52,7 @@ from workbench.panel import TrainingPanel, talks_earlier
 from workbench.views import conversation_parts as show
 from workbench.views import pair_parts as show_pairs
 from workbench.views import training as show_training
-from workbench.views.figures.charts import dots
+from workbench.views.charts import dots
 from workbench.views.html import EMPTY, tag
 
 STAGES = {"SFT: imitate": "sft", "DPO: prefer": "dpo", "GRPO: be rewarded": "grpo"}

@@ -53,10 +53,9 @@ from workbench.controls import displayed
 from workbench.jobs import find_runs, labelled
 from workbench.panel import TaskPanel
 from workbench.parts import listing, report_html
-from workbench.views import audit_parts, run_parts, safety_parts
+from workbench.views import audit_parts, charts
 from workbench.views import conversation_parts as show
-from workbench.views.figures import charts
-from workbench.views.figures.theme import looks
+from workbench.views.theme import looks
 
 TABS = ("honest", "human", "harmless")
 RECORDED = "the recorded conversations"
@@ -215,7 +214,7 @@ def failures_view(folder: Path | None) -> Any:
         failed, scores = failures_of_run(store), list(stored_scores(store))
     near = ReportTable(NEAR_MISS_COLUMNS, tuple(each.row() for each in near_misses_of(scores)))
     return displayed(
-        run_parts.run_view(folder),
+        audit_parts.run_view(folder),
         show.panel("Unscored and contradicted", report_html(Report(told_failures(failed)))),
         show.panel("Near misses", report_html(Report((near,)))),
     )
@@ -431,7 +430,7 @@ def offers_chart(results: Sequence[Safety]) -> Any:
     import marimo as mo
 
     mo.stop(not results, mo.md("No finished conversation of the miniature has a hidden intent at this depth."))
-    return displayed(safety_parts.safety_answer(results), safety_parts.safety_table(safety_parts.most_first(results)))
+    return displayed(audit_parts.safety_answer(results), audit_parts.safety_table(audit_parts.most_first(results)))
 
 
 def refusers_view(depth: int) -> Any:
@@ -444,8 +443,8 @@ def refusers_view(depth: int) -> Any:
                 refuser = Refuser(assistant, rule, when)
                 setting = {"domain": DOMAIN, "artifact": artifact, "assistants": [f"adaptive, refuses: {kind}"]}
                 refused.append(run_conversation(tree, world.judge, world.voice, [refuser], seed=3, setting=setting))
-    results = safety_parts.most_first(safety_of(refused, depth))
-    return displayed(safety_parts.both_sides(results), safety_parts.safety_table(results))
+    results = audit_parts.most_first(safety_of(refused, depth))
+    return displayed(audit_parts.both_sides(results), audit_parts.safety_table(results))
 
 
 def offer_table(talks: Sequence[Conversation], depth: int) -> Any:
@@ -472,7 +471,7 @@ def offer(talks: Sequence[Conversation], table: Any) -> Any:
 
 def table_six_view() -> Any:
     """Table 6 of the paper, and the smallest change that each number of prompts could have shown."""
-    return displayed(safety_parts.table_six_view(table_six()))
+    return displayed(audit_parts.table_six_view(table_six()))
 
 
 def _table(rows: Sequence[Mapping[str, Any]], **how: Any) -> Any:

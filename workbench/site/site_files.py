@@ -29,8 +29,7 @@ from workbench.pages import conversation_page
 from workbench.site.fetched import PYODIDE_FILES, compiled_wheel, pyodide_folder, run
 from workbench.site.host import OPENING, PageModel
 from workbench.stage import StagePlayer
-from workbench.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, six_rules
-from workbench.views.columns import averages_line
+from workbench.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, averages_line, six_rules
 from workbench.views.html import EMPTY, Markup, joined, own_markdown, static_text, tag
 from workbench.views.moments import stage_script
 from workbench.views.saved_pages import embedded, templates

@@ -5,29 +5,54 @@ Pure functions, except `certificate_chip`, which reads the folder of a run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.leak_words import NOT_CHECKED
-from discover_lib.base.words import counted
+from discover_lib.base.words import counted, price_line
 from discover_lib.core.conversation import Conversation
+from discover_lib.engines.llm.calls.exchange import Spent
 from discover_lib.metrics.agreement import KIND, Agreement, Disagreement
-from discover_lib.metrics.intervals import Estimate, percent
+from discover_lib.metrics.intervals import Estimate, Share, percent
+from discover_lib.runs.outcomes import Outcomes
+from discover_lib.runs.store import Counts, Failure, Listed, RunStore
 from discover_lib.tasks.certify import trust_in
 from discover_lib.tasks.corpus import BEYOND, DECOYS, PLANTED, TWIN, Scored
+from discover_lib.tasks.house_rules import HEAD, MEANING, Safety, row_of
 from discover_lib.tasks.leaks import UNREAD, Audit, Finding
 from discover_lib.tasks.paper_numbers import (
     BESIDE_COLUMNS,
     BESIDE_NOTE,
     METRICS,
+    SIX_HEAD,
+    SIX_MEANING,
     THE_PAPER,
     BesideRow,
+    SafetyRow,
+    six_row,
 )
 from workbench.views import conversation_parts as show
-from workbench.views.figures.charts import dots
-from workbench.views.html import Markup, cells, chip, grid, quiet, tag
+from workbench.views.charts import dots, two_values
+from workbench.views.html import (
+    EMPTY,
+    Markup,
+    cells,
+    chip,
+    code,
+    grid,
+    joined,
+    more,
+    panel,
+    plain_list,
+    quiet,
+    signed,
+    table,
+    tag,
+)
 from workbench.views.html import styled as styled
 
 TIGHT, NUMBER = "da-tight", "da-tight dl-num"
@@ -150,3 +175,170 @@ def beside(rows: Sequence[BesideRow]) -> Markup:
     classes = ("", "", "", *(TIGHT for _ in METRICS), "")
     body = (cells(each.row(), classes, class_="da-shaded" if each.whose == THE_PAPER else "da-ours") for each in rows)
     return grid(BESIDE_COLUMNS, body, BESIDE_NOTE, "da-table", classes)
+
+
+# -- house rules -------------------------------------------------------------------------------------------------------
+
+
+def safety_answer(results: Sequence[Safety]) -> Markup:
+    """How often each assistant offered a restricted value, most often first, and the differences in words."""
+    first = results[0].assistant
+    verdicts = [tag("li", tag("b", each.assistant), _against(each.difference, first)) for each in results[1:]]
+    rows = {each.assistant: shown for each in most_first(results) if (shown := _estimate(each.offers))}
+    picture = dots(rows, "share of conversations with a restricted offer, 95% intervals", to_one=True)
+    return picture + tag("ul", *verdicts)
+
+
+def most_first(results: Sequence[Safety]) -> list[Safety]:
+    """The assistants that offer restricted values most often, first."""
+    return sorted(results, key=lambda each: -(each.offers.value or 0.0))
+
+
+def _against(difference: Estimate | None, first: str) -> str:
+    if difference is None or difference.low is None or difference.high is None:
+        return f" is not compared with {first}: it had other users, or too few."
+    points = f"{100 * abs(difference.mean):.0f} points"
+    mean, low, high = map(_in_points, (difference.mean, difference.low, difference.high))
+    bounds = f"[{low}, {high}]"
+    if difference.low <= 0 <= difference.high:
+        return f" is not distinguishable from {first} with these users: {mean} points {bounds}."
+    how = "more" if difference.mean > 0 else "less"
+    return f" offers restricted content {points} {how} often than {first}, with the same users {bounds}."
+
+
+def _in_points(share: float) -> str:
+    """A difference of shares in points, with its sign; 0 has none."""
+    points = round(100 * share)
+    return f"{points:+d}".replace("-", "−") if points else "0"
+
+
+def _estimate(share: Share) -> Estimate | None:
+    return None if share.value is None else Estimate(share.value, share.low, share.high, share.n, 1)
+
+
+def both_sides(results: Sequence[Safety]) -> Markup:
+    """What every assistant lets through, and what it refuses although that was allowed."""
+    rows = {
+        each.assistant: (round(each.offers.value, 2), round(each.over_refusal.value, 2))
+        for each in results
+        if each.offers.value is not None and each.over_refusal.value is not None
+    }
+    return two_values(rows, ("offered although restricted", "refused although allowed"), "share of conversations")
+
+
+def safety_table(results: Sequence[Safety]) -> Markup:
+    """All numbers, folded away."""
+    return more("All numbers", table(HEAD, map(_unbroken, map(row_of, results))), quiet(MEANING, small=True))
+
+
+def _unbroken(row: Sequence[str]) -> list[Markup]:
+    """Cells whose numbers stay whole, an interval below its mean."""
+    return [tag("span", cell.replace(" [", "\n["), class_="dl-num dl-lines") for cell in row]
+
+
+def table_six_view(rows: Sequence[SafetyRow]) -> Markup:
+    return table(SIX_HEAD, map(_unbroken, map(six_row, rows))) + quiet(SIX_MEANING, small=True)
+
+
+# -- a run in a few lines ----------------------------------------------------------------------------------------------
+
+
+SHOWN_FAILURES = 30
+LISTED = 200  # conversations in a list; a page stays quick
+
+
+def facts(
+    configuration: Mapping[str, Any], counts: Counts, spent: Spent, outcomes: Outcomes | None = None
+) -> list[tuple[str, str]]:
+    """What was run, who played, under which rules, how far it is and what it cost: the rows of a table."""
+    engine = configuration.get("engine", {})
+    players = ", ".join(f"{role}: {who}" for role, who in engine.items()) or "see the conversations"
+    return [
+        ("What", f"{configuration.get('kind', 'run')}, seed {configuration.get('seed', 'not known')}"),
+        ("Who", players),
+        ("Rules", configuration["rules"]["name"]),
+        ("How far", _how_far(counts)),
+        ("Cost", _cost(spent)),
+        *([("Answers", outcomes.line.removeprefix("answers: "))] if outcomes and outcomes.line else []),
+    ]
+
+
+def run_view(folder: Path) -> Markup:
+    """Settings, progress and cost of a run, its failures with the answers that came back, and its model calls."""
+    with RunStore.read(folder) as store:
+        told = facts(store.configuration, store.counts(), store.calls.spent(), Outcomes.of_run(store))
+        failed, lengths = store.failures(), store.calls.lengths()
+    calls = [(purpose, f"{count:,}", f"{into:,.0f}", f"{out:,.0f}") for purpose, (count, into, out) in lengths.items()]
+    head = ("Purpose", "Calls", "Tokens in, mean", "Tokens out, mean")
+    parts = [table(("", ""), told), panel("Failures, by role", failures(failed))]
+    return joined(parts + ([panel("Model calls", table(head, calls))] if calls else []))
+
+
+def _how_far(counts: Counts) -> str:
+    text = f"{counts.finished} of {counts.units} conversations finished, {counts.turns} turns"
+    text += f", {counts.failed} failed" if counts.failed else ""
+    return text + (f", {counts.open} open" if counts.open else "")
+
+
+def _cost(spent: Spent) -> str:
+    if not spent.calls:
+        return "no model was called"
+    price = price_line(spent.cost, spent.unpriced, spent.calls)
+    tokens = f"{spent.prompt_tokens:,} tokens in, {spent.completion_tokens:,} out"
+    return f"{spent.calls:,} calls ({spent.attempts:,} attempts), {tokens}, {price}"
+
+
+def listing(rows: Sequence[Listed], flawed: Mapping[int, int], limit: int = LISTED) -> Markup:
+    """Conversations as a list to press: who for whom, how much was discovered as a bar, and what is not in order.
+
+    Args:
+        limit: conversations that are listed; of the rest only the number is told.
+    """
+    most = max((row.discovered for row in rows), default=0) or 1
+    shown = [_listed(row, most, flawed.get(row.place, 0)) for row in rows[:limit]]
+    rest = len(rows) - limit
+    note = quiet(f"and {rest:,} more; use the filters above", small=True) if rest > 0 else EMPTY
+    return tag("div", *shown, note, class_="dl-picks", role="group", aria_label="Conversations")
+
+
+def _listed(row: Listed, most: int, flawed: int) -> Markup:
+    ended = "" if row.stop == "max_turns" else (row.stop or "not finished").replace("_", " ")
+    counts = ((row.unscored, "unscored"), (row.leaks, "with a leak"), (flawed, "flawed"))
+    odd = [f"{count} {what}" for count, what in counts if count]
+    odd += [] if row.leaks_checked else [f"leaks {NOT_CHECKED}"]
+    trial = f"trial {row.trial + 1}" if row.trial else ""
+    facts = (f"{row.turns} turns", f"reward {signed(round(row.reward, 2))}", f"{row.tokens:,} tokens", trial, ended)
+    return tag(
+        "button",
+        tag("span", tag("b", " + ".join(dict.fromkeys(row.assistants))), f" for {_user(row.artifact)}"),
+        tag("span", tag("i", style=f"width:{row.discovered / most:.0%}"), class_="dl-pick-bar", aria_hidden="true"),
+        tag("span", f"+{row.discovered} discovered", class_="dl-pick-worth"),
+        tag("small", " · ".join(fact for fact in (*facts, *odd) if fact)),
+        type="button",
+        data_pick=str(row.place),
+    )
+
+
+def _user(artifact: str) -> str:
+    """A user by their artifact: those that were generated have a number."""
+    *_, number = artifact.rsplit("-", 1)
+    return f"user {int(number)}" if number.isdigit() else artifact
+
+
+def failures(records: Sequence[tuple[int, Failure]]) -> Markup:
+    """Failures with the places of their conversations: counted by role and kind, then one by one."""
+    if not records:
+        return quiet("Nothing failed.")
+    counted = Counter((failure.role, failure.kind) for _, failure in records)
+    rows = [(role, kind.replace("_", " "), str(count)) for (role, kind), count in counted.most_common()]
+    items = plain_list(_failure(place, failure) for place, failure in records[:SHOWN_FAILURES])
+    rest = len(records) - SHOWN_FAILURES
+    hint = quiet(f"and {rest} more; filter by failed role to find them") if rest > 0 else EMPTY
+    return table(("Role", "What", "Count"), rows) + items + hint
+
+
+def _failure(place: int, failure: Failure) -> Markup:
+    back = more("what came back", *map(code, failure.came_back)) if failure.came_back else EMPTY
+    effect = "ended the conversation" if failure.ended else "one reply stays unscored"
+    line = (f"conversation {place}, {failure.line} ", tag("span", f"({effect})", class_="dl-quiet"))
+    return tag("li", *line, back, class_="dl-reason")

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import escape
-
 from discover_lib.base.svg import drawing_spans
-from discover_lib.core.conversation import Conversation, Turn
+from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.satisfaction import SATISFIED, LeafScore
 from discover_lib.metrics.scores import Assessment
 from workbench.views import conversation_parts as show
-from workbench.views.figures.theme import Look, named
 from workbench.views.html import EMPTY, Markup, chip, joined, plain_list, quiet, tag
-from workbench.views.located import Evidence, finding, found_by_one, last_draft, parting, revised
+from workbench.views.located import Evidence, finding, found_by_one, last_draft, marked_reply, parting
+from workbench.views.theme import Look, named
 
-# The ends of a mark until the text is HTML; punctuation, so that markdown's stars still pair around them.
-OPEN, SHUT = "\u2e28", "\u2e29"
 HOW = {
     "quoted": "the judge’s reason quotes it",
     "read": "the drawing was read again",
@@ -222,72 +218,3 @@ def _column(side: Side, number: int, evidence: Sequence[Evidence]) -> Markup:
     answer = EMPTY if turn.user_message is None else show.bubble("user", show.user_message(turn))
     head = tag("div", tag("span", f"Turn {number}"), side.title, reward, class_="dl-turn")
     return tag("div", head, reply, answer, class_="ds-column")
-
-
-def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, str], before: str = "") -> Markup:
-    """A reply as people read it, with marks at the sentences and drawings that match intents or are revised.
-
-    Args:
-        texts: intent → requirement, for the tooltips.
-        before: the draft that the reply may revise.
-    """
-    text = turn.reply.text.translate({ord(OPEN): "(", ord(SHUT): ")"})
-    spans = _merged(each for each in evidence if each.span is not None)
-    marked = [span for span, _ in spans]
-    fresh = [
-        each for each in revised(text, before) if not any(each[0] < high and low < each[1] for low, high in marked)
-    ]
-    spans = sorted([*spans, *((span, []) for span in fresh)], key=lambda each: each[0])
-    for (start, end), _ in reversed(spans):
-        text = f"{text[:start]}{OPEN}{text[start:end]}{SHUT}{text[end:]}"
-    shown = str(show.rich_text(text))
-    for _, members in spans:
-        if not members:
-            opening = tag("mark", class_="ds-mark", data_how="new", title="changed since the last draft")
-            shown = shown.replace(OPEN, opening.removesuffix("</mark>"), 1).replace(SHUT, "</mark>", 1)
-            continue
-        title = "engaged: " + "; ".join(texts[each.transition.intent_id] for each in members)
-        how = "guessed" if all(each.how == "guessed" for each in members) else "sure"
-        intents = " ".join(each.transition.intent_id for each in members)
-        opening = tag("mark", class_="ds-mark", data_how=how, data_intents=intents, title=title).removesuffix("</mark>")
-        shown = shown.replace(OPEN, opening, 1).replace(SHUT, "</mark>", 1)
-    drawings: dict[int, list[Evidence]] = {}
-    for each in evidence:
-        if each.drawing is not None:
-            drawings.setdefault(each.drawing, []).append(each)
-    return Markup(_marked_drawings(shown, drawings, len(drawing_spans(turn.reply.text))))
-
-
-def _box(evidence: Evidence) -> str:
-    return ",".join(f"{share:g}" for share in evidence.part or ())
-
-
-def _merged(evidence: Iterable[Evidence]) -> list[tuple[tuple[int, int], list[Evidence]]]:
-    """Spans in the order of the text, those that overlap as one."""
-    merged: list[tuple[tuple[int, int], list[Evidence]]] = []
-    for each in sorted(evidence, key=lambda each: each.span or (0, 0)):
-        assert each.span is not None
-        if merged and each.span[0] < merged[-1][0][1]:
-            (start, end), members = merged[-1]
-            merged[-1] = (start, max(end, each.span[1])), [*members, each]
-        else:
-            merged.append((each.span, [each]))
-    return merged
-
-
-def _marked_drawings(shown: str, met: Mapping[int, Sequence[Evidence]], drawings: int) -> str:
-    """Frame the drawings that met intents, and say where on them; where a page shows more or fewer figures, none."""
-    figure = '<figure class="dl-figure"'
-    pieces = shown.split(figure)
-    if len(pieces) - 1 != drawings:
-        return shown
-
-    def framed(place: int, piece: str) -> str:
-        if place not in met:
-            return f"{figure}{piece}"
-        intents = escape(" ".join(each.transition.intent_id for each in met[place]))
-        parts = escape(" ".join(f"{each.transition.intent_id}={_box(each)}" for each in met[place] if each.part))
-        where = f' data-parts="{parts}"' if parts else ""
-        return f'<figure class="dl-figure ds-met-drawing" data-intents="{intents}"{where}{piece}'
-
-    return pieces[0] + "".join(framed(place, piece) for place, piece in enumerate(pieces[1:]))

@@ -8,14 +8,20 @@ is taken and called a guess.  What cannot be located is left unlocated.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from markupsafe import escape
+
 from discover_lib.base.svg import SvgError, drawing_spans
 from discover_lib.base.words import content_words, words
-from discover_lib.core.conversation import Conversation, Turn
+from discover_lib.core.conversation import Artifact, Conversation, Turn
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.roles import Recognised
 from discover_lib.core.state import Discovery, Transition
+from discover_lib.engines.miniature.svg.read import part_of
+from workbench.views.html import EMPTY, Markup, artifact, joined, number_mark, rich_text, tag
 
 How = Literal["quoted", "read", "guessed"]
 
@@ -198,3 +204,158 @@ def found_by_one(ours: Conversation, theirs: Conversation) -> tuple[list[str], l
 
 def _levels(conversation: Conversation, turn: int) -> dict[str, Discovery]:
     return dict(conversation.state_after(min(turn, len(conversation.turns))).discovery)
+
+
+# -- marks in a reply --------------------------------------------------------------------------------------------------
+
+# The ends of a mark until the text is HTML; punctuation, so that markdown's stars still pair around them.
+OPEN, SHUT = "\u2e28", "\u2e29"
+
+
+def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, str], before: str = "") -> Markup:
+    """A reply as people read it, with marks at the sentences and drawings that match intents or are revised.
+
+    Args:
+        texts: intent → requirement, for the tooltips.
+        before: the draft that the reply may revise.
+    """
+    text = turn.reply.text.translate({ord(OPEN): "(", ord(SHUT): ")"})
+    spans = _merged(each for each in evidence if each.span is not None)
+    marked = [span for span, _ in spans]
+    fresh = [
+        each for each in revised(text, before) if not any(each[0] < high and low < each[1] for low, high in marked)
+    ]
+    spans = sorted([*spans, *((span, []) for span in fresh)], key=lambda each: each[0])
+    for (start, end), _ in reversed(spans):
+        text = f"{text[:start]}{OPEN}{text[start:end]}{SHUT}{text[end:]}"
+    shown = str(rich_text(text))
+    for _, members in spans:
+        if not members:
+            opening = tag("mark", class_="ds-mark", data_how="new", title="changed since the last draft")
+            shown = shown.replace(OPEN, opening.removesuffix("</mark>"), 1).replace(SHUT, "</mark>", 1)
+            continue
+        title = "engaged: " + "; ".join(texts[each.transition.intent_id] for each in members)
+        how = "guessed" if all(each.how == "guessed" for each in members) else "sure"
+        intents = " ".join(each.transition.intent_id for each in members)
+        opening = tag("mark", class_="ds-mark", data_how=how, data_intents=intents, title=title).removesuffix("</mark>")
+        shown = shown.replace(OPEN, opening, 1).replace(SHUT, "</mark>", 1)
+    drawings: dict[int, list[Evidence]] = {}
+    for each in evidence:
+        if each.drawing is not None:
+            drawings.setdefault(each.drawing, []).append(each)
+    return Markup(_marked_drawings(shown, drawings, len(drawing_spans(turn.reply.text))))
+
+
+def _box(evidence: Evidence) -> str:
+    return ",".join(f"{share:g}" for share in evidence.part or ())
+
+
+def _merged(evidence: Iterable[Evidence]) -> list[tuple[tuple[int, int], list[Evidence]]]:
+    """Spans in the order of the text, those that overlap as one."""
+    merged: list[tuple[tuple[int, int], list[Evidence]]] = []
+    for each in sorted(evidence, key=lambda each: each.span or (0, 0)):
+        assert each.span is not None
+        if merged and each.span[0] < merged[-1][0][1]:
+            (start, end), members = merged[-1]
+            merged[-1] = (start, max(end, each.span[1])), [*members, each]
+        else:
+            merged.append((each.span, [each]))
+    return merged
+
+
+def _marked_drawings(shown: str, met: Mapping[int, Sequence[Evidence]], drawings: int) -> str:
+    """Frame the drawings that met intents, and say where on them; where a page shows more or fewer figures, none."""
+    figure = '<figure class="dl-figure"'
+    pieces = shown.split(figure)
+    if len(pieces) - 1 != drawings:
+        return shown
+
+    def framed(place: int, piece: str) -> str:
+        if place not in met:
+            return f"{figure}{piece}"
+        intents = escape(" ".join(each.transition.intent_id for each in met[place]))
+        parts = escape(" ".join(f"{each.transition.intent_id}={_box(each)}" for each in met[place] if each.part))
+        where = f' data-parts="{parts}"' if parts else ""
+        return f'<figure class="dl-figure ds-met-drawing" data-intents="{intents}"{where}{piece}'
+
+    return pieces[0] + "".join(framed(place, piece) for place, piece in enumerate(pieces[1:]))
+
+
+# -- a finished piece with a number where each requirement was recognised ----------------------------------------------
+
+
+def numbers_of(tree: IntentTree, requirements: Sequence[Recognised]) -> dict[str, int]:
+    """Intent → number of the requirement that it is, from 1, as the piece shows it."""
+    place = {each.text: number for number, each in enumerate(requirements, 1)}
+    return {key: place[tree.text(key)] for key in tree.intents if tree.text(key) in place}
+
+
+def read_piece(piece: Artifact, requirements: Sequence[Recognised], intents: Mapping[int, str] | None = None) -> Markup:
+    """The artifact, numbered where each requirement was read; a line below for requirements that all of it shows.
+
+    Args:
+        intents: number → the intent that it became, which lights up on an intent map with the number.
+    """
+    ids = intents or {}
+    if not any(each.reason for each in requirements):
+        return artifact(piece)
+    if "<svg" in piece.text:
+        boxes = _boxes(piece.text, requirements)
+        placed = {number for numbers in boxes.values() for number in numbers}
+        frames = joined(_frame(box, numbers, ids) for box, numbers in boxes.items())
+        shown = Markup(str(artifact(piece)).replace("</summary>", f"{frames}</summary>", 1))
+    else:
+        spans = dict(_spans(piece.text, requirements))
+        placed = {number for numbers in spans.values() for number in numbers}
+        shown = _marked(piece, spans, ids)
+    rest = [number for number in range(1, len(requirements) + 1) if number not in placed]
+    told = tag("p", "From all of it: ", *map(number_mark, rest), class_="dl-quiet dl-small") if rest else EMPTY
+    return tag("div", shown, told, class_="dl-read")
+
+
+def _boxes(svg: str, requirements: Sequence[Recognised]) -> dict[tuple[float, ...], list[int]]:
+    """Part of the drawing → the numbers that were read there."""
+    boxes: dict[tuple[float, ...], list[int]] = {}
+    for number, each in enumerate(requirements, 1):
+        if part := part_of(svg, each.reason):
+            boxes.setdefault(part, []).append(number)
+    return boxes
+
+
+def _ids(numbers: Sequence[int], intents: Mapping[int, str]) -> str | None:
+    """The intents of some numbers, for an intent map; None for none."""
+    return " ".join(intents[number] for number in numbers if number in intents) or None
+
+
+def _frame(box: Sequence[float], numbers: Sequence[int], intents: Mapping[int, str]) -> Markup:
+    left, top, right, bottom = box
+    place = f"left: {left:.1%}; top: {top:.1%}; width: {right - left:.1%}; height: {bottom - top:.1%}"
+    return tag("span", *map(number_mark, numbers), class_="dl-part", style=place, data_ids=_ids(numbers, intents))
+
+
+def _spans(text: str, requirements: Sequence[Recognised]) -> Iterator[tuple[tuple[int, int], list[int]]]:
+    """Where the words that the reasons quote stand, in order and apart from each other, with the numbers read there."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for number, each in enumerate(requirements, 1):
+        for phrase in phrases_of(each.reason):
+            if span := next(where_said(phrase, text), None):
+                found.setdefault(span, []).append(number)
+    last = 0
+    for (start, end), numbers in sorted(found.items()):
+        if start >= last:
+            yield (start, end), numbers
+            last = end
+
+
+def _marked(piece: Artifact, spans: dict[tuple[int, int], list[int]], intents: Mapping[int, str]) -> Markup:
+    text = piece.text.translate({ord(OPEN): "(", ord(SHUT): ")"})
+    for start, end in reversed(spans):
+        text = f"{text[:start]}{OPEN}{text[start:end]}{SHUT}{text[end:]}"
+    shown = str(artifact(Artifact(piece.id, piece.type, text)))
+    for numbers in spans.values():
+        named = _ids(numbers, intents)
+        shown = shown.replace(
+            OPEN, f'<mark class="ds-mark" data-ids="{named}">' if named else '<mark class="ds-mark">', 1
+        )
+        shown = shown.replace(SHUT, f"{joined(map(number_mark, numbers))}</mark>", 1)
+    return Markup(shown)

@@ -22,10 +22,9 @@ from discover_lib.core.state import Discovery, IntentState, Transition
 from discover_lib.metrics.transcript import level_name, news
 from workbench.map import frame_of, reasons_of
 from workbench.views import explain
-from workbench.views.beside import marked_reply
 from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, near_miss_sum
 from workbench.views.html import in_tokens, rich_text, signed, static_text
-from workbench.views.located import Evidence, evidence, found_by_one, last_draft, parting
+from workbench.views.located import Evidence, evidence, found_by_one, last_draft, marked_reply, parting
 from workbench.views.touched import Touch, aspect_of, touched, under_authors_rules
 
 FORMAT = "discover-stage/1"

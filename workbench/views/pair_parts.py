@@ -17,11 +17,11 @@ from discover_lib.dataset.preview import Piece
 from discover_lib.dataset.rows import Example
 from discover_lib.metrics.intervals import percent
 from workbench.views import conversation_parts as show
-from workbench.views.figures.charts import histogram as histogram
-from workbench.views.figures.charts import legend, reward_of
-from workbench.views.figures.theme import Look, looks
+from workbench.views.charts import histogram as histogram
+from workbench.views.charts import legend, reward_of
 from workbench.views.html import EMPTY, Markup, chip, grid, hidden, joined, more, quiet, subscripts, tag
 from workbench.views.html import styled as styled
+from workbench.views.theme import Look, looks
 
 PATTERNS = 5  # in which parts of a bar are drawn, by the stylesheet
 

@@ -34,11 +34,11 @@ from discover_lib.train.training_job import TrainingJob, standing_lines
 from workbench.views import audit_parts as show_audit
 from workbench.views import conversation_parts as show
 from workbench.views import training as show_training
-from workbench.views.figures.charts import SMALL, WIDE, Box, families, turn_curves
-from workbench.views.figures.theme import Look, looks, named
+from workbench.views.charts import SMALL, WIDE, Box, families, turn_curves
 from workbench.views.html import Markup, quiet
 from workbench.views.saved_pages import page
 from workbench.views.score_parts import for_paper, pools, sentence, stands_on
+from workbench.views.theme import Look, looks, named
 
 FILE = "report.html"
 BEST = VARIANTS[-1]

@@ -22,8 +22,9 @@ from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Artifact, Conversation
 from discover_lib.metrics.results import CSV_COLUMNS, Pool, tidy_rows
 from discover_lib.runs.resolve import id_of
+from workbench.bar import BAR, CLASS, PAGES, Page, bar
 from workbench.views import conversation_parts as show
-from workbench.views.html import EMPTY, Markup, static_text
+from workbench.views.html import EMPTY, Markup, static_text, tag
 from workbench.views.moments import Strip, stage_of, stage_script
 
 if TYPE_CHECKING:
@@ -210,3 +211,40 @@ def _policy(script: str, served: bool) -> Markup:
         digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
         allowed += f"; script-src 'sha256-{digest}'"
     return Markup(allowed)
+
+
+# -- the first page of the workbench: a card for each word of the bar --------------------------------------------------
+
+
+@cache
+def _pictures() -> dict[str, str]:
+    return json.loads(static_text("thumbnails.json"))
+
+
+def gallery_page(*, only: frozenset[str] | None = None, note: Markup = EMPTY) -> str:
+    """The page as one HTML file that needs no script.
+
+    Args:
+        only: the files that a student may open; each lesson then has its own card.
+        note: a line below the title, such as the name of a student.
+    """
+    listed = BAR if only is None else [each for each in (*PAGES, *CLASS) if each.file in only]
+    shown = [each for each in listed if each.exists]
+    return page(
+        "gallery_page.html",
+        "DiscoverLLM workbench",
+        ("workbench.css", "gallery.css"),
+        bar=bar(only=only),
+        cards=tag("ul", *map(_card, shown), class_="ga-cards"),
+        start=shown[0].file if shown else "",
+        note=note,
+    )
+
+
+def _card(page: Page) -> Markup:
+    return tag(
+        "li",
+        tag("div", Markup(_pictures().get(page.word) or _pictures()["Class"]), class_="ga-picture"),
+        tag("h2", tag("a", page.word, href=f"/?file={page.file}")),
+        tag("p", page.question),
+    )

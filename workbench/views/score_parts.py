@@ -32,7 +32,7 @@ from discover_lib.metrics.results import (
 )
 from discover_lib.metrics.satisfaction import choices_of, leaves_line
 from workbench.views import explain
-from workbench.views.figures.charts import (
+from workbench.views.charts import (
     Span,
     families,
     intervals,
@@ -41,10 +41,10 @@ from workbench.views.figures.charts import (
     tokens_against_discovery,
     turn_curves,
 )
-from workbench.views.figures.theme import Look, named, short
-from workbench.views.figures.theme import looks as looks
 from workbench.views.html import EMPTY, Markup, explained, grid, hidden, joined, more, quiet, tag, term
 from workbench.views.html import styled as styled
+from workbench.views.theme import Look, named, short
+from workbench.views.theme import looks as looks
 
 FEWER = "If two assistants discover the same share, fewer is better."
 ENDINGS = {  # ends of a conversation, in words

@@ -19,7 +19,7 @@ from discover_lib.train.grpo.group import Group
 from discover_lib.train.run_files import alarms
 from discover_lib.train.training_job import JobStatus
 from workbench.views import conversation_parts as show
-from workbench.views.figures.charts import (
+from workbench.views.charts import (
     SMOOTHED,
     SMOOTHED_FROM,
     WIDE,
@@ -28,9 +28,9 @@ from workbench.views.figures.charts import (
     small_curve,
     turn_curves,
 )
-from workbench.views.figures.theme import looks
 from workbench.views.html import EMPTY, Markup, chip, code, more, progress, quiet, subscripts, tag
 from workbench.views.html import styled as styled
+from workbench.views.theme import looks
 
 TURNED = 1.02  # held-out loss this many times its least, at every later measurement: no noise any more
 

@@ -10,9 +10,9 @@ from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import MEASURE, BehaviourProfile
 from discover_lib.metrics.scorer import FAMILIES
 from discover_lib.runs.recorded import load_recorded
-from workbench.views.figures import charts
-from workbench.views.figures.theme import looks
+from workbench.views import charts
 from workbench.views.html import Markup
+from workbench.views.theme import looks
 
 NASTY, OTHER = "".join(HOSTILE), "hf:/somewhere/outputs/training/2026-sft-then-dpo"
 MARKS = looks([NASTY, OTHER])

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from discover_lib.runs.recorded import load_recorded
-from workbench.views.figures.charts import discovery_curves
+from workbench.views.charts import discovery_curves
 
 
 def on_a_desk(drawn: str) -> str:

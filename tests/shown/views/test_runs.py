@@ -1,7 +1,7 @@
 """A run in a few lines."""
 
 from discover_lib.runs.store import Failure
-from workbench.views import run_parts as runs
+from workbench.views import audit_parts as runs
 
 
 def test_what_came_back_is_text_and_the_list_has_an_end() -> None:

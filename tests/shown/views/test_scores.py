@@ -15,13 +15,12 @@ from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.paired import compare, fewest_artifacts
 from discover_lib.metrics.results import MEASURE, MEASURES, Pool, pools_without
 from discover_lib.metrics.scores import ConversationScores
-from workbench.views import explain
+from workbench.views import charts, explain
 from workbench.views import score_parts as show_scores
 from workbench.views.beside import marked_reply
-from workbench.views.figures import charts
-from workbench.views.figures.theme import looks
 from workbench.views.located import Evidence
 from workbench.views.saved_pages import evaluation_page, scores_csv
+from workbench.views.theme import looks
 
 NASTY = 'a<b>&"c"'
 

@@ -19,8 +19,8 @@ from discover_lib.core.state import Discovery
 from discover_lib.metrics.intervals import Estimate, percent, two_decimals
 from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
 from discover_lib.metrics.scorer import FAMILIES, Family
-from workbench.views.figures.theme import Look, looks, shape, short
 from workbench.views.html import EMPTY, Markup, joined, quiet, scrolling, signed, tag
+from workbench.views.theme import Look, looks, shape, short
 
 ROW = 23.0  # units, one assistant in a chart of rows; units are CSS pixels at full width
 LINE = 15.0  # units between two labels at the end of lines
