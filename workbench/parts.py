@@ -63,9 +63,14 @@ def _cell(cell: Cell, span: Span) -> Markup | str:
             sign = tag("span", SIGNS[cell.tone], aria_hidden="true")
             return tag("span", sign, cell.text, class_="da-verdict", data_tone=cell.tone)
         case Quote():
-            parts = (tag("mark", words) if marked else words for words, marked in cell.parts())
-            return tag("div", *parts, class_="da-said")
+            return quoted(cell)
     return "" if cell is None else str(cell)
+
+
+def quoted(quote: Quote) -> Markup:
+    """Words of somebody, some of them marked."""
+    parts = (tag("mark", words) if marked else words for words, marked in quote.parts())
+    return tag("div", *parts, class_="da-said")
 
 
 # -- tables of a page --------------------------------------------------------------------------------------------------

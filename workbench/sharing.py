@@ -64,7 +64,7 @@ def _run(folder: Path, most: int) -> Shared:
     number = counted(len(taken), "conversation")
     told = number if len(taken) == len(rows) else f"the first {number} of {len(rows):,}"
     heading = f"{str(configuration.get('kind', 'run')).capitalize()} {folder.resolve().name}"
-    return Shared(heading, told, records, listing(taken, flawed, most), parts, first=(taken[0].place, 0, 1))
+    return Shared(heading, told, records, listing(taken, flawed), parts, first=(taken[0].place, 0, 1))
 
 
 def _tables(store: RunStore) -> list[tuple[str, Markup]]:

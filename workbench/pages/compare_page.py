@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,11 +41,11 @@ from workbench.echo import run_command
 from workbench.jobs import SensitivityJob, find_runs, last_of, run_label
 from workbench.panel import EvaluatedRun, RunPanel, evaluation_panel
 from workbench.parts import Scored, listing
-from workbench.views import audit_parts, charts, explain, score_parts
+from workbench.views import audit_parts, charts, score_parts
 from workbench.views import beside as side_by_side
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, tag
-from workbench.views.located import finding
+from workbench.views.located import finding, found_by_one
 from workbench.views.saved_pages import evaluation_page, scores_csv
 from workbench.views.theme import Look, looks
 
@@ -299,11 +299,9 @@ def reader(compared: Compared, sides: Sequence[tuple[side_by_side.Side, Assessme
     tabs = {"Scores": displayed(*(side_by_side.assessed(side.conversation, found) for side, found in sides))}
     if len(sides) > 1:
         theirs = sides[1][0]
-        only = side_by_side.only_one_found(ours, theirs)
         first = {
-            "Only one discovered": displayed(only),
+            "Only one discovered": _only_one_found(ours, theirs),
             "Turn by turn": displayed(side_by_side.turns_beside(ours, theirs)),
-            "Intents": displayed(show.state_legend() + side_by_side.trees(ours, theirs, _last(sides))),
         }
         lead = side_by_side.parted(ours, theirs)
     else:
@@ -318,24 +316,29 @@ def _last(sides: Sequence[tuple[side_by_side.Side, Assessment | None]]) -> int:
     return max(len(side.conversation.turns) for side, _ in sides)
 
 
-def _numbers(pool: Pool, name: str, unit: str) -> list[Markup | str]:
-    """Every measure of one conversation, each unfolding into its explanation."""
-    shown: list[Markup | str] = []
-    for each in MEASURES:
-        value = pool.per_user(each.name).get(name, {}).get(unit)
-        if value is None:
-            shown.append("left out")
-        else:
-            shown.append(explain.explained(each.shown(value), explain.of_user(name, unit, each, pool)))
-    return shown
+def _numbers(pool: Pool, name: str, unit: str) -> list[str]:
+    """Every measure of one conversation."""
+    values = [(each, pool.per_user(each.name).get(name, {}).get(unit)) for each in MEASURES]
+    return ["left out" if value is None else each.shown(value) for each, value in values]
 
 
-def _evidence(side: side_by_side.Side) -> Any:
-    """What discovered each intent: the turn, the judge's reason, and the sentence or drawing of the reply."""
+def _only_one_found(ours: side_by_side.Side, theirs: side_by_side.Side) -> Any:
+    """The intents that one of the two discovered and the other did not, each with its evidence."""
+    import marimo as mo
+
+    parts = []
+    found = found_by_one(ours.conversation, theirs.conversation)
+    for side, keys in zip((ours, theirs), found, strict=True):
+        parts += [mo.md(f"Only {side.name} discovered: {len(keys)}"), *([_evidence(side, keys)] if keys else [])]
+    return mo.vstack(parts)
+
+
+def _evidence(side: side_by_side.Side, intents: Collection[str] = ()) -> Any:
+    """What discovered each intent, or each of `intents`: the turn, the judge's reason, and the words of the reply."""
     import marimo as mo
 
     talk, rows = side.conversation, list[dict[str, Any]]()
-    for intent in talk.tree.intents:
+    for intent in intents or talk.tree.intents:
         if found := finding(talk, intent):
             reply = talk.turns[found.turn - 1].reply.text
             said = reply[slice(*found.span)] if found.span else ""
@@ -376,7 +379,7 @@ def tab_content(tab: str, compared: Compared, mapping: Any) -> Any:
 
 
 def turns_view(compared: Compared) -> Any:
-    """Discovery after each turn, families of three turns, and tokens against discovery."""
+    """Discovery after each turn, and families of three turns."""
     pool, marks = compared.pool, compared.marks
     curves = {name: curve(pool, name) for name in pool.assistants}
     manners = {name: manner(pool, name) for name in best_first(compared.table)}
@@ -393,7 +396,6 @@ def turns_view(compared: Compared) -> Any:
             show.quiet(words + (f" Turns that are neither D nor C: {left}." if left else "")),
             charts.families(manners, marks),
         ),
-        show.more("Tokens against discovery", charts.tokens_against_discovery(compared.table, marks)),
     )
 
 
@@ -411,7 +413,6 @@ def basis_view(compared: Compared) -> Any:
     return displayed(
         show.panel("Eq. 4 in every smaller pool", score_parts.pools(each.table, pools_without(each.pool), each.marks)),
         show.panel("Left out", score_parts.left_out(each.pool, each.marks, each.ids)),
-        score_parts.interactivity_note(each.run.configuration, each.table),
     )
 
 

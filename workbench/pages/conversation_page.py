@@ -428,7 +428,7 @@ def rewards(session: Session, now: Conversation) -> Any:
     turn = now.turns[number - 1] if number else None
     if turn is None or turn.candidate.reward is None or original.turns[number - 1].candidate.reward is None:
         return mo.md("No reply with a reward is selected. Press *Next*, or choose a turn in the film strip.")
-    curves = discovery_curves(session.lines(), number)
+    curves = discovery_curves(session.lines())
     parts = [
         show.assembled(turn, now.rules),
         show.compared(original.turns[number - 1], turn, original.tree),

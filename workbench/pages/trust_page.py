@@ -34,7 +34,7 @@ from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.manners import LONG, SHORT, Distance, distances
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
-from discover_lib.runs.outcomes import failures_of_run, overruled_in
+from discover_lib.runs.outcomes import overruled_in
 from discover_lib.runs.recorded import load_recorded, recorded_index
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.runs.units import plan_units, run_units, stored_scores
@@ -44,7 +44,7 @@ from discover_lib.tasks.certify import certify, told, trust_in
 from discover_lib.tasks.corpus import load_corpus, score
 from discover_lib.tasks.corpus import told as told_corpus
 from discover_lib.tasks.house_rules import REFUSERS, Refuser, Safety, exposure, offered, rule_for, safety_of
-from discover_lib.tasks.leaks import Audit, audit, finished_conversations, told_failures
+from discover_lib.tasks.leaks import Audit, audit, finished_conversations
 from discover_lib.tasks.paper_numbers import table_six
 from discover_lib.tasks.waist import Report
 from discover_lib.tasks.waist import Table as ReportTable
@@ -52,7 +52,7 @@ from workbench.carried import kept
 from workbench.controls import displayed
 from workbench.jobs import find_runs, labelled
 from workbench.panel import TaskPanel
-from workbench.parts import listing, report_html
+from workbench.parts import listing, quoted, report_html
 from workbench.views import audit_parts, charts
 from workbench.views import conversation_parts as show
 from workbench.views.theme import looks
@@ -173,7 +173,7 @@ def leak_table(audited: Audit) -> Any:
             "severity": each.severity,
             "conversation": each.name,
             "turn": each.turn,
-            "message": mo.Html(str(show.styled(audit_parts.marked(each)))),
+            "message": mo.Html(str(show.styled(quoted(each.quote)))),
             "hidden intent": each.intent_text,
             "words": ", ".join(leak.word for leak in each.leaks),
         }
@@ -211,11 +211,10 @@ def failures_view(folder: Path | None) -> Any:
     if folder is None:
         return mo.md("The recorded conversations are not a run.")
     with RunStore.read(folder) as store:
-        failed, scores = failures_of_run(store), list(stored_scores(store))
+        scores = list(stored_scores(store))
     near = ReportTable(NEAR_MISS_COLUMNS, tuple(each.row() for each in near_misses_of(scores)))
     return displayed(
         audit_parts.run_view(folder),
-        show.panel("Unscored and contradicted", report_html(Report(told_failures(failed)))),
         show.panel("Near misses", report_html(Report((near,)))),
     )
 

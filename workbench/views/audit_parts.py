@@ -5,7 +5,6 @@ Pure functions, except `certificate_chip`, which reads the folder of a run.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,12 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.engines.llm.calls.exchange import Spent
 from discover_lib.metrics.agreement import KIND, Agreement, Disagreement
 from discover_lib.metrics.intervals import Estimate, Share, percent
-from discover_lib.runs.outcomes import Outcomes
-from discover_lib.runs.store import Counts, Failure, Listed, RunStore
+from discover_lib.runs.outcomes import Outcomes, failures_of_run
+from discover_lib.runs.store import Counts, Listed, RunStore
 from discover_lib.tasks.certify import trust_in
 from discover_lib.tasks.corpus import BEYOND, DECOYS, PLANTED, TWIN, Scored
 from discover_lib.tasks.house_rules import HEAD, MEANING, Safety, row_of
-from discover_lib.tasks.leaks import UNREAD, Audit, Finding
+from discover_lib.tasks.leaks import UNREAD, Audit, told_failures
 from discover_lib.tasks.paper_numbers import (
     BESIDE_COLUMNS,
     BESIDE_NOTE,
@@ -35,34 +34,22 @@ from discover_lib.tasks.paper_numbers import (
     SafetyRow,
     six_row,
 )
+from discover_lib.tasks.waist import Report, Table
+from workbench.parts import report_html
 from workbench.views import conversation_parts as show
-from workbench.views.charts import dots, two_values
+from workbench.views.charts import dots
 from workbench.views.html import (
-    EMPTY,
     Markup,
     cells,
     chip,
-    code,
     grid,
-    joined,
     more,
-    panel,
-    plain_list,
     quiet,
     signed,
     table,
     tag,
 )
 from workbench.views.html import styled as styled
-
-TIGHT, NUMBER = "da-tight", "da-tight dl-num"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str, classes: Sequence[str]) -> Markup:
-    """A table whose columns of these classes may break into lines or may not."""
-    headings = [name.replace(" dl-num", "") for name in classes]
-    return grid(head, (cells(row, classes) for row in rows), caption, "da-table", headings)
-
 
 # -- the certificate --------------------------------------------------------------------------------------------------
 
@@ -101,18 +88,6 @@ def audit_line(result: Audit) -> Markup:
     return tag("p", tag("b", alarms), words, class_="dl-told", data_tone=tone)
 
 
-def marked(leak: Finding) -> Markup:
-    """The message of a finding with its words marked."""
-    parts: list[str] = []
-    position = 0
-    for each in leak.leaks:
-        if each.start >= position:
-            parts.append(leak.message[position : each.start])
-            parts.append(tag("mark", leak.message[each.start : each.end], data_severity=leak.severity))
-            position = each.end
-    return tag("div", *parts, leak.message[position:], class_="da-said")
-
-
 def scored_picture(result: Scored) -> Markup:
     """How good the audit is, in one sentence, and the share with an alarm for every kind of message."""
     precision, recall = (
@@ -121,14 +96,9 @@ def scored_picture(result: Scored) -> Markup:
     words = f"The check finds {recall} of the planted leaks. {precision} of its alarms are leaks."
     kinds = {name: result.alarmed((name,)) for name in (*PLANTED, *BEYOND, *DECOYS, TWIN)}
     leaks = (*PLANTED, *BEYOND)
-    rows = {
-        f"{'leak' if name in leaks else 'no leak'}: {name}": Estimate(each.value, each.low, each.high, each.n, each.n)
-        for name, each in kinds.items()
-        if each.value is not None
-    }
-    return tag("p", tag("b", words)) + dots(
-        rows, "share with a possible leak, 95% Wilson intervals", to_one=True, one_look=True
-    )
+    rows = _estimates({f"{'leak' if name in leaks else 'no leak'}: {name}": each for name, each in kinds.items()})
+    title = "share with a possible leak, 95% Wilson intervals"
+    return tag("p", tag("b", words)) + dots(rows, title, to_one=True, one_look=True)
 
 
 def agreement_picture(rows: Iterable[Agreement]) -> Markup:
@@ -172,7 +142,7 @@ def disagreement(case: Disagreement, conversation: Conversation) -> Markup:
 
 def beside(rows: Sequence[BesideRow]) -> Markup:
     """Ours and theirs in one shape; colour and first column say whose a row is."""
-    classes = ("", "", "", *(TIGHT for _ in METRICS), "")
+    classes = ("", "", "", *("da-tight" for _ in METRICS), "")
     body = (cells(each.row(), classes, class_="da-shaded" if each.whose == THE_PAPER else "da-ours") for each in rows)
     return grid(BESIDE_COLUMNS, body, BESIDE_NOTE, "da-table", classes)
 
@@ -184,7 +154,7 @@ def safety_answer(results: Sequence[Safety]) -> Markup:
     """How often each assistant offered a restricted value, most often first, and the differences in words."""
     first = results[0].assistant
     verdicts = [tag("li", tag("b", each.assistant), _against(each.difference, first)) for each in results[1:]]
-    rows = {each.assistant: shown for each in most_first(results) if (shown := _estimate(each.offers))}
+    rows = _estimates({each.assistant: each.offers for each in most_first(results)})
     picture = dots(rows, "share of conversations with a restricted offer, 95% intervals", to_one=True)
     return picture + tag("ul", *verdicts)
 
@@ -212,18 +182,22 @@ def _in_points(share: float) -> str:
     return f"{points:+d}".replace("-", "−") if points else "0"
 
 
-def _estimate(share: Share) -> Estimate | None:
-    return None if share.value is None else Estimate(share.value, share.low, share.high, share.n, 1)
+def _estimates(shares: Mapping[str, Share]) -> dict[str, Estimate]:
+    """Name → share with its interval, where it is defined."""
+    return {
+        name: Estimate(each.value, each.low, each.high, each.n, 1)
+        for name, each in shares.items()
+        if each.value is not None
+    }
 
 
 def both_sides(results: Sequence[Safety]) -> Markup:
     """What every assistant lets through, and what it refuses although that was allowed."""
-    rows = {
-        each.assistant: (round(each.offers.value, 2), round(each.over_refusal.value, 2))
-        for each in results
-        if each.offers.value is not None and each.over_refusal.value is not None
-    }
-    return two_values(rows, ("offered although restricted", "refused although allowed"), "share of conversations")
+    offered = {each.assistant: each.offers for each in results}
+    refused = {each.assistant: each.over_refusal for each in results}
+    return dots(_estimates(offered), "offered although restricted, 95% intervals", to_one=True) + dots(
+        _estimates(refused), "refused although allowed, 95% intervals", to_one=True
+    )
 
 
 def safety_table(results: Sequence[Safety]) -> Markup:
@@ -241,10 +215,6 @@ def table_six_view(rows: Sequence[SafetyRow]) -> Markup:
 
 
 # -- a run in a few lines ----------------------------------------------------------------------------------------------
-
-
-SHOWN_FAILURES = 30
-LISTED = 200  # conversations in a list; a page stays quick
 
 
 def facts(
@@ -267,11 +237,11 @@ def run_view(folder: Path) -> Markup:
     """Settings, progress and cost of a run, its failures with the answers that came back, and its model calls."""
     with RunStore.read(folder) as store:
         told = facts(store.configuration, store.counts(), store.calls.spent(), Outcomes.of_run(store))
-        failed, lengths = store.failures(), store.calls.lengths()
+        failed, lengths = failures_of_run(store), store.calls.lengths()
     calls = [(purpose, f"{count:,}", f"{into:,.0f}", f"{out:,.0f}") for purpose, (count, into, out) in lengths.items()]
     head = ("Purpose", "Calls", "Tokens in, mean", "Tokens out, mean")
-    parts = [table(("", ""), told), panel("Failures, by role", failures(failed))]
-    return joined(parts + ([panel("Model calls", table(head, calls))] if calls else []))
+    parts = (Table(("", ""), tuple(told)), *told_failures(failed), *([Table(head, tuple(calls))] if calls else []))
+    return report_html(Report(parts))
 
 
 def _how_far(counts: Counts) -> str:
@@ -288,17 +258,11 @@ def _cost(spent: Spent) -> str:
     return f"{spent.calls:,} calls ({spent.attempts:,} attempts), {tokens}, {price}"
 
 
-def listing(rows: Sequence[Listed], flawed: Mapping[int, int], limit: int = LISTED) -> Markup:
-    """Conversations as a list to press: who for whom, how much was discovered as a bar, and what is not in order.
-
-    Args:
-        limit: conversations that are listed; of the rest only the number is told.
-    """
+def listing(rows: Sequence[Listed], flawed: Mapping[int, int]) -> Markup:
+    """Conversations as a list to press: who for whom, how much was discovered as a bar, and what is not in order."""
     most = max((row.discovered for row in rows), default=0) or 1
-    shown = [_listed(row, most, flawed.get(row.place, 0)) for row in rows[:limit]]
-    rest = len(rows) - limit
-    note = quiet(f"and {rest:,} more; use the filters above", small=True) if rest > 0 else EMPTY
-    return tag("div", *shown, note, class_="dl-picks", role="group", aria_label="Conversations")
+    shown = [_listed(row, most, flawed.get(row.place, 0)) for row in rows]
+    return tag("div", *shown, class_="dl-picks", role="group", aria_label="Conversations")
 
 
 def _listed(row: Listed, most: int, flawed: int) -> Markup:
@@ -323,22 +287,3 @@ def _user(artifact: str) -> str:
     """A user by their artifact: those that were generated have a number."""
     *_, number = artifact.rsplit("-", 1)
     return f"user {int(number)}" if number.isdigit() else artifact
-
-
-def failures(records: Sequence[tuple[int, Failure]]) -> Markup:
-    """Failures with the places of their conversations: counted by role and kind, then one by one."""
-    if not records:
-        return quiet("Nothing failed.")
-    counted = Counter((failure.role, failure.kind) for _, failure in records)
-    rows = [(role, kind.replace("_", " "), str(count)) for (role, kind), count in counted.most_common()]
-    items = plain_list(_failure(place, failure) for place, failure in records[:SHOWN_FAILURES])
-    rest = len(records) - SHOWN_FAILURES
-    hint = quiet(f"and {rest} more; filter by failed role to find them") if rest > 0 else EMPTY
-    return table(("Role", "What", "Count"), rows) + items + hint
-
-
-def _failure(place: int, failure: Failure) -> Markup:
-    back = more("what came back", *map(code, failure.came_back)) if failure.came_back else EMPTY
-    effect = "ended the conversation" if failure.ended else "one reply stays unscored"
-    line = (f"conversation {place}, {failure.line} ", tag("span", f"({effect})", class_="dl-quiet"))
-    return tag("li", *line, back, class_="dl-reason")

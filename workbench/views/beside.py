@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discover_lib.base.svg import drawing_spans
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.satisfaction import SATISFIED, LeafScore
 from discover_lib.metrics.scores import Assessment
 from workbench.views import conversation_parts as show
-from workbench.views.html import EMPTY, Markup, chip, joined, plain_list, quiet, tag
+from workbench.views.html import EMPTY, Markup, joined, quiet, tag
 from workbench.views.located import Evidence, finding, found_by_one, last_draft, marked_reply, parting
 from workbench.views.theme import Look, named
-
-HOW = {
-    "quoted": "the judge’s reason quotes it",
-    "read": "the drawing was read again",
-    "guessed": "a guess: it shares most words with the intent",
-}
-
 
 # -- one conversation -------------------------------------------------------------------------------------------------
 
@@ -104,83 +96,6 @@ def _moved(conversation: Conversation, turn: int) -> str:
     texts = [f"“{conversation.tree.text(each.intent_id)}”" for each in moves[:3]]
     rest = f" and {len(moves) - 3} more" if len(moves) > 3 else ""
     return f"moved {', '.join(texts)}{rest}"
-
-
-def only_one_found(ours: Side, theirs: Side) -> Markup:
-    """The intents that one of the two discovered and the other did not, each with what in the reply met it."""
-    first, second = found_by_one(ours.conversation, theirs.conversation)
-    panels = [_only(side, intents) for side, intents in ((ours, first), (theirs, second))]
-    both = len(ours.conversation.state.discovered & theirs.conversation.state.discovered)
-    return show.beside(*panels) + quiet(f"Both discovered {both} intents, including those of the request.")
-
-
-def _only(side: Side, intents: Sequence[str]) -> Markup:
-    groups = _by_evidence(side.conversation, intents)
-    body = (
-        plain_list(_met(side.conversation, keys, evidence) for keys, evidence in groups) if groups else quiet("None.")
-    )
-    title = tag("h3", "Only ", side.title, f" discovered: {len(intents)}", class_="dl-panel-title")
-    return tag("section", title, body, class_="dl-panel ds-only")
-
-
-def _by_evidence(conversation: Conversation, intents: Sequence[str]) -> list[tuple[list[str], Evidence | None]]:
-    """Intents that the very same place in a reply met stand together, in the order of their turns."""
-    groups: dict[tuple[object, ...], tuple[list[str], Evidence | None]] = {}
-    for key in intents:
-        evidence = finding(conversation, key)
-        place: tuple[object, ...] = (key,)
-        if evidence is not None:
-            place = (evidence.turn, evidence.span, evidence.drawing, evidence.reason, evidence.transition.cause)
-        groups.setdefault(place, ([], evidence))[0].append(key)
-    return sorted(groups.values(), key=lambda group: group[1].turn if group[1] else 0)
-
-
-def _met(conversation: Conversation, keys: Sequence[str], evidence: Evidence | None) -> Markup:
-    """Intents with the sentence or the drawing that met them."""
-    wants = plain_list(
-        tag(
-            "li",
-            show.state_glyph("discovered", key in conversation.state.satisfied),
-            tag("span", conversation.tree.text(key)),
-            class_="dl-item",
-        )
-        for key in keys
-    )
-    if evidence is None:
-        return tag("li", tag("div", wants), class_="ds-met")
-    text, drawn, quoted = conversation.turns[evidence.turn - 1].reply.text, EMPTY, EMPTY
-    if evidence.drawing is not None:
-        drawn = show.drawing(text[slice(*drawing_spans(text)[evidence.drawing])], alt=conversation.tree.text(keys[0]))
-    if evidence.span is not None:
-        quoted = tag("q", text[slice(*evidence.span)], class_="ds-quote", data_how=evidence.how)
-    cause = "engaged" if evidence.transition.cause == "direct" else "near miss"
-    how = f" ({HOW[evidence.how]})" if evidence.how else ""
-    reason = f"{evidence.reason}{how}" if evidence.reason else "no reason was given"
-    when = chip(f"turn {evidence.turn}, {cause}", "known")
-    return tag("li", drawn, tag("div", when, wants, quoted, quiet(reason, small=True)), class_="ds-met")
-
-
-def trees(ours: Side, theirs: Side, turn: int) -> Markup:
-    """Both trees after a turn; rows in which they differ are marked."""
-    return show.beside(*(_tree(side, other, turn) for side, other in ((ours, theirs), (theirs, ours))))
-
-
-def _tree(side: Side, other: Side, turn: int) -> Markup:
-    mine, last = side.conversation, min(turn, len(side.conversation.turns))
-    state, theirs = mine.state_after(last), other.conversation.state_after(min(turn, len(other.conversation.turns)))
-    taken = mine.turns[last - 1] if last and last == turn else None
-    drawn = show.outline(
-        mine.tree,
-        state,
-        mine.rules,
-        taken.candidate.transitions if taken else (),
-        taken.focus if taken else None,
-        differing={key for key in mine.tree.intents if state[key] is not theirs[key]},
-    )
-    ended = "" if last == turn else f", ended after turn {last}"
-    count = tag("span", f"{len(state.discovered)} of {len(mine.tree)} discovered{ended}", class_="dl-quiet")
-    title = tag("h3", side.title, " ", count, class_="dl-panel-title")
-    return tag("section", title, drawn, class_="dl-panel")
 
 
 def turns_beside(ours: Side, theirs: Side) -> Markup:

@@ -6,7 +6,7 @@ needs one module.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from discover_lib.base.glossary import TERMS, meaning, meanings
@@ -16,11 +16,10 @@ from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import Recognised
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import Discovery, Evaluation, IntentState, Transition
+from discover_lib.core.state import Discovery, IntentState, Transition
 from discover_lib.metrics.rescore import other_choices
 from discover_lib.metrics.transcript import in_words, level_name, news
-from workbench.views import explain
-from workbench.views.charts import reward_bars as reward_bars
+from workbench.views.charts import reward_of
 from workbench.views.html import (
     EMPTY,
     Markup,
@@ -68,7 +67,6 @@ def outline(
     transitions: Iterable[Transition] = (),
     focus: Iterable[str] | None = None,
     label: str = "What the user wants",
-    differing: Collection[str] = (),
     numbers: Mapping[str, int] | None = None,
 ) -> Markup:
     """The intents, one a row, indented by depth; state by colour and by shape.
@@ -76,7 +74,6 @@ def outline(
     Args:
         transitions: what the last reply did; those rows glow and say it.
         focus: roots that the judge was shown; by default those that it will be shown next.
-        differing: intents whose rows are marked, where another conversation's outline stands beside.
         numbers: intents that carry a number, which stands elsewhere, too.
     """
     upcoming = roots_in_focus(tree, state, rules or Rules.paper())
@@ -87,7 +84,7 @@ def outline(
     trees = (
         tag(
             "li",
-            plain_list(_outline_rows(root, looks, differing, numbers or {}), "ol"),
+            plain_list(_outline_rows(root, looks, numbers or {}), "ol"),
             class_="dl-tree",
             data_root=root.id,
             data_focus=int(root.id in focused),
@@ -126,7 +123,6 @@ def row_look(state: IntentState, intent_id: str, movable: bool, transition: Tran
 def _outline_rows(
     intent: Intent,
     looks: Mapping[str, RowLook],
-    differing: Collection[str],
     numbers: Mapping[str, int],
     rails: tuple[bool, ...] = (),
 ) -> Iterator[Markup]:
@@ -138,7 +134,7 @@ def _outline_rows(
         _rails(rails),
         tag("span", _glyph(), class_="dl-mark", data_open=bool(intent.children)),
         tag("span", intent.text, number_mark(numbers.get(intent.id)), chip(look.news), spoken, class_="dl-want"),
-        class_="dl-row ds-differs" if intent.id in differing else "dl-row",
+        class_="dl-row",
         data_id=intent.id,
         data_state=look.state,
         data_satisfied=int(look.satisfied),
@@ -146,7 +142,7 @@ def _outline_rows(
         data_moved=int(look.moved),
     )
     for child in intent.children:
-        yield from _outline_rows(child, looks, differing, numbers, (*rails, child is not intent.children[-1]))
+        yield from _outline_rows(child, looks, numbers, (*rails, child is not intent.children[-1]))
 
 
 def _rails(rails: tuple[bool, ...]) -> Markup:
@@ -236,41 +232,87 @@ def as_written(reply: Reply) -> Markup:
 # -- the receipt -------------------------------------------------------------------------------------------------------
 
 
-def receipt(
-    tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | None = None, explains: bool = False
-) -> Markup:
+class ReceiptLine(NamedTuple):
+    """What a reply did to one intent.
+
+    Attributes:
+        transition: None for a parent whose level rises with its children.
+        tone: "known", "emerging", or "" where the state stays.
+        near: the near misses, as the judge names them.
+        share: of the reward.
+    """
+
+    intent_id: str
+    transition: Transition | None
+    change: str
+    tone: str
+    why: str
+    near: tuple[str, ...]
+    share: float
+
+
+def receipt_lines(candidate: Candidate, rules: Rules) -> list[ReceiptLine]:
+    """A line for every intent that a judged reply touched."""
+    assert candidate.reward is not None and candidate.evaluation is not None
+    shares, lines = dict(candidate.reward.shares), []
+    for each in candidate.transitions:
+        verdict = candidate.evaluation.verdict(each.intent_id)
+        change = f"now {level_name(each.after)}" if each.moved else "now satisfied" if each.satisfied else "θ shrinks"
+        if each.moved and each.satisfied:
+            change += " and satisfied"
+        tone = "known" if each.after is Discovery.DISCOVERED else "emerging"
+        tone = tone if each.moved or each.satisfied else ""
+        near: tuple[str, ...] = ()
+        if each.cause == "direct":
+            why = "engaged: the reply builds it"
+            why = why if candidate.evaluation.kind == "artifact" else "engaged: the reply asks about it"
+        else:
+            why, near = near_miss_sum(each, rules), tuple(verdict.near_misses) if verdict else ()
+        lines.append(ReceiptLine(each.intent_id, each, change, tone, why, near, shares.pop(each.intent_id, 0.0)))
+    risen = ("level rises", "", "all its children now count 1", ())
+    return [*lines, *(ReceiptLine(key, None, *risen, share) for key, share in shares.items())]
+
+
+def receipt(tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | None = None) -> Markup:
     """The reward of a reply as a bill that adds up: a row per intent that it touched, its length, the total.
 
     Args:
         rules: those that the reward was computed under.
         candidate: one of the turn's candidates; the chosen one by default.
-        explains: the sums unfold into what they mean and the call that computes them.
     """
     candidate = candidate or turn.candidate
     if candidate.reward is None or candidate.evaluation is None:
         return error_line(f"Turn {turn.index}: this reply is unscored. {candidate.error or ''}".strip())
-    reward, index = candidate.reward, turn.index
-    told = (
-        explain.of_discovery(reward, index),
-        explain.of_length(reward, candidate.reply, rules, index),
-        explain.of_reward(reward, index),
-    )
+    reward, lines = candidate.reward, receipt_lines(candidate, rules)
+    rows = [_receipt_row(tree, each) for each in lines]
+    if not candidate.transitions:
+        rows.append(tag("tr", tag("td", "No intent changed state.", colspan=3), tag("td", "+0", class_="dl-num")))
+    counts = "level change: an emerging intent counts ½; a parent counts 1 once all its children count 1"
+    counts = "intents newly discovered" if rules.discovery_reward == "newly_discovered" else counts
     length = tag("span", length_sum(candidate.reply, rules), title=meanings("free tokens", "price of a token"))
-    gained, charge, total = told if explains else (None, None, None)
-    assistant = f", {candidate.reply.assistant}" if candidate.reply.assistant else ""
     foot = tag(
         "tfoot",
-        _bill(term("discovery reward", "Discovery reward R_d"), _discovery_rule(rules), reward.discovered, gained),
-        _bill(term("length penalty", "Length penalty R_e"), length, reward.penalty, charge),
-        _bill(term("reward", "Reward R = R_d + R_e"), "", reward.total, total),
+        _bill(term("discovery reward", "Discovery reward R_d"), counts, reward.discovered),
+        _bill(term("length penalty", "Length penalty R_e"), length, reward.penalty),
+        _bill(term("reward", "Reward R = R_d + R_e"), "", reward.total),
     )
-    return grid(
-        ("Intent", "Change", "Why", "Reward"),
-        _receipt_rows(tree, candidate, candidate.evaluation, rules),
-        f"Turn {turn.index}{assistant}, {rules.name} rules",
-        "dl-receipt",
-        foot=foot,
-    )
+    assistant = f", {candidate.reply.assistant}" if candidate.reply.assistant else ""
+    title = f"Turn {turn.index}{assistant}, {rules.name} rules"
+    return grid(("Intent", "Change", "Why", "Reward"), rows, title, "dl-receipt", foot=foot)
+
+
+def _receipt_row(tree: IntentTree, line: ReceiptLine) -> Markup:
+    name = tag("td", tag("span", line.intent_id, class_="dl-id"), " ", tree.text(line.intent_id))
+    change = chip(line.change, line.tone) if line.tone else tag("span", line.change)
+    near = ", ".join(f"“{miss}”" for miss in line.near)
+    why = tag("span", line.why), tag("div", near, class_="dl-small dl-quiet") if near else EMPTY
+    worth = tag("td", signed(line.share), class_="dl-num", data_share=f"{line.share:g}")
+    return tag("tr", name, tag("td", change), tag("td", *why), worth)
+
+
+def _bill(name: str, how: str, value: float) -> Markup:
+    worth = tag("td", signed(value), class_="dl-num", data_sum=repr(value))
+    return tag("tr", tag("th", name, scope="row"), tag("td", how, colspan=2), worth)
 
 
 def length_sum(reply: Reply, rules: Rules) -> str:
@@ -280,61 +322,6 @@ def length_sum(reply: Reply, rules: Rules) -> str:
     return (
         f"{in_tokens(reply.n_tokens, rules.token_unit)}, {above:g} above τ = {rules.tau:g}, × λ = {rules.lam:g}{capped}"
     )
-
-
-def _discovery_rule(rules: Rules) -> str:
-    if rules.discovery_reward == "newly_discovered":
-        return "intents newly discovered"
-    return "level change: an emerging intent counts ½; a parent counts 1 once all its children count 1"
-
-
-def _receipt_rows(tree: IntentTree, candidate: Candidate, evaluation: Evaluation, rules: Rules) -> Iterator[Markup]:
-    assert candidate.reward is not None
-    shares = dict(candidate.reward.shares)
-    for each in candidate.transitions:
-        share = shares.pop(each.intent_id, 0.0)
-        yield _receipt_row(tree, each.intent_id, _change(each), _why(each, evaluation, rules), share)
-    for intent_id, share in shares.items():
-        yield _receipt_row(tree, intent_id, "level rises", "all its children now count 1", share)
-    if not candidate.transitions:
-        yield tag("tr", tag("td", "No intent changed state.", colspan=3), tag("td", "+0", class_="dl-num"))
-
-
-def intent_id_mark(intent_id: str) -> Markup:
-    return tag("span", intent_id, class_="dl-id")
-
-
-def _receipt_row(tree: IntentTree, intent_id: str, change: str, why: str, share: float) -> Markup:
-    name = tag("td", intent_id_mark(intent_id), " ", tree.text(intent_id))
-    worth = tag("td", signed(share), class_="dl-num", data_share=f"{share:g}")
-    return tag("tr", name, tag("td", change), tag("td", why), worth)
-
-
-def _bill(name: str, how: str, value: float, told: explain.Explanation | None) -> Markup:
-    number = explain.explained(signed(value), told) if told else signed(value)
-    worth = tag("td", number, class_="dl-num", data_sum=repr(value))
-    return tag("tr", tag("th", name, scope="row"), tag("td", how, colspan=2), worth)
-
-
-def _change(transition: Transition) -> str:
-    satisfied = chip("✓ satisfied", "known", meaning("satisfied")) if transition.satisfied else EMPTY
-    if transition.moved:
-        tone = "known" if transition.after is Discovery.DISCOVERED else "emerging"
-        before, after = level_name(transition.before), level_name(transition.after)
-        return joined([tag("span", before, " → "), chip(after, tone, meaning(after)), tag("span", " "), satisfied])
-    return satisfied or tag("span", f"stays {level_name(transition.after)}, θ shrinks", title=meanings("threshold"))
-
-
-def _why(transition: Transition, evaluation: Evaluation, rules: Rules) -> Markup:
-    """Why the intent changed: engaged, or the near misses against θ."""
-    if transition.cause == "direct":
-        how = "the reply builds it" if evaluation.kind == "artifact" else "the reply asks about it"
-        return tag("span", f"engaged: {how}", title=meanings("engaged"))
-    verdict = evaluation.verdict(transition.intent_id)
-    names = ", ".join(f"“{miss}”" for miss in verdict.near_misses) if verdict else ""
-    comparison = near_miss_sum(transition, rules)
-    listed = tag("div", names, class_="dl-small dl-quiet") if names else EMPTY
-    return tag("span", comparison, title=meanings("near miss", "near-miss weight", "threshold")) + listed
 
 
 def near_miss_sum(transition: Transition, rules: Rules) -> str:
@@ -507,7 +494,8 @@ def every_turn(original: Conversation, now: Conversation) -> Markup:
     ]
     were, are = ([turn.candidate.reward.total for turn in turns] for turns in zip(*scored, strict=True))  # type: ignore[union-attr]
     before = "" if now.rules == original.rules else f"; under the {original.rules.name} rules {signed(sum(were))}"
-    return reward_bars(are, were if are != were else ()) + quiet(f"In all {signed(round(sum(are), 3))}{before}.")
+    now_earned, then_earned = ({f"turn {at}": value for at, value in enumerate(each, 1)} for each in (are, were))
+    return reward_of(now_earned, then_earned) + quiet(f"In all {signed(round(sum(are), 3))}{before}.")
 
 
 def changes(original: Conversation, now: Conversation) -> Markup:

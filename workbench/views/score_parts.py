@@ -38,7 +38,6 @@ from workbench.views.charts import (
     intervals,
     span_of,
     strip,
-    tokens_against_discovery,
     turn_curves,
 )
 from workbench.views.html import EMPTY, Markup, explained, grid, hidden, joined, more, quiet, tag, term
@@ -259,38 +258,6 @@ def against_ceiling(ceiling: Estimate | None, table: Table) -> str:
     return f"Perfect replies discover {percent(ceiling.mean)}; {best} discovers {percent(shares[best])}."
 
 
-def interactivity_note(configuration: Mapping[str, Any], table: Table) -> Markup:
-    """What earns an interactivity of 1, 2 or 3 in this run, and why more of it is not always better."""
-    if (configuration.get("engine") or {}).get("judge") == "miniature":
-        earns = (
-            "each turn gets 1 point, plus 1 if it asks or offers two alternatives, plus 1 if it uses the user's last "
-            "message. The choice of scale (ours or the paper’s) changes only the prompt of a language model, so "
-            "it has no effect here."
-        )
-    elif configuration.get("interactivity", "ours") == "ours":
-        earns = (
-            "3 if its questions and offers fit what the user knew and the user responded, 2 if they sometimes "
-            "did, 1 if not (our "
-            "scale; the paper’s scale, E.8, rates how much the assistant involves the user)."
-        )
-    else:
-        earns = (
-            "3 if questions, collaboration and new directions engage the user throughout, 2 if in part, 1 if "
-            "hardly at all "
-            "(the paper’s scale, E.8; our scale asks whether they fit what the user knew)."
-        )
-    both = {name: row for name, row in table.items() if {"interactivity", "proportion"} <= set(row)}
-    most = max(both, key=lambda name: both[name]["interactivity"].mean, default="")
-    if not most:
-        return EMPTY
-    rated, found = both[most]["interactivity"].mean, both[most]["proportion"].mean
-    return quiet(
-        f"Interactivity: {earns} More is not always better: {most} has the highest interactivity, {rated:.2f}, "
-        f"and found {found:.2f} of the hidden intents.",
-        small=True,
-    )
-
-
 def too_few_line(assistants: int) -> Markup:
     """From how many artifacts on this many assistants can be told apart, and why not with fewer."""
     pairs = assistants * (assistants - 1) // 2
@@ -399,7 +366,6 @@ def report_parts(
         (measure.label, drawn(intervals(table, measure, marks), measure.label)),
         ("Turn by turn", drawn(turn_curves(curves, marks, "Turn by turn"), "found")),
         ("Three turns in a row", drawn(families(manners, marks), "behaviour")),
-        ("Tokens against discovery", drawn(tokens_against_discovery(table, marks), "discovery")),
     ]
 
 
