@@ -277,18 +277,12 @@ def families(manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look])
     shown = {name: manner.families for name, manner in manners.items() if manner.families}
     if not shown:
         return quiet("No conversation has three turns of either kind.")
-    panels = (_family(family, {name: each[family] for name, each in shown.items()}, marks) for family in FAMILIES)
+    panels = []
+    for family in FAMILIES:
+        title, shares = FAMILY_MEANING[family], {name: each[family] for name, each in shown.items()}
+        drawn = dots(shares, "share", marks, percent, to_one=True)
+        panels.append(tag("figure", tag("figcaption", title), drawn, class_="rf-panel"))
     return tag("div", *panels, class_="rf-panels")
-
-
-def _family(family: Family, shares: Mapping[str, Estimate], marks: Mapping[str, Look]) -> Markup:
-    title = FAMILY_MEANING[family]
-    rows = [
-        Row(name, percent(each.mean), _share_bar(each), f"{name}: {_in_words(each)}", marks[name])
-        for name, each in shares.items()
-    ]
-    drawn = for_any_window(lambda width: rows_chart(rows, Span(0, 1), title, min(width, 500.0)))
-    return _figure(title, drawn, class_="rf-panel")
 
 
 def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> Markup:
@@ -401,15 +395,6 @@ def _interval(each: Estimate, look: Look) -> Encoding:
     return lambda x, y: [
         _whisker(each, x, y),
         tag("g", _mark(look, x(each.mean), y), class_="rf-line"),
-    ]
-
-
-def _share_bar(each: Estimate) -> Encoding:
-    """A share on a rail from 0 to 1, with its whisker."""
-    return lambda x, y: [
-        _rect(x(0), x(1), y, class_="rf-rail"),
-        _rect(x(0), x(each.mean), y, class_="rf-bar"),
-        _whisker(each, x, y),
     ]
 
 

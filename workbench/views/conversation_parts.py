@@ -6,7 +6,7 @@ needs one module.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from discover_lib.base.glossary import TERMS, meaning, meanings
@@ -64,27 +64,20 @@ def outline(
     tree: IntentTree,
     state: IntentState,
     rules: Rules | None = None,
-    transitions: Iterable[Transition] = (),
     focus: Iterable[str] | None = None,
     label: str = "What the user wants",
-    numbers: Mapping[str, int] | None = None,
 ) -> Markup:
     """The intents, one a row, indented by depth; state by colour and by shape.
 
     Args:
-        transitions: what the last reply did; those rows glow and say it.
-        focus: roots that the judge was shown; by default those that it will be shown next.
-        numbers: intents that carry a number, which stands elsewhere, too.
+        focus: roots that are in focus; by default those that the judge will be shown next.
     """
     upcoming = roots_in_focus(tree, state, rules or Rules.paper())
-    movable = frontier(tree, state, upcoming)
-    of_intent = {each.intent_id: each for each in transitions}
-    looks = {key: row_look(state, key, key in movable, of_intent.get(key)) for key in tree.intents}
-    focused = set(upcoming if focus is None else focus)
+    movable, focused = frontier(tree, state, upcoming), set(upcoming if focus is None else focus)
     trees = (
         tag(
             "li",
-            plain_list(_outline_rows(root, looks, numbers or {}), "ol"),
+            plain_list(_outline_rows(root, state, movable), "ol"),
             class_="dl-tree",
             data_root=root.id,
             data_focus=int(root.id in focused),
@@ -94,55 +87,25 @@ def outline(
     return plain_list(trees, "ol", class_="dl-plain dl-outline", aria_label=label)
 
 
-class RowLook(NamedTuple):
-    """How one row of the outline looks: the attributes that style it, and its news of this turn."""
-
-    state: str
-    satisfied: bool
-    frontier: bool  # a reply could move it now
-    moved: bool  # changed state or became satisfied in the last reply
-    news: str
-
-    @property
-    def spoken(self) -> str:
-        """For screen readers."""
-        return self.state + (", satisfied" if self.satisfied else "")
-
-
-def row_look(state: IntentState, intent_id: str, movable: bool, transition: Transition | None) -> RowLook:
-    """The look of an intent's row after a reply that did `transition` to it (None: nothing)."""
-    return RowLook(
-        state=level_name(state[intent_id]),
-        satisfied=intent_id in state.satisfied,
-        frontier=movable,
-        moved=transition is not None and (transition.moved or transition.satisfied),
-        news=news(transition) if transition else "",
-    )
-
-
 def _outline_rows(
-    intent: Intent,
-    looks: Mapping[str, RowLook],
-    numbers: Mapping[str, int],
-    rails: tuple[bool, ...] = (),
+    intent: Intent, state: IntentState, movable: Collection[str], rails: tuple[bool, ...] = ()
 ) -> Iterator[Markup]:
     """The row of an intent and of all below it; `rails` says per level above whether a sibling follows."""
-    look = looks[intent.id]
-    spoken = tag("span", look.spoken, class_="dl-sr dl-spoken")
+    level, satisfied = level_name(state[intent.id]), intent.id in state.satisfied
+    spoken = tag("span", level + (", satisfied" if satisfied else ""), class_="dl-sr dl-spoken")
     yield tag(
         "li",
         _rails(rails),
-        tag("span", _glyph(), class_="dl-mark", data_open=bool(intent.children)),
-        tag("span", intent.text, number_mark(numbers.get(intent.id)), chip(look.news), spoken, class_="dl-want"),
+        tag("span", state_glyph(level, satisfied), class_="dl-mark", data_open=bool(intent.children)),
+        tag("span", intent.text, spoken, class_="dl-want"),
         class_="dl-row",
         data_id=intent.id,
-        data_state=look.state,
-        data_satisfied=int(look.satisfied),
-        data_frontier=int(look.frontier),
-        data_moved=int(look.moved),
+        data_state=level,
+        data_satisfied=int(satisfied),
+        data_frontier=int(intent.id in movable),
     )
     for child in intent.children:
-        yield from _outline_rows(child, looks, numbers, (*rails, child is not intent.children[-1]))
+        yield from _outline_rows(child, state, movable, (*rails, child is not intent.children[-1]))
 
 
 def _rails(rails: tuple[bool, ...]) -> Markup:
@@ -153,13 +116,10 @@ def _rails(rails: tuple[bool, ...]) -> Markup:
     return joined(tag("span", class_="dl-rail", data_line=line) for line in lines)
 
 
-def _glyph(**attributes: str | float) -> Markup:
-    return tag("svg", _GLYPH, class_="dl-glyph", viewBox="-13 -13 26 26", aria_hidden="true", **attributes)
-
-
 def state_glyph(state: str, satisfied: bool = False, **attributes: str | float) -> Markup:
-    """The mark of a state as in the outline; `attributes` are further ones, such as `data_moved=1`."""
-    return _glyph(data_state=state, data_satisfied=int(satisfied), **attributes)
+    """The mark of a state as in the outline; `attributes` are further ones, such as `data_frontier=1`."""
+    marked = {"data_state": state, "data_satisfied": int(satisfied), **attributes}
+    return tag("svg", _GLYPH, class_="dl-glyph", viewBox="-13 -13 26 26", aria_hidden="true", **marked)
 
 
 def state_legend() -> Markup:
@@ -170,7 +130,6 @@ def state_legend() -> Markup:
         (state_glyph("discovered"), "discovered"),
         (state_glyph("discovered", satisfied=True), "satisfied"),
         (state_glyph("undiscovered", data_frontier=1), "frontier"),
-        (state_glyph("discovered", data_moved=1), "moved this turn"),
     )
     entries = (tag("span", glyph, " ", term(name)) for glyph, name in marks)
     focus = tag("span", term("focus"), class_="dl-legend-band")

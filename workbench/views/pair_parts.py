@@ -6,20 +6,18 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from discover_lib.core.conversation import Candidate, Conversation, Turn
-from discover_lib.core.intents import Intent
 from discover_lib.core.reward import reward
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import IntentState, Transition
 from discover_lib.dataset.filters import REASONS
 from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report
-from discover_lib.dataset.pairs import Label, LabelledTurn
+from discover_lib.dataset.pairs import LabelledTurn
 from discover_lib.dataset.preview import Piece
 from discover_lib.dataset.rows import Example
 from discover_lib.metrics.intervals import percent
 from workbench.views import conversation_parts as show
 from workbench.views.charts import histogram as histogram
 from workbench.views.charts import legend, reward_of
-from workbench.views.html import EMPTY, Markup, chip, grid, hidden, joined, more, quiet, subscripts, tag
+from workbench.views.html import EMPTY, Markup, chip, joined, more, quiet, tag
 from workbench.views.html import styled as styled
 from workbench.views.theme import Look, looks
 
@@ -30,63 +28,48 @@ PATTERNS = 5  # in which parts of a bar are drawn, by the stylesheet
 
 
 def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Markup:
-    """All about one label: the shared prefix, both replies, what each met, both receipts, and why it came out so.
+    """All about one label: the shared prefix, both replies, what each met and earned, and why it came out so.
 
     Args:
         conversation: the one that the turn belongs to.
         rules: those that the label was made under.
     """
-    turn, label, tree = labelled.turn, labelled.label, conversation.tree
-    sides = [(name, turn.candidates[place]) for name, place in _sides(label)]
-    shown = sides or [(f"candidate {place + 1}", each) for place, each in enumerate(turn.candidates)]
+    turn, label = labelled.turn, labelled.label
+    shown = _sides(labelled) or [(f"candidate {place + 1}", each) for place, each in enumerate(turn.candidates)]
     parts = [
         tag("p", why(labelled, rules), class_="dl-told dp-why", data_tone="open" if label.problem else None),
         show.panel("The message that both replies answer", show.chat(conversation, turn.index - 1), latest=True),
         show.beside(*(_side(turn, name, each, rules) for name, each in shown)),
         show.beside(*(show.panel("Receipt", receipt(conversation, turn, each, rules)) for _, each in shown)),
     ]
-    if sides:
-        parts.append(show.panel("Intents that each reply changed", met(conversation, turn, sides)))
     others = [each for each in turn.candidates if all(each is not side for _, side in shown)]
     if others:
-        parts.append(show.panel("The other candidates", show.candidates(tree, others, rules)))
+        parts.append(show.panel("The other candidates", show.candidates(conversation.tree, others, rules)))
     return joined(parts)
 
 
 def first_look(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Markup:
     """One pair at a glance: what the user had said, both replies with what they earned, and why one is chosen."""
-    turn = labelled.turn
-    said = conversation.messages(turn.index - 1)[-1].content
-    sides = [(name, turn.candidates[place]) for name, place in _sides(labelled.label)]
-    earned = [each.reward.total if each.reward else 0.0 for _, each in sides]
-    bars = reward_of({name: value for (name, _), value in zip(sides, earned, strict=True)})
-    return joined(
-        [
-            tag("div", show.bubble("user", tag("div", said, class_="dl-text")), class_="dl-chat"),
-            show.beside(*(_side(turn, name, each, rules) for name, each in sides)),
-            bars,
-            tag("p", why(labelled, rules), class_="dl-told dp-why"),
-        ]
-    )
+    turn, sides = labelled.turn, _sides(labelled)
+    said = tag("div", conversation.messages(turn.index - 1)[-1].content, class_="dl-text")
+    earned = {name: each.reward.total if each.reward else 0.0 for name, each in sides}
+    replies = show.beside(*(_side(turn, name, each, rules) for name, each in sides))
+    reason = tag("p", why(labelled, rules), class_="dl-told dp-why")
+    return tag("div", show.bubble("user", said), class_="dl-chat") + replies + reward_of(earned) + reason
 
 
 def receipt(conversation: Conversation, turn: Turn, candidate: Candidate, rules: Rules) -> Markup:
     """The receipt of a reply; where the reward looks ahead, that of the reply alone and then of what comes after it."""
-    tree = conversation.tree
-    if not candidate.ahead or candidate.reward is None:
+    tree, whole = conversation.tree, candidate.reward
+    if not candidate.ahead or whole is None:
         return show.receipt(tree, turn, rules, candidate)
     alone = reward(tree, turn.before, candidate.after, candidate.reply.n_tokens, rules)
-    whole = candidate.reward
     turns = "1 turn" if len(candidate.ahead) == 1 else f"{len(candidate.ahead)} turns"
-    with_turns = f"with {turns} ahead by {candidate.ahead[0].reply.assistant}"
-    bill = [
-        (name, *map(show.signed, (each.discovered, each.penalty, each.total)))
-        for name, each in (("this reply alone", alone), (with_turns, whole))
-    ]
-    caption = f"The last line decides the label; {show.in_tokens(whole.n_tokens, rules.token_unit)} in all"
-    return show.receipt(tree, turn, rules, dataclasses.replace(candidate, reward=alone)) + show.table(
-        ("", *map(subscripts, ("R_d", "R_e")), "R"), bill, caption
-    )
+    with_turns = f"With {turns} ahead by {candidate.ahead[0].reply.assistant}"
+    sums = " + ".join(map(show.signed, (whole.discovered, whole.penalty)))
+    length = show.in_tokens(whole.n_tokens, rules.token_unit)
+    bill = quiet(f"{with_turns}: {sums} = {show.signed(whole.total)}, {length} in all. This decides the label.")
+    return show.receipt(tree, turn, rules, dataclasses.replace(candidate, reward=alone)) + bill
 
 
 def why(labelled: LabelledTurn, rules: Rules) -> str:
@@ -134,11 +117,12 @@ def _name(candidate: Candidate) -> str:
     return candidate.reply.assistant or "this reply"
 
 
-def _sides(label: Label) -> list[tuple[str, int]]:
-    if label.best is None or label.worst is None:
+def _sides(labelled: LabelledTurn) -> list[tuple[str, Candidate]]:
+    """The two replies of a label under their names; [] where there is no label."""
+    if labelled.label.best is None or labelled.label.worst is None:
         return []
-    names = ("chosen", "rejected") if label.problem is None else ("one reply", "another reply")
-    return list(zip(names, (label.best, label.worst), strict=True))
+    names = ("chosen", "rejected") if labelled.label.problem is None else ("one reply", "another reply")
+    return list(zip(names, (labelled.best, labelled.worst), strict=True))
 
 
 def _side(turn: Turn, name: str, candidate: Candidate, rules: Rules) -> Markup:
@@ -171,42 +155,6 @@ def length_bar(n_tokens: int, longest: int, rules: Rules) -> Markup:
         aria_hidden="true",
         title=show.in_tokens(n_tokens, rules.token_unit),
     )
-
-
-def met(conversation: Conversation, turn: Turn, sides: Sequence[tuple[str, Candidate]]) -> Markup:
-    """The intents of the dimensions that this turn was about: their state before, and after each of the replies."""
-    tree = conversation.tree
-    news = [{each.intent_id: each for each in side.transitions} for _, side in sides]
-    moved = set().union(*news)
-    roots = [root for root in tree.roots if root.id in turn.focus or any(each.id in moved for each in root.walk())]
-    rows = (
-        _met_row(
-            intent,
-            tree.depth(intent.id) - 1,
-            turn.before,
-            [(side.after, known.get(intent.id)) for (_, side), known in zip(sides, news, strict=True)],
-        )
-        for root in roots
-        for intent in root.walk()
-    )
-    rest = len(tree.roots) - len(roots)
-    note = quiet(f"{rest} other dimensions: neither reply changed anything there.", small=True) if rest else EMPTY
-    head = ("before", *(name for name, _ in sides), "intent")
-    return show.state_legend() + grid(head, rows, class_="dp-met") + note
-
-
-def _met_row(
-    intent: Intent, depth: int, before: IntentState, after: Sequence[tuple[IntentState, Transition | None]]
-) -> Markup:
-    start = show.row_look(before, intent.id, False, None)
-    cells = [tag("td", show.state_glyph(start.state, start.satisfied), hidden(start.spoken))]
-    for state, transition in after:
-        look = show.row_look(state, intent.id, False, transition)
-        mark = show.state_glyph(look.state, look.satisfied, **({"data_moved": 1} if look.moved else {}))
-        cells.append(tag("td", tag("span", mark, chip(look.news), class_="dp-mark"), hidden(look.spoken)))
-    text = tag("td", tag("span", intent.text, style=f"padding-left:{depth * 1.2:.1f}em"))
-    changed = any(transition is not None for _, transition in after)
-    return tag("tr", *cells, text, data_changed=int(changed))
 
 
 # -- Table 3, filters --------------------------------------------------------------------------------------------------

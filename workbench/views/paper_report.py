@@ -449,10 +449,12 @@ def first_talks(run: PaperRun) -> dict[str, dict[str, Conversation]]:
 
 def _exchange(talks: Mapping[str, Conversation], ids: DiscoverId) -> dict[str, Any]:
     setting, request = talks[BASE].setting, talks[BASE].tree.initial_request
+    first = {label: talk.turns[0].candidate for label, talk in talks.items()}
+    marks = {label: show_training.judged(each) for label, each in first.items()}
     return {
         "ids": replace(ids, artifact=setting["artifact"], trial=setting["trial"]),
         "request": show.rich_text(request),
-        "replies": show_training.replies({label: talk.turns[0].candidate for label, talk in talks.items()}),
+        "replies": show_training.exchange((), {label: each.reply.text for label, each in first.items()}, marks),
         "outcomes": {label: _outcome(talk) for label, talk in talks.items()},
         "finals": {label: show.rich_text(talk.final.reply.text) for label, talk in talks.items() if talk.final},
     }
