@@ -15,10 +15,9 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.train.grpo.group import group_of
 from workbench.controls import pickable
-from workbench.lessons.class_answers import first_answer, hand_in
-from workbench.lessons.exercise import Outcome, answered
+from workbench.lessons.checks import GROUP, earned
+from workbench.lessons.exercise import Outcome, answered, first_answer, hand_in
 from workbench.lessons.exercises import CARDS, EXERCISES
-from workbench.lessons.lesson_rules import GROUP, earned
 from workbench.map import intent_map
 from workbench.pages.conversation_page import ABOUT
 from workbench.views import conversation_parts as show

@@ -31,7 +31,7 @@ from starlette.websockets import WebSocketClose
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
 from workbench.bar import CLASS, PAGES
-from workbench.lessons.class_answers import FILE_VARIABLE, Answer, latest, read_answers
+from workbench.lessons.exercise import FILE_VARIABLE, Answer, latest, read_answers
 from workbench.lessons.exercises import CARDS, EXERCISES
 from workbench.views.html import Markup, static_text, tag
 from workbench.views.saved_pages import gallery_page, page, templates

@@ -240,8 +240,8 @@ def run_view(folder: Path) -> Markup:
         failed, lengths = failures_of_run(store), store.calls.lengths()
     calls = [(purpose, f"{count:,}", f"{into:,.0f}", f"{out:,.0f}") for purpose, (count, into, out) in lengths.items()]
     head = ("Purpose", "Calls", "Tokens in, mean", "Tokens out, mean")
-    parts = (Table(("", ""), tuple(told)), *told_failures(failed), *([Table(head, tuple(calls))] if calls else []))
-    return report_html(Report(parts))
+    called = (Table(head, tuple(calls)),) if calls else ()
+    return report_html(Report((Table(("", ""), tuple(told)), *told_failures(failed), *called)))
 
 
 def _how_far(counts: Counts) -> str:

@@ -6,7 +6,7 @@ needs one module.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from discover_lib.base.glossary import TERMS, meaning, meanings
