@@ -23,7 +23,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,8 +61,6 @@ from discover_lib.train.training_job import TrainingJob
 from workbench.carried import address
 from workbench.jobs import (
     Job,
-    SensitivityJob,
-    Work,
     configuration_of,
     domains_of,
     find_evaluations,
@@ -264,28 +262,6 @@ def _next(count: int) -> int:
 
 
 @dataclass(frozen=True)
-class AskedRun:
-    """What a page's controls ask for.
-
-    Attributes:
-        domains: of an evaluation; () for a run that is not scored.
-        cap_dollars: what may be spent at most, where language models take part.
-        refusal: why it cannot be begun, in one line, or "".
-    """
-
-    options: RunOptions | None = None
-    domains: tuple[str, ...] = ()
-    settings: ClientSettings | None = None
-    cap_dollars: float | None = None
-    refusal: str = ""
-
-    @property
-    def spends(self) -> bool:
-        """Whether language models are asked, which costs money."""
-        return self.options is not None and bool(self.options.spec.models(self.options.everyone))
-
-
-@dataclass(frozen=True)
 class Standing:
     """How far a run is; `assessed` of the finished conversations are scored, None where none is to be.
 
@@ -352,7 +328,8 @@ class RunPanel(Panel):
     ) -> None:
         self._place, self._first, self._domains = place, first, tuple(domains)
         self._first_is = first_is or "a small run"
-        self.asked = AskedRun()
+        self._asked: Job | None = None
+        self._refusal = ""
         super().__init__(begin)
 
     def ask(
@@ -363,21 +340,26 @@ class RunPanel(Panel):
         *,
         domains: Sequence[str] = (),
         refusal: str = "",
-    ) -> AskedRun:
-        """Say what the button is to begin, or why it cannot."""
-        asked = AskedRun(options, tuple(domains), settings, cap_dollars, refusal)
-        self.asked = asked if asked.spends else AskedRun(options, tuple(domains), refusal=refusal)
-        return self.asked
+    ) -> None:
+        """Say what the button is to begin, or why it cannot.
+
+        Args:
+            cap_dollars: the most that may be spent where language models take part, which costs money.
+            domains: of an evaluation; () for a run that is not scored.
+        """
+        self._asked, self._refusal = None, refusal or "choose what to run"
+        if options is None or refusal:
+            return
+        if not options.spec.models(options.everyone):
+            settings = cap_dollars = None
+        elif not cap_dollars:
+            self._refusal = "language models cost money: enter the maximum cost, then press again"
+            return
+        self._asked = Job(outputs_folder(), options, tuple(domains), settings, cap_dollars)
 
     def folder_of(self, options: RunOptions, domains: Sequence[str] = ()) -> Path:
         """Where a run of this page is; the same for the same options.  Raises as `workbench.jobs.folder_of`."""
         return folder_of(options, outputs_folder() / self._place, domains)
-
-    def start(self, work: Work) -> Work:
-        """Begin other work on a run, such as its sensitivity map, and have the clock tick for it."""
-        work = started(work)
-        self._set_activity(_next)
-        return work
 
     # -- of runs -------------------------------------------------------------------------------------------------------
 
@@ -391,7 +373,7 @@ class RunPanel(Panel):
         trouble = ""
         if asked:
             named = outputs_folder() / asked
-            if asked in find_runs(outputs_folder()) or last_of(Job, named):
+            if asked in find_runs(outputs_folder()) or last_of(named):
                 return named, trouble
             trouble = f"there is no run {asked!r} here; this is another one"
         if self._domains and (known := self.known()):
@@ -414,17 +396,14 @@ class RunPanel(Panel):
         return job.folder, job.trouble
 
     def begin(self) -> Path:
-        asked = self.asked
-        if asked.refusal or asked.options is None:
-            raise RunOptionsError(asked.refusal or "choose what to run")
-        if asked.spends and not asked.cap_dollars:
-            raise RunOptionsError("language models cost money: enter the maximum cost, then press again")
-        folder = self.folder_of(asked.options, asked.domains)
-        return started(Job(folder, asked.options, asked.domains, asked.settings, asked.cap_dollars)).folder
+        if self._asked is None:
+            raise RunOptionsError(self._refusal)
+        folder = self.folder_of(self._asked.options, self._asked.domains)
+        return started(replace(self._asked, folder=folder)).folder
 
     def stop(self) -> Path | None:
-        for work in self._work():
-            work.stop()
+        if job := last_of(self.get_folder()):
+            job.stop()
         return None
 
     def resume(self) -> Path | None:
@@ -436,14 +415,10 @@ class RunPanel(Panel):
             )
         return started(Job(self.get_folder(), options, domains_of(configuration))).folder
 
-    def _work(self) -> list[Work]:
-        """What this process has begun in the open folder."""
-        of_kinds: list[Work | None] = [last_of(Job, self.get_folder()), last_of(SensitivityJob, self.get_folder())]
-        return [work for work in of_kinds if work is not None]
-
     @property
     def going(self) -> bool:
-        return any(work.running for work in self._work())
+        job = last_of(self.get_folder())
+        return job is not None and job.running
 
     def _look(self) -> tuple[Markup, int, bool]:
         folder, going = self.get_folder(), self.going
@@ -454,7 +429,8 @@ class RunPanel(Panel):
         return now.line(folder.name, going), now.read, not now.complete
 
     def _ended(self) -> str:
-        return next((work.trouble for work in self._work() if work.trouble), "")
+        job = last_of(self.get_folder())
+        return job.trouble if job else ""
 
 
 # -- what pages read of a run ------------------------------------------------------------------------------------------

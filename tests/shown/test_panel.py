@@ -12,7 +12,6 @@ from discover_lib.runs.options import RunOptions, RunOptionsError
 from discover_lib.runs.runner import register
 from discover_lib.runs.store import RunStore
 from workbench.jobs import (
-    Job,
     domains_of,
     find_runs,
     laid_out,
@@ -93,7 +92,7 @@ def test_a_press_begins_once_and_what_was_chosen_just_before_it(outputs: Path) -
         return panel, [untouched, begun, panel.get_folder()]
 
     panel, (untouched, begun, after) = on_a_page(story)
-    job = last_of(Job, begun)
+    job = last_of(begun)
     assert job is not None
     job.wait()
     assert untouched.name.startswith("svg_drawing-draft+adaptive-") and begun == after
@@ -128,7 +127,7 @@ def test_a_stopped_run_is_gone_on_with_from_its_configuration_alone(outputs: Pat
         return panel
 
     panel = on_a_page(story)
-    job = last_of(Job, panel.get_folder())
+    job = last_of(panel.get_folder())
     assert job is not None
     job.wait()
     assert (

@@ -31,22 +31,23 @@ from discover_lib.metrics.results import (
     values_of,
 )
 from discover_lib.metrics.scores import Assessment, ConversationScores
-from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run
+from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run, write_sensitivity
 from discover_lib.runs.store import RunStore, StoreError, id_of_run
 from discover_lib.tasks.paper_numbers import beside, our_results
 from workbench import controls
 from workbench.carried import address, address_of, kept
 from workbench.controls import displayed, in_a_row
 from workbench.echo import run_command
-from workbench.jobs import SensitivityJob, find_runs, last_of, run_label
+from workbench.jobs import find_runs, run_label
 from workbench.panel import EvaluatedRun, RunPanel, evaluation_panel
-from workbench.parts import Scored, listing
+from workbench.parts import Scored, listing, report_html
+from workbench.sharing import shared
 from workbench.views import audit_parts, charts, score_parts
 from workbench.views import beside as side_by_side
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, tag
 from workbench.views.located import finding, found_by_one
-from workbench.views.saved_pages import evaluation_page, scores_csv
+from workbench.views.saved_pages import scores_csv, shared_page
 from workbench.views.theme import Look, looks
 
 NOBODY = "nobody"
@@ -412,7 +413,7 @@ def basis_view(compared: Compared) -> Any:
     each = compared
     return displayed(
         show.panel("Eq. 4 in every smaller pool", score_parts.pools(each.table, pools_without(each.pool), each.marks)),
-        show.panel("Left out", score_parts.left_out(each.pool, each.marks, each.ids)),
+        show.panel("Left out", report_html(score_parts.left_out(each.pool))),
     )
 
 
@@ -432,7 +433,7 @@ def near_misses_view(compared: Compared) -> Any:
     )
     return displayed(
         show.quiet(why),
-        score_parts.near_misses(near_misses_of(scores), compared.marks, compared.ids),
+        report_html(score_parts.near_misses(near_misses_of(scores))),
         show.panel("The turns with the most near misses", score_parts.farmed_turns(farmed, on_stage)),
     )
 
@@ -441,16 +442,16 @@ def rules_view(compared: Compared, mapping: Any) -> Any:
     """The conclusions that change where the recorded judgments are scored under other rules."""
     import marimo as mo
 
-    flips = sensitivity_of(compared.folder, len(compared.run.scores))
-    work = last_of(SensitivityJob, compared.folder)
+    folder, conversations = compared.folder, len(compared.run.scores)
+    if sensitivity_of(folder, conversations) is None and mapping.value:
+        with mo.status.spinner(title=f"Scoring {conversations} conversations again"):
+            write_sensitivity(folder)
+    flips = sensitivity_of(folder, conversations)
     if flips is not None:
         measure = compared.measure if compared.measure.name in RESCORED else MEASURE["discovery"]
-        return displayed(score_parts.sensitivity_map(flips, measure))
-    if work is not None and work.running:
-        return mo.md(f"*Scoring {len(compared.run.scores)} conversations again …*")
-    trouble = show.error_line(work.trouble) if work is not None and work.trouble else Markup()
-    words = mo.md(f"Each setting changes one rule: p, τ, λ, focus or turns. {len(compared.run.scores)} conversations.")
-    return mo.vstack([mo.hstack([mapping, words], justify="start", align="center"), displayed(trouble)])
+        return displayed(report_html(score_parts.sensitivity_map(flips, measure)))
+    words = mo.md(f"Each setting changes one rule: p, τ, λ, focus or turns. {conversations} conversations.")
+    return mo.hstack([mapping, words], justify="start", align="center")
 
 
 def sensitivity_of(folder: Path, conversations: int) -> dict[str, Any] | None:
@@ -462,11 +463,11 @@ def sensitivity_of(folder: Path, conversations: int) -> dict[str, Any] | None:
     return recorded if recorded["recheck"]["conversations"] == conversations else None
 
 
-def mapping_button(panel: RunPanel, folder: Path) -> Any:
+def mapping_button() -> Any:
     """The button that scores a run again under other rules."""
     import marimo as mo
 
-    return mo.ui.button(label="Score under other rules", on_click=lambda _: panel.start(SensitivityJob(folder)))
+    return mo.ui.run_button(label="Score under other rules")
 
 
 def paper_view(compared: Compared) -> Any:
@@ -521,14 +522,7 @@ def export_view(compared: Compared) -> Any:
     name, pool = compared.folder.name, compared.pool
 
     def report() -> bytes:
-        each = compared
-        lead = score_parts.made_under(each.run.configuration) + audit_parts.certificate_chip(each.folder)
-        near = near_misses_of(pool.scores)
-        marks, measure = each.marks, each.measure
-        parts = score_parts.report_parts(
-            lead, pool, each.table, each.pairs, near, marks, measure, ceiling=each.ceiling, ids=each.ids
-        )
-        return evaluation_page(f"Evaluation {name}", parts, each.ids).encode()
+        return shared_page(shared(str(compared.folder))).encode()
 
     def scores() -> bytes:
         return scores_csv(pool, compared.ids).encode()
@@ -539,7 +533,7 @@ def export_view(compared: Compared) -> Any:
     files = [
         mo.download(scores, f"{name}.csv", "text/csv", label="Scores, CSV"),
         mo.download(plain, f"{name}.json", "application/json", label="All results, JSON"),
-        mo.download(report, f"{name}.html", "text/html", label="This report, HTML"),
+        mo.download(report, f"{name}.html", "text/html", label="Tables and conversations, HTML"),
     ]
     command = run_command(compared.folder, compared.run.configuration)
     words = f"```text\n{command}\n```\n\nRepeat the command to resume." if command else ""

@@ -32,7 +32,7 @@ from discover_lib.metrics.agreement import (
 )
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.manners import LONG, SHORT, Distance, distances
-from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of
+from discover_lib.metrics.near_misses import near_misses_of
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
 from discover_lib.runs.outcomes import overruled_in
 from discover_lib.runs.recorded import load_recorded, recorded_index
@@ -46,8 +46,6 @@ from discover_lib.tasks.corpus import told as told_corpus
 from discover_lib.tasks.house_rules import REFUSERS, Refuser, Safety, exposure, offered, rule_for, safety_of
 from discover_lib.tasks.leaks import Audit, audit, finished_conversations
 from discover_lib.tasks.paper_numbers import table_six
-from discover_lib.tasks.waist import Report
-from discover_lib.tasks.waist import Table as ReportTable
 from workbench.carried import kept
 from workbench.controls import displayed
 from workbench.jobs import find_runs, labelled
@@ -55,6 +53,7 @@ from workbench.panel import TaskPanel
 from workbench.parts import listing, quoted, report_html
 from workbench.views import audit_parts, charts
 from workbench.views import conversation_parts as show
+from workbench.views.score_parts import near_misses
 from workbench.views.theme import looks
 
 TABS = ("honest", "human", "harmless")
@@ -212,10 +211,10 @@ def failures_view(folder: Path | None) -> Any:
         return mo.md("The recorded conversations are not a run.")
     with RunStore.read(folder) as store:
         scores = list(stored_scores(store))
-    near = ReportTable(NEAR_MISS_COLUMNS, tuple(each.row() for each in near_misses_of(scores)))
+    near = near_misses(near_misses_of(scores))
     return displayed(
         audit_parts.run_view(folder),
-        show.panel("Near misses", report_html(Report((near,)))),
+        show.panel("Near misses", report_html(near)),
     )
 
 

@@ -11,7 +11,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
-from zlib import crc32
 
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.intervals import Estimate, percent, two_decimals
@@ -56,20 +55,6 @@ class Span(NamedTuple):
 
 
 WIDE, SMALL, PLOT, CURVE, STRIP = Box(940, 420), Box(520, 320), Box(420, 118), Box(320, 110), Box(100, 8)
-
-
-def _hatched(*drawn: object) -> tuple[Markup, dict[str, str]]:
-    """The hatching of what costs, and the attributes of a bar in it.
-
-    Its id is that of what is drawn: a pattern in a drawing that the window does not show paints nothing elsewhere.
-    """
-    name = f"rf-hatch-{crc32(repr(drawn).encode()):x}"
-    hatch = (
-        f'<defs><pattern id="{name}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-        '<rect class="rf-costs-ground" width="6" height="6"/><rect class="rf-costs-line" width="2.5" height="6"/>'
-        "</pattern></defs>"
-    )
-    return Markup(hatch), {"class_": "rf-costs", "fill": f"url(#{name})"}
 
 
 Scale = Callable[[float], float]  # a quantity → units
@@ -399,17 +384,16 @@ def _interval(each: Estimate, look: Look) -> Encoding:
 
 
 def _reward(value: float | None, was: float | None) -> Encoding:
-    """A reward as a bar from zero, hatched where it costs, with its number; an outline where it was another."""
+    """A reward as a bar from zero, with its signed number; an outline where it was another."""
 
     def drawn(x: Scale, y: float) -> list[Markup]:
         if value is None or was is None:
             return [_text("unscored", x(0) + 6, y + 4)]
-        hatch, costs = _hatched(value, x(0), x(value), y) if value < 0 else (EMPTY, {"class_": "rf-earns"})
         number, outline = signed(round(value, 3)), EMPTY
         if was != value:
             number, outline = f"{number} (was {signed(round(was, 3))})", _rect(x(0), x(was), y, class_="rf-was")
         told = _text(number, max(x(value), x(was), x(0)) + 6, y + 4, "rf-name")
-        return [hatch, _rect(x(0), x(value), y, **costs), outline, told]
+        return [_rect(x(0), x(value), y, class_="rf-costs" if value < 0 else "rf-earns"), outline, told]
 
     return drawn
 
@@ -464,7 +448,7 @@ def _sign(look: Look) -> Markup:
 
 
 def reward_of(rewards: Mapping[str, float | None], before: Mapping[str, float] | None = None) -> Markup:
-    """Rewards of a few replies as bars from zero, the value at the end of each; what costs is hatched."""
+    """Rewards of a few replies as bars from zero, the signed value at the end of each."""
     before = before or {}
     return _rewards({name: (value, before.get(name, value), "") for name, value in rewards.items()}, {})
 

@@ -79,16 +79,6 @@ def scores_csv(pool: Pool, run: DiscoverId) -> str:
     return text.getvalue()
 
 
-def evaluation_page(title: str, parts: Sequence[tuple[str, Markup]], ids: DiscoverId | None = None) -> str:
-    """An evaluation as one file: tables and charts under headings.
-
-    Args:
-        parts: (heading, fragment of `views.scores` or chart).
-        ids: of all that was measured.
-    """
-    return page("evaluation_page.html", title, ("workbench.css",), parts=parts, ids=ids)
-
-
 # -- a conversation ----------------------------------------------------------------------------------------------------
 
 

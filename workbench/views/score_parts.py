@@ -26,21 +26,17 @@ from discover_lib.metrics.results import (
     PoolWithout,
     Table,
     best_first,
-    curve,
-    manner,
-    pools_without,
 )
 from discover_lib.metrics.satisfaction import choices_of, leaves_line
+from discover_lib.tasks.waist import Lines, Report
+from discover_lib.tasks.waist import Table as WaistTable
 from workbench.views import explain
 from workbench.views.charts import (
     Span,
-    families,
-    intervals,
     span_of,
     strip,
-    turn_curves,
 )
-from workbench.views.html import EMPTY, Markup, explained, grid, hidden, joined, more, quiet, tag, term
+from workbench.views.html import EMPTY, Markup, explained, grid, more, quiet, tag, term
 from workbench.views.html import styled as styled
 from workbench.views.theme import Look, named, short
 from workbench.views.theme import looks as looks
@@ -336,39 +332,6 @@ def for_paper(
     return [("How each assistant did", every), (f"Pairs in {measure.label}", each_pair)]
 
 
-def report_parts(
-    lead: Markup,
-    pool: Pool,
-    table: Table,
-    compared: Sequence[Comparison],
-    shares: Sequence[NearMisses],
-    marks: Mapping[str, Look],
-    measure: Measure,
-    *,
-    ceiling: Estimate | None,
-    ids: DiscoverId,
-) -> list[tuple[str, Markup]]:
-    """All tables and charts of an evaluation under their headings, for `views.pages.evaluation_page`."""
-    curves = {name: curve(pool, name) for name in pool.assistants}
-    manners = {name: manner(pool, name) for name in best_first(table)}
-
-    def drawn(chart: Markup, of: str) -> Markup:
-        return tag("div", chart, **_id(ids, measure=of))
-
-    return [
-        ("The answer", lead + answer(table, compared, measure, ids)),
-        *for_paper(
-            table, pool.users_of, marks, measure, compared, ceiling=ceiling, why_no_eq_4=pool.why_no_eq_4, ids=ids
-        ),
-        ("Eq. 4 in every smaller pool", pools(table, pools_without(pool), marks, ids)),
-        ("What is left out", left_out(pool, marks, ids)),
-        ("Discoveries by near misses", near_misses(shares, marks, ids)),
-        (measure.label, drawn(intervals(table, measure, marks), measure.label)),
-        ("Turn by turn", drawn(turn_curves(curves, marks, "Turn by turn"), "found")),
-        ("Three turns in a row", drawn(families(manners, marks), "behaviour")),
-    ]
-
-
 # -- pairs ------------------------------------------------------------------------------------------------------------
 
 
@@ -483,42 +446,22 @@ def _shifted(mean: float | None, whole: float | None, itself: bool) -> Markup:
 # -- what does not count ----------------------------------------------------------------------------------------------
 
 
-def left_out(pool: Pool, marks: Mapping[str, Look], ids: DiscoverId | None = None) -> Markup:
+def left_out(pool: Pool) -> Report:
     """What the numbers do not stand on: users and leaves left out, conversations unscored, failures and leaks."""
-    same, users = len(pool.discovery.left_out), len(pool.users)
-    satisfaction = pool.satisfaction
-    shared = len(pool.shared())
-    why = pool.why_no_eq_4
+    same, users, shared = len(pool.discovery.left_out), len(pool.users), len(pool.shared())
+    satisfaction, why = pool.satisfaction, pool.why_no_eq_4
+    all_same = "because all assistants found the same for them (the denominator is 0 there)"
     lines = [
-        f"eq. 4: not defined: {why}"
-        if why
-        else f"eq. 4: {same} of {shared} users left out, because all assistants found the same for them (the "
-        f"denominator is 0 "
-        "there)",
+        f"eq. 4: not defined: {why}" if why else f"eq. 4: {same} of {shared} users left out, {all_same}",
         leaves_line(len(pool.assistants), satisfaction.n_counted, satisfaction.n_leaves, satisfaction.leave_out),
     ]
     if shared < users:
-        lines.append(
-            f"{users - shared} of {users} users left out, because they did not finish a conversation "
-            f"with every assistant"
-        )
-    columns = {"conversations": "", "ended": "stop", "unscored in": "unscored", "leaks of the user": "leaks"}
-    rows = [
-        row(
-            named(name, marks[name]),
-            (
-                tag("td", told, **_id(ids, assistants=name, measure=measure))
-                for told, measure in zip(_endings(pool, name), columns.values(), strict=True)
-            ),
-        )
-        for name in pool.assistants
-    ]
-    told = (
-        stands_on(line, ids, measure=what) for line, what in zip(lines, ("discovery", "satisfaction", ""), strict=False)
-    )
-    return bullets(told) + captioned(
-        ("assistant", *columns), rows, f"How the conversations ended. Unscored in: {meaning('unscored')}", "ds-plain"
-    )
+        unfinished = "because they did not finish a conversation with every assistant"
+        lines.append(f"{users - shared} of {users} users left out, {unfinished}")
+    columns = ("assistant", "conversations", "ended", "unscored in", "leaks of the user")
+    rows = tuple((name, *_endings(pool, name)) for name in pool.assistants)
+    title = f"How the conversations ended. Unscored in: {meaning('unscored')}"
+    return Report((Lines(tuple(lines)), WaistTable(columns, rows, title)))
 
 
 def _endings(pool: Pool, name: str) -> tuple[str, ...]:
@@ -539,17 +482,10 @@ def _endings(pool: Pool, name: str) -> tuple[str, ...]:
 # -- what was collected by near misses --------------------------------------------------------------------------------
 
 
-def near_misses(shares: Sequence[NearMisses], marks: Mapping[str, Look], ids: DiscoverId | None = None) -> Markup:
+def near_misses(shares: Sequence[NearMisses]) -> Report:
     """How much of what each assistant made users discover came by near misses."""
-    rows = [
-        row(
-            named(each.assistant, marks[each.assistant]),
-            (tag("td", told, **_id(ids, assistants=each.assistant, measure="near misses")) for told in each.row()[1:]),
-        )
-        for each in shares
-    ]
-    caption = f"{meaning('share by near misses')} Shares are means over artifacts. {INTERVAL}."
-    return captioned(NEAR_MISS_COLUMNS, rows, caption, "ds-plain")
+    title = f"{meaning('share by near misses')} Shares are means over artifacts. {INTERVAL}."
+    return Report((WaistTable(NEAR_MISS_COLUMNS, tuple(tuple(each.row()) for each in shares), title),))
 
 
 def farmed_turns(turns: Sequence[FarmedTurn], address: Callable[[FarmedTurn], str]) -> Markup:
@@ -562,13 +498,13 @@ def farmed_turns(turns: Sequence[FarmedTurn], address: Callable[[FarmedTurn], st
 # -- what would change under other rules ------------------------------------------------------------------------------
 
 CHANGES = {  # what became of a conclusion → its mark and what that means
-    "lost": ("○", "no longer distinguishable"),
-    "gained": ("●", "distinguishable only here"),
-    "reversed": ("⇄", "reversed"),
+    "lost": "○ no longer distinguishable",
+    "gained": "● distinguishable only here",
+    "reversed": "⇄ reversed",
 }
 
 
-def sensitivity_map(sensitivity: Mapping[str, Any], measure: Measure) -> Markup:
+def sensitivity_map(sensitivity: Mapping[str, Any], measure: Measure) -> Report:
     """Which conclusions flip under which setting, of one measure; settings and pairs that never flip are named below.
 
     Args:
@@ -587,27 +523,20 @@ def sensitivity_map(sensitivity: Mapping[str, Any], measure: Measure) -> Markup:
     steady = [label for label, changes in flips.items() if not changes]
     notes = [f"{n_pairs - len(columns)} of {n_pairs} conclusions about {measure.label} hold under every setting."]
     notes += [f"No conclusion changes under: {', '.join(steady)}."] if steady else []
-    notes += _unknown(sensitivity)
-    body = EMPTY
-    if columns:
-        head = ["setting", *(tag("span", short(ours), tag("br"), short(theirs)) for ours, theirs in columns)]
-        rows = (
-            row(label, (_flip(changes.get(pair)) for pair in columns)) for label, changes in flips.items() if changes
-        )
-        meanings = " ".join(f"{mark} {meaning}." for mark, meaning in CHANGES.values())
-        body = captioned(head, rows, f"Conclusions about {measure.label} that change. {meanings}", "ds-flips")
-    return body + joined(map(quiet, notes))
+    told = Lines((*notes, *_unknown(sensitivity)))
+    if not columns:
+        return Report((told,))
+    head = ("setting", *(f"{short(ours)}, {short(theirs)}" for ours, theirs in columns))
+    rows = tuple(
+        (label, *(CHANGES[changes[pair]] if pair in changes else "·" for pair in columns))
+        for label, changes in flips.items()
+        if changes
+    )
+    return Report((WaistTable(head, rows, f"Conclusions about {measure.label} that change"), told))
 
 
 def _setting(outcome: Mapping[str, Any]) -> str:
     return f"{outcome['axis']} = {outcome['value']}" if outcome["value"] else outcome["axis"]
-
-
-def _flip(change: str | None) -> Markup:
-    if change is None:
-        return tag("td", "·", class_="dl-quiet")
-    mark, meaning = CHANGES[change]
-    return tag("td", mark, hidden(f" {meaning}"), data_change=change, title=meaning)
 
 
 def _unknown(sensitivity: Mapping[str, Any]) -> Iterator[str]:
