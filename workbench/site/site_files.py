@@ -30,9 +30,9 @@ from workbench.site.fetched import PYODIDE_FILES, compiled_wheel, pyodide_folder
 from workbench.site.host import OPENING, PageModel
 from workbench.stage import StagePlayer
 from workbench.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, averages_line, six_rules
-from workbench.views.html import EMPTY, Markup, joined, own_markdown, static_text, tag
+from workbench.views.html import EMPTY, Markup, joined, own_markdown, static_text, tag, templates
 from workbench.views.moments import stage_script
-from workbench.views.saved_pages import embedded, templates
+from workbench.views.saved_pages import embedded
 
 # Packages that the browser needs, in pure Python. The other packages that pip installs are left out.
 DEPENDENCIES = (

@@ -44,6 +44,7 @@ from workbench.views.html import (
     chip,
     grid,
     more,
+    part,
     quiet,
     signed,
     table,
@@ -261,26 +262,24 @@ def _cost(spent: Spent) -> str:
 def listing(rows: Sequence[Listed], flawed: Mapping[int, int]) -> Markup:
     """Conversations as a list to press: who for whom, how much was discovered as a bar, and what is not in order."""
     most = max((row.discovered for row in rows), default=0) or 1
-    shown = [_listed(row, most, flawed.get(row.place, 0)) for row in rows]
-    return tag("div", *shown, class_="dl-picks", role="group", aria_label="Conversations")
+    return part("picks", [_listed(row, most, flawed.get(row.place, 0)) for row in rows])
 
 
-def _listed(row: Listed, most: int, flawed: int) -> Markup:
+def _listed(row: Listed, most: int, flawed: int) -> dict[str, Any]:
     ended = "" if row.stop == "max_turns" else (row.stop or "not finished").replace("_", " ")
     counts = ((row.unscored, "unscored"), (row.leaks, "with a leak"), (flawed, "flawed"))
     odd = [f"{count} {what}" for count, what in counts if count]
     odd += [] if row.leaks_checked else [f"leaks {NOT_CHECKED}"]
     trial = f"trial {row.trial + 1}" if row.trial else ""
     facts = (f"{row.turns} turns", f"reward {signed(round(row.reward, 2))}", f"{row.tokens:,} tokens", trial, ended)
-    return tag(
-        "button",
-        tag("span", tag("b", " + ".join(dict.fromkeys(row.assistants))), f" for {_user(row.artifact)}"),
-        tag("span", tag("i", style=f"width:{row.discovered / most:.0%}"), class_="dl-pick-bar", aria_hidden="true"),
-        tag("span", f"+{row.discovered} discovered", class_="dl-pick-worth"),
-        tag("small", " · ".join(fact for fact in (*facts, *odd) if fact)),
-        type="button",
-        data_pick=str(row.place),
-    )
+    return {
+        "place": row.place,
+        "who": " + ".join(dict.fromkeys(row.assistants)),
+        "user": _user(row.artifact),
+        "wide": f"{row.discovered / most:.0%}",
+        "discovered": row.discovered,
+        "facts": [*facts, *odd],
+    }
 
 
 def _user(artifact: str) -> str:

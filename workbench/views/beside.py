@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.satisfaction import SATISFIED, LeafScore
 from discover_lib.metrics.scores import Assessment
 from workbench.views import conversation_parts as show
-from workbench.views.html import EMPTY, Markup, joined, quiet, tag
+from workbench.views.html import EMPTY, Markup, quiet, tag
 from workbench.views.located import Evidence, finding, found_by_one, last_draft, marked_reply, parting
 from workbench.views.theme import Look, named
 
@@ -20,28 +21,13 @@ def assessed(conversation: Conversation, assessment: Assessment | None) -> Marku
     """How the finished piece and the way to it were scored, with reasons; what is unscored says so."""
     if assessment is None:
         return show.panel("Scores", quiet("Not assessed yet."))
-    failures = (show.error_line(f"{each.part} is unscored: {each.message}") for each in assessment.failures)
-    manner = []
-    if assessment.interactivity is not None:
-        rated = assessment.interactivity
-        score = tag("b", f"Interactivity {rated.score:.2f}")
-        manner.append(tag("p", score, f" ({rated.rating:.2f} of 1 to 3). {rated.reason}"))
+    manner = EMPTY
     if assessment.behaviour is not None:
         rows = [(str(each.turn), each.behaviour or "neither", each.reason) for each in assessment.behaviour]
-        manner.append(show.table(("turn", "is", "because"), rows))
+        manner = show.table(("turn", "is", "because"), rows)
     final = conversation.final
     made = quiet("None.") if final is None else show.rich_text(final.reply.text)
-    satisfaction = show.panel("Is it what the user wanted?", _leaves(conversation, assessment.satisfaction))
-    return joined(
-        [
-            *failures,
-            show.beside(
-                show.panel("The final artifact", tag("div", made, class_="dl-prose", style="max-height:none")),
-                satisfaction + show.panel("The conversation", *manner),
-            ),
-            quiet(f"Scored by: {assessment.scorer}."),
-        ]
-    )
+    return show.part("assessed", assessment, made, _leaves(conversation, assessment.satisfaction), manner)
 
 
 def _leaves(conversation: Conversation, scores: Sequence[LeafScore] | None) -> Markup:
@@ -109,27 +95,18 @@ def turns_beside(ours: Side, theirs: Side) -> Markup:
         for side, intents in zip((ours, theirs), only, strict=True)
     ]
     longest = max(len(ours.conversation.turns), len(theirs.conversation.turns))
-    request = show.rich_text(ours.conversation.tree.initial_request)
-    parts = [show.bubble("user", request, more_classes="ds-request")]
-    for number in range(1, longest + 1):
-        if number == apart:
-            parts.append(tag("div", tag("span", "here they part"), class_="ds-apart", data_turn=number))
-        columns = (
-            _column(side, number, [each for each in its if each.turn == number])
-            for side, its in zip((ours, theirs), evidence, strict=True)
-        )
-        parts.append(tag("div", *columns, class_="ds-pair", data_turn=number))
-    return tag("div", *parts, class_="ds-beside")
+    pairs = [
+        (number, number == apart, [_column(*each, number) for each in zip((ours, theirs), evidence, strict=True)])
+        for number in range(1, longest + 1)
+    ]
+    return show.part("turns_beside", ours.conversation.tree.initial_request, pairs)
 
 
-def _column(side: Side, number: int, evidence: Sequence[Evidence]) -> Markup:
+def _column(side: Side, evidence: Sequence[Evidence], number: int) -> dict[str, Any]:
+    """One turn of one side; without a turn where the conversation had ended."""
     if number > len(side.conversation.turns):
-        return tag("div", tag("p", side.title, " had ended.", class_="dl-quiet"), class_="ds-column")
-    turn = side.conversation.turns[number - 1]
-    worth = turn.candidate.reward
-    reward = tag("span", f"reward {show.signed(worth.total)}", class_="dl-num") if worth else EMPTY
-    texts = {each.transition.intent_id: side.conversation.tree.text(each.transition.intent_id) for each in evidence}
-    reply = show.bubble("assistant", marked_reply(turn, evidence, texts, last_draft(side.conversation, turn)))
-    answer = EMPTY if turn.user_message is None else show.bubble("user", show.user_message(turn))
-    head = tag("div", tag("span", f"Turn {number}"), side.title, reward, class_="dl-turn")
-    return tag("div", head, reply, answer, class_="ds-column")
+        return {"title": side.title, "turn": None}
+    turn, here = side.conversation.turns[number - 1], [each for each in evidence if each.turn == number]
+    texts = {each.transition.intent_id: side.conversation.tree.text(each.transition.intent_id) for each in here}
+    reply = marked_reply(turn, here, texts, last_draft(side.conversation, turn))
+    return {"title": side.title, "turn": turn, "reply": reply, "answer": show.user_message(turn)}

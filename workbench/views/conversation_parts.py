@@ -7,9 +7,9 @@ needs one module.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from discover_lib.base.glossary import TERMS, meaning, meanings
+from discover_lib.base.glossary import TERMS
 from discover_lib.core.advance import focus as roots_in_focus
 from discover_lib.core.advance import frontier
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
@@ -23,15 +23,12 @@ from workbench.views.charts import reward_of
 from workbench.views.html import (
     EMPTY,
     Markup,
-    chip,
     code,
     error_line,
     explained,
-    grid,
     hidden,
     more,
     number_mark,
-    plain_list,
     subscripts,
 )
 from workbench.views.html import artifact as artifact
@@ -42,6 +39,7 @@ from workbench.views.html import in_tokens as in_tokens
 from workbench.views.html import joined as joined
 from workbench.views.html import notice as notice
 from workbench.views.html import panel as panel
+from workbench.views.html import part as part
 from workbench.views.html import quiet as quiet
 from workbench.views.html import rich_text as rich_text
 from workbench.views.html import signed as signed
@@ -74,46 +72,31 @@ def outline(
     """
     upcoming = roots_in_focus(tree, state, rules or Rules.paper())
     movable, focused = frontier(tree, state, upcoming), set(upcoming if focus is None else focus)
-    trees = (
-        tag(
-            "li",
-            plain_list(_outline_rows(root, state, movable), "ol"),
-            class_="dl-tree",
-            data_root=root.id,
-            data_focus=int(root.id in focused),
-        )
+    trees = [
+        {"root": root.id, "focus": int(root.id in focused), "rows": list(_outline_rows(root, state, movable))}
         for root in tree.roots
-    )
-    return plain_list(trees, "ol", class_="dl-plain dl-outline", aria_label=label)
+    ]
+    return part("outline", trees, label)
 
 
 def _outline_rows(
     intent: Intent, state: IntentState, movable: Collection[str], rails: tuple[bool, ...] = ()
-) -> Iterator[Markup]:
+) -> Iterator[dict[str, Any]]:
     """The row of an intent and of all below it; `rails` says per level above whether a sibling follows."""
     level, satisfied = level_name(state[intent.id]), intent.id in state.satisfied
-    spoken = tag("span", level + (", satisfied" if satisfied else ""), class_="dl-sr dl-spoken")
-    yield tag(
-        "li",
-        _rails(rails),
-        tag("span", state_glyph(level, satisfied), class_="dl-mark", data_open=bool(intent.children)),
-        tag("span", intent.text, spoken, class_="dl-want"),
-        class_="dl-row",
-        data_id=intent.id,
-        data_state=level,
-        data_satisfied=int(satisfied),
-        data_frontier=int(intent.id in movable),
-    )
+    lines = ["through" if passing else "none" for passing in rails[:-1]]
+    yield {
+        "id": intent.id,
+        "text": intent.text,
+        "state": level,
+        "satisfied": int(satisfied),
+        "frontier": int(intent.id in movable),
+        "glyph": state_glyph(level, satisfied),
+        "open": bool(intent.children),
+        "rails": [*lines, "tee" if rails[-1] else "end"] if rails else [],
+    }
     for child in intent.children:
         yield from _outline_rows(child, state, movable, (*rails, child is not intent.children[-1]))
-
-
-def _rails(rails: tuple[bool, ...]) -> Markup:
-    """The connectors left of a row: lines passing through, and the elbow that leads to it."""
-    if not rails:
-        return EMPTY
-    lines = ["through" if passing else "none" for passing in rails[:-1]] + ["tee" if rails[-1] else "end"]
-    return joined(tag("span", class_="dl-rail", data_line=line) for line in lines)
 
 
 def state_glyph(state: str, satisfied: bool = False, **attributes: str | float) -> Markup:
@@ -139,23 +122,16 @@ def state_legend() -> Markup:
 # -- the conversation --------------------------------------------------------------------------------------------------
 
 
-def chat(conversation: Conversation, turns: int | None = None, show_rewards: bool = True) -> Markup:
+def chat(conversation: Conversation, turns: int | None = None) -> Markup:
     """The conversation as people read it, up to and with turn number `turns` (all by default, 0: the request)."""
     shown = conversation.turns[: len(conversation.turns) if turns is None else turns]
-    rows = [bubble("user", rich_text(conversation.tree.initial_request), turn=0)]
-    for turn in shown:
-        rows.append(_turn_line(turn, show_rewards))
-        rows.append(bubble("assistant", rich_text(turn.reply.text), as_written(turn.reply), turn=turn.index))
-        if turn.user_message is not None:
-            rows.append(bubble("user", user_message(turn), turn=turn.index))
-    return plain_list(rows, "ol", class_="dl-plain dl-chat", aria_label="Conversation")
+    told = [(turn, as_written(turn.reply), user_message(turn)) for turn in shown]
+    return part("chat", conversation.tree.initial_request, told)
 
 
-def bubble(role: str, *body: Markup, turn: int | None = None, more_classes: str = "") -> Markup:
-    """A message; with `turn` as an item of the list that `chat` makes."""
-    name = "div" if turn is None else "li"
-    spoken = hidden(f"{role.capitalize()}: ")
-    return tag(name, spoken, *body, class_=f"dl-msg {more_classes}".strip(), data_role=role, data_turn=turn)
+def bubble(role: str, *body: Markup) -> Markup:
+    """A message."""
+    return tag("div", hidden(f"{role.capitalize()}: "), *body, class_="dl-msg", data_role=role)
 
 
 # What a voice's own check finds wrong with a message (`Turn.flaws`), in words.
@@ -174,13 +150,6 @@ def user_message(turn: Turn) -> Markup:
     flaws = "; ".join(FLAWS.get(flaw, flaw) for flaw in turn.flaws)
     sign = tag("span", "⚠", aria_hidden="true")
     return text + tag("p", sign, f" The voice’s own check found a problem: {flaws}", class_="dl-flaw")
-
-
-def _turn_line(turn: Turn, show_rewards: bool) -> Markup:
-    reward = turn.candidate.reward
-    worth = tag("span", f"reward {signed(reward.total)}", class_="dl-num") if show_rewards and reward else EMPTY
-    name = tag("span", turn.reply.assistant) if turn.reply.assistant else EMPTY
-    return tag("li", tag("span", f"Turn {turn.index}"), name, worth, class_="dl-turn", data_turn=turn.index)
 
 
 def as_written(reply: Reply) -> Markup:
@@ -242,36 +211,18 @@ def receipt(tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | N
     candidate = candidate or turn.candidate
     if candidate.reward is None or candidate.evaluation is None:
         return error_line(f"Turn {turn.index}: this reply is unscored. {candidate.error or ''}".strip())
-    reward, lines = candidate.reward, receipt_lines(candidate, rules)
-    rows = [_receipt_row(tree, each) for each in lines]
-    if not candidate.transitions:
-        rows.append(tag("tr", tag("td", "No intent changed state.", colspan=3), tag("td", "+0", class_="dl-num")))
+    reward = candidate.reward
     counts = "level change: an emerging intent counts ½; a parent counts 1 once all its children count 1"
     counts = "intents newly discovered" if rules.discovery_reward == "newly_discovered" else counts
-    length = tag("span", length_sum(candidate.reply, rules), title=meanings("free tokens", "price of a token"))
-    foot = tag(
-        "tfoot",
-        _bill(term("discovery reward", "Discovery reward R_d"), counts, reward.discovered),
-        _bill(term("length penalty", "Length penalty R_e"), length, reward.penalty),
-        _bill(term("reward", "Reward R = R_d + R_e"), "", reward.total),
+    sums = (
+        (term("discovery reward", "Discovery reward R_d"), counts, reward.discovered),
+        (term("length penalty", "Length penalty R_e"), length_sum(candidate.reply, rules), reward.penalty),
+        (term("reward", "Reward R = R_d + R_e"), "", reward.total),
     )
     assistant = f", {candidate.reply.assistant}" if candidate.reply.assistant else ""
     title = f"Turn {turn.index}{assistant}, {rules.name} rules"
-    return grid(("Intent", "Change", "Why", "Reward"), rows, title, "dl-receipt", foot=foot)
-
-
-def _receipt_row(tree: IntentTree, line: ReceiptLine) -> Markup:
-    name = tag("td", tag("span", line.intent_id, class_="dl-id"), " ", tree.text(line.intent_id))
-    change = chip(line.change, line.tone) if line.tone else tag("span", line.change)
-    near = ", ".join(f"“{miss}”" for miss in line.near)
-    why = tag("span", line.why), tag("div", near, class_="dl-small dl-quiet") if near else EMPTY
-    worth = tag("td", signed(line.share), class_="dl-num", data_share=f"{line.share:g}")
-    return tag("tr", name, tag("td", change), tag("td", *why), worth)
-
-
-def _bill(name: str, how: str, value: float) -> Markup:
-    worth = tag("td", signed(value), class_="dl-num", data_sum=repr(value))
-    return tag("tr", tag("th", name, scope="row"), tag("td", how, colspan=2), worth)
+    texts = {key: tree.text(key) for key in tree.intents}
+    return part("receipt", title, receipt_lines(candidate, rules), texts, sums)
 
 
 def length_sum(reply: Reply, rules: Rules) -> str:
@@ -312,32 +263,23 @@ def candidates(tree: IntentTree, judged: Turn | Sequence[Candidate], rules: Rule
     """Candidate replies side by side: their reward split and what each would move.  Of a turn, the chosen is marked."""
     chosen = judged.chosen if isinstance(judged, Turn) else None
     replies = judged.candidates if isinstance(judged, Turn) else tuple(judged)
-    cards = (_card(tree, each, rules, chosen, index) for index, each in enumerate(replies))
-    return tag("div", *cards, class_="dl-cards")
-
-
-def _card(tree: IntentTree, candidate: Candidate, rules: Rules, chosen: int | None, index: int) -> Markup:
-    name = candidate.reply.assistant or f"Reply {index + 1}"
-    status = "chosen" if index == chosen else "rejected"
-    badge = EMPTY if chosen is None else chip(status, "known" if index == chosen else "plain", meaning(status))
-    head = tag("div", tag("strong", name), badge, class_="dl-card-head")
-    if candidate.reward is None:
-        body = error_line(f"Unscored. {candidate.error or ''}".strip())
-    else:
-        reward = candidate.reward
-        parts = subscripts(f"R_d {signed(reward.discovered)}, R_e {signed(reward.penalty)}: ")
-        explained = meanings("discovery reward", "length penalty", "reward")
-        total = tag("p", parts, tag("strong", f"R {signed(reward.total)}"), class_="dl-sum dl-num", title=explained)
-        moves = [_card_move(tree, each) for each in candidate.transitions] or [tag("li", "Would change no intent.")]
-        body = total + plain_list(moves) + quiet(length_sum(candidate.reply, rules), small=True)
-    reply = more("the reply", rich_text(candidate.reply.text), as_written(candidate.reply))
-    return tag("section", head, body, reply, class_="dl-card", data_chosen=int(index == chosen))
-
-
-def _card_move(tree: IntentTree, transition: Transition) -> Markup:
-    glyph = state_glyph(level_name(transition.after), transition.satisfied)
-    text = tag("span", tree.text(transition.intent_id), " ", chip(news(transition)))
-    return tag("li", glyph, text, class_="dl-item")
+    cards = [
+        {
+            "name": each.reply.assistant or f"Reply {place + 1}",
+            "status": "" if chosen is None else "chosen" if place == chosen else "rejected",
+            "reward": each.reward,
+            "error": each.error or "",
+            "moves": [
+                (state_glyph(level_name(move.after), move.satisfied), tree.text(move.intent_id), news(move))
+                for move in each.transitions
+            ],
+            "length": length_sum(each.reply, rules),
+            "reply": each.reply,
+            "written": as_written(each.reply),
+        }
+        for place, each in enumerate(replies)
+    ]
+    return part("candidates", cards)
 
 
 # -- how a tree is built -----------------------------------------------------------------------------------------------
@@ -368,41 +310,22 @@ def assembled(turn: Turn, rules: Rules) -> Markup:
         return quiet("This reply is unscored. It has no reward, not a reward of 0.")
     known, now_known = len(turn.before.discovered), len(turn.after.discovered)
     by_count = rules.discovery_reward == "newly_discovered"
-    counted = (
-        (explained(_NEW, _NEW_MEANS), f" = {now_known} − {known}")
-        if by_count
-        else (f"change of level = {earned.discovered:g}",)
-    )
+    count = explained(_NEW, _NEW_MEANS) + f" = {now_known} − {known}"
+    counted = count if by_count else f"change of level = {earned.discovered:g}"
     n, above = turn.reply.n_tokens, max(0.0, turn.reply.n_tokens - rules.tau)
-    capped = rules.lam * above > rules.penalty_cap
-    how = f"{rules.lam:g} × {above:g}" + (f", {rules.penalty_cap:g} at most" if capped else "")
+    how = f"{rules.lam:g} × {above:g}"
+    how += f", {rules.penalty_cap:g} at most" if rules.lam * above > rules.penalty_cap else ""
+    length = explained("n", f"The length of the reply: {in_tokens(n, rules.token_unit)}.")
+    price, free = term("price of a token", "λ"), term("free tokens", "τ")
+    penalty = (f" = −min({rules.penalty_cap:g}, ", price, " · max(0, ", length, " − ", free, f")) = −{how}")
+    tokens = f"for {above:g} tokens beyond {rules.tau:g} free ones"
     found = "intents discovered" if by_count else "levels gained"
-    parts = (
-        _part(earned.discovered, found, term("discovery reward", "R_d"), " = ", *counted),
-        tag("span", "+", class_="rw-sign"),
-        _part(
-            earned.penalty,
-            f"for {above:g} tokens beyond {rules.tau:g} free ones",
-            term("length penalty", "R_e"),
-            f" = −min({rules.penalty_cap:g}, ",
-            term("price of a token", "λ"),
-            " · max(0, ",
-            explained("n", f"The length of the reply: {in_tokens(n, rules.token_unit)}."),
-            " − ",
-            term("free tokens", "τ"),
-            f")) = −{how}",
-        ),
-        tag("span", "=", class_="rw-sign"),
-        _part(earned.total, "reward of the reply", term("reward", "R"), subscripts(" = R_d + R_e")),
+    sums = (
+        (earned.discovered, found, (term("discovery reward", "R_d"), " = ", counted)),
+        (earned.penalty, tokens, (term("length penalty", "R_e"), *penalty)),
+        (earned.total, "reward of the reply", (term("reward", "R"), subscripts(" = R_d + R_e"))),
     )
-    return tag("div", *parts, class_="rw-sum")
-
-
-def _part(value: float, words: str, *formula: str) -> Markup:
-    """One number of the sum: its value, what it is in words, and its formula."""
-    sign = "costs" if value < 0 else "earns" if value > 0 else "nothing"
-    number = tag("b", signed(value), class_="rw-number dl-num", data_sign=sign)
-    return tag("div", number, tag("span", words), tag("span", *formula, class_="rw-formula"), class_="rw-part")
+    return part("assembled", sums)
 
 
 def symbols() -> Markup:

@@ -129,32 +129,13 @@ def _side(turn: Turn, name: str, candidate: Candidate, rules: Rules) -> Markup:
     """One reply of the pair, with its length."""
     badge = chip(name, "known" if name == "chosen" else "plain")
     kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "not judged"
-    text = show.rich_text(candidate.reply.text)
-    longest = max(each.reply.n_tokens for each in turn.candidates)
-    return tag(
-        "section",
-        tag("div", tag("strong", _name(candidate)), badge, class_="dp-head"),
-        tag("div", text, class_="dp-reply", tabindex=0, role="region", aria_label=f"{name}: the reply"),
-        length_bar(candidate.reply.n_tokens, longest, rules),
-        quiet(f"{kind}; {show.length_sum(candidate.reply, rules)}", small=True),
-        class_="dl-panel dp-side",
-        data_side=name,
-    )
-
-
-def length_bar(n_tokens: int, longest: int, rules: Rules) -> Markup:
-    """A reply's length on the scale of the turn's longest, the part that costs marked, and τ as a line."""
-    scale = max(longest, rules.tau, 1) * 1.05
-    free, above = min(n_tokens, rules.tau), max(0.0, n_tokens - rules.tau)
-    return tag(
-        "div",
-        tag("i", style=f"width:{free / scale:.2%}"),
-        tag("i", class_="dp-costs", style=f"width:{above / scale:.2%}"),
-        tag("b", "τ", style=f"left:{rules.tau / scale:.2%}"),
-        class_="dp-length",
-        aria_hidden="true",
-        title=show.in_tokens(n_tokens, rules.token_unit),
-    )
+    n_tokens, longest = candidate.reply.n_tokens, max(each.reply.n_tokens for each in turn.candidates)
+    scale = max(longest, rules.tau, 1) * 1.05  # the part that costs is marked, and τ is a line
+    shares = {"free": min(n_tokens, rules.tau), "above": max(0.0, n_tokens - rules.tau), "tau": rules.tau}
+    bar = {part: f"{length / scale:.2%}" for part, length in shares.items()}
+    bar["title"] = show.in_tokens(n_tokens, rules.token_unit)
+    facts = f"{kind}; {show.length_sum(candidate.reply, rules)}"
+    return show.part("side", name, _name(candidate), badge, show.rich_text(candidate.reply.text), bar, facts)
 
 
 # -- Table 3, filters --------------------------------------------------------------------------------------------------
@@ -195,26 +176,17 @@ def shares(parts: Iterable[tuple[str, int]], assistants: Mapping[str, Look] | No
 
 
 def loss(sequences: Mapping[str, Sequence[Piece]]) -> Markup:
-    """The very text of each sequence; what carries loss is marked by colour, by an underline and in words."""
-    return show.beside(*(_sequence(name, pieces) for name, pieces in sequences.items()))
+    """The very text of each sequence; what carries loss is marked by colour, by an underline and in words.
 
-
-def _sequence(name: str, pieces: Sequence[Piece]) -> Markup:
-    learnt = sum(len(piece.text) for piece in pieces if piece.loss)
-    total = sum(len(piece.text) for piece in pieces)
-    share = f"{learnt:,} of {total:,} characters have loss ({percent(learnt / total)})" if total else "nothing"
-    head = tag("div", tag("strong", name), tag("span", share, class_="dl-quiet dl-small"), class_="dp-head")
-    body = (_piece(piece, index == 0 or not pieces[index - 1].loss) for index, piece in enumerate(pieces))
-    label = f"{name}: its text, with the loss marked"
-    return tag("div", head, tag("pre", *body, class_="dl-code dp-text", tabindex=0, aria_label=label))
-
-
-def _piece(piece: Piece, begins: bool) -> Markup:
-    mark = tag("b", "loss", class_="dp-flag") if piece.loss and begins else EMPTY
-    # What the template adds is written with visible line ends, since they are part of what is learnt.
-    end = tag("span", "↵", class_="dp-end") + Markup("\n")
-    text = end.join(piece.text.split("\n")) if piece.kind == "template" else piece.text
-    return mark + tag("span", text, class_="dp-piece", data_kind=piece.kind, data_loss=int(piece.loss))
+    Line ends that the template adds are visible, since they are part of what is learnt.
+    """
+    shown = []
+    for name, pieces in sequences.items():
+        total = sum(len(piece.text) for piece in pieces)
+        learnt = sum(len(piece.text) for piece in pieces if piece.loss)
+        share = f"{learnt:,} of {total:,} characters have loss ({percent(learnt / total)})" if total else "nothing"
+        shown.append({"name": name, "share": share, "pieces": pieces})
+    return show.part("loss", shown)
 
 
 # -- whether length alone decided --------------------------------------------------------------------------------------

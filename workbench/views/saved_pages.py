@@ -24,23 +24,14 @@ from discover_lib.metrics.results import CSV_COLUMNS, Pool, tidy_rows
 from discover_lib.runs.resolve import id_of
 from workbench.bar import BAR, CLASS, PAGES, Page, bar
 from workbench.views import conversation_parts as show
-from workbench.views.html import EMPTY, Markup, static_text, tag
+from workbench.views.html import EMPTY, Markup, static_text, tag, templates
 from workbench.views.moments import Strip, stage_of, stage_script
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    pass
 
 PACK = 20  # conversations that are compressed together
 _DRAWN = re.compile(r'"src":"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)"')
-
-
-@cache
-def templates() -> Environment:
-    """The templates of `views/static`: a name without a value is an error."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    loader = PackageLoader("workbench.views", "static")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def page(

@@ -36,7 +36,7 @@ from workbench.views.charts import (
     span_of,
     strip,
 )
-from workbench.views.html import EMPTY, Markup, explained, grid, more, quiet, tag, term
+from workbench.views.html import EMPTY, Markup, part, quiet, tag, term
 from workbench.views.html import styled as styled
 from workbench.views.theme import Look, named, short
 from workbench.views.theme import looks as looks
@@ -61,27 +61,18 @@ def picked(value: str) -> tuple[str, ...]:
     return tuple(parts) if isinstance(parts, list) and not any(isinstance(part, list | dict) for part in parts) else ()
 
 
-def captioned(head: Sequence[str], rows: Iterable[Markup], caption: str, class_: str = "") -> Markup:
-    """A table of finished rows; the caption stands above what scrolls, so that a narrow page does not cut it off."""
-    return tag("p", caption, class_="ds-caption") + grid(head, rows, class_=f"ds-table {class_}".strip())
-
-
-def row(name: str, cells: Iterable[Markup], **attributes: str | None) -> Markup:
-    """A row of a heading and finished cells."""
-    return tag("tr", tag("th", name, scope="row"), *cells, **attributes)
-
-
-def cell(content: str) -> Markup:
-    return tag("td", content)
-
-
 def stands_on(content: str, ids: DiscoverId | None, **named: Any) -> Markup:
     """Content that carries the id of what its numbers stand on: `ids`, narrowed to what is named."""
     return tag("span", content, **_id(ids, **named))
 
 
+def _on(ids: DiscoverId | None, **named: Any) -> str:
+    """The id of what is named below `ids`; "" without ids."""
+    return "" if ids is None else str(dataclasses.replace(ids, **named))
+
+
 def _id(ids: DiscoverId | None, **named: Any) -> dict[str, str]:
-    return {} if ids is None else {"data_id": str(dataclasses.replace(ids, **named))}
+    return {"data_id": on} if (on := _on(ids, **named)) else {}
 
 
 def bullets(sentences: Iterable[str]) -> Markup:
@@ -232,17 +223,17 @@ def results(
         ceiling: of these users, which the share found is read beside.
         why_no_eq_4: why the discovery score is not defined, where it is not.
     """
-    head = ["assistant", *(measure_head(each, table, users_of, ceiling, why_no_eq_4, ids) for each in measures)]
+    heads = [measure_head(each, table, users_of, ceiling, why_no_eq_4, ids) for each in measures]
     spans = {each.name: span_of(row[each.name] for row in table.values() if each.name in row) for each in measures}
-    rows = (
-        row(
+    rows = [
+        (
             named(name, marks[name]),
-            (_result(name, each, table[name].get(each.name), spans[each.name], ids) for each in measures),
+            [_result(name, each, table[name].get(each.name), spans[each.name], ids) for each in measures],
         )
         for name in best_first(table, order_by)
-    )
+    ]
     caption = f"Means over artifacts; {INTERVAL}. {against_ceiling(ceiling, table)}"
-    return captioned(head, rows, caption, "ds-results")
+    return part("results", heads, rows, caption)
 
 
 def against_ceiling(ceiling: Estimate | None, table: Table) -> str:
@@ -276,33 +267,39 @@ def measure_head(
     ceiling: Estimate | None = None,
     why_no_eq_4: str = "",
     ids: DiscoverId | None = None,
-) -> Markup:
+) -> dict[str, Any]:
     """A measure as the heading of a column, with its n; what it means where it is pointed at."""
     sizes = {row[measure.name].n_artifacts for row in table.values() if measure.name in row}
     n = f"n = {max(sizes)} artifacts, {users_of.get(measure.name, 0):,} users" if sizes else "not scored"
     if measure.name == "discovery" and not sizes and why_no_eq_4:
         n = f"not defined: {why_no_eq_4}"
-    head = explained(measure.label, measure.meaning) + tag("small", n, **_id(ids, measure=measure.label))
-    if measure.fewer_is_better:
-        head += tag("small", "fewer is better")
-    if measure.name == "proportion" and ceiling is not None:
-        in_reach = f"ceiling {ceiling} (n = {ceiling.n_artifacts} artifacts)"
-        head += tag("small", explained(in_reach, meaning("ceiling")), **_id(ids, measure="ceiling"))
-    return head
+    reach = ceiling if measure.name == "proportion" else None
+    return {
+        "label": measure.label,
+        "meaning": measure.meaning,
+        "id": _on(ids, measure=measure.label),
+        "n": n,
+        "fewer": measure.fewer_is_better,
+        "ceiling": f"ceiling {reach} (n = {reach.n_artifacts} artifacts)" if reach else "",
+        "ceiling_id": _on(ids, measure="ceiling"),
+    }
 
 
-def _result(name: str, measure: Measure, estimate: Estimate | None, span: Span, ids: DiscoverId | None) -> Markup:
+def _result(
+    name: str, measure: Measure, estimate: Estimate | None, span: Span, ids: DiscoverId | None
+) -> dict[str, Any] | None:
     if estimate is None:
-        return tag("td", "not scored", class_="dl-quiet")
+        return None
     interval = _bounds(estimate, measure).strip() or "no interval: 1 artifact"
-    body = tag("b", measure.shown(estimate.mean)) + tag("small", interval) + strip(estimate, span)
-    return _cell(body, _id(ids, assistants=name, measure=measure.label))
+    on = _on(ids, assistants=name, measure=measure.label)
+    return _cell(measure.shown(estimate.mean), interval, on, drawn=strip(estimate, span))
 
 
-def _cell(body: Markup, id: Mapping[str, str], tone: str | None = None, title: str = "") -> Markup:
-    """A cell that shows its id where it is pointed at."""
-    shown = tag("span", body, class_="ds-cell", data_tone=tone, title=title or id.get("data_id"))
-    return tag("td", shown, **id)
+def _cell(
+    number: str, interval: str, on: str, tone: str = "", title: str = "", drawn: Markup = EMPTY
+) -> dict[str, Any]:
+    """A cell of `parts.html`; it shows its id where it is pointed at."""
+    return {"number": number, "interval": interval, "id": on, "tone": tone, "title": title, "drawn": drawn}
 
 
 def for_paper(
@@ -346,36 +343,39 @@ def pairs(
     """Every two assistants: row − column, whether they can be told apart, and every verdict in words."""
     order = [name for name in best_first(table, measure.name) if measure.name in table[name]]
     of_pair = {frozenset((each.ours, each.theirs)): each for each in compared}
-    rows = []
-    for place, ours in enumerate(order[:-1]):
-        cells = [tag("td")] * place
-        for theirs in order[place + 1 :]:
-            each = of_pair.get(frozenset((ours, theirs)))
-            cells.append(tag("td") if each is None else _pair(each, ours, theirs, measure, ids))
-        rows.append(row(named(ours, marks[ours]), cells))
+    rows = [
+        (
+            named(ours, marks[ours]),
+            [None] * place
+            + [_pair(of_pair.get(frozenset((ours, each))), ours, each, measure, ids) for each in order[place + 1 :]],
+        )
+        for place, ours in enumerate(order[:-1])
+    ]
     caption = (
         f"{measure.label}: row minus column with its 95% interval, on the same users. ▲ the row is better, "
         f"≈ not distinguishable (paired permutation"
         f"{f', Holm over {len(compared)} pairs' if len(compared) > 1 else ''})."
     )
     caption += next((f" ? {each.too_few_says}." for each in compared if each.too_few), "")
-    verdicts = bullets(_sentence(each, measure, ids) for each in compared)
+    verdicts = [_sentence(each, measure, ids) for each in compared]
     words = f"All {len(compared)} verdicts in words" if len(compared) > 1 else "The verdict in words"
-    head = ["", *(named(name, marks[name]) for name in order[1:])]
-    grid_of_pairs = captioned(head, rows, caption, "ds-pairs") + more(words, verdicts)
-    return tag("div", grid_of_pairs, **_id(ids, measure=measure.label))
+    heads = [named(name, marks[name]) for name in order[1:]]
+    return part("pairs", heads, rows, caption, words, verdicts, _on(ids, measure=measure.label))
 
 
-def _pair(compared: Comparison, ours: str, theirs: str, measure: Measure, ids: DiscoverId | None) -> Markup:
+def _pair(
+    compared: Comparison | None, ours: str, theirs: str, measure: Measure, ids: DiscoverId | None
+) -> dict[str, Any] | None:
+    if compared is None:
+        return None
     difference = compared.facing(ours).difference
     mean, interval = difference.mean, _bounds(difference, measure).strip()
     better = (mean < 0) if measure.fewer_is_better else (mean > 0)
     verdict = "?" if compared.too_few else "≈" if not compared.distinguishable else "▲" if better else "▼"
     tone = "open" if not compared.distinguishable else "apart"
     size = f"{'+' if mean > 0 else '−' if mean < 0 else ''}{measure.shown(abs(mean))}"
-    body = tag("b", f"{verdict} {size}") + tag("small", interval)
-    id = _id(ids, assistants=ours, against=theirs, measure=measure.label)
-    return _cell(body, id, tone, sentence(compared, measure))
+    on = _on(ids, assistants=ours, against=theirs, measure=measure.label)
+    return _cell(f"{verdict} {size}", interval, on, tone, sentence(compared, measure))
 
 
 # -- how much eq. 4 owes to the pool ----------------------------------------------------------------------------------
@@ -387,39 +387,34 @@ def pools(
     """Eq. 4 in the whole pool and with one assistant left out, beside the raw share, which needs no pool."""
     if not without:
         return quiet("Two assistants have no smaller pool.")
-    head = [
-        tag("small", "no pool") + term("found"),
-        tag("small", "whole pool") + term("discovery score", "eq. 4"),
-        *(tag("small", "without") + named(each.without, marks.get(each.without)) for each in without),
+    heads = [
+        ("no pool", term("found")),
+        ("whole pool", term("discovery score", "eq. 4")),
+        *(("without", named(each.without, marks.get(each.without))) for each in without),
     ]
     rows = []
     for name in best_first(table):
-        estimates = table[name]
-        whole = estimates["discovery"].mean if "discovery" in estimates else None
+        whole = table[name]["discovery"].mean if "discovery" in table[name] else None
         cells = [
-            stands_on(_stacked(estimates.get(each), MEASURE[each]), ids, assistants=name, measure=MEASURE[each].label)
-            for each in ("proportion", "discovery")
+            {
+                "id": _on(ids, assistants=name, measure=of.label),
+                "number": of.shown(found.mean),
+                "below": _bounds(found, of),
+            }
+            if (found := table[name].get(of.name))
+            else None
+            for of in (MEASURE["proportion"], MEASURE["discovery"])
         ]
         for each in without:
-            mean, left = each.means.get(name), tuple(other for other in table if other != each.without)
-            shown = _shifted(mean, whole, each.without == name)
-            scored = mean is not None and each.without != name
-            of_it = {"assistants": name, "measure": MEASURE["discovery"].label, "pool": left}
-            cells.append(stands_on(shown, ids, **of_it) if scored else shown)
-        rows.append(row(named(name, marks[name]), map(cell, cells)))
+            left = tuple(other for other in table if other != each.without)
+            on = _on(ids, assistants=name, measure=MEASURE["discovery"].label, pool=left)
+            cells.append(_shifted(each.means.get(name), whole, each.without == name) | {"id": on})
+        rows.append((named(name, marks[name]), cells))
     caption = (
         f"The same conversations, scored with one assistant fewer in the pool: scores move by up to "
         f"{_furthest(table, without):.2f} although no reply changed."
     )
-    grid_of_pools = captioned(["assistant", *head], rows, caption, "ds-pools")
-    return tag("div", grid_of_pools, **_id(ids, measure=MEASURE["discovery"].label))
-
-
-def _stacked(estimate: Estimate | None, measure: Measure) -> Markup:
-    """A number with its interval below it, for narrow columns."""
-    if estimate is None:
-        return EMPTY
-    return tag("b", measure.shown(estimate.mean)) + tag("small", _bounds(estimate, measure).strip(), class_="ds-below")
+    return part("pools", heads, rows, caption, _on(ids, measure=MEASURE["discovery"].label))
 
 
 def _furthest(table: Table, without: Sequence[PoolWithout]) -> float:
@@ -433,14 +428,14 @@ def _furthest(table: Table, without: Sequence[PoolWithout]) -> float:
     return max(shifts, default=0.0)
 
 
-def _shifted(mean: float | None, whole: float | None, itself: bool) -> Markup:
+def _shifted(mean: float | None, whole: float | None, itself: bool) -> Cell:
+    """The score in a smaller pool, and how far it has moved; why there is none."""
     if itself or mean is None or whole is None:
-        why = None if itself else "the remaining assistants all found the same, for every user"
-        return tag("span", "–" if itself else "not defined", class_="dl-quiet", title=why)
+        why = "" if itself else "the remaining assistants all found the same, for every user"
+        return {"none": "–" if itself else "not defined", "why": why}
     shift = mean - whole
-    shown = f"{'−' if shift < 0 else '+'}{abs(shift):.2f}"
-    size = tag("small", shown, class_="ds-shift", data_far=int(abs(shift) >= 0.03))
-    return tag("span", f"{mean:.2f} ", size if round(shift, 2) else EMPTY)
+    shown = f"{'−' if shift < 0 else '+'}{abs(shift):.2f}" if round(shift, 2) else ""
+    return {"none": "", "number": f"{mean:.2f}", "shift": shown, "far": int(abs(shift) >= 0.03)}
 
 
 # -- what does not count ----------------------------------------------------------------------------------------------
