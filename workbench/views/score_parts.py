@@ -49,6 +49,7 @@ ENDINGS = {  # ends of a conversation, in words
     "error": "error",
     "open": "not finished",
 }
+Cell = dict[str, Any]  # of a table of `parts.html`
 SEE_INTENTS = ("oracle",)  # assistants that are told what no assistant can know: upper bounds
 
 
@@ -285,9 +286,7 @@ def measure_head(
     }
 
 
-def _result(
-    name: str, measure: Measure, estimate: Estimate | None, span: Span, ids: DiscoverId | None
-) -> dict[str, Any] | None:
+def _result(name: str, measure: Measure, estimate: Estimate | None, span: Span, ids: DiscoverId | None) -> Cell | None:
     if estimate is None:
         return None
     interval = _bounds(estimate, measure).strip() or "no interval: 1 artifact"
@@ -295,9 +294,7 @@ def _result(
     return _cell(measure.shown(estimate.mean), interval, on, drawn=strip(estimate, span))
 
 
-def _cell(
-    number: str, interval: str, on: str, tone: str = "", title: str = "", drawn: Markup = EMPTY
-) -> dict[str, Any]:
+def _cell(number: str, interval: str, on: str, tone: str = "", title: str = "", drawn: Markup = EMPTY) -> Cell:
     """A cell of `parts.html`; it shows its id where it is pointed at."""
     return {"number": number, "interval": interval, "id": on, "tone": tone, "title": title, "drawn": drawn}
 
@@ -363,9 +360,7 @@ def pairs(
     return part("pairs", heads, rows, caption, words, verdicts, _on(ids, measure=measure.label))
 
 
-def _pair(
-    compared: Comparison | None, ours: str, theirs: str, measure: Measure, ids: DiscoverId | None
-) -> dict[str, Any] | None:
+def _pair(compared: Comparison | None, ours: str, theirs: str, measure: Measure, ids: DiscoverId | None) -> Cell | None:
     if compared is None:
         return None
     difference = compared.facing(ours).difference
@@ -395,16 +390,11 @@ def pools(
     rows = []
     for name in best_first(table):
         whole = table[name]["discovery"].mean if "discovery" in table[name] else None
-        cells = [
-            {
-                "id": _on(ids, assistants=name, measure=of.label),
-                "number": of.shown(found.mean),
-                "below": _bounds(found, of),
-            }
-            if (found := table[name].get(of.name))
-            else None
-            for of in (MEASURE["proportion"], MEASURE["discovery"])
-        ]
+        cells: list[Cell | None] = []
+        for of in (MEASURE["proportion"], MEASURE["discovery"]):
+            found, on = table[name].get(of.name), _on(ids, assistants=name, measure=of.label)
+            below = {"id": on, "number": of.shown(found.mean), "below": _bounds(found, of)} if found else None
+            cells.append(below)
         for each in without:
             left = tuple(other for other in table if other != each.without)
             on = _on(ids, assistants=name, measure=MEASURE["discovery"].label, pool=left)
