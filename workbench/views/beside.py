@@ -11,7 +11,7 @@ from discover_lib.metrics.satisfaction import SATISFIED, LeafScore
 from discover_lib.metrics.scores import Assessment
 from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, quiet, tag
-from workbench.views.located import Evidence, finding, found_by_one, last_draft, marked_reply, parting
+from workbench.views.located import Evidence, finding, found_by_one, marked_reply, parting
 from workbench.views.theme import Look, named
 
 # -- one conversation -------------------------------------------------------------------------------------------------
@@ -108,5 +108,5 @@ def _column(side: Side, evidence: Sequence[Evidence], number: int) -> dict[str, 
         return {"title": side.title, "turn": None}
     turn, here = side.conversation.turns[number - 1], [each for each in evidence if each.turn == number]
     texts = {each.transition.intent_id: side.conversation.tree.text(each.transition.intent_id) for each in here}
-    reply = marked_reply(turn, here, texts, last_draft(side.conversation, turn))
+    reply = marked_reply(turn, here, texts)
     return {"title": side.title, "turn": turn, "reply": reply, "answer": show.user_message(turn)}

@@ -28,8 +28,6 @@ How = Literal["quoted", "read", "guessed"]
 _QUOTED = re.compile(r"[“\"]([^“”\"]+)[”\"]")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+[”’\"')*]*(?=\s|$)|(?=\n)|$)|[^\n]")
 _OPENING = re.compile(r"\s*(?:>\s?)*\s*(?:#{1,6}\s+)?(?:[-*•]\s+|\(?(?:\d{1,3}|[A-Z])[.):]\s+)?")
-_DRAFT = "> # "  # the title of a draft in a reply
-_UNQUOTED = re.compile(r"\n(?!>)")
 LEAST_SHARED = 0.5  # of an intent's content words that a sentence must share to be taken for its evidence
 
 
@@ -161,28 +159,6 @@ def _closest(text: str, drawings: Sequence[tuple[int, int]], asked: Sequence[str
     return _sentence(text, *span) if span else None
 
 
-def last_draft(conversation: Conversation, turn: Turn) -> str:
-    """The last reply before a turn that has a draft of a text; "" if there is none."""
-    drafts = [each.reply.text for each in conversation.turns[: turn.index - 1] if _DRAFT in each.reply.text]
-    return drafts[-1] if drafts else ""
-
-
-def revised(text: str, before: str) -> list[tuple[int, int]]:
-    """The sentences of a draft that the draft before it lacks; empty if the two share no sentence."""
-    start = text.find(_DRAFT)
-    if start < 0 or not before:
-        return []
-    end = next((found.start() for found in _UNQUOTED.finditer(text, start)), len(text))
-    spans = []
-    for match in _SENTENCE.finditer(text, start, end):
-        opening = _OPENING.match(text, match.start(), match.end())
-        low = opening.end() if opening else match.start()
-        if text[low : match.end()].strip():
-            spans.append((low, match.end()))
-    changed = [(low, high) for low, high in spans if text[low:high] not in before]
-    return changed if len(changed) < len(spans) else []
-
-
 # -- two conversations with the same user -----------------------------------------------------------------------------
 
 
@@ -212,28 +188,18 @@ def _levels(conversation: Conversation, turn: int) -> dict[str, Discovery]:
 OPEN, SHUT = "\u2e28", "\u2e29"
 
 
-def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, str], before: str = "") -> Markup:
-    """A reply as people read it, with marks at the sentences and drawings that match intents or are revised.
+def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, str]) -> Markup:
+    """A reply as people read it, with marks at the sentences and drawings that match intents.
 
     Args:
         texts: intent → requirement, for the tooltips.
-        before: the draft that the reply may revise.
     """
     text = turn.reply.text.translate({ord(OPEN): "(", ord(SHUT): ")"})
     spans = _merged(each for each in evidence if each.span is not None)
-    marked = [span for span, _ in spans]
-    fresh = [
-        each for each in revised(text, before) if not any(each[0] < high and low < each[1] for low, high in marked)
-    ]
-    spans = sorted([*spans, *((span, []) for span in fresh)], key=lambda each: each[0])
     for (start, end), _ in reversed(spans):
         text = f"{text[:start]}{OPEN}{text[start:end]}{SHUT}{text[end:]}"
     shown = str(rich_text(text))
     for _, members in spans:
-        if not members:
-            opening = tag("mark", class_="ds-mark", data_how="new", title="changed since the last draft")
-            shown = shown.replace(OPEN, opening.removesuffix("</mark>"), 1).replace(SHUT, "</mark>", 1)
-            continue
         title = "engaged: " + "; ".join(texts[each.transition.intent_id] for each in members)
         how = "guessed" if all(each.how == "guessed" for each in members) else "sure"
         intents = " ".join(each.transition.intent_id for each in members)

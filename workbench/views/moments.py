@@ -24,7 +24,7 @@ from workbench.map import frame_of, reasons_of
 from workbench.views import explain
 from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, receipt_lines
 from workbench.views.html import in_tokens, rich_text, signed, static_text
-from workbench.views.located import Evidence, evidence, found_by_one, last_draft, marked_reply, parting
+from workbench.views.located import Evidence, evidence, found_by_one, marked_reply, parting
 from workbench.views.touched import Touch, aspect_of, touched, under_authors_rules
 
 FORMAT = "discover-stage/1"
@@ -165,7 +165,6 @@ def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
         "reply": _reply(
             turn,
             [*places, *(each.place for each in touch.touches if each.why != "repeated")],
-            last_draft(conversation, turn),
         ),
         "first": first_words(turn.reply.text),
         "written": turn.reply.notation,
@@ -186,9 +185,9 @@ def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
     } | _state(conversation, turn.after)
 
 
-def _reply(turn: Turn, places: Sequence[Evidence], before: str) -> Nodes:
+def _reply(turn: Turn, places: Sequence[Evidence]) -> Nodes:
     texts = {each.transition.intent_id: "" for each in places}
-    return nodes_of(marked_reply(turn, places, texts, before))
+    return nodes_of(marked_reply(turn, places, texts))
 
 
 def _worth(candidate: Candidate) -> dict[str, Any] | None:

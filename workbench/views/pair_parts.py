@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.reward import reward
@@ -13,16 +13,13 @@ from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, lengt
 from discover_lib.dataset.pairs import LabelledTurn
 from discover_lib.dataset.preview import Piece
 from discover_lib.dataset.rows import Example
-from discover_lib.metrics.intervals import percent
+from discover_lib.metrics.intervals import Estimate, percent
 from workbench.views import conversation_parts as show
+from workbench.views.charts import dots, reward_of
 from workbench.views.charts import histogram as histogram
-from workbench.views.charts import legend, reward_of
-from workbench.views.html import EMPTY, Markup, chip, joined, more, quiet, tag
+from workbench.views.html import Markup, chip, joined, more, quiet, tag
 from workbench.views.html import styled as styled
-from workbench.views.theme import Look, looks
-
-PATTERNS = 5  # in which parts of a bar are drawn, by the stylesheet
-
+from workbench.views.theme import looks
 
 # -- a pair, opened up -------------------------------------------------------------------------------------------------
 
@@ -142,34 +139,14 @@ def _side(turn: Turn, name: str, candidate: Candidate, rules: Rules) -> Markup:
 
 
 def table_3(table: Table3, rules: Rules) -> Markup:
-    """The paper's Table 3 for a run, and who won as one bar."""
+    """The paper's Table 3 for a run, and which share of the turns each assistant won."""
     price = f"λ = {rules.lam:g}, τ = {rules.tau:g} {rules.token_unit}"
     caption = f"Rewards: mean ± sd over turns [95% interval over artifacts]; {rules.name} rules, {price}"
-    parts = [*table.wins.items(), ("several share it", table.shared), ("tie, no pair", table.ties)]
-    bar = shares(parts, looks(list(table.wins)))
-    return bar + more("The whole table", show.table(("", ""), list(table.rows()), caption))
-
-
-def shares(parts: Iterable[tuple[str, int]], assistants: Mapping[str, Look] | None = None) -> Markup:
-    """Counts as one bar with a legend; told apart by pattern and order as well as by colour.
-
-    Args:
-        assistants: those of the parts that are assistants, each in the colour and with the mark it has everywhere.
-    """
-    shown = [(place, name, count) for place, (name, count) in enumerate(parts) if count]
-    total = sum(count for _, _, count in shown)
-    if not total:
-        return EMPTY
-    known = assistants or {}
-    ink = {name: f"--ink:{look.colour};" for name, look in known.items()}
-    bar, key = [], []
-    for place, name, count in shown:
-        pattern = place % PATTERNS if name in known else place
-        mark = f"{known[name].character} " if name in known else ""
-        bar.append(tag("i", data_part=pattern, style=f"{ink.get(name, '')}flex:{count}"))
-        swatch = tag("i", data_part=pattern, style=ink.get(name))
-        key.append((swatch, f"{mark}{name} {count} ({percent(count / total)})"))
-    return tag("div", *bar, class_="dp-shares", aria_hidden="true") + legend(key)
+    counts = {**table.wins, "several share it": table.shared, "tie, no pair": table.ties}
+    turns = sum(counts.values())
+    won = {name: Estimate(count / turns, None, None, turns, turns) for name, count in counts.items() if count}
+    chart = dots(won, "share of the turns won", looks(list(won)), percent, to_one=True)
+    return chart + more("The whole table", show.table(("", ""), list(table.rows()), caption))
 
 
 # -- what a trainer gets -----------------------------------------------------------------------------------------------
