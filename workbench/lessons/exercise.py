@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation
@@ -29,9 +29,6 @@ from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.rendering import typed_reply
-
-if TYPE_CHECKING:
-    from workbench.lessons.exercise import Outcome
 
 MAX_TEXT = 2_000  # characters of one reply
 Form = Literal["number", "numbers", "order", "several", "reply", "replies", "code"]

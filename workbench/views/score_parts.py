@@ -340,14 +340,11 @@ def pairs(
     """Every two assistants: row − column, whether they can be told apart, and every verdict in words."""
     order = [name for name in best_first(table, measure.name) if measure.name in table[name]]
     of_pair = {frozenset((each.ours, each.theirs)): each for each in compared}
-    rows = [
-        (
-            named(ours, marks[ours]),
-            [None] * place
-            + [_pair(of_pair.get(frozenset((ours, each))), ours, each, measure, ids) for each in order[place + 1 :]],
-        )
-        for place, ours in enumerate(order[:-1])
-    ]
+    rows = []
+    for place, ours in enumerate(order[:-1]):
+        met = [of_pair.get(frozenset((ours, each))) if at > place else None for at, each in enumerate(order)]
+        cells = [_pair(each.facing(ours), measure, ids) if each else None for each in met[1:]]
+        rows.append((named(ours, marks[ours]), cells))
     caption = (
         f"{measure.label}: row minus column with its 95% interval, on the same users. ▲ the row is better, "
         f"≈ not distinguishable (paired permutation"
@@ -360,16 +357,13 @@ def pairs(
     return part("pairs", heads, rows, caption, words, verdicts, _on(ids, measure=measure.label))
 
 
-def _pair(compared: Comparison | None, ours: str, theirs: str, measure: Measure, ids: DiscoverId | None) -> Cell | None:
-    if compared is None:
-        return None
-    difference = compared.facing(ours).difference
-    mean, interval = difference.mean, _bounds(difference, measure).strip()
+def _pair(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> Cell:
+    mean, interval = compared.difference.mean, _bounds(compared.difference, measure).strip()
     better = (mean < 0) if measure.fewer_is_better else (mean > 0)
     verdict = "?" if compared.too_few else "≈" if not compared.distinguishable else "▲" if better else "▼"
     tone = "open" if not compared.distinguishable else "apart"
     size = f"{'+' if mean > 0 else '−' if mean < 0 else ''}{measure.shown(abs(mean))}"
-    on = _on(ids, assistants=ours, against=theirs, measure=measure.label)
+    on = _on(ids, assistants=compared.ours, against=compared.theirs, measure=measure.label)
     return _cell(f"{verdict} {size}", interval, on, tone, sentence(compared, measure))
 
 

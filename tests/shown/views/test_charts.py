@@ -23,10 +23,7 @@ CURVES = {name: [LOW, HIGH] for name in ROWS}
 [TALK] = load_recorded("night_harbour")
 CHARTS: dict[str, tuple[Callable[[], Markup], str]] = {  # chart → a text that it must hold
     "turns": (lambda: charts.turn_curves(CURVES, MARKS, NASTY, [OTHER]), "after turn 2: 0.6"),
-    "families": (
-        lambda: charts.families(dict.fromkeys(ROWS, MANNER), MARKS),
-        "40\u00a0% [30\u00a0%, 50\u00a0%], n = 16<",
-    ),
+    "families": (lambda: charts.families(dict.fromkeys(ROWS, MANNER), MARKS), "40\u00a0% [30\u00a0%, 50\u00a0%], n"),
     "intervals": (
         lambda: charts.intervals(
             {name: {"discovery": each} for name, each in ROWS.items()}, MEASURE["discovery"], MARKS
