@@ -32,15 +32,7 @@ from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngine
 from discover_lib.metrics.replay import replay
 from discover_lib.runs.units import user_of
 from workbench.live import Calls, open_roles
-from workbench.sources import (
-    SessionError,
-    Settings,
-    assistant_names,
-    check_players,
-    engine_name,
-    open_source,
-    refusal,
-)
+from workbench.sources import SessionError, Settings, assistant_names, check_players, engine_name, open_source, refusal
 from workbench.views.touched import read_by_miniature
 
 FORMAT = "discover-session/1"

@@ -1,5 +1,7 @@
 """In a plain Jupyter kernel: the picture as in marimo, values drawn at the end of a cell, the package installed."""
 
+from typing import Any
+
 import nbformat
 import pytest
 from nbclient import NotebookClient
@@ -30,13 +32,6 @@ tree.figure(turn.after, live=True)
 """
 
 
-def test_the_map_and_the_figure_are_widgets_in_a_plain_kernel():
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(STEP), nbformat.v4.new_code_cell(UPDATE)])
-    NotebookClient(book, timeout=60, kernel_name="python3").execute()
-    for cell in book.cells:
-        assert any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in cell.outputs)
-
-
 VALUES = """
 import workbench
 from discover_lib import UserSimulator
@@ -50,15 +45,26 @@ tree = built.tree
 simulator = UserSimulator(tree, user.judge, user.voice)
 turn = simulator.step("a small red fox?")
 """
+SEEN = ("drawing", "built", "tree", "turn", "simulator", "simulator.conversation")
+NAMES = (*SEEN, "simulator.state", "turn.candidate.reward")
 
 
-def test_what_stands_at_the_end_of_a_cell_is_drawn_and_its_text_is_short():
-    seen = ("drawing", "built", "tree", "turn", "simulator", "simulator.conversation")
-    names = (*seen, "simulator.state", "turn.candidate.reward")
-    cells = [nbformat.v4.new_code_cell(text) for text in (VALUES, *names)]
+@pytest.fixture(scope="module")
+def outputs() -> list[list[Any]]:
+    """The outputs of every cell, of one kernel that runs them all."""
+    cells = [nbformat.v4.new_code_cell(text) for text in (STEP, UPDATE, VALUES, *NAMES)]
     NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=60, kernel_name="python3").execute()
-    shown = {name: cell.outputs[0].data for name, cell in zip(names, cells[1:], strict=True)}
-    assert [name for name in names if "text/html" in shown[name]] == list(seen)
+    return [cell.outputs for cell in cells]
+
+
+def test_the_map_and_the_figure_are_widgets_in_a_plain_kernel(outputs: list[list[Any]]) -> None:
+    for each in outputs[:2]:
+        assert any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in each)
+
+
+def test_what_stands_at_the_end_of_a_cell_is_drawn_and_its_text_is_short(outputs: list[list[Any]]) -> None:
+    shown = {name: each[0].data for name, each in zip(NAMES, outputs[3:], strict=True)}
+    assert [name for name in NAMES if "text/html" in shown[name]] == list(SEEN)
     assert "<img" in shown["drawing"]["text/html"] and "dl-chat" in shown["simulator"]["text/html"]
     text = {name: data["text/plain"] for name, data in shown.items()}
     assert all(len(each) < 2000 and "object at 0x" not in each and "IntentTree(" not in each for each in text.values())

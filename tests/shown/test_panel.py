@@ -11,12 +11,7 @@ from markupsafe import escape
 from discover_lib.runs.options import RunOptions, RunOptionsError
 from discover_lib.runs.runner import register
 from discover_lib.runs.store import RunStore
-from workbench.jobs import (
-    domains_of,
-    find_runs,
-    laid_out,
-    last_of,
-)
+from workbench.jobs import domains_of, find_runs, laid_out, last_of
 from workbench.panel import RunPanel, Standing
 
 pytestmark = pytest.mark.slow  # marimo alone takes a second to import

@@ -26,10 +26,7 @@ def opened(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process = subprocess.Popen(
-            [*COMMAND, "--port", str(port), *options],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
+            [*COMMAND, "--port", str(port), *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
     finally:
         signal.signal(signal.SIGINT, before)

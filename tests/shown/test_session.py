@@ -10,11 +10,7 @@ from discover_lib import replay
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.assistants import scripted_assistant
-from workbench.session import (
-    Session,
-    SessionError,
-    Settings,
-)
+from workbench.session import Session, SessionError, Settings
 from workbench.sources import find_artifact
 
 LIVE = Settings(domain="creative_writing", artifact="creative_writing-eval-000", seed=3)

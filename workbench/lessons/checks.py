@@ -146,21 +146,13 @@ _NAMED_CASES = (
         _FRESH,
         _built(Verdict("2", False, ("a", "b"))),
     ),
-    (
-        "After a change of state θ starts again at its first value.",
-        _HUNCH,
-        _built(Verdict("1", False, ("a", "b"))),
-    ),
+    ("After a change of state θ starts again at its first value.", _HUNCH, _built(Verdict("1", False, ("a", "b")))),
     (
         "An intent moves up one state per reply, with any number of near misses.",
         _FRESH,
         _built(Verdict("2", False, ("a", "b", "c", "d", "e"))),
     ),
-    (
-        "The same near miss twice in a reply counts once.",
-        _FRESH,
-        _built(Verdict("2", False, ("a", "A", "b", "a"))),
-    ),
+    ("The same near miss twice in a reply counts once.", _FRESH, _built(Verdict("2", False, ("a", "A", "b", "a")))),
     (
         "A discovered intent stays discovered. Near misses do not change it.",
         _KNOWN,

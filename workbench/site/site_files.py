@@ -219,13 +219,7 @@ def _simulator_page(folder: Path) -> SitePage:
     StagePlayer(conversation_page.opening(folder), widget=model)
     values = {name: getattr(model, name) for name in ("record", "now", "setup", "growing")}
     return SitePage(
-        "simulator.html",
-        "Conversation",
-        "stage",
-        ("map.css", "stage.css"),
-        own_markdown(STAGE),
-        EMPTY,
-        values,
+        "simulator.html", "Conversation", "stage", ("map.css", "stage.css"), own_markdown(STAGE), EMPTY, values
     )
 
 

@@ -505,10 +505,7 @@ def _write(path: Path, columns: Iterable[str], rows: Iterable[Mapping[str, Any]]
 def codebook_lines(study: Study) -> list[str]:
     """The tables and the meanings of their columns, as Markdown."""
     lines = [f"# Codebook: {study.title}", "", f"Version {study.version} of the study file."]
-    lines += [
-        "",
-        f"Text that begins with {' '.join(FORMULA)} follows an apostrophe, so that no spreadsheet runs it.",
-    ]
+    lines += ["", f"Text that begins with {' '.join(FORMULA)} follows an apostrophe, so that no spreadsheet runs it."]
     lines += ["Control characters are written as <U+202E>. The conversations in `run/` contain the original text."]
     tables = {
         "participants.csv: one row per finished conversation": COLUMNS | _answers(study),

@@ -38,18 +38,7 @@ from discover_lib.tasks.waist import Report, Table
 from workbench.parts import report_html
 from workbench.views import conversation_parts as show
 from workbench.views.charts import dots
-from workbench.views.html import (
-    Markup,
-    cells,
-    chip,
-    grid,
-    more,
-    part,
-    quiet,
-    signed,
-    table,
-    tag,
-)
+from workbench.views.html import Markup, cells, chip, grid, more, part, quiet, signed, table, tag
 from workbench.views.html import styled as styled
 
 # -- the certificate --------------------------------------------------------------------------------------------------

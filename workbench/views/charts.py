@@ -89,14 +89,7 @@ def _says_its_end(title: str, axis: Span, to_one: bool) -> str:
     return f"{title} (axis to {axis.high:g}, not 1)" if to_one and axis.high < 1 else title
 
 
-def _svg(
-    size: Box,
-    spoken: str,
-    drawn: Iterable[Markup],
-    *,
-    stretched: bool = False,
-    class_: str = "rf",
-) -> Markup:
+def _svg(size: Box, spoken: str, drawn: Iterable[Markup], *, stretched: bool = False, class_: str = "rf") -> Markup:
     view = f"0 0 {size.width:g} {size.height:g}"
     ratio = "none" if stretched else None
     least = None if stretched or size.width < READABLE else f"min-width:{READABLE:g}px"
@@ -377,10 +370,7 @@ def rows_chart(
 
 def _interval(each: Estimate, look: Look) -> Encoding:
     """A whisker with the mark of the mean."""
-    return lambda x, y: [
-        _whisker(each, x, y),
-        tag("g", _mark(look, x(each.mean), y), class_="rf-line"),
-    ]
+    return lambda x, y: [_whisker(each, x, y), tag("g", _mark(look, x(each.mean), y), class_="rf-line")]
 
 
 def _reward(value: float | None, was: float | None) -> Encoding:

@@ -20,17 +20,7 @@ from discover_lib.core.state import Discovery, IntentState, Transition
 from discover_lib.metrics.rescore import other_choices
 from discover_lib.metrics.transcript import in_words, level_name, news
 from workbench.views.charts import reward_of
-from workbench.views.html import (
-    EMPTY,
-    Markup,
-    code,
-    error_line,
-    explained,
-    hidden,
-    more,
-    number_mark,
-    subscripts,
-)
+from workbench.views.html import EMPTY, Markup, code, error_line, explained, hidden, more, number_mark, subscripts
 from workbench.views.html import artifact as artifact
 from workbench.views.html import beside as beside
 from workbench.views.html import drawing as drawing

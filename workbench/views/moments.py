@@ -162,10 +162,7 @@ def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
     return {
         "turn": turn.index,
         "assistant": turn.reply.assistant,
-        "reply": _reply(
-            turn,
-            [*places, *(each.place for each in touch.touches if each.why != "repeated")],
-        ),
+        "reply": _reply(turn, [*places, *(each.place for each in touch.touches if each.why != "repeated")]),
         "first": first_words(turn.reply.text),
         "written": turn.reply.notation,
         "answer": None if turn.user_message is None else nodes_of(rich_text(turn.user_message)),

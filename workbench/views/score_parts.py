@@ -18,24 +18,12 @@ from discover_lib.base.leak_words import leaks_told
 from discover_lib.metrics.intervals import INTERVAL, Estimate, percent
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, FarmedTurn, NearMisses
 from discover_lib.metrics.paired import SIGNIFICANCE, Comparison, fewest_artifacts, least_p, p_text
-from discover_lib.metrics.results import (
-    MEASURE,
-    MEASURES,
-    Measure,
-    Pool,
-    PoolWithout,
-    Table,
-    best_first,
-)
+from discover_lib.metrics.results import MEASURE, MEASURES, Measure, Pool, PoolWithout, Table, best_first
 from discover_lib.metrics.satisfaction import choices_of, leaves_line
 from discover_lib.tasks.waist import Lines, Report
 from discover_lib.tasks.waist import Table as WaistTable
 from workbench.views import explain
-from workbench.views.charts import (
-    Span,
-    span_of,
-    strip,
-)
+from workbench.views.charts import Span, span_of, strip
 from workbench.views.html import EMPTY, Markup, part, quiet, tag, term
 from workbench.views.html import styled as styled
 from workbench.views.theme import Look, named, short
@@ -313,14 +301,7 @@ def for_paper(
 ) -> list[tuple[str, Markup]]:
     """`results` and `pairs` under their headings, for a page that leads no further."""
     every = results(
-        table,
-        users_of,
-        marks,
-        measure.name,
-        ceiling=ceiling,
-        why_no_eq_4=why_no_eq_4,
-        measures=measures,
-        ids=ids,
+        table, users_of, marks, measure.name, ceiling=ceiling, why_no_eq_4=why_no_eq_4, measures=measures, ids=ids
     )
     each_pair = pairs(table, compared, measure, marks, ids=ids)
     return [("How each assistant did", every), (f"Pairs in {measure.label}", each_pair)]

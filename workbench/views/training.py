@@ -19,15 +19,7 @@ from discover_lib.train.grpo.group import Group
 from discover_lib.train.run_files import alarms
 from discover_lib.train.training_job import JobStatus
 from workbench.views import conversation_parts as show
-from workbench.views.charts import (
-    SMOOTHED,
-    SMOOTHED_FROM,
-    WIDE,
-    Box,
-    group_bars,
-    small_curve,
-    turn_curves,
-)
+from workbench.views.charts import SMOOTHED, SMOOTHED_FROM, WIDE, Box, group_bars, small_curve, turn_curves
 from workbench.views.html import EMPTY, Markup, chip, more, progress, quiet, subscripts, tag
 from workbench.views.html import styled as styled
 from workbench.views.theme import looks

@@ -7,12 +7,7 @@ import re
 import pytest
 from hostile import HOSTILE, HOSTILE_SVG, SVG, TREE, Tags, conversation
 
-from discover_lib import (
-    IntentTree,
-    Reply,
-    Rules,
-    replay,
-)
+from discover_lib import IntentTree, Reply, Rules, replay
 from discover_lib.core.conversation import Artifact, Candidate
 from discover_lib.core.roles import Recognised
 from workbench.views import conversation_parts as show
@@ -37,10 +32,7 @@ def test_receipt_adds_up_to_the_reward(rules: Rules) -> None:
 def test_unscored_reply_is_an_error_line_never_a_zero() -> None:
     turn = conversation().turns[0]
     failed = Candidate(Reply("x", 1, "test"), None, turn.before, error="judge: <no> verdict")
-    for fragment in (
-        show.receipt(TREE, turn, Rules.paper(), failed),
-        show.candidates(TREE, [failed], Rules.paper()),
-    ):
+    for fragment in (show.receipt(TREE, turn, Rules.paper(), failed), show.candidates(TREE, [failed], Rules.paper())):
         assert "judge: &lt;no&gt; verdict" in fragment and "+0" not in fragment
 
 
