@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -182,12 +181,8 @@ def _scored(folder: Path) -> bool:
     )
 
 
-def run_label(folder: Path, now: float | None = None) -> str:
-    """A run as people name it, such as "4 assistants, 20 users, svg drawing · today 21:39".
-
-    Args:
-        now: Unix seconds; the present by default.
-    """
+def run_label(folder: Path) -> str:
+    """A run as people name it, such as "4 assistants, 20 users, svg drawing · today 21:39"."""
     configuration = configuration_of(folder)
     if not configuration:
         return folder.name
@@ -195,7 +190,7 @@ def run_label(folder: Path, now: float | None = None) -> str:
     who = f"{len(assistants)} assistants" if len(assistants) > 2 else " and ".join(assistants) or "conversations"
     what = (configuration.get("domain") or "own trees").replace("_", " ")
     parts = [who, *([f"{users} user{'s' * (users != 1)}"] if users else []), what]
-    return f"{', '.join(parts)} · {_day((folder / FILE).stat().st_mtime, now)}"
+    return f"{', '.join(parts)} · {_day((folder / FILE).stat().st_mtime)}"
 
 
 def labelled(folders: Sequence[Path]) -> dict[str, Path]:
@@ -207,10 +202,10 @@ def labelled(folders: Sequence[Path]) -> dict[str, Path]:
     }
 
 
-def _day(changed: float, now: float | None) -> str:
+def _day(changed: float) -> str:
     """A time as "today 21:39", "yesterday 21:39" or "3 Nov 21:39"."""
     then = datetime.fromtimestamp(changed)
-    days = (datetime.fromtimestamp(time.time() if now is None else now).date() - then.date()).days
+    days = (datetime.now().date() - then.date()).days
     day = {0: "today", 1: "yesterday"}.get(days, f"{then.day} {then:%b}" if days < 300 else f"{then:%Y-%m-%d}")
     return f"{day} {then:%H:%M}"
 

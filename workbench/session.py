@@ -74,8 +74,8 @@ class Session:
     cursor: int
     considered: tuple[Candidate, ...] = ()
 
-    def __init__(self, settings: Settings, session_id: str | None = None, folder: Path | None = None) -> None:
-        self.id = _checked_id(session_id or secrets.token_hex(6))
+    def __init__(self, settings: Settings, folder: Path | None = None) -> None:
+        self.id = secrets.token_hex(6)
         self.folder = folder or outputs_folder() / "sessions"
         self._prepare()
         self.configure(settings)

@@ -28,6 +28,7 @@ from discover_lib.engines.miniature.artifacts import generate_artifact
 from workbench.study.design import Study
 
 MOST_PAGES = 400  # of one bot; more pages mean a loop
+TOGETHER = 8  # bots at a time
 NOISE = 1.2  # standard deviation of a bot's ratings, in points
 CONTENT = "Thank you, I like it. Please continue."
 OPINION = "It showed me things that I could like or dislike, and so I found out what I wanted."
@@ -137,9 +138,7 @@ def quick(study: Study) -> Study:
     return msgspec.structs.replace(study, chat=msgspec.structs.replace(study.chat, reply_seconds=0.0))
 
 
-def run_bots(
-    url: str, study: Study, n: int, seed: int = 0, together: int = 8, manner: Manner | None = None
-) -> Counter[str]:
+def run_bots(url: str, study: Study, n: int, seed: int = 0, manner: Manner | None = None) -> Counter[str]:
     """Send simulated participants through the pages. Returns last step → number of participants."""
 
     def run(number: int) -> Any:
@@ -148,5 +147,5 @@ def run_bots(
         except (urllib.error.URLError, RuntimeError, OSError) as error:
             return f"failed: {error}"
 
-    with ThreadPoolExecutor(together) as pool:
+    with ThreadPoolExecutor(TOGETHER) as pool:
         return Counter(pool.map(run, range(n)))

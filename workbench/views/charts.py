@@ -141,9 +141,9 @@ def _in_words(each: Estimate, shown: Callable[[float], str] = two_decimals) -> s
     return f"{shown(each.mean)}{bounds}, n = {each.n_artifacts:,}"
 
 
-def legend(entries: Iterable[tuple[Markup, str]], class_: str = "dl-key") -> Markup:
+def legend(entries: Iterable[tuple[Markup, str]]) -> Markup:
     """Swatches with what they stand for."""
-    return tag("div", *(tag("span", swatch, name) for swatch, name in entries), class_=class_)
+    return tag("div", *(tag("span", swatch, name) for swatch, name in entries), class_="dl-key")
 
 
 def _step(top: float) -> float:
@@ -578,9 +578,9 @@ def small_curve(
     return _figure(title, plot, steps, tag("div", *key, class_="dt-legend"), class_="dt-curve")
 
 
-def smoothed(values: Sequence[float], width: int = SMOOTHED) -> list[float]:
-    """The mean of each value and those before it, at most `width` together."""
-    windows = (values[max(0, at + 1 - width) : at + 1] for at in range(len(values)))
+def smoothed(values: Sequence[float]) -> list[float]:
+    """The mean of each value and those before it, at most `SMOOTHED` together."""
+    windows = (values[max(0, at + 1 - SMOOTHED) : at + 1] for at in range(len(values)))
     return [sum(each) / len(each) for each in windows]
 
 

@@ -205,13 +205,12 @@ def grid(
     caption: str = "",
     class_: str | None = None,
     classes: Sequence[str] = (),
-    foot: Markup = EMPTY,
 ) -> Markup:
     """A table of finished rows in a frame that scrolls; `classes` are those of the headings."""
     named = zip_longest(head, classes, fillvalue="")
     columns = (tag("th", text, scope="col", class_=name or None) for text, name in named)
     title = tag("caption", caption) if caption else EMPTY
-    body = tag("table", title, tag("thead", tag("tr", *columns)), tag("tbody", *rows), foot, class_=class_)
+    body = tag("table", title, tag("thead", tag("tr", *columns)), tag("tbody", *rows), class_=class_)
     return scrolling(body)
 
 

@@ -210,14 +210,12 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
 STATE_TONES = {"finished": "known", "failed": "bad", "stopped": "emerging", "stopping": "emerging"}
 
 
-def standing(name: str, status: JobStatus, last: Line | None = None, now: float | None = None) -> Markup:
+def standing(name: str, status: JobStatus, last: Line | None = None) -> Markup:
     """One run: its state, how far it is, how long it will take, and what it said last.
 
     Args:
         last: the last logged line, for speed and the time left.
-        now: Unix seconds; the present by default.
     """
-    now = time.time() if now is None else now
     of = f" of {status.total_steps:,}" if status.total_steps else ""
     facts = [f"step {status.step:,}{of}" if status.step else ""]
     if status.attempts and status.attempts[-1].from_step:
@@ -228,7 +226,7 @@ def standing(name: str, status: JobStatus, last: Line | None = None, now: float 
             f"about {duration(float(last['eta_seconds']))} left" if last.get("eta_seconds") else "",
             f"peak memory {float(last['memory_mb']):,.0f} MB" if last.get("memory_mb") else "",
         ]
-    facts.append(f"last update {duration(max(0.0, now - status.updated))} ago" if status.going else "")
+    facts.append(f"last update {duration(max(0.0, time.time() - status.updated))} ago" if status.going else "")
     message = EMPTY
     if status.message or status.state == "failed":
         failed = status.state == "failed"

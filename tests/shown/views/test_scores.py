@@ -111,7 +111,7 @@ def test_pairs_point_the_way_the_data_do() -> None:
 def test_a_smaller_pool_moves_scores_and_the_table_says_how_far() -> None:
     """Good finds 3 of 3, middle 1 or 2, bad none: middle has (1/3 + 2/3)/2 = 0.5; without good 1, without bad 0."""
     markup = show_scores.pools(table_of(APART), pools_without(APART), looks(APART.assistants))
-    rows = {row.split()[1]: row for row in map(text_of, re.findall(r"<tr>(.*?)</tr>", markup))}
+    rows = {row.split()[1]: row for row in map(text_of, re.findall(r"<tr>(.*?)</tr>", markup, re.DOTALL))}
     assert re.fullmatch(r"◆ middle 0.50 \[.*?\] 0.50 \[.*?\] 1.00 \+0.50 0.00 −0.50 –", rows["middle"])
     assert "move by up to 0.50" in text_of(markup)
     assert "no smaller pool" in show_scores.pools(table_of(CLOSE), pools_without(CLOSE), {})
