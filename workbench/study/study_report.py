@@ -359,11 +359,6 @@ class Exported:
     written: Written
 
 
-def find_personal(rows: Iterable[Finished]) -> list[tuple[Finished, str, str]]:
-    """Possible personal data in the texts of finished conversations: (conversation, kind, stretch of text)."""
-    return [(row, found.kind, found.text) for row in rows for text in _texts_of(row) for found in personal_data(text)]
-
-
 def _texts_of(row: Finished) -> list[str]:
     final = row.round.final or {}
     said = [exchange.said["text"] for exchange in row.round.exchanges]
@@ -379,7 +374,8 @@ def export_study(desk: Desk, engines: RoleEngines, judge: str, personal: Persona
     rows = list(finished(desk))
     if not rows:
         raise DiscoverError(f"{desk.folder}: no participant has finished yet")
-    found = find_personal(rows) if personal == "refuse" else []
+    texts = [(row, text) for row in rows for text in _texts_of(row)] if personal == "refuse" else []
+    found = [(row, each.kind, each.text) for row, text in texts for each in personal_data(text)]
     if found:
         seen = "; ".join(f"{desk.pseudonym(row.code)}: {kind} “{text}”" for row, kind, text in found[:5])
         more = f" and {len(found) - 5} more" if len(found) > 5 else ""

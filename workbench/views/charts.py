@@ -418,7 +418,10 @@ def strip(estimate: Estimate, span: Span) -> Markup:
 
 def discovery_curves(conversations: Mapping[str, Conversation]) -> Markup:
     """Share of the hidden intents discovered after each turn, a line per conversation: branches, or assistants."""
-    curves = {label: list(map(_one, shares_discovered(each))) for label, each in conversations.items()}
+    curves = {
+        label: [Estimate(share, None, None, 1, 1) for share in shares_discovered(each)]
+        for label, each in conversations.items()
+    }
     return turn_curves(curves, looks(list(curves)), "Discovered", size=Box(600, 240))
 
 
@@ -426,11 +429,6 @@ def shares_discovered(conversation: Conversation) -> list[float]:
     """The share of the hidden intents that is discovered after each turn."""
     hidden = set(conversation.tree.intents) - set(conversation.tree.initially_discovered)
     return [len(hidden & set(turn.after.discovered)) / max(1, len(hidden)) for turn in conversation.turns]
-
-
-def _one(value: float) -> Estimate:
-    """A single value, which has no interval."""
-    return Estimate(value, None, None, 1, 1)
 
 
 def _sign(look: Look) -> Markup:

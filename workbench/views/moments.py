@@ -93,13 +93,23 @@ def stage_of(strips: Sequence[Strip], moments: Moments | None = None) -> dict[st
                 shown.append(moments.of(strip.conversation, turn))
                 known = len(turns)
             path.append(known)
-        rows.append(_strip(strip, path))
-    tree = trunk.tree
+        rows.append(
+            {
+                "label": strip.label,
+                "name": strip.name,
+                "origin": list(strip.origin) if strip.origin else None,
+                "moments": path,
+                "stop": strip.conversation.stop,
+                "scored": len(strip.conversation.turns) if strip.scored is None else strip.scored,
+            }
+        )
+    tree, rules = trunk.tree, trunk.rules
+    line = f"{rules.name} rules: p = {rules.p:g}, τ = {rules.tau:g} {rules.token_unit}, λ = {rules.lam:g}"
     return {
         "format": FORMAT,
         "title": (tree.topic or tree.artifact_type)[:1].upper() + (tree.topic or tree.artifact_type)[1:],
         "kind": tree.artifact_type,
-        "rules": _rules(trunk.rules),
+        "rules": {"name": rules.name, "line": line},
         "request": nodes_of(rich_text(tree.initial_request)),
         "map": frame_of(tree),
         "moments": shown,
@@ -119,22 +129,6 @@ def _known_turn(
         return None
     known = turns[path[place] - 1]
     return path[place] if known is turn or known == turn else None
-
-
-def _rules(rules: Rules) -> dict[str, Any]:
-    line = f"{rules.name} rules: p = {rules.p:g}, τ = {rules.tau:g} {rules.token_unit}, λ = {rules.lam:g}"
-    return {"name": rules.name, "line": line}
-
-
-def _strip(strip: Strip, path: list[int]) -> dict[str, Any]:
-    return {
-        "label": strip.label,
-        "name": strip.name,
-        "origin": list(strip.origin) if strip.origin else None,
-        "moments": path,
-        "stop": strip.conversation.stop,
-        "scored": len(strip.conversation.turns) if strip.scored is None else strip.scored,
-    }
 
 
 def _total(turns: Iterable[Turn]) -> float:
