@@ -53,9 +53,13 @@ class FrontDoor:
         await (answer or self.app)(scope, receive, send)
 
 
-def text_of_notebook(name: str) -> str:
-    """The text of the notebook that a page of this name shows, empty where there is none."""
-    folder = notebooks_folder()
+def text_of_notebook(name: str, folder: Path | None = None) -> str:
+    """The text of the notebook that a page of this name shows, empty where there is none.
+
+    Args:
+        folder: with the notebooks; those of the project by default.
+    """
+    folder = folder or notebooks_folder()
     found = (path for path in folder.rglob("*.py") if path.relative_to(folder).as_posix() == name)
     return next((path.read_text("utf-8") for path in found), "")
 

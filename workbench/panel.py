@@ -45,7 +45,6 @@ from discover_lib.tasks.waist import (
     Field,
     R,
     Report,
-    Run,
     Status,
     Task,
     begin,
@@ -514,9 +513,6 @@ def control(field: Field) -> Any:
 
     value = None if field.default is REQUIRED else field.default
     label = field.ask.help.rstrip(".")
-    if field.kind is Run:
-        runs = labelled(list(find_runs(outputs_folder()).values()))
-        return mo.ui.dropdown(runs, value=next(iter(runs), None), label=label, searchable=True, full_width=True)
     if field.choices:
         return mo.ui.dropdown(list(field.choices), value=value, label=label)
     if field.kind is bool:
