@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import QueryParams

@@ -25,7 +25,7 @@ from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.notation import TOKENS_PER_WORD
 from discover_lib.engines.miniature.rendering import typed_reply
-from discover_lib.metrics.discovery import ceiling
+from discover_lib.metrics.discovery import ceiling, share_discovered
 from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, percent
 from workbench.session import answered
 from workbench.views.conversation_parts import level_name, state_glyph
@@ -263,7 +263,7 @@ def averages(domain: str, people: int) -> Averages:
     teller = StoryTeller([(domain, index) for index in range(people)])
     told = {part.name: [teller.conversation(part, index) for index in range(people)] for part in PARTS}
     shares = {
-        name: {str(index): [_share(conversation)] for index, conversation in enumerate(conversations)}
+        name: {str(index): [share_discovered(conversation) or 0.0] for index, conversation in enumerate(conversations)}
         for name, conversations in told.items()
     }
     *_, second, first = shares
@@ -273,12 +273,6 @@ def averages(domain: str, people: int) -> Averages:
         bootstrap_difference(shares[first], shares[second]),
         sum(ceilings) / len(ceilings),
     )
-
-
-def _share(conversation: Conversation) -> float:
-    tree = conversation.tree
-    hidden = [key for key in tree.intents if key not in tree.initially_discovered]
-    return sum(key in conversation.state.discovered for key in hidden) / len(hidden)
 
 
 def near_misses_on_one_wish(theta: float) -> Callable[[int], Transition]:

@@ -29,6 +29,7 @@ from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.rendering import typed_reply
+from discover_lib.metrics.summary import newly_discovered as found
 
 MAX_TEXT = 2_000  # characters of one reply
 Form = Literal["number", "numbers", "order", "several", "reply", "replies", "code"]
@@ -139,11 +140,6 @@ def answered(person: int, replies: Sequence[str]) -> Conversation:
         if user.conversation.stop is None:
             user.step(typed_reply(reply, lexicon, user.conversation.tree.initial_request))
     return user.conversation
-
-
-def found(conversation: Conversation) -> int:
-    """The number of hidden intents that became discovered."""
-    return len(conversation.state.discovered) - len(conversation.tree.initially_discovered)
 
 
 def mean_found(assistant: str) -> float:

@@ -25,6 +25,7 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.manner import Manner
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.metrics.discovery import share_discovered
 from workbench.study.design import Study
 
 MOST_PAGES = 400  # of one bot; more pages mean a loop
@@ -128,9 +129,8 @@ class Bot:
         """Share of hidden intents discovered, now or at the end of the conversation."""
         if self._user is None:
             return self._found
-        start, state = self._user.conversation.start, self._user.state
-        hidden = len(start.discovery) - len(start.discovered)
-        return (len(state.discovered) - len(start.discovered)) / hidden if hidden else 1.0
+        share = share_discovered(self._user.conversation)
+        return 1.0 if share is None else share
 
 
 def quick(study: Study) -> Study:

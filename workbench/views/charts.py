@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from discover_lib.core.conversation import Conversation
+from discover_lib.metrics.discovery import share_discovered
 from discover_lib.metrics.intervals import Estimate, percent, two_decimals
 from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
 from discover_lib.metrics.scorer import FAMILIES, Family
@@ -419,16 +420,10 @@ def strip(estimate: Estimate, span: Span) -> Markup:
 def discovery_curves(conversations: Mapping[str, Conversation]) -> Markup:
     """Share of the hidden intents discovered after each turn, a line per conversation: branches, or assistants."""
     curves = {
-        label: [Estimate(share, None, None, 1, 1) for share in shares_discovered(each)]
+        label: [Estimate(share_discovered(each, turn.index) or 0.0, None, None, 1, 1) for turn in each.turns]
         for label, each in conversations.items()
     }
     return turn_curves(curves, looks(list(curves)), "Discovered", size=Box(600, 240))
-
-
-def shares_discovered(conversation: Conversation) -> list[float]:
-    """The share of the hidden intents that is discovered after each turn."""
-    hidden = set(conversation.tree.intents) - set(conversation.tree.initially_discovered)
-    return [len(hidden & set(turn.after.discovered)) / max(1, len(hidden)) for turn in conversation.turns]
 
 
 def _sign(look: Look) -> Markup:

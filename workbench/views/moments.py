@@ -396,12 +396,12 @@ def compared(ours: Strip, theirs: Strip) -> str:
 
 
 def _course(strip: Strip) -> str:
-    turns, tree = strip.turns, strip.conversation.tree
-    length = in_tokens(sum(turn.reply.n_tokens for turn in turns), strip.conversation.rules.token_unit)
-    hidden = set(tree.intents) - set(tree.initially_discovered)
-    found = len(hidden & set(strip.conversation.state_after(len(turns)).discovered))
+    turns, talk = strip.turns, strip.conversation
+    length = in_tokens(sum(turn.reply.n_tokens for turn in turns), talk.rules.token_unit)
+    hidden = len(talk.tree) - len(talk.start.discovered)
+    found = len(talk.state_after(len(turns)).discovered) - len(talk.start.discovered)
     count = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
-    told = f"{found} of {len(hidden)} hidden intents after {count}"
+    told = f"{found} of {hidden} hidden intents after {count}"
     return f"{strip.name} has {told} ({length}, reward {signed(_total(turns))})"
 
 

@@ -56,9 +56,3 @@ def test_a_chart_escapes_says_and_holds_what_it_draws(name: str) -> None:
             down += [point.split(",")[1] for point in points.split()]
         assert across and all(-1 <= float(x) <= float(width) for x in across)
         assert all(-1 <= float(y) <= float(height) + 1 for y in down)
-
-
-def test_a_curve_of_discovery_counts_hidden_intents_alone() -> None:
-    hidden = len(TALK.tree) - len(TALK.tree.initially_discovered)
-    found = [len(turn.after.discovered) - len(TALK.tree.initially_discovered) for turn in TALK.turns]
-    assert charts.shares_discovered(TALK) == pytest.approx([each / hidden for each in found])
