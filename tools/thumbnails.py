@@ -16,6 +16,7 @@ from typing import Any
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.metrics.intervals import bootstrap_mean
+from discover_lib.metrics.summary import newly_discovered
 from workbench.lessons import checks
 from workbench.lessons import exercise as people
 from workbench.panel import trained_earlier
@@ -152,7 +153,7 @@ def curve(points: Sequence[tuple[float, float]]) -> Markup:
 def intervals() -> Markup:
     marks = [line(62, 8, 62, HEIGHT - 8)]
     for row, name in enumerate(("adaptive", "draft", "options", "ask")):
-        found = {str(each): [float(people.found(people.talk(each, name)))] for each in people.EVERYBODY}
+        found = {str(each): [float(newly_discovered(people.talk(each, name)))] for each in people.EVERYBODY}
         estimate, y = bootstrap_mean(found), 22 + row * 30
         unit = (WIDTH - 80) / 9
         if estimate.low is not None and estimate.high is not None:

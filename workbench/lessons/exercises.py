@@ -8,10 +8,11 @@ from typing import Any
 
 from discover_lib.base.words import counted
 from discover_lib.core.rules import Rules
+from discover_lib.metrics.summary import newly_discovered as found
 from discover_lib.train.grpo.group import group_of
 from workbench.lessons import checks
 from workbench.lessons.checks import GROUP, PAIRS, STEPPED, by_length, earned
-from workbench.lessons.exercise import Exercise, Outcome, answered, found, talk, tree_of
+from workbench.lessons.exercise import Exercise, Outcome, answered, talk, tree_of
 from workbench.story import PEOPLE
 from workbench.views.html import signed
 
