@@ -12,13 +12,12 @@ from urllib.parse import quote
 
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.leak_words import NOT_CHECKED
-from discover_lib.base.words import counted, price_line
+from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
-from discover_lib.engines.llm.calls.exchange import Spent
 from discover_lib.metrics.agreement import KIND, Agreement, Disagreement
 from discover_lib.metrics.intervals import Estimate, Share, percent
-from discover_lib.runs.outcomes import Outcomes, failures_of_run
-from discover_lib.runs.store import Counts, Listed, RunStore
+from discover_lib.runs.outcomes import closing_lines, failures_of_run
+from discover_lib.runs.store import Listed, RunStore
 from discover_lib.tasks.certify import trust_in
 from discover_lib.tasks.corpus import BEYOND, DECOYS, PLANTED, TWIN, Scored
 from discover_lib.tasks.house_rules import HEAD, MEANING, Safety, row_of
@@ -207,45 +206,26 @@ def table_six_view(rows: Sequence[SafetyRow]) -> Markup:
 # -- a run in a few lines ----------------------------------------------------------------------------------------------
 
 
-def facts(
-    configuration: Mapping[str, Any], counts: Counts, spent: Spent, outcomes: Outcomes | None = None
-) -> list[tuple[str, str]]:
-    """What was run, who played, under which rules, how far it is and what it cost: the rows of a table."""
-    engine = configuration.get("engine", {})
-    players = ", ".join(f"{role}: {who}" for role, who in engine.items()) or "see the conversations"
-    return [
-        ("What", f"{configuration.get('kind', 'run')}, seed {configuration.get('seed', 'not known')}"),
-        ("Who", players),
-        ("Rules", configuration["rules"]["name"]),
-        ("How far", _how_far(counts)),
-        ("Cost", _cost(spent)),
-        *([("Answers", outcomes.line.removeprefix("answers: "))] if outcomes and outcomes.line else []),
-    ]
-
-
 def run_view(folder: Path) -> Markup:
     """Settings, progress and cost of a run, its failures with the answers that came back, and its model calls."""
     with RunStore.read(folder) as store:
-        told = facts(store.configuration, store.counts(), store.calls.spent(), Outcomes.of_run(store))
-        failed, lengths = failures_of_run(store), store.calls.lengths()
-    calls = [(purpose, f"{count:,}", f"{into:,.0f}", f"{out:,.0f}") for purpose, (count, into, out) in lengths.items()]
+        configuration, counts, lengths = store.configuration, store.counts(), store.calls.lengths()
+        calls, failed = closing_lines(store), failures_of_run(store)
+    players = ", ".join(f"{role}: {who}" for role, who in configuration.get("engine", {}).items())
+    how_far = f"{counts.finished} of {counts.units} conversations finished, {counts.turns} turns"
+    how_far += f", {counts.failed} failed" if counts.failed else ""
+    how_far += f", {counts.open} open" if counts.open else ""
+    told = (
+        ("What", f"{configuration.get('kind', 'run')}, seed {configuration.get('seed', 'not known')}"),
+        ("Who", players or "see the conversations"),
+        ("Rules", configuration["rules"]["name"]),
+        ("How far", how_far),
+        ("Calls", "; ".join(calls) or "no model was called"),
+    )
+    asked = [(purpose, f"{count:,}", f"{into:,.0f}", f"{out:,.0f}") for purpose, (count, into, out) in lengths.items()]
     head = ("Purpose", "Calls", "Tokens in, mean", "Tokens out, mean")
-    called = (Table(head, tuple(calls)),) if calls else ()
-    return report_html(Report((Table(("", ""), tuple(told)), *told_failures(failed), *called)))
-
-
-def _how_far(counts: Counts) -> str:
-    text = f"{counts.finished} of {counts.units} conversations finished, {counts.turns} turns"
-    text += f", {counts.failed} failed" if counts.failed else ""
-    return text + (f", {counts.open} open" if counts.open else "")
-
-
-def _cost(spent: Spent) -> str:
-    if not spent.calls:
-        return "no model was called"
-    price = price_line(spent.cost, spent.unpriced, spent.calls)
-    tokens = f"{spent.prompt_tokens:,} tokens in, {spent.completion_tokens:,} out"
-    return f"{spent.calls:,} calls ({spent.attempts:,} attempts), {tokens}, {price}"
+    called = (Table(head, tuple(asked)),) if asked else ()
+    return report_html(Report((Table(("", ""), told), *told_failures(failed), *called)))
 
 
 def listing(rows: Sequence[Listed], flawed: Mapping[int, int]) -> Markup:
