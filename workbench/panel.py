@@ -260,55 +260,29 @@ def _next(count: int) -> int:
 # -- runs and evaluations ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Standing:
-    """How far a run is; `assessed` of the finished conversations are scored, None where none is to be.
+def standing(folder: Path, going: bool) -> tuple[Markup, int, bool] | None:
+    """How far a run is in words, how much there is to read, and whether it can resume; None before its plan is there.
 
-    `asked` says what language models were asked and how their answers came about; nothing where none takes part.
+    What is to be read grows with every conversation and every score.  The words say what language models were asked.
     """
-
-    units: int
-    finished: int
-    failed: int
-    assessed: int | None
-    asked: tuple[str, ...] = ()
-
-    @classmethod
-    def of_run(cls, folder: Path) -> Standing | None:
-        """None while there is nothing to read yet."""
-        try:
-            with RunStore.read(folder) as store:
-                counts, scored = store.counts(), store.configuration.get("kind") == "evaluate"
-                assessed = counts.finished - len(store.unassessed()) if scored else None
-                asked = tuple(closing_lines(store))
-        except StoreError:
-            return None
-        return cls(counts.units, counts.finished, counts.failed, assessed, asked)
-
-    @property
-    def read(self) -> int:
-        """Grows with every conversation and every score."""
-        return self.finished + (self.assessed or 0)
-
-    @property
-    def share(self) -> float:
-        return self.read / max(1, self.units * (1 if self.assessed is None else 2))
-
-    @property
-    def complete(self) -> bool:
-        return self.share >= 1
-
-    def line(self, name: str, going: bool) -> Markup:
-        """In words, with a bar."""
-        scored = "" if self.assessed is None else f", {self.assessed} scored"
-        failed = f", {self.failed} failed" if self.failed else ""
-        state = "" if self.complete else " · not finished; it can resume"
-        state = " · in progress; finished conversations are saved" if going else state
-        bar = Markup('<progress value="{:.3f}" style="display:block;width:100%"></progress>').format(self.share)
-        words = f": {self.finished} of {self.units} conversations{scored}{failed}{state}"
-        asked = Markup("").join(show.quiet(line) for line in self.asked)
-        told = Markup('<span class="dl-quiet dl-small">{}{}</span>').format(name, words)
-        return told + (bar if going or not self.complete else "") + asked
+    try:
+        with RunStore.read(folder) as store:
+            counts, scored = store.counts(), store.configuration.get("kind") == "evaluate"
+            asked = closing_lines(store)
+    except StoreError:
+        return None
+    if not counts.units:
+        return None
+    read = counts.finished + (counts.assessed if scored else 0)
+    share = read / (counts.units * (2 if scored else 1))
+    done = f", {counts.assessed} scored" if scored else ""
+    failed = f", {counts.failed} failed" if counts.failed else ""
+    state = " · in progress; finished conversations are saved" if going else ""
+    state = state or ("" if share >= 1 else " · not finished; it can resume")
+    words = f"{folder.name}: {counts.finished} of {counts.units} conversations{done}{failed}{state}"
+    bar = Markup('<progress value="{:.3f}" style="display:block;width:100%"></progress>').format(share)
+    told = show.quiet(words, small=True) + (bar if going or share < 1 else show.EMPTY)
+    return told + show.joined(map(show.quiet, asked)), read, share < 1
 
 
 class RunPanel(Panel):
@@ -421,11 +395,8 @@ class RunPanel(Panel):
 
     def _look(self) -> tuple[Markup, int, bool]:
         folder, going = self.get_folder(), self.going
-        now = Standing.of_run(folder)
-        if now is None or not now.units:
-            words = "planning the conversations …" if going else "nothing here yet"
-            return Markup("<b>{}</b>: {}").format(folder.name, words), -1, False
-        return now.line(folder.name, going), now.read, not now.complete
+        words = "planning the conversations …" if going else "nothing here yet"
+        return standing(folder, going) or (Markup("<b>{}</b>: {}").format(folder.name, words), -1, False)
 
     def _ended(self) -> str:
         job = last_of(self.get_folder())
