@@ -11,6 +11,7 @@ from discover_lib.tasks.waist import Cell, Chart, Interval, Lines, Mark, Picture
 from workbench.carried import address
 from workbench.views.charts import Span, dots, span_of, strip
 from workbench.views.html import Markup, cells, drawing, grid, joined, more, notice, tag
+from workbench.views.score_parts import bounds
 
 LONG = 12  # rows; a longer table opens by a press
 SIGNS = {"plain": "", "good": "✓ ", "open": "? ", "bad": "✗ "}
@@ -88,12 +89,7 @@ class Scored(float):
     @classmethod
     def of(cls, estimate: Estimate, measure: Measure, span: Span) -> Scored:
         """A mean with its interval, on the scale of its column."""
-        bounds = (
-            ""
-            if estimate.low is None or estimate.high is None
-            else (f" [{measure.shown(estimate.low)}, {measure.shown(estimate.high)}]")
-        )
-        words = tag("b", measure.shown(estimate.mean)) + tag("small", bounds)
+        words = tag("b", measure.shown(estimate.mean)) + tag("small", f" {bounds(estimate, measure)}")
         return cls(estimate.mean)._showing(tag("span", words, strip(estimate, span), class_="ds-scored-cell"))
 
     @classmethod

@@ -55,13 +55,13 @@ def stands_on(content: str, ids: DiscoverId | None, **named: Any) -> Markup:
     return tag("span", content, **_id(ids, **named))
 
 
-def _on(ids: DiscoverId | None, **named: Any) -> str:
+def narrowed(ids: DiscoverId | None, **named: Any) -> str:
     """The id of what is named below `ids`; "" without ids."""
     return "" if ids is None else str(dataclasses.replace(ids, **named))
 
 
 def _id(ids: DiscoverId | None, **named: Any) -> dict[str, str]:
-    return {"data_id": on} if (on := _on(ids, **named)) else {}
+    return {"data_id": on} if (on := narrowed(ids, **named)) else {}
 
 
 def bullets(sentences: Iterable[str]) -> Markup:
@@ -185,10 +185,11 @@ def sentence(compared: Comparison, measure: Measure) -> str:
     return f"{compared.sentence(measure.label, measure.worth_seeing, measure.shown)}."
 
 
-def _bounds(estimate: Estimate, measure: Measure) -> str:
+def bounds(estimate: Estimate, measure: Measure) -> str:
+    """An interval as "[0.55, 0.67]"; "" where there is none."""
     if estimate.low is None or estimate.high is None:
         return ""
-    return f" [{measure.shown(estimate.low)}, {measure.shown(estimate.high)}]"
+    return f"[{measure.shown(estimate.low)}, {measure.shown(estimate.high)}]"
 
 
 # -- table 1 ----------------------------------------------------------------------------------------------------------
@@ -266,19 +267,19 @@ def measure_head(
     return {
         "label": measure.label,
         "meaning": measure.meaning,
-        "id": _on(ids, measure=measure.label),
+        "id": narrowed(ids, measure=measure.label),
         "n": n,
         "fewer": measure.fewer_is_better,
         "ceiling": f"ceiling {reach} (n = {reach.n_artifacts} artifacts)" if reach else "",
-        "ceiling_id": _on(ids, measure="ceiling"),
+        "ceiling_id": narrowed(ids, measure="ceiling"),
     }
 
 
 def _result(name: str, measure: Measure, estimate: Estimate | None, span: Span, ids: DiscoverId | None) -> Cell | None:
     if estimate is None:
         return None
-    interval = _bounds(estimate, measure).strip() or "no interval: 1 artifact"
-    on = _on(ids, assistants=name, measure=measure.label)
+    interval = bounds(estimate, measure) or "no interval: 1 artifact"
+    on = narrowed(ids, assistants=name, measure=measure.label)
     return _cell(measure.shown(estimate.mean), interval, on, drawn=strip(estimate, span))
 
 
@@ -335,16 +336,16 @@ def pairs(
     verdicts = [_sentence(each, measure, ids) for each in compared]
     words = f"All {len(compared)} verdicts in words" if len(compared) > 1 else "The verdict in words"
     heads = [named(name, marks[name]) for name in order[1:]]
-    return part("pairs", heads, rows, caption, words, verdicts, _on(ids, measure=measure.label))
+    return part("pairs", heads, rows, caption, words, verdicts, narrowed(ids, measure=measure.label))
 
 
 def _pair(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> Cell:
-    mean, interval = compared.difference.mean, _bounds(compared.difference, measure).strip()
+    mean, interval = compared.difference.mean, bounds(compared.difference, measure)
     better = (mean < 0) if measure.fewer_is_better else (mean > 0)
     verdict = "?" if compared.too_few else "≈" if not compared.distinguishable else "▲" if better else "▼"
     tone = "open" if not compared.distinguishable else "apart"
     size = f"{'+' if mean > 0 else '−' if mean < 0 else ''}{measure.shown(abs(mean))}"
-    on = _on(ids, assistants=compared.ours, against=compared.theirs, measure=measure.label)
+    on = narrowed(ids, assistants=compared.ours, against=compared.theirs, measure=measure.label)
     return _cell(f"{verdict} {size}", interval, on, tone, sentence(compared, measure))
 
 
@@ -367,19 +368,19 @@ def pools(
         whole = table[name]["discovery"].mean if "discovery" in table[name] else None
         cells: list[Cell | None] = []
         for of in (MEASURE["proportion"], MEASURE["discovery"]):
-            found, on = table[name].get(of.name), _on(ids, assistants=name, measure=of.label)
-            below = {"id": on, "number": of.shown(found.mean), "below": _bounds(found, of)} if found else None
+            found, on = table[name].get(of.name), narrowed(ids, assistants=name, measure=of.label)
+            below = {"id": on, "number": of.shown(found.mean), "below": bounds(found, of)} if found else None
             cells.append(below)
         for each in without:
             left = tuple(other for other in table if other != each.without)
-            on = _on(ids, assistants=name, measure=MEASURE["discovery"].label, pool=left)
+            on = narrowed(ids, assistants=name, measure=MEASURE["discovery"].label, pool=left)
             cells.append(_shifted(each.means.get(name), whole, each.without == name) | {"id": on})
         rows.append((named(name, marks[name]), cells))
     caption = (
         f"The same conversations, scored with one assistant fewer in the pool: scores move by up to "
         f"{_furthest(table, without):.2f} although no reply changed."
     )
-    return part("pools", heads, rows, caption, _on(ids, measure=MEASURE["discovery"].label))
+    return part("pools", heads, rows, caption, narrowed(ids, measure=MEASURE["discovery"].label))
 
 
 def _furthest(table: Table, without: Sequence[PoolWithout]) -> float:
