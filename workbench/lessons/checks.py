@@ -17,7 +17,7 @@ from discover_lib.core.reward import Reward, length_penalty, reward
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Verdict
-from discover_lib.metrics.paired import SIGNIFICANCE, holm, permutation_p
+from discover_lib.metrics.paired import SIGNIFICANCE, least_p
 from discover_lib.metrics.summary import newly_discovered as found
 from discover_lib.train.grpo.group import group_of
 from workbench.lessons.exercise import (
@@ -622,18 +622,12 @@ def enough_users(answer: Any) -> Outcome:
     if users is None or users < 1 or users != int(users) or users > 100:
         return wrong("Write a whole number of users, from 1 to 100.")
     n, pairs = int(users), COMPARED * (COMPARED - 1) // 2
-    least, adjusted = _smallest_p(n, pairs)
+    least, adjusted = least_p(n), least_p(n, pairs)
     said = f"With {n} users, all of whom agree, p is {least:.3g}"
     hints = {
         f"{said} at best. It is never below {SIGNIFICANCE:g}.": least >= SIGNIFICANCE,
         f"{said}. But {pairs} pairs are compared, and Holm makes it {adjusted:.3g}.": adjusted >= SIGNIFICANCE,
-        f"{said}. This is enough, but fewer are enough, too.": n > 1 and _smallest_p(n - 1, pairs)[1] < SIGNIFICANCE,
+        f"{said}. This is enough, but fewer are enough, too.": n > 1 and least_p(n - 1, pairs) < SIGNIFICANCE,
     }
     right = f"{said}, and {adjusted:.3g} after Holm over {pairs} pairs. This is the smallest number that can show it."
     return judged(right, hints, **{"smallest p": least, "after Holm": adjusted})
-
-
-def _smallest_p(users: int, pairs: int) -> tuple[float, float]:
-    """The smallest p of so many users, alone and adjusted where all pairs are as clear."""
-    least = permutation_p([1.0] * users)
-    return least, holm([least] * pairs)[0]

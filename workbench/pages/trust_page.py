@@ -345,9 +345,7 @@ def length_chart(said: Mapping[str, Said]) -> Any:
         }
         for name, each in rows.items()
     ]
-    note = (
-        "Thick line: half of the messages. Thin line: nine tenths. People: WildChat chats selected by isle-dev/realsim."
-    )
+    note = "Mark: the median. Line: nine tenths of the messages. People: WildChat chats selected by isle-dev/realsim."
     note += " Messages above 120 words count as 120."
     chart = displayed(charts.lengths(rows, looks(list(rows))), show.quiet(note, small=True))
     return mo.vstack([chart, _table(table)])
