@@ -1,4 +1,4 @@
-"""A page's panels: of any task (`TaskPanel`), and of the runs that a page makes: open one, begin, stop, go on.
+"""A page's panels: of any task (`TaskPanel`), and of the runs that a page makes: open one, begin, stop, resume.
 
 marimo runs a cell anew when a state or a control that it *names* has changed, and forgets the controls of a cell that
 it runs anew.  So the page takes the panel in four cells, one for each thing that changes at another time:

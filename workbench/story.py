@@ -1,4 +1,7 @@
-"""The story of the page Start with a kernel: more users, and the visitor as the assistant."""
+"""The story of the page Start: its record, which `static/story.js` plays, its users, and the visitor as the assistant.
+
+The record is plain JSON and has every turn, so a page plays it without a kernel.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@
     identities/HASH       salted hash of an outside ID → code; the ID itself is never written
     withdrawn             one line per withdrawal, with its step and conditions and no other data
 
-A lock lets one process serve a study.
+A lock lets one process serve a study. Only the events are stored, so the data on disk cannot contradict itself. The
+progress of a participant follows from them: the next step, the conversation, the ratings that are due.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The pages that participants see. `static/study_page.html` has the forms; no page is told its condition."""
+"""The pages that participants see. `static/study_page.html` has the forms; no page is told its condition.
+
+Personal data is found by pattern: participants read a warning before they send it, and the export searches again.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""HTML fragments for the audit of a simulated user: certificate, leaks, agreement, the paper's figures.
+"""HTML fragments for the audit of a simulated user: certificate, leaks, agreement, house rules; and a run in short.
 
-Pure functions, except `certificate_chip`, which reads the folder of a run.
+`certificate_chip` and `run_view` read the folder of a run. The other functions are pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where in a reply an intent was met: the very sentence or drawing; and where two conversations with one user part.
+"""Where in a reply an intent was met, as a place and as a mark; and where two conversations with one user part.
 
-A verdict names its reason, not a place.  A phrase that the reason quotes is looked up in the reply; a drawing that the
-miniature can read is found by reading it; and where neither works, the sentence that shares most words with the intent
-is taken and called a guess.  What cannot be located is left unlocated.
+A verdict names its reason and no place. The place is the phrase that the reason quotes. Of a drawing that the miniature
+can read, it is the drawing itself. Otherwise it is the sentence that shares most words with the intent, which is called
+a guess. An intent without such a place has no mark.
 """
 
 from __future__ import annotations

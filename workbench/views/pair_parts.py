@@ -1,4 +1,4 @@
-"""HTML fragments for training data: a pair opened up, what was dropped, how lengths lie, what carries loss."""
+"""HTML fragments for training data: a pair, Table 3, the text with its loss, and whether length alone decides."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Whole pages as single HTML files: no network, no server, each opens from disk.
+"""Whole pages as single HTML files, and the first page of the workbench. Each opens without a network and a kernel.
 
-Templates lie in `views/static`; whatever a template is given is escaped unless it is `Markup`.
+The templates are in `views/static`. A value of a template is escaped unless it is `Markup`.
 """
 
 from __future__ import annotations
