@@ -3,7 +3,7 @@
 A check takes plain data, calls the library and returns an `Outcome`. It never raises for a wrong answer, and the same
 answer has the same outcome. Answers are data (numbers, choices, replies), or a function for the form "code".
 
-A class stores its answers in one file, one JSON line per answer. `discover open --class` names the file. Each line is on
+A class stores its answers in one file, one JSON line per answer. `discover open --class` names the file. A line is on
 disk before the page confirms it, so a killed server loses no answer.
 """
 
