@@ -46,9 +46,8 @@ from discover_lib.train.estimate import (
     without_bf16,
 )
 from discover_lib.train.recipes import STAGES, Recipe, assignments, beside_the_paper
-from discover_lib.train.run_files import alarms, latest
 from discover_lib.train.run_stage import StageError, StageSettings, checked, problems
-from discover_lib.train.training_job import JobStatus, TrainingJob
+from discover_lib.train.training_job import JobStatus, TrainingJob, alarms, latest
 
 TINY = "tiny"  # the name of the miniature's base model
 POLL_SECONDS = 0.5

@@ -25,7 +25,7 @@ from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, RETRIED, Compl
 from discover_lib.runs.options import RunOptionsError, check_models, check_prices
 from discover_lib.runs.store import RunStore
 from discover_lib.train import Progress
-from discover_lib.train.run_files import ACCESS, STOP
+from discover_lib.train.training_job import ACCESS, STOP
 
 CALLS = ".calls"
 CONFIGURATION = {"format": "discover-training-calls/1", "kind": "training calls"}

@@ -17,9 +17,8 @@ from discover_lib.runs.plan import Stage as CallPlan
 from discover_lib.train.access import Access
 from discover_lib.train.data import TrainingRows, load_rows, starting_users
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.run_files import RESULT
 from discover_lib.train.run_stage import StageSettings
-from discover_lib.train.training_job import find_jobs
+from discover_lib.train.training_job import RESULT, find_jobs
 
 UPDATE_SECONDS = {"sft": 0.4, "dpo": 1.0, "grpo": 6.0}  # of the tiny model with its recipe, on one core
 

@@ -17,8 +17,7 @@ from discover_lib.engines.local.lineage import ADAPTER, FILE, Chain, Lineage, ad
 from discover_lib.engines.local.names import merge
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.train.recipes import holding
-from discover_lib.train.run_files import METRICS, RESULT, read_lines
-from discover_lib.train.training_job import standing_lines
+from discover_lib.train.training_job import METRICS, RESULT, read_lines, standing_lines
 
 RESULTS = "results.json"  # what `discover evaluate` writes into its run
 STAGE_NAMES = {"sft": "supervised fine-tuning", "dpo": "preference optimization", "grpo": "reinforcement learning"}

@@ -18,7 +18,7 @@ from transformers import TrainerCallback
 from discover_lib.base.files import whole_folder, write_text_lines
 from discover_lib.engines.local.lineage import STEPS
 from discover_lib.train import Progress
-from discover_lib.train.run_files import METRICS, SAMPLES, STOP, read_lines
+from discover_lib.train.training_job import METRICS, SAMPLES, STOP, read_lines
 
 SUMMARY = "train_runtime"  # marks the trainer's closing log, which is not a step
 SMALL_ADAPTER = 20_000_000  # bytes; a run keeps the adapters of all checkpoints up to this size

@@ -24,8 +24,8 @@ from discover_lib.train.backend import load_tokenizer
 from discover_lib.train.data import Row, domain_of, load_rows
 from discover_lib.train.estimate import config_of
 from discover_lib.train.recipes import STAGES, Recipe, Stage
-from discover_lib.train.run_files import METRICS, read_lines
 from discover_lib.train.run_stage import StageSettings, run_stage
+from discover_lib.train.training_job import METRICS, read_lines
 
 TOY = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 16}
 TOY_WORDS = 2000  # of a tokenizer made from the rows, if the model's tokenizer is not on this machine

@@ -55,7 +55,7 @@ from discover_lib.train.backend import (
 from discover_lib.train.data import TrainingRows, load_rows
 from discover_lib.train.estimate import misfit, present_card
 from discover_lib.train.recipes import GrpoRecipe, Recipe, Stage, SupervisedRecipe, holding
-from discover_lib.train.run_files import RESULT, SETTINGS, in_the_way
+from discover_lib.train.training_job import RESULT, SETTINGS, in_the_way
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access

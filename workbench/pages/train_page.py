@@ -31,9 +31,8 @@ from discover_lib.train.data import Row, default_data, load_rows, overlap
 from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, architecture_of, estimate
 from discover_lib.train.forecast import forecast, plan_stage
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.run_files import latest
 from discover_lib.train.run_stage import StageSettings, problems
-from discover_lib.train.training_job import TrainingJob, find_jobs
+from discover_lib.train.training_job import TrainingJob, find_jobs, latest
 from workbench.carried import kept
 from workbench.controls import (
     Choice,
