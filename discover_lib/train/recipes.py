@@ -1,7 +1,7 @@
 """Recipes: every number of a training run in small frozen records, with the checks that need no model.
 
 `Recipe.paper()` has the paper's numbers.  Numbers missing from the paper are from its authors' scripts.  Trainers and
-backends have different defaults, so each default is a field here or is set in `discover_lib.train.arguments`.
+backends have different defaults, so each default is a field here or is set in `discover_lib.train.backend`.
 """
 
 from __future__ import annotations

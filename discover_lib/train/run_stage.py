@@ -53,14 +53,13 @@ from discover_lib.train.backend import (
     unsuitable,
 )
 from discover_lib.train.data import TrainingRows, load_rows
-from discover_lib.train.estimate import misfit, present_card
 from discover_lib.train.recipes import GrpoRecipe, Recipe, Stage, SupervisedRecipe, holding
 from discover_lib.train.training_job import RESULT, SETTINGS, in_the_way
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
     from discover_lib.train.grpo.trainer import GrpoRun
-    from discover_lib.train.recorder import Recorder
+    from discover_lib.train.trainers import Recorder
 
 CHECKPOINTS = "checkpoints"
 SAMPLED = 2  # held-out prompts for the stored samples
@@ -332,6 +331,8 @@ class _Run:
 
     def _check(self) -> None:
         """Checks that need the tokenizer and the model's configuration, before the model is loaded."""
+        from discover_lib.train.estimate import misfit, present_card
+
         settings, base, tokenizer = self.settings, self.chain.base.path, self.chat.tokenizer
         lines = settings.recipe.problems(settings.stage, n_rows=len(self.rows), context=context_of(base))
         if self.backend.device == "cuda":
@@ -356,13 +357,13 @@ class _Run:
         from transformers.integrations import get_reporting_integration_callbacks
 
         from discover_lib.train.access import Access, patient_client
-        from discover_lib.train.recorder import Recorder
+        from discover_lib.train.trainers import Recorder
 
         part, settings, access = self.part, self.settings, Access.read(self.folder)
         run, samples = None, _Answers(model, self.chat, self.dialect, self.source, part.max_length, settings.seed)
         where = (self.backend, self.folder, settings.seed)
         if isinstance(part, SupervisedRecipe):
-            from discover_lib.train.supervised import supervised_trainer
+            from discover_lib.train.trainers import supervised_trainer
 
             trainer = supervised_trainer(model, self.chat.tokenizer, self.rows, self.held_out, part, *where)
         elif isinstance(part, GrpoRecipe):
@@ -411,7 +412,7 @@ class _Run:
         return None
 
     def _finish(self, trainer: Any, recorder: Recorder, run: GrpoRun | None, halt: str) -> StageResult:
-        from discover_lib.train.recorder import peak_memory_mb
+        from discover_lib.train.trainers import peak_memory_mb
 
         state, stopped = trainer.state, recorder.stopped
         kept = run.rounds.best() if run and not stopped else None

@@ -19,7 +19,7 @@ from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.engines.llm.calls.exchange import Request
 from discover_lib.runs.store import RunStore
 from discover_lib.train.access import CALLS, Access, HeldUpError, PatientClient, patient_client
-from discover_lib.train.forecast import plan_stage
+from discover_lib.train.estimate import plan_stage
 from discover_lib.train.run_stage import StageResult, StageSettings, problems, run_stage
 
 MODEL = "openai/miniature:svg_drawing"

@@ -11,12 +11,13 @@ from discover_lib.train.estimate import (
     CARD_OF_RECIPE,
     CARDS,
     Architecture,
+    Forecast,
     architecture_of,
     estimate,
+    forecast,
     misfit,
     refusal,
 )
-from discover_lib.train.forecast import Forecast, forecast
 from discover_lib.train.recipes import STAGES, LoraRecipe, Recipe
 from discover_lib.train.run_stage import StageSettings
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.local.lineage import ADAPTER, Lineage, LineageError, Source, adapter_chain, content_hash
-from discover_lib.train import arguments
+from discover_lib.train import backend as trained_by
 from discover_lib.train.backend import Backend, choose_backend, unsuitable
 from discover_lib.train.recipes import (
     STAGES,
@@ -120,22 +120,25 @@ OURS = {  # fields that no trainer is told, because we act on them
 
 @pytest.mark.parametrize(
     ("kind", "names"),
-    [(SftRecipe, {}), (DpoRecipe, arguments.DPO), (GrpoRecipe, arguments.GRPO)],
+    [(SftRecipe, {}), (DpoRecipe, trained_by.DPO), (GrpoRecipe, trained_by.GRPO)],
 )
 def test_no_field_of_a_recipe_is_dropped(kind: type, names: dict[str, str]) -> None:
     fields = {each.name for each in dataclasses.fields(kind)}
-    assert fields - OURS <= {*arguments.COMMON, *names}
-    assert set(names) | set(arguments.COMMON) <= fields
+    assert fields - OURS <= {*trained_by.COMMON, *names}
+    assert set(names) | set(trained_by.COMMON) <= fields
 
 
 def test_what_is_changed_in_a_recipe_reaches_the_trainer(tmp_path: Path) -> None:
     backend = Backend("transformers", "cpu", "")
     part = SftRecipe(batch=32, per_device=4, warmup=0.1, optimizer="adamw_torch", gradient_checkpointing=False)
-    told = arguments.common(part, backend, tmp_path, seed=5)
+    told = trained_by.common_arguments(part, backend, tmp_path, seed=5)
     assert told["gradient_accumulation_steps"] == 8 and told["seed"] == told["data_seed"] == 5
     assert (told["bf16"], told["fp16"], told["use_cpu"], told["warmup_steps"]) == (False, False, True, 0.1)
-    assert arguments.dpo(DpoRecipe(sft_weight=0.2), held_out=False)["loss_weights"] == [1.0, 0.2]
-    assert [arguments.grpo(GrpoRecipe(epsilon_high=each))["epsilon_high"] for each in (None, 0.3)] == [0.28, 0.3]
+    assert trained_by.dpo_arguments(DpoRecipe(sft_weight=0.2), held_out=False)["loss_weights"] == [1.0, 0.2]
+    assert [trained_by.grpo_arguments(GrpoRecipe(epsilon_high=each))["epsilon_high"] for each in (None, 0.3)] == [
+        0.28,
+        0.3,
+    ]
 
 
 # -- backends ----------------------------------------------------------------------------------------------------------

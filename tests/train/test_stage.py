@@ -68,7 +68,7 @@ def same(one: Path, other: Path) -> bool:
 def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(tiny: Path, tmp_path: Path) -> None:
     from discover_lib.train import data
     from discover_lib.train.backend import choose_backend, load_policy, load_tokenizer
-    from discover_lib.train.supervised import supervised_trainer
+    from discover_lib.train.trainers import supervised_trainer
 
     recipe, base = short_recipe(), str(tiny / "base")
     backend, tokenizer = choose_backend("transformers"), load_tokenizer(base)
@@ -328,7 +328,7 @@ def killed_at(step: int, made: StageSettings, folder: Path) -> None:
     """Train in a process of its own, which is killed after it has logged this step and before it saves it."""
 
     def work() -> None:
-        from discover_lib.train.recorder import Recorder
+        from discover_lib.train.trainers import Recorder
 
         def log(self: Any, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
             whole(self, args, state, control, logs)

@@ -8,7 +8,7 @@ from typing import Any
 
 from discover_lib.base.words import counted
 from discover_lib.core.rules import Rules
-from discover_lib.train.grpo.group import group_of
+from discover_lib.train.grpo import group_of
 from workbench.lessons import lesson_rules as rules
 from workbench.lessons import seeing, trusting
 from workbench.lessons.exercise import Exercise, Outcome, answered, found, talk, tree_of

@@ -12,7 +12,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import length_penalty, reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Verdict
-from discover_lib.train.grpo.group import group_of
+from discover_lib.train.grpo import group_of
 from workbench.lessons.exercise import EVERYBODY, Outcome, found, judged, number_of, numbers_of, talk, tree_of, wrong
 from workbench.story import near_misses_on_one_wish
 from workbench.views.html import signed

@@ -28,8 +28,7 @@ from discover_lib.train.access import Access
 from discover_lib.train.backend import missing_libraries
 from discover_lib.train.comparison import before_and_after, checkpoints, conversations, follow, followed, found, replies
 from discover_lib.train.data import Row, default_data, load_rows, overlap
-from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, architecture_of, estimate
-from discover_lib.train.forecast import forecast, plan_stage
+from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, architecture_of, estimate, forecast, plan_stage
 from discover_lib.train.recipes import Recipe
 from discover_lib.train.run_stage import StageSettings, problems
 from discover_lib.train.training_job import TrainingJob, find_jobs, latest

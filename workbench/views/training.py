@@ -15,7 +15,7 @@ from discover_lib.base.words import duration, number
 from discover_lib.core.conversation import Candidate, Conversation
 from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.metrics.paired import Comparison
-from discover_lib.train.grpo.group import Group
+from discover_lib.train.grpo import Group
 from discover_lib.train.training_job import JobStatus, alarms
 from workbench.views import conversation_parts as show
 from workbench.views.figures.charts import (

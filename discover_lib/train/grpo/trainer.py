@@ -29,10 +29,10 @@ from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.base.words import counted
 from discover_lib.engines.local.dialect import Chat, Dialect
 from discover_lib.engines.local.model import within
-from discover_lib.train import Progress, arguments
-from discover_lib.train.backend import Backend
+from discover_lib.train import Progress
+from discover_lib.train.backend import Backend, common_arguments, configuration, grpo_arguments
 from discover_lib.train.data import TrainingRows, domain_of, row_name, starting_users
-from discover_lib.train.grpo.group import turn_advantages
+from discover_lib.train.grpo import turn_advantages
 from discover_lib.train.grpo.rollouts import (
     Player,
     Sampler,
@@ -52,8 +52,7 @@ from discover_lib.train.grpo.simulated_reward import (
     sample_of,
 )
 from discover_lib.train.recipes import GrpoRecipe
-from discover_lib.train.recorder import Recorder
-from discover_lib.train.supervised import settle_reference
+from discover_lib.train.trainers import Recorder, settle_reference
 
 ROUNDS = "rounds"
 Probe = Callable[[int], Mapping[str, Any]]  # number of rounds → measurements, with "probe/discovered"
@@ -368,7 +367,7 @@ def grpo_run(
     probe: Probe | None = None,
     take_spending: Callable[[], Mapping[str, float]] = dict,
 ) -> GrpoRun:
-    """A trainer of a model that has its adapter; see `supervised.supervised_trainer`.
+    """A trainer of a model that has its adapter; see `trainers.supervised_trainer`.
 
     Args:
         rows: from `data.trainer_row`: prompt, state and domain.
@@ -394,12 +393,12 @@ def grpo_run(
     reward = SeveralTurns(player, recipe.multi_turn) if recipe.multi_turn > 1 else single
     steps = recipe.steps(len(rows))
     places = -(-steps // recipe.iterations) * recipe.prompts_per_step
-    values = arguments.common(recipe, backend, folder, seed) | arguments.grpo(recipe) | {"max_steps": steps}
+    values = common_arguments(recipe, backend, folder, seed) | grpo_arguments(recipe) | {"max_steps": steps}
     several = {"rollout_func": reward.roll_out} if isinstance(reward, SeveralTurns) else {}
     trainer = RoundsTrainer(
         model=model,
         reward_funcs=[reward],
-        args=arguments.configuration(GRPOConfig, values),
+        args=configuration(GRPOConfig, values),
         train_dataset=Dataset.from_list([{"prompt": rows[0]["prompt"], "place": place} for place in range(places)]),
         processing_class=chat.tokenizer,
         **several,
