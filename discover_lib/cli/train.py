@@ -46,7 +46,7 @@ from discover_lib.train.estimate import (
     without_bf16,
 )
 from discover_lib.train.recipes import STAGES, Recipe, assignments, beside_the_paper
-from discover_lib.train.run_stage import StageError, StageSettings, checked, problems
+from discover_lib.train.run_stage import StageError, StageSettings, checked, problems, run_here
 from discover_lib.train.training_job import JobStatus, TrainingJob, alarms, latest
 
 TINY = "tiny"  # the name of the miniature's base model
@@ -137,7 +137,7 @@ def train(
         typer.echo(f"training in {run}, process {job.status().pid}; discover open shows it on the page Train")
         return
     with _watched(job):
-        status = jobs.run_here(settings, run, partial(typer.echo, err=True), access)
+        status = run_here(settings, run, partial(typer.echo, err=True), access)
     raise typer.Exit(_closing(job, status))
 
 

@@ -10,7 +10,7 @@ import json
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
@@ -24,8 +24,10 @@ from discover_lib.train.access import Access
 from discover_lib.train.backend import emulated
 from discover_lib.train.data import TrainingRows, load_rows, starting_users
 from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Recipe, Stage, StageRecipe
-from discover_lib.train.run_stage import StageSettings
 from discover_lib.train.training_job import RESULT, find_jobs
+
+if TYPE_CHECKING:
+    from discover_lib.train.run_stage import StageSettings
 
 GIB = 2**30
 ERROR = 0.5

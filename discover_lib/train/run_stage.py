@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -53,8 +54,19 @@ from discover_lib.train.backend import (
     unsuitable,
 )
 from discover_lib.train.data import TrainingRows, load_rows
+from discover_lib.train.estimate import misfit, present_card
 from discover_lib.train.recipes import GrpoRecipe, Recipe, Stage, SupervisedRecipe, holding
-from discover_lib.train.training_job import RESULT, SETTINGS, in_the_way
+from discover_lib.train.training_job import (
+    LOG,
+    REFUSED,
+    RESULT,
+    SETTINGS,
+    JobStatus,
+    TrainingJob,
+    begin_here,
+    in_the_way,
+    work_on,
+)
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
@@ -262,6 +274,33 @@ def run_stage(
     return _Run(settings, folder, backend, on_progress, probe).train()
 
 
+def run_here(settings: StageSettings, folder: Path, on_progress: Progress, access: Access | None = None) -> JobStatus:
+    """Train in this process, as a run.  Ctrl-C stops cleanly; a second Ctrl-C stops at once.
+
+    A refused training leaves no new folder.
+
+    Raises:
+        DiscoverError: see `training_job.start`.
+    """
+    new = not folder.exists()
+    begin_here(settings.to_dict(), folder, access)
+
+    def both(line: str) -> None:
+        with (folder / LOG).open("a", encoding="utf-8") as log:
+            log.write(line + "\n")
+        on_progress(line)
+
+    status = work_on(folder, both, train_folder)
+    if new and status.halt == REFUSED:
+        shutil.rmtree(folder)
+    return status
+
+
+def train_folder(folder: Path, on_progress: Progress) -> StageResult:
+    """Run the stage of a run's settings."""
+    return run_stage(StageSettings.from_dict(TrainingJob(folder).settings()), folder, on_progress=on_progress)
+
+
 class _Run:
     """One attempt."""
 
@@ -331,8 +370,6 @@ class _Run:
 
     def _check(self) -> None:
         """Checks that need the tokenizer and the model's configuration, before the model is loaded."""
-        from discover_lib.train.estimate import misfit, present_card
-
         settings, base, tokenizer = self.settings, self.chain.base.path, self.chat.tokenizer
         lines = settings.recipe.problems(settings.stage, n_rows=len(self.rows), context=context_of(base))
         if self.backend.device == "cuda":
@@ -565,3 +602,8 @@ def _same_model(base: str, source: Source) -> bool:
     if base == source.path:
         return True
     return bool(source.hash) and content_hash(base) == source.hash
+
+
+if __name__ == "__main__":  # the process of a run, which `training_job.start` starts
+    ended = work_on(Path(sys.argv[1]), lambda line: print(line, flush=True), train_folder)
+    sys.exit(1 if ended.state == "failed" else 0)

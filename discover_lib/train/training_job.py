@@ -15,7 +15,6 @@ adapter/, lineage.json, result.json               the trained adapter, its origi
 ```
 
 This module does not import torch, so a page can list and draw runs without a trainer.
-`python -m discover_lib.train.training_job FOLDER` is the process of a run.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import sys
 import time
 import traceback
@@ -213,45 +211,15 @@ def is_finished(settings: StageSettings, folder: Path) -> bool:
 def launch(
     settings: Mapping[str, Any], folder: Path, command: Sequence[str] = (), access: Access | None = None
 ) -> TrainingJob:
-    """`start` with plain settings.  The command calls `work_on(folder, ...)`; the default is this module."""
+    """`start` with plain settings.  The command calls `work_on(folder, ...)`; the default trains a stage."""
     with working(folder, LOCK_SECONDS):
         before = _admit(settings, folder, access)
-        pid = start_process(folder, command or (sys.executable, "-m", "discover_lib.train.training_job", str(folder)))
+        pid = start_process(folder, command or (sys.executable, "-m", "discover_lib.train.run_stage", str(folder)))
         _begin(folder, before, pid)
     return TrainingJob(folder)
 
 
-def run_here(settings: StageSettings, folder: Path, on_progress: Progress, access: Access | None = None) -> JobStatus:
-    """Train in this process.  Ctrl-C stops cleanly; a second Ctrl-C stops at once.
-
-    A refused training leaves no new folder.
-
-    Raises:
-        DiscoverError: see `start`.
-    """
-    new = not folder.exists()
-    with working(folder, LOCK_SECONDS):
-        _begin(folder, _admit(settings.to_dict(), folder, access), os.getpid())
-
-    def both(line: str) -> None:
-        with (folder / LOG).open("a", encoding="utf-8") as log:
-            log.write(line + "\n")
-        on_progress(line)
-
-    status = work_on(folder, both)
-    if new and status.halt == REFUSED:
-        shutil.rmtree(folder)
-    return status
-
-
-def train_stage(folder: Path, on_progress: Progress) -> Any:
-    """Run the stage of a folder's settings."""
-    from discover_lib.train.run_stage import StageSettings, run_stage
-
-    return run_stage(StageSettings.from_dict(TrainingJob(folder).settings()), folder, on_progress=on_progress)
-
-
-def work_on(folder: Path, on_progress: Progress, work: Work = train_stage) -> JobStatus:
+def work_on(folder: Path, on_progress: Progress, work: Work) -> JobStatus:
     """The part in the training process: train, and record the progress and the end."""
 
     def tell(line: str) -> None:
@@ -274,6 +242,12 @@ def work_on(folder: Path, on_progress: Progress, work: Work = train_stage) -> Jo
             untouched = not (folder / METRICS).exists() and last_checkpoint(folder) is None
             refused = untouched and isinstance(error, DiscoverError)
             return _end(folder, state="failed", message=message, halt=REFUSED if refused else "")
+
+
+def begin_here(settings: Mapping[str, Any], folder: Path, access: Access | None) -> None:
+    """Make this process the one that trains in a folder; `work_on` follows.  Raises as `start`."""
+    with working(folder, LOCK_SECONDS):
+        _begin(folder, _admit(settings, folder, access), os.getpid())
 
 
 def _admit(wanted: Mapping[str, Any], folder: Path, access: Access | None) -> JobStatus | None:
@@ -495,8 +469,3 @@ def alarms(lines: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         alarm: [float(line[alarm.column]) for line in lines if line.get(alarm.column) is not None] for alarm in ALARMS
     }
     return {alarm.column: text for alarm, values in columns.items() if (text := alarm.line(values))}
-
-
-if __name__ == "__main__":
-    ended = work_on(Path(sys.argv[1]), lambda line: print(line, flush=True))
-    sys.exit(1 if ended.state == "failed" else 0)
