@@ -185,9 +185,9 @@ def _say_what_fits(settings: StageSettings, card: Card, meant: str) -> None:
     except DiscoverError as error:
         typer.echo(error)
         return
-    typer.echo(f"{base.weights / 1e9:.2f} billion weights: {base.source}")
+    typer.echo(f"{base.weights / 1e9:.2f} billion weights: config.json of {settings.base}")
     for each in STAGES:
-        typer.echo(estimate(each, base, settings.recipe, card, meant).line)
+        typer.echo(f"{each} {estimate(each, base, settings.recipe, card, meant).line}")
     typer.echo(f"{FORMULA}\nnot measured on a GPU; memory that grows with the batch: ± {percent(ERROR)}")
     _refuse([line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))])
 

@@ -70,11 +70,11 @@ def default_data() -> Path:
     return folder
 
 
-def load_rows(folder: Path, stage: Stage, text: str, *, system: str = "none", seed: int = 0) -> TrainingRows:
+def load_rows(folder: Path, stage: Stage, text: str | None, *, system: str = "none", seed: int = 0) -> TrainingRows:
     """The rows of a stage from a folder of exported rows, or made from a run's folder.
 
     Args:
-        text: the model's form of the assistant's turns: "content" or "notation".
+        text: the model's form of the assistant's turns: "content" or "notation"; None for any form.
         system: the system policy of rows made from a run.  Exported rows have a fixed system message.
 
     Raises:
@@ -96,7 +96,7 @@ def load_rows(folder: Path, stage: Stage, text: str, *, system: str = "none", se
     if held != kind:
         raise DiscoverError(f"{folder}: rows of kind {held}, but {kind} rows are needed; export with --format {kind}")
     forms = {row.get("text_form", "content") for row in train}
-    if forms != {text}:
+    if text and forms != {text}:
         raise DiscoverError(
             f"{folder}: the rows contain {' and '.join(sorted(forms))}, the base needs {text}; "
             f"export them again with --text {text}"

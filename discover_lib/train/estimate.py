@@ -22,7 +22,7 @@ from discover_lib.runs.plan import ASKED, TURNS_TAKEN, TYPICAL_BASIS, Plan, Span
 from discover_lib.runs.plan import Stage as CallPlan
 from discover_lib.train.access import Access
 from discover_lib.train.backend import emulated
-from discover_lib.train.data import TrainingRows, load_rows, starting_users
+from discover_lib.train.data import load_rows, starting_users
 from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Recipe, Stage, StageRecipe
 from discover_lib.train.training_job import RESULT, find_jobs
 
@@ -46,11 +46,7 @@ FORMULA = (
 
 @dataclass(frozen=True)
 class Architecture:
-    """The shape of a model, which decides its memory.
-
-    Attributes:
-        source: the origin of these numbers.
-    """
+    """The shape of a model, which decides its memory."""
 
     hidden: int
     layers: int
@@ -60,7 +56,6 @@ class Architecture:
     inner: int
     vocabulary: int
     tied: bool
-    source: str = ""
 
     @property
     def linear(self) -> int:
@@ -115,7 +110,6 @@ def architecture_of(base: str) -> Architecture:
             text["intermediate_size"],
             text["vocab_size"],
             bool(configuration.get("tie_word_embeddings", text.get("tie_word_embeddings", True))),
-            f"config.json of {base}",
         )
     except KeyError as error:
         raise DiscoverError(f"{base}: its config.json has no {error}; only plain decoders have an estimate") from None
@@ -174,7 +168,6 @@ class Estimate:
         tokens: upper limit of the tokens of one update.
     """
 
-    stage: Stage
     card: Card
     weights: float
     adapter: float
@@ -194,13 +187,8 @@ class Estimate:
 
     @property
     def line(self) -> str:
-        more = f"{self.fixed:.1f} + {self.batch:.1f} (± {self.batch * ERROR:.1f})"
-        return f"{self.stage} on {self.card.name}: {more} GiB of {self.card.memory:g}: {FITS[self.fits]}"
-
-    @property
-    def price(self) -> str:
-        """One line for a page: the verdict, the memory and the tokens of an update."""
-        needed = f"about {self.fixed + self.batch:.0f} of {self.card.memory:g} GiB"
+        """The verdict, the memory and the tokens of an update."""
+        needed = f"{self.fixed:.1f} + {self.batch:.1f} (± {self.batch * ERROR:.1f}) of {self.card.memory:g} GiB"
         return f"{FITS[self.fits]} on {self.card.name} ({needed}), at most {self.tokens:,} tokens per update"
 
 
@@ -223,16 +211,15 @@ def estimate(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backe
         batch = max(batch, part.batch * part.max_length * base.cache_bytes / GIB)
     adapter, optimizer = trained * ADAPTER_BYTES / GIB, trained * ADAM_BYTES[part.optimizer] / GIB
     tokens = part.batch * part.max_length * (2 if stage == "dpo" else 1)
-    return Estimate(stage, card, size / GIB, adapter, optimizer, batch, tokens)
+    return Estimate(card, size / GIB, adapter, optimizer, batch, tokens)
 
 
 def misfit(stage: Stage, base: str, recipe: Recipe, card: Card, backend: str) -> list[str]:
     """Why a stage cannot fit a card even at the low end of the estimate; [] if it may fit or the base is unknown."""
     try:
-        line = refusal(stage, architecture_of(base), recipe, card, backend)
+        return list(filter(None, [refusal(stage, architecture_of(base), recipe, card, backend)]))
     except DiscoverError:
         return []
-    return [line] if line else []
 
 
 def without_bf16(stage: Stage, recipe: Recipe, card: Card) -> str:
@@ -247,7 +234,7 @@ def refusal(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backen
         return ""
     part = recipe.of(stage)
     lower: dict[str, Any] = {"per_device": 1, "load_in_4bit": True, "max_length": part.max_length // 2}
-    fits = estimate(stage, base, recipe.replace(**{stage: replace(part, **lower)}), card, backend).fits
+    fits = estimate(stage, base, replace(recipe, **{stage: replace(part, **lower)}), card, backend).fits
     changes = ", ".join(f"{stage}.{name}={str(value).lower()}" for name, value in lower.items())
     remedy = f"set {changes}" if fits != "no" else "choose a larger card or a smaller base"
     return (
@@ -329,7 +316,8 @@ def plan_stage(settings: StageSettings, access: Access) -> Plan:
     Raises:
         DiscoverError: there are no such rows.
     """
-    rows, part = _rows(settings), settings.recipe.grpo
+    rows = load_rows(Path(settings.data), "grpo", None, system=settings.system, seed=settings.seed)
+    part = settings.recipe.grpo
     steps = part.steps(len(rows.train))
     completions = math.ceil(steps / part.iterations) * part.batch
     talks = Span(1, part.multi_turn, part.multi_turn) if part.multi_turn > 1 else Span.exactly(1)
@@ -353,11 +341,3 @@ def plan_stage(settings: StageSettings, access: Access) -> Plan:
     if part.multi_turn > 1:
         assumptions += (f"a rollout has 1 to {part.multi_turn} turns: it ends when all intents are discovered",)
     return Plan(completions + probed, judged, tuple(stages), assumptions)
-
-
-def _rows(settings: StageSettings) -> TrainingRows:
-    """Rows of either form: the form does not change the plan."""
-    try:
-        return load_rows(Path(settings.data), "grpo", "content", system=settings.system, seed=settings.seed)
-    except DiscoverError:
-        return load_rows(Path(settings.data), "grpo", "notation", system=settings.system, seed=settings.seed)

@@ -16,6 +16,7 @@ from discover_lib.engines.local.dialect import PREFIX
 from discover_lib.engines.local.lineage import ADAPTER, FILE, Chain, Lineage, adapter_chain, run_of
 from discover_lib.engines.local.names import merge
 from discover_lib.metrics.intervals import Estimate
+from discover_lib.train.grpo.rollouts import probed
 from discover_lib.train.recipes import holding
 from discover_lib.train.training_job import METRICS, RESULT, read_lines, standing_lines
 
@@ -163,10 +164,9 @@ def measured(run: Path) -> Iterator[str]:
         yield "Intents discovered in a whole conversation with held-out simulated users [95% interval, by artifact]:\n"
         rows = []
         for line in probes:
-            number, users = int(line["round"]), int(line["probe/users"])
-            mean, low, high = (line.get(f"probe/discovered{bound}") for bound in ("", "_low", "_high"))
-            when = (f"round {number}" if number else "before") + (", kept: this model" if number == kept else "")
-            rows.append((when, str(Estimate(mean or 0.0, low, high, users, users)), users))
+            when = f"round {line['round']}" if line["round"] else "before"
+            when += ", kept: this model" if line["round"] == kept else ""
+            rows.append((when, probed(line), line["probe/users"]))
         yield table(("after", "discovered", "users"), rows)
     if losses:
         yield f"Loss on held-out rows: {losses[0]:.3f} at first, {losses[-1]:.3f} at the end.\n"

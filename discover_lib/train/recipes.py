@@ -6,7 +6,6 @@ backends have different defaults, so each default is a field here or is set in `
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import json
 import math
@@ -259,11 +258,8 @@ class Recipe:
 
     def of(self, stage: Stage) -> StageRecipe:
         """The part for a stage."""
-        return {"sft": self.sft, "dpo": self.dpo, "grpo": self.grpo}[stage]
-
-    def replace(self, **parts: Any) -> Recipe:
-        """This recipe with whole parts replaced."""
-        return dataclasses.replace(self, **parts)
+        part: StageRecipe = getattr(self, stage)
+        return part
 
     def changed(self, stage: Stage, changes: Mapping[str, Any]) -> Recipe:
         """This recipe with single fields changed: ``{"learning_rate": 1e-4, "lora.r": 8}``.
@@ -288,8 +284,7 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
-        data = dataclasses.asdict(self)
-        data["lora"]["targets"] = list(self.lora.targets)
+        data: dict[str, Any] = msgspec.to_builtins(self)
         return data
 
     @classmethod

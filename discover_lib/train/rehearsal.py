@@ -154,7 +154,7 @@ def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
         "probe_turns": 2,
     }
     changes |= replies if stage == "grpo" else supervised
-    return recipe.replace(**{stage: replace(part, **changes), "lora": replace(recipe.lora, r=4, alpha=8)})
+    return replace(recipe, **{stage: replace(part, **changes), "lora": replace(recipe.lora, r=4, alpha=8)})
 
 
 def toy_base(base: str, folder: Path, texts: Iterable[str]) -> tuple[Path, bool]:

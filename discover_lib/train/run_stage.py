@@ -14,9 +14,10 @@ import dataclasses
 import json
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,7 @@ from discover_lib.runs.options import RunOptionsError
 from discover_lib.train import Progress
 from discover_lib.train import data as rows_of
 from discover_lib.train.backend import (
+    CHECKPOINTS,
     Backend,
     choose_backend,
     context_of,
@@ -73,10 +75,7 @@ if TYPE_CHECKING:
     from discover_lib.train.grpo.trainer import GrpoRun
     from discover_lib.train.trainers import Recorder
 
-CHECKPOINTS = "checkpoints"
 SAMPLED = 2  # held-out prompts for the stored samples
-
-Probe = Callable[[int], Mapping[str, Any]]
 
 
 class StageError(DiscoverError):
@@ -164,6 +163,10 @@ class StageSettings:
             raise LineageError(f"{earlier} was trained on {chain.base.path}, not on {self.base}; name that base")
         return chain
 
+    def rows(self, dialect: Dialect) -> TrainingRows:
+        """The rows in the form of the base's dialect; errors as of `load_rows`."""
+        return load_rows(Path(self.data), self.stage, dialect.text, system=self.system, seed=self.seed)
+
 
 @dataclass(frozen=True)
 class StageResult:
@@ -190,7 +193,8 @@ class StageResult:
 
     def to_dict(self) -> dict[str, Any]:
         plain = {**dataclasses.asdict(self), "folder": str(self.folder), "adapter": self.adapter and ADAPTER}
-        return {name: value for name, value in plain.items() if name != "halt"}
+        del plain["halt"]
+        return plain
 
 
 def problems(settings: StageSettings, run: Path | None = None, access: Access | None = None) -> list[str]:
@@ -203,22 +207,21 @@ def problems(settings: StageSettings, run: Path | None = None, access: Access | 
     lines = _damaged(settings)
     chain: Chain | None = None
     rows: TrainingRows | None = None
-    if not lines:
-        try:
-            chain = settings.chain()
-        except LineageError as error:
-            lines.append(str(error))
+    try:
+        chain = None if lines else settings.chain()
+    except LineageError as error:
+        lines.append(str(error))
     base = chain.base.path if chain else settings.base
     dialect = dialect_of(base)
     try:
-        rows = load_rows(Path(settings.data), settings.stage, dialect.text, system=settings.system, seed=settings.seed)
+        rows = settings.rows(dialect)
     except DiscoverError as error:
         lines.append(str(error))
     known = {"adapter": bool(chain.adapters)} if chain else {}
     lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None, **known)
     if rows is not None:
         lines += _domain_problems(base, rows) + _system_problems(settings, rows, dialect)
-        lines += [line for line in [rows_of.overlap(rows)] if line]
+        lines += filter(None, [rows_of.overlap(rows)])
     if settings.stage == "grpo":
         lines += _role_problems(settings, rows)
         if settings.thinking and settings.recipe.grpo.multi_turn > 1:
@@ -252,14 +255,11 @@ def checked(settings: StageSettings, folder: Path, access: Access | None = None)
     return backend
 
 
-def run_stage(
-    settings: StageSettings, folder: Path, *, on_progress: Progress = print, probe: Probe | None = None
-) -> StageResult:
+def run_stage(settings: StageSettings, folder: Path, *, on_progress: Progress = print) -> StageResult:
     """Train one stage in its folder, or resume it.
 
     Args:
         on_progress: receives lines of text.
-        probe: measures discovery after a GRPO round, in place of the default validation rollouts.
 
     Raises:
         StageError: an obstacle; only the settings were written.
@@ -271,7 +271,7 @@ def run_stage(
         write_json(folder / SETTINGS, settings.to_dict())
     on_progress(backend.line)
     prepare(backend)
-    return _Run(settings, folder, backend, on_progress, probe).train()
+    return _Run(settings, folder, backend, on_progress).train()
 
 
 def run_here(settings: StageSettings, folder: Path, on_progress: Progress, access: Access | None = None) -> JobStatus:
@@ -304,18 +304,13 @@ def train_folder(folder: Path, on_progress: Progress) -> StageResult:
 class _Run:
     """One attempt."""
 
-    def __init__(
-        self, settings: StageSettings, folder: Path, backend: Backend, on_progress: Progress, probe: Probe | None
-    ) -> None:
+    def __init__(self, settings: StageSettings, folder: Path, backend: Backend, on_progress: Progress) -> None:
         self.settings, self.folder, self.backend, self.on_progress = settings, folder, backend, on_progress
-        self.probe = probe
         self.part = settings.recipe.of(settings.stage)
         self.chain = settings.chain()
         base = self.chain.base.path
         self.chat = Chat(load_tokenizer(base), settings.thinking)
-        self.source = load_rows(
-            Path(settings.data), settings.stage, dialect_of(base).text, system=settings.system, seed=settings.seed
-        )
+        self.source = settings.rows(dialect_of(base))
         self.dialect = dialect_of(base, self.source.system)
         self.rows, self.held_out = self._fitting()
 
@@ -355,18 +350,17 @@ class _Run:
         Raises:
             StageError: the base's chat template refuses them.
         """
-        part, made = self.part, []
+        part = self.part
         limit = part.max_length - (part.max_completion if isinstance(part, GrpoRecipe) else 0)
-        measured = part.eval_rows if isinstance(part, SupervisedRecipe) else 0
-        for rows, what in ((self.source.train, "training rows"), (self.source.held_out[:measured], "held-out rows")):
-            try:
-                fitting, line = rows_of.fit(rows, self.dialect, self.chat, limit, what)
-            except LocalModelError as error:
-                raise StageError([str(error)]) from None
-            if line:
-                self.on_progress(line)
-            made.append(fitting)
-        return made[0], made[1]
+        measured = self.source.held_out[: part.eval_rows if isinstance(part, SupervisedRecipe) else 0]
+        try:
+            train, line = rows_of.fit(self.source.train, self.dialect, self.chat, limit, "training rows")
+            held_out, other = rows_of.fit(measured, self.dialect, self.chat, limit, "held-out rows")
+        except LocalModelError as error:
+            raise StageError([str(error)]) from None
+        for told in filter(None, (line, other)):
+            self.on_progress(told)
+        return train, held_out
 
     def _check(self) -> None:
         """Checks that need the tokenizer and the model's configuration, before the model is loaded."""
@@ -397,7 +391,7 @@ class _Run:
         from discover_lib.train.trainers import Recorder
 
         part, settings, access = self.part, self.settings, Access.read(self.folder)
-        run, samples = None, _Answers(model, self.chat, self.dialect, self.source, part.max_length, settings.seed)
+        run, samples = None, partial(self._answers, model)
         where = (self.backend, self.folder, settings.seed)
         if isinstance(part, SupervisedRecipe):
             from discover_lib.train.trainers import supervised_trainer
@@ -422,7 +416,6 @@ class _Run:
                 threads=part.workers if client else 1,
                 take_spending=client.take_spending if client else dict,
                 on_progress=self.on_progress,
-                probe=self.probe,
             )
             trainer = run.trainer
         recorder = Recorder(
@@ -434,6 +427,25 @@ class _Run:
         if run is not None:
             trainer.add_callback(RoundsCallback(run.rounds, run.trainer, recorder))
         return trainer, recorder, run
+
+    def _answers(self, model: Any) -> list[dict[str, Any]]:
+        """The model's replies to a few held-out prompts, for the stored samples of SFT and DPO."""
+        from discover_lib.train.grpo.rollouts import Sampler, seeded
+        from discover_lib.train.grpo.simulated_reward import Scored, sample_of
+
+        every: dict[str, Mapping[str, Any]] = {}  # two users may start with the same words
+        for row in self.source.held_out or self.source.train:
+            every.setdefault(json.dumps(_first_prompt(row)), row)
+        sampler = Sampler(model, self.chat, min(256, self.part.max_length // 2), temperature=0.7)
+        answered = []
+        for row in list(every.values())[:SAMPLED]:
+            prompt, domain = _first_prompt(row), rows_of.domain_of(row)
+            with seeded(self.settings.seed):
+                ids = sampler.complete([self.chat.prompt(self.dialect.encode(prompt, domain))])[0]
+            reply = self.dialect.decode(*said(ids, self.chat.tokenizer, sampler.ends), domain, ())
+            kind = "broken" if self.dialect.is_broken(reply) else ""
+            answered.append(sample_of(prompt, [Scored(reply, None, kind=kind)]))
+        return answered
 
     def _checkpoint(self) -> str | None:
         """The last complete checkpoint.  An incomplete one is removed."""
@@ -498,38 +510,6 @@ class _Run:
             system=self.source.system,
             thinking=settings.thinking,
         )
-
-
-@dataclass(frozen=True)
-class _Answers:
-    """The model's replies to a few held-out prompts, for the stored samples of SFT and DPO."""
-
-    model: Any
-    chat: Chat
-    dialect: Dialect
-    source: TrainingRows
-    limit: int
-    seed: int
-
-    def __call__(self) -> list[dict[str, Any]]:
-        from discover_lib.train.grpo.rollouts import Sampler, seeded
-
-        every: dict[str, Mapping[str, Any]] = {}  # two users may start with the same words
-        for row in self.source.held_out or self.source.train:
-            every.setdefault(json.dumps(_first_prompt(row)), row)
-        answered = []
-        sampler = Sampler(self.model, self.chat, min(256, self.limit // 2), temperature=0.7)
-        for row in list(every.values())[:SAMPLED]:
-            prompt = _first_prompt(row)
-            wire = self.dialect.encode(prompt, rows_of.domain_of(row))
-            ids = self.chat.prompt(wire)
-            with seeded(self.seed):
-                text, n_tokens = said(sampler.complete([ids])[0], self.chat.tokenizer, sampler.ends)
-            reply = self.dialect.decode(text, n_tokens, rows_of.domain_of(row), ())
-            answer = {"text": reply.text, "notation": reply.notation, "n_tokens": reply.n_tokens}
-            kind = "broken" if self.dialect.is_broken(reply) else None
-            answered.append({"prompt": prompt, "replies": [{**answer, "reward": None, "kind": kind}]})
-        return answered
 
 
 def _first_prompt(row: Mapping[str, Any]) -> list[dict[str, str]]:

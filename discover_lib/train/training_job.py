@@ -19,6 +19,7 @@ This module does not import torch, so a page can list and draw runs without a tr
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -36,6 +37,7 @@ from discover_lib.base.files import graceful_stop, read_json, write_json
 from discover_lib.dataset.formats import parse
 from discover_lib.metrics.intervals import percent
 from discover_lib.runs.job_folder import BEGINS_IN, LOCK, LOG, STATUS, is_at_work, start_process, working
+from discover_lib.runs.store import first_difference
 from discover_lib.train import Progress
 
 if TYPE_CHECKING:
@@ -109,10 +111,6 @@ class TrainingJob:
     """A run, identified by its folder alone, so that any process can open it at any time."""
 
     folder: Path
-
-    @property
-    def name(self) -> str:
-        return self.folder.name
 
     def settings(self) -> dict[str, Any]:
         """The settings of the run.
@@ -205,7 +203,7 @@ def is_finished(settings: StageSettings, folder: Path) -> bool:
     job = TrainingJob(folder)
     if not (folder / STATUS).exists() or job.status().state != "finished":
         return False
-    return not differences(job.settings(), json.loads(json.dumps(settings.to_dict())))
+    return first_difference(job.settings(), json.loads(json.dumps(settings.to_dict()))) is None
 
 
 def launch(
@@ -351,24 +349,18 @@ def read_lines(path: Path, since: int = 0) -> MetricLines:
     process can leave them.  The rest of a line at the position is skipped, too.
     """
     try:
+        begin = since if since <= path.stat().st_size else 0
         with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            begin = since if since <= size else 0
             file.seek(begin)
             read = file.read()
     except FileNotFoundError:
         return MetricLines((), 0)
     whole = read[: read.rfind(b"\n") + 1]
-    parsed = map(_parsed, whole.split(b"\n")[:-1])
-    return MetricLines(tuple(each for each in parsed if each is not None), begin + len(whole))
-
-
-def _parsed(line: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+    lines = []
+    for line in whole.split(b"\n")[:-1]:
+        with contextlib.suppress(ValueError):
+            lines.append(json.loads(line))
+    return MetricLines(tuple(each for each in lines if isinstance(each, dict)), begin + len(whole))
 
 
 def latest(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -383,24 +375,11 @@ def in_the_way(folder: Path, requested: Mapping[str, Any]) -> str:
         DiscoverError: its settings are damaged.
     """
     if (folder / SETTINGS).exists():
-        stored = read_json(folder / SETTINGS)
-        if different := differences(stored, json.loads(json.dumps(requested))):
-            return f"{folder} contains a run with other settings ({'; '.join(different)}); choose another folder"
+        if different := first_difference(read_json(folder / SETTINGS), json.loads(json.dumps(requested))):
+            return f"{folder} contains a run with other settings ({different}); choose another folder"
     if (folder / RESULT).exists():
         return f"{folder}: this training is finished; take another folder to train again"
     return ""
-
-
-def differences(stored: Mapping[str, Any], requested: Mapping[str, Any], above: str = "") -> list[str]:
-    """Differences between two settings, field by field: "sft.epochs: 3 there, 1 asked"."""
-    lines = []
-    for name in dict.fromkeys([*stored, *requested]):
-        one, other, path = stored.get(name), requested.get(name), f"{above}{name}"
-        if isinstance(one, Mapping) and isinstance(other, Mapping):
-            lines += differences(one, other, f"{path}.")
-        elif one != other:
-            lines.append(f"{path}: {one!r} there, {other!r} asked")
-    return lines
 
 
 # -- alarms ------------------------------------------------------------------------------------------------------------
@@ -425,13 +404,10 @@ class Alarm:
 
     def line(self, values: Sequence[float]) -> str:
         """The alarm for these values, oldest first; "" within the limit."""
-        if len(values) < WINDOW + (1 if self.relative else 0):
+        first = fmean(values[:WINDOW]) if self.relative and values else 1.0
+        if len(values) < WINDOW + self.relative or first <= 0:
             return ""
-        now, first = fmean(values[-WINDOW:]), fmean(values[:WINDOW])
-        if self.relative:
-            if first <= 0:
-                return ""
-            now /= first
+        now = fmean(values[-WINDOW:]) / first
         beyond = now < self.limit if self.falling else now > self.limit
         return self.words.format(now=now, share=percent(now)) if beyond else ""
 
@@ -465,7 +441,8 @@ ALARMS = (
 
 def alarms(lines: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Column → alarm, over the logged lines that count."""
-    columns = {
-        alarm: [float(line[alarm.column]) for line in lines if line.get(alarm.column) is not None] for alarm in ALARMS
+    found = {
+        each.column: each.line([line[each.column] for line in lines if line.get(each.column) is not None])
+        for each in ALARMS
     }
-    return {alarm.column: text for alarm, values in columns.items() if (text := alarm.line(values))}
+    return {column: text for column, text in found.items() if text}

@@ -261,7 +261,7 @@ def buttons(panel: TrainingPanel, clock: Any, run_choice: Any, ready: Any) -> An
     train = mo.ui.button(label="Training …", disabled=True) if panel.going else panel.begin_button
     view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=[train, ready], after=[run_choice])
     status = panel.status
-    name = panel.job.name if panel.job else ""
+    name = panel.job.folder.name if panel.job else ""
     standing = EMPTY if status is None else show_training.standing(name, status, latest(panel.logged))
     return mo.vstack([view, displayed(standing)])
 
@@ -370,7 +370,7 @@ def gpu_price(settings: StageSettings) -> Any:
         return mo.accordion({"On a GPU": displayed(show.error_line(str(error)))})
 
     def price(card: str, backend: str) -> str:
-        return estimate(settings.stage, base, settings.recipe, CARDS[card], backend).price
+        return estimate(settings.stage, base, settings.recipe, CARDS[card], backend).line
 
     lines = [
         {"with transformers and TRL": price(card, "transformers"), "with Unsloth": price(card, "unsloth")}
