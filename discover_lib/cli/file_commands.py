@@ -26,8 +26,7 @@ from discover_lib.dataset.authors_format import (
     row_set_of,
     rows_of_conversation,
 )
-from discover_lib.dataset.export import RowSet, Source, make_rows, write_rows, write_table
-from discover_lib.dataset.filters import Filters
+from discover_lib.dataset.export import Filters, RowSet, Source, make_rows, write_rows, write_table
 from discover_lib.dataset.formats import write_jsonl
 from discover_lib.dataset.hub import write_folder
 from discover_lib.dataset.inspect_log import import_log, write_log

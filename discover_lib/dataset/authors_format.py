@@ -28,8 +28,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import DIGITS
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition
 from discover_lib.core.view import leaked_words, user_view
-from discover_lib.dataset.export import RowSet, Source, row_set
-from discover_lib.dataset.filters import Filters
+from discover_lib.dataset.export import Filters, RowSet, Source, row_set
 from discover_lib.dataset.formats import Foreign, Number, keep_run, parse
 from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, pair_example, similarity_of
 from discover_lib.metrics.intervals import grouped

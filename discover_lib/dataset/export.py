@@ -1,5 +1,7 @@
 """Training rows as files that others load: JSON lines, Parquet, Hugging Face datasets; always with a card.
 
+Filters decide which examples become rows and count the others.  Splits keep artifacts apart.
+
 A folder is written whole or not at all.  Beside the rows it holds `dropped.jsonl` (every example left out, with its
 reasons), `dataset.json` (options, counts and statistics, for programs) and `README.md` (the card, for people).
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +18,149 @@ from typing import Any, Literal
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_folder, write_json, write_lines
+from discover_lib.base.seeds import derive_seed
+from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
-from discover_lib.dataset.filters import Filters, Sieved, sieve, split_by_artifact
 from discover_lib.dataset.formats import library, to_frame
-from discover_lib.dataset.hub import card
 from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report, table_3
 from discover_lib.dataset.rows import Example, Kind, Origin, RowOptions, examples
+from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.store import RunStore
 
 Files = Literal["jsonl", "parquet", "datasets"]
 FORMAT = "discover-rows/1"
 MARK = "dataset.json"  # a folder with this file is one of ours and may be replaced
 SPLITS: Mapping[str, float] = {"train": 0.9, "test": 0.1}
+
+
+# -- which examples become rows ---------------------------------------------------------------------------------------
+
+# Why an example can be left out, in the order in which it is asked; the first that holds is the one it is counted by.
+REASONS: Mapping[str, str] = {
+    "unfinished": "the conversation is not finished",
+    "one_candidate": "only one candidate, so there is no preference",
+    "failed_assistant": "an assistant failed: fewer than two candidates were judged",
+    "failed_judgement": "fewer than two candidates were judged",
+    "tie": "equal rewards: no label",
+    "empty": "a reply without text",
+    "identical": "both replies differ only in case, punctuation and spaces",
+    "near_identical": "the replies are nearly the same",
+    "margin": "the rewards differ by less than asked",
+    "leak": "the user leaked a hidden intent in the prompt",
+    "too_long": "longer than the token budget",
+    "invalid": "text that is not valid Unicode, which no tokenizer can read",
+    "duplicate": "the same as an earlier row",
+}
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which examples become rows.  Ties, single candidates and failed judgements have no label and never do.
+
+    Attributes:
+        min_margin: least difference of a pair's rewards.
+        max_similarity: pairs at least this alike are near-identical (see `SIMILARITY`); above 1 keeps all but equals.
+        max_tokens: budget for the longest sequence of a row; None for any.
+        leaks: keep rows in which the user leaked a hidden intent.
+    """
+
+    min_margin: float = 0.0
+    max_similarity: float = 0.9
+    max_tokens: int | None = None
+    leaks: bool = False
+
+    def reasons(self, example: Example) -> tuple[str, ...]:
+        """All reasons to leave it out (names of `REASONS`, in their order); () to keep it."""
+        margin, similarity = example.margin, example.similarity
+        holds = {
+            "empty": example.empty,
+            "identical": example.identical,
+            "near_identical": similarity is not None and not example.identical and similarity >= self.max_similarity,
+            "margin": margin is not None and margin < self.min_margin,
+            "leak": bool(example.leaks) and not self.leaks,
+            "invalid": example.invalid,
+            "too_long": self.max_tokens is not None and example.n_tokens > self.max_tokens,
+        }
+        return tuple(reason for reason in REASONS if reason == example.problem or holds.get(reason))
+
+
+@dataclass(frozen=True)
+class Sieved:
+    """The kept examples, and the dropped ones with their reasons.
+
+    Attributes:
+        dropped: (example, all its reasons), in order.
+    """
+
+    kept: tuple[Example, ...]
+    dropped: tuple[tuple[Example, tuple[str, ...]], ...]
+
+    @property
+    def considered(self) -> int:
+        return len(self.kept) + len(self.dropped)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Reason → examples dropped for it first; with the kept ones they add up to those considered."""
+        first = Counter(reasons[0] for _, reasons in self.dropped)
+        return {reason: first[reason] for reason in REASONS if first[reason]}
+
+    @property
+    def counts_all(self) -> dict[str, int]:
+        """Reason → examples that it holds for, other reasons included."""
+        every = Counter(reason for _, reasons in self.dropped for reason in reasons)
+        return {reason: every[reason] for reason in REASONS if every[reason]}
+
+
+def sieve(examples: Iterable[Example], filters: Filters | None = None) -> Sieved:
+    """Keep the examples that no filter holds back; of rows that teach the same the first."""
+    filters = filters or Filters()
+    kept: list[Example] = []
+    dropped: list[tuple[Example, tuple[str, ...]]] = []
+    seen: set[str] = set()
+    for example in examples:
+        reasons = filters.reasons(example)
+        if not reasons:
+            identity = example.identity
+            reasons = ("duplicate",) if identity in seen else ()
+            seen.add(identity)
+        if reasons:
+            dropped.append((example, reasons))
+        else:
+            kept.append(example)
+    return Sieved(tuple(kept), tuple(dropped))
+
+
+def split_by_artifact(rows: Sequence[Example], shares: Mapping[str, float], seed: int = 0) -> dict[str, list[Example]]:
+    """Rows by split, all rows of an artifact in the same one.
+
+    Artifacts are put in an order drawn by `seed` and their names, and cut in proportion to `shares`; every split with
+    a share has at least one artifact.
+
+    Args:
+        shares: split → its share of the artifacts, e.g. ``{"train": 0.9, "test": 0.1}``; they add up to 1.
+
+    Raises:
+        DiscoverError: wrong shares, or fewer artifacts than splits.
+    """
+    if not shares or any(share <= 0 for share in shares.values()) or abs(sum(shares.values()) - 1) > 1e-9:
+        raise DiscoverError(f"shares of splits must be positive and add up to 1, got {dict(shares)}")
+    names = sorted({row.artifact for row in rows}, key=lambda name: derive_seed(seed, "split", name))
+    if len(names) < len(shares):
+        raise DiscoverError(
+            f"{counted(len(names), 'artifact')} cannot be split {len(shares)} ways; take more, or --test-share 0"
+        )
+    split_of: dict[str, str] = {}
+    reached, begin = 0.0, 0
+    for left, (split, share) in zip(range(len(shares) - 1, -1, -1), shares.items(), strict=True):
+        reached += share
+        end = min(max(round(reached * len(names)), begin + 1), len(names) - left)
+        split_of |= dict.fromkeys(names[begin:end], split)
+        begin = end
+    return {split: [row for row in rows if split_of[row.artifact] == split] for split in shares}
+
+
+# -- making -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -126,7 +260,7 @@ def row_set(
     )
 
 
-# -- writing --------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def write_rows(rows: RowSet, folder: Path, files: Files = "jsonl") -> None:
@@ -228,7 +362,7 @@ def write_table(path: Path, conversations: Iterable[Conversation]) -> None:
     partial.replace(path)
 
 
-# -- reading --------------------------------------------------------------------------------------------------------
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 
 def read_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -261,3 +395,130 @@ def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
         from datasets import load_from_disk
 
         return load_from_disk(str(folder))[split].to_list()
+
+
+# -- the card ---------------------------------------------------------------------------------------------------------
+
+KINDS = {
+    "sft": "supervised fine-tuning: whole conversations as they went, the best of each turn's candidates in them",
+    "preference": "preference pairs: per turn the best and the worst of the candidates, judged in the same state",
+    "prompt": "prompts for reinforcement learning: a conversation so far, and the simulated user at that point as JSON",
+}
+DATA_FILES = {"jsonl": "data/{split}.jsonl", "parquet": "data/{split}.parquet"}
+
+
+def card(about: Mapping[str, Any]) -> str:
+    """The card (Markdown with the front matter that dataset hubs read) of a row set.
+
+    Args:
+        about: the result of `discover_lib.dataset.export.description`.
+    """
+    parts = [
+        _front_matter(about),
+        f"# {about['kind']} rows\n",
+        f"Rows for {KINDS[about['kind']]}. Users are simulated: a tree of intents, a judge and a voice "
+        "(after *DiscoverLLM*, arXiv 2602.03429).\n",
+        *(f"{line}\n" for line in dict.fromkeys(beware(run["judge"], run["voice"]) for run in about["runs"])),
+        "## Rows\n",
+        table(
+            ("split", "rows", "artifacts"),
+            ((split, each["rows"], each["artifacts"]) for split, each in about["splits"].items()),
+        ),
+        "No artifact is in two splits.\n",
+        f"Trained on: {_code(about['columns']['trained_on'])}. "
+        f"Everything else says where a row comes from: {_code(about['columns']['provenance'])}.\n",
+        "## What was left out\n",
+        _left_out(about),
+        "## Where it comes from\n",
+        *(_run(run) for run in about["runs"]),
+        _choices(about),
+    ]
+    if about["table_3"]:
+        head = ("", "mean ± sd over turns [95% interval over artifacts], or turns")
+        parts += ["## Rewards of the conversations behind it\n", table(head, about["table_3"])]
+    if about["length"]:
+        parts += ["## Does length alone predict the label?\n", _length(about["length"])]
+    return "\n".join(parts)
+
+
+def _front_matter(about: Mapping[str, Any]) -> str:
+    lines = ["---", f"pretty_name: {about['kind']} rows", "tags: [intent-discovery, simulated-users]"]
+    if about["files"] in DATA_FILES:
+        lines += ["configs:", "- config_name: default", "  data_files:"]
+        for split in about["splits"]:
+            lines += [f"  - split: {split}", f"    path: {DATA_FILES[about['files']].format(split=split)}"]
+    return "\n".join([*lines, "---\n"])
+
+
+def beware(judge: str, voice: str) -> str:
+    """A warning about the judge and the user of the rows; "" as a name means unknown."""
+    if judge == voice == MINIATURE:
+        return (
+            "**A miniature.** Users, judge and artifacts are those of a small self-contained world without language "
+            "models. Good for learning how the method works and for testing a pipeline, not for training a product."
+        )
+    if not judge:
+        return "Read from files made elsewhere: who judged, and under which rules, is not known here."
+    return f"Judge ({judge}) and user ({voice}) are language models; their mistakes are in the labels."
+
+
+def _left_out(about: Mapping[str, Any]) -> str:
+    dropped = about["dropped"]
+    rows = [("considered", about["considered"], "", "")]
+    rows += [
+        (reason, dropped.get(reason, 0), count, REASONS[reason])
+        for reason, count in about["dropped_any_reason"].items()
+    ]
+    rows.append(("kept", about["kept"], "", ""))
+    filters = ", ".join(f"{name} {value}" for name, value in about["filters"].items())
+    return table(("", "examples", "holds for", "meaning"), rows) + (
+        "\nAn example is counted by its first reason. The next column counts every reason that holds. All examples "
+        f"are listed in `dropped.jsonl`. Filters: {filters}.\n"
+    )
+
+
+def _run(run: Mapping[str, Any]) -> str:
+    prompts = ", ".join(f"{name} {sha[:12]}" for name, sha in run["prompts"].items()) or "none (no language model)"
+    failures = ", ".join(f"{count} by the {role}" for role, count in run["failures_by_role"].items()) or "none"
+    if not run["judge"]:
+        return f"- rows of `{run['run']}`"
+    return (
+        f"- run `{run['run']}`: judge {run['judge']}, voice {run['voice']}, version {run['code_version']}; "
+        f"failures: {failures}; prompts (SHA-256): {prompts}"
+    )
+
+
+def _choices(about: Mapping[str, Any]) -> str:
+    options = about["options"]
+    rules = ", ".join(f"{name} (`{key}`)" for key, name in about["rules"].items()) or "not known"
+    lines = [
+        f"- rules: {rules}"
+        + ("; labels taken again under these from the stored judgements" if options["relabelled_under"] else ""),
+        f"- assistant turns hold: {options['text_form']}",
+        f"- system message: {options['system_policy']}",
+        f"- lengths of rows: {options['length_counting']}; of replies, as rewarded: the column `counting`",
+    ]
+    if options["grpo_tau"] is not None:
+        lines.append(f"- τ of the restored users: {options['grpo_tau']:g}")
+    if options["system_text"]:
+        lines += ["", *(f"> {line}" for line in options["system_text"].splitlines())]
+    return "\n".join([*lines, ""])
+
+
+def _length(report: Mapping[str, Any]) -> str:
+    pairs, penalty = report["n_pairs"], report["by_penalty"]
+    return (
+        f"{report['sentence']} In {penalty} of {pairs} pairs both replies discover equally much, and the length "
+        "penalty alone makes the label.\n"
+    )
+
+
+def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
+    """Rows as a table in Markdown."""
+    titles = list(head)
+    lines: list[Iterable[object]] = [titles, ["---"] * len(titles), *rows]
+    return "".join(f"| {' | '.join(str(cell).replace('|', '/') for cell in line)} |\n" for line in lines)
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

@@ -11,7 +11,7 @@ from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_json, write_json
-from discover_lib.dataset.hub import table
+from discover_lib.dataset.export import table
 from discover_lib.engines.local.dialect import PREFIX
 from discover_lib.engines.local.lineage import ADAPTER, FILE, Chain, Lineage, adapter_chain, run_of
 from discover_lib.engines.local.names import merge

@@ -8,7 +8,7 @@ import pytest
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.authors_format import examples_of, read_rows, rows_of_conversation
-from discover_lib.dataset.filters import sieve
+from discover_lib.dataset.export import sieve
 from discover_lib.dataset.rows import Origin, RowOptions, examples
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts

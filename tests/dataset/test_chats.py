@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.dataset.chats import read_chats
+from discover_lib.dataset.formats import read_chats
 
 
 def test_a_sharegpt_export_is_read(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ import pytest
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
-from discover_lib.dataset.export import RowSet, Source, make_rows, read_rows, write_rows
-from discover_lib.dataset.filters import Filters
+from discover_lib.dataset.export import Filters, RowSet, Source, make_rows, read_rows, write_rows
 from discover_lib.dataset.rows import Origin, RowOptions
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts

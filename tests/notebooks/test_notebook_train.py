@@ -12,7 +12,7 @@ import pytest
 from notebook_runs import chosen, run
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.dataset.filters import sieve
+from discover_lib.dataset.export import sieve
 from discover_lib.dataset.lengths import PairLength, length_report
 from discover_lib.dataset.rows import Origin, examples
 from discover_lib.runs.options import RunOptions, execute, lay_out

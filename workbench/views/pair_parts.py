@@ -10,11 +10,10 @@ from discover_lib.core.intents import Intent
 from discover_lib.core.reward import reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import IntentState, Transition
-from discover_lib.dataset.filters import REASONS
+from discover_lib.dataset.export import REASONS
 from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report
-from discover_lib.dataset.pairs import Label, LabelledTurn
 from discover_lib.dataset.preview import Piece
-from discover_lib.dataset.rows import Example
+from discover_lib.dataset.rows import Example, Label, LabelledTurn
 from discover_lib.metrics.intervals import percent
 from workbench.views import conversation_parts as show
 from workbench.views.figures.charts import histogram as histogram

@@ -18,8 +18,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Candidate, Reply
 from discover_lib.core.roles import RoleError
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.dataset.pairs import under
-from discover_lib.dataset.rows import grpo_rules, stored_conversation
+from discover_lib.dataset.rows import grpo_rules, stored_conversation, under
 from discover_lib.engines.local.dialect import Dialect, behaviour, said
 from discover_lib.engines.spec import RoleEngines
 from discover_lib.metrics.replay import LookAhead
