@@ -397,57 +397,24 @@ def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
         return load_from_disk(str(folder))[split].to_list()
 
 
-# -- the card ---------------------------------------------------------------------------------------------------------
+# -- the card ----------------------------------------------------------------------------------------------------------
 
 KINDS = {
     "sft": "supervised fine-tuning: whole conversations as they went, the best of each turn's candidates in them",
     "preference": "preference pairs: per turn the best and the worst of the candidates, judged in the same state",
     "prompt": "prompts for reinforcement learning: a conversation so far, and the simulated user at that point as JSON",
 }
-DATA_FILES = {"jsonl": "data/{split}.jsonl", "parquet": "data/{split}.parquet"}
 
 
 def card(about: Mapping[str, Any]) -> str:
     """The card (Markdown with the front matter that dataset hubs read) of a row set.
 
     Args:
-        about: the result of `discover_lib.dataset.export.description`.
+        about: the result of `description`.
     """
-    parts = [
-        _front_matter(about),
-        f"# {about['kind']} rows\n",
-        f"Rows for {KINDS[about['kind']]}. Users are simulated: a tree of intents, a judge and a voice "
-        "(after *DiscoverLLM*, arXiv 2602.03429).\n",
-        *(f"{line}\n" for line in dict.fromkeys(beware(run["judge"], run["voice"]) for run in about["runs"])),
-        "## Rows\n",
-        table(
-            ("split", "rows", "artifacts"),
-            ((split, each["rows"], each["artifacts"]) for split, each in about["splits"].items()),
-        ),
-        "No artifact is in two splits.\n",
-        f"Trained on: {_code(about['columns']['trained_on'])}. "
-        f"Everything else says where a row comes from: {_code(about['columns']['provenance'])}.\n",
-        "## What was left out\n",
-        _left_out(about),
-        "## Where it comes from\n",
-        *(_run(run) for run in about["runs"]),
-        _choices(about),
-    ]
-    if about["table_3"]:
-        head = ("", "mean ± sd over turns [95% interval over artifacts], or turns")
-        parts += ["## Rewards of the conversations behind it\n", table(head, about["table_3"])]
-    if about["length"]:
-        parts += ["## Does length alone predict the label?\n", _length(about["length"])]
-    return "\n".join(parts)
-
-
-def _front_matter(about: Mapping[str, Any]) -> str:
-    lines = ["---", f"pretty_name: {about['kind']} rows", "tags: [intent-discovery, simulated-users]"]
-    if about["files"] in DATA_FILES:
-        lines += ["configs:", "- config_name: default", "  data_files:"]
-        for split in about["splits"]:
-            lines += [f"  - split: {split}", f"    path: {DATA_FILES[about['files']].format(split=split)}"]
-    return "\n".join([*lines, "---\n"])
+    warnings = dict.fromkeys(beware(run["judge"], run["voice"]) for run in about["runs"])
+    template = Path(__file__).with_name("rows_card.md.jinja")
+    return rendered(template, **about, meaning=KINDS[about["kind"]], reasons=REASONS, warnings=warnings)
 
 
 def beware(judge: str, voice: str) -> str:
@@ -462,55 +429,18 @@ def beware(judge: str, voice: str) -> str:
     return f"Judge ({judge}) and user ({voice}) are language models; their mistakes are in the labels."
 
 
-def _left_out(about: Mapping[str, Any]) -> str:
-    dropped = about["dropped"]
-    rows = [("considered", about["considered"], "", "")]
-    rows += [
-        (reason, dropped.get(reason, 0), count, REASONS[reason])
-        for reason, count in about["dropped_any_reason"].items()
-    ]
-    rows.append(("kept", about["kept"], "", ""))
-    filters = ", ".join(f"{name} {value}" for name, value in about["filters"].items())
-    return table(("", "examples", "holds for", "meaning"), rows) + (
-        "\nAn example is counted by its first reason. The next column counts every reason that holds. All examples "
-        f"are listed in `dropped.jsonl`. Filters: {filters}.\n"
+def rendered(template: Path, **values: Any) -> str:
+    """A card from its template.
+
+    Raises:
+        jinja2.UndefinedError: the template names a value that is not given.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-
-
-def _run(run: Mapping[str, Any]) -> str:
-    prompts = ", ".join(f"{name} {sha[:12]}" for name, sha in run["prompts"].items()) or "none (no language model)"
-    failures = ", ".join(f"{count} by the {role}" for role, count in run["failures_by_role"].items()) or "none"
-    if not run["judge"]:
-        return f"- rows of `{run['run']}`"
-    return (
-        f"- run `{run['run']}`: judge {run['judge']}, voice {run['voice']}, version {run['code_version']}; "
-        f"failures: {failures}; prompts (SHA-256): {prompts}"
-    )
-
-
-def _choices(about: Mapping[str, Any]) -> str:
-    options = about["options"]
-    rules = ", ".join(f"{name} (`{key}`)" for key, name in about["rules"].items()) or "not known"
-    lines = [
-        f"- rules: {rules}"
-        + ("; labels taken again under these from the stored judgements" if options["relabelled_under"] else ""),
-        f"- assistant turns hold: {options['text_form']}",
-        f"- system message: {options['system_policy']}",
-        f"- lengths of rows: {options['length_counting']}; of replies, as rewarded: the column `counting`",
-    ]
-    if options["grpo_tau"] is not None:
-        lines.append(f"- τ of the restored users: {options['grpo_tau']:g}")
-    if options["system_text"]:
-        lines += ["", *(f"> {line}" for line in options["system_text"].splitlines())]
-    return "\n".join([*lines, ""])
-
-
-def _length(report: Mapping[str, Any]) -> str:
-    pairs, penalty = report["n_pairs"], report["by_penalty"]
-    return (
-        f"{report['sentence']} In {penalty} of {pairs} pairs both replies discover equally much, and the length "
-        "penalty alone makes the label.\n"
-    )
+    return environment.from_string(template.read_text(encoding="utf-8")).render(values, table=table)
 
 
 def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
@@ -518,7 +448,3 @@ def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
     titles = list(head)
     lines: list[Iterable[object]] = [titles, ["---"] * len(titles), *rows]
     return "".join(f"| {' | '.join(str(cell).replace('|', '/') for cell in line)} |\n" for line in lines)
-
-
-def _code(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

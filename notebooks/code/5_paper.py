@@ -115,7 +115,7 @@ def import_names():
     from discover_lib import paper
     from discover_lib.base import svg
     from discover_lib.core.rollout import run_conversation
-    from discover_lib.dataset import rows
+    from discover_lib.dataset import export, rows
     from discover_lib.engines.miniature import artifacts, assistants, engine
     from discover_lib.metrics import intervals
     from workbench.map import intent_map
