@@ -1,4 +1,4 @@
-"""Training rows as files that others load: JSON lines, Parquet, Hugging Face datasets; always with a card.
+"""Training rows as files for others: JSON lines, Parquet, Hugging Face datasets; and a run as a folder for the Hub.
 
 Filters decide which examples become rows and count the others.  Splits keep artifacts apart.
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,15 +18,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import whole_folder, write_json, write_lines
+from discover_lib.base.files import whole_file, whole_folder, write_json, write_lines
+from discover_lib.base.ids import DiscoverId
 from discover_lib.base.seeds import derive_seed
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.formats import library, to_frame
+from discover_lib.dataset.inspect_log import was_judged
 from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report, table_3
 from discover_lib.dataset.rows import Example, Kind, Origin, RowOptions, examples
 from discover_lib.engines.spec import MINIATURE
-from discover_lib.runs.store import RunStore
+from discover_lib.metrics.scores import scores_of
+from discover_lib.runs.resolve import id_of
+from discover_lib.runs.store import RunStore, id_of_run
 
 Files = Literal["jsonl", "parquet", "datasets"]
 FORMAT = "discover-rows/1"
@@ -319,10 +324,9 @@ def description(rows: RowSet, files: Files) -> dict[str, Any]:
 
 
 def _check_free(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise DiscoverError(f"{folder}: this is a file; choose another folder")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
-        raise DiscoverError(f"{folder} holds other files; choose a new or empty folder")
+    held = folder.is_file() or (folder.is_dir() and any(folder.iterdir()))
+    if held and not (folder / MARK).is_file():
+        raise DiscoverError(f"{folder} is a file or holds other files; choose a new or empty folder")
 
 
 Splits = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -395,6 +399,69 @@ def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
         from datasets import load_from_disk
 
         return load_from_disk(str(folder))[split].to_list()
+
+
+# -- a run for the Hub -------------------------------------------------------------------------------------------------
+
+# `sessions/` holds one file a conversation in the Hub's Session Traces Format: a header line, then a line per message.
+DATA = "data/conversations.jsonl"
+HARNESS = "discover"
+COLUMNS = {
+    "id": "artifact, trial and assistants",
+    "discover_id": "the origin of the row's numbers: `discover show` opens it where the run is",
+    "artifact, domain, trial, assistants, seed, rules, stop": "which conversation it is, and why it ended",
+    "messages": "role and content, the user's opening first",
+    "rewards": "of every turn; null where it is unscored",
+    "discovered": "hidden intents that were discovered; null: unscored",
+    "share": "share of the hidden intents that the user discovered; null: unscored",
+    "tokens, leaks": "of all replies, and user messages that leaked a hidden intent",
+}
+
+
+def write_hub_folder(folder: Path, store: RunStore) -> int:
+    """Write the finished conversations of a run as a data set with its card and its sessions; returns how many."""
+    count, run = 0, id_of_run(store.path.parent)
+    with whole_file(folder / DATA) as data:
+        for count, talk in enumerate(store.conversations(), 1):
+            row = conversation_row(talk, run)
+            data.write(json.dumps(row, ensure_ascii=False) + "\n")
+            name = re.sub(r"[^\w.-]+", "_", row["id"])
+            write_lines(folder / "sessions" / f"{count - 1:06d}-{name}.jsonl", _session(row))
+    asked, engine = store.configuration, store.configuration.get("engine") or {}
+    values = {"count": count, "data": DATA, "columns": COLUMNS.items(), "assistants": asked.get("assistants", ())}
+    warning = beware(str(engine.get("judge", "")), str(engine.get("voice", "")))
+    with whole_file(folder / "README.md") as card_file:
+        card_file.write(rendered(Path(__file__).with_name("hub_card.md.jinja"), **values, warning=warning))
+    return count
+
+
+def conversation_row(talk: Conversation, run: DiscoverId) -> dict[str, Any]:
+    """A conversation of a run as one row: its origin, its messages and its numbers."""
+    setting, scores = talk.setting, scores_of(talk, 0)
+    judged = was_judged(talk)
+    return {
+        "id": f"{setting['artifact']}/{setting['trial']}/{scores.assistant}",
+        "discover_id": str(id_of(run, scores)),
+        "artifact": setting["artifact"],
+        "domain": scores.domain,
+        "trial": setting["trial"],
+        "assistants": list(setting["assistants"]),
+        "seed": str(talk.seed),  # of 63 bits, more than some readers of JSON keep
+        "rules": talk.rules.name,
+        "stop": talk.stop,
+        "messages": [{"role": each.role, "content": each.content} for each in talk.messages()],
+        "rewards": list(scores.rewards),
+        "discovered": scores.discovered if judged else None,
+        "share": scores.share_discovered if judged else None,
+        "tokens": sum(scores.tokens),
+        "leaks": scores.known_leaks,
+    }
+
+
+def _session(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    about = {key: value for key, value in row.items() if key != "messages"}
+    header = {"type": "session", "harness": HARNESS, "name": row["messages"][0]["content"], **about}
+    return [header, *({"type": "message", "message": message} for message in row["messages"])]
 
 
 # -- the card ----------------------------------------------------------------------------------------------------------

@@ -402,12 +402,7 @@ def _artifact(conversation: Conversation) -> str:
 
 def readable(messages: Iterable[WireMessage]) -> bool:
     """Whether all texts are valid Unicode: a model can cut a character in half."""
-    try:
-        for each in messages:
-            each["content"].encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return not any("\ud800" <= letter <= "\udfff" for each in messages for letter in each["content"])
 
 
 def _leaks(turns: Iterable[Turn]) -> int:

@@ -53,13 +53,8 @@ class TrainingRows:
 
     def describe(self) -> dict[str, Any]:
         """For the lineage of a model."""
-        return {
-            "folder": self.source,
-            "digest": self.digest,
-            "kind": self.kind,
-            "train": len(self.train),
-            "held_out": len(self.held_out),
-        }
+        counts = {"train": len(self.train), "held_out": len(self.held_out)}
+        return {"folder": self.source, "digest": self.digest, "kind": self.kind, **counts}
 
 
 def default_data() -> Path:
@@ -172,18 +167,13 @@ def fit(rows: Iterable[Row], dialect: Dialect, chat: Chat, limit: int, what: str
     Args:
         what: the rows' name in the line.
     """
-    kept, too_long = [], []
-    for row in rows:
-        made = trainer_row(row, dialect, chat)
-        if (tokens := longest(made, chat)) > limit:
-            too_long.append(f"{row_name(row)} ({tokens})")
-        else:
-            kept.append(made)
+    made = [(row, each, longest(each, chat)) for row in rows for each in [trainer_row(row, dialect, chat)]]
+    kept = [each for _, each, tokens in made if tokens <= limit]
+    too_long = [f"{row_name(row)} ({tokens})" for row, _, tokens in made if tokens > limit]
     if not too_long:
         return kept, ""
     named = ", ".join(too_long[:NAMED]) + (f" and {len(too_long) - NAMED} more" if len(too_long) > NAMED else "")
-    total = len(kept) + len(too_long)
-    return kept, f"{len(too_long)} of {total} {what} are longer than {limit} tokens and omitted: {named}"
+    return kept, f"{len(too_long)} of {len(made)} {what} are longer than {limit} tokens and omitted: {named}"
 
 
 def row_name(row: Row) -> str:

@@ -295,16 +295,15 @@ def forecast(settings: StageSettings, n_rows: int) -> Forecast:
     one processor core, and other models' time is unknown.
     """
     stage, part = settings.stage, settings.recipe.of(settings.stage)
-    updates, seconds, measured = part.steps(n_rows), None, False
-    if is_tiny(settings.base_path) and part.batch == getattr(Recipe.miniature(), stage).batch:
-        seconds = updates * UPDATE_SECONDS[stage]
+    updates, alike = part.steps(n_rows), (stage, settings.base, settings.recipe.to_dict())
     for job in find_jobs(outputs_folder()).values():
-        if (job.folder / RESULT).is_file():
-            stored, result = job.settings(), job.result()
-            if (stored["stage"], stored["base"], stored["recipe"]) == (stage, settings.base, settings.recipe.to_dict()):
-                seconds, measured = updates * result["seconds"] / result["step"], True
-                break
-    return Forecast(updates, seconds, measured)
+        if not (job.folder / RESULT).is_file():
+            continue
+        stored, result = job.settings(), job.result()
+        if (stored["stage"], stored["base"], stored["recipe"]) == alike:
+            return Forecast(updates, updates * result["seconds"] / result["step"], measured=True)
+    tiny = is_tiny(settings.base_path) and part.batch == Recipe.miniature().of(stage).batch
+    return Forecast(updates, updates * UPDATE_SECONDS[stage] if tiny else None, measured=False)
 
 
 # -- calls of a judge and a voice -------------------------------------------------------------------------------------

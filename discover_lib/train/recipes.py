@@ -401,8 +401,6 @@ def _record(kind: type, data: Any, part: str) -> Any:
     for name, value in data.items():
         if name not in hints:
             raise DiscoverError(_unknown(name, tuple(hints), f"field of {part}"))
-        if isinstance(value, float) and value.is_integer():  # 100 may be written as 1e2
-            value = int(value)
         try:
             values[name] = msgspec.convert(value, hints[name])
         except msgspec.ValidationError as error:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train import Progress
 from discover_lib.train.backend import load_tokenizer
@@ -44,10 +45,6 @@ FAMILIES = {
     "smollm2": ("llama", SMOLLM2, "<|im_end|>"),
     "gemma-2": ("gemma2", "gemma.jinja", "<end_of_turn>"),
     "gemma-3": ("gemma3_text", "gemma3.jinja", "<end_of_turn>"),
-}
-BY_CONSTRUCTION = {
-    "dpo": " (0.693 is ln 2: the policy is still the reference)",
-    "grpo": " (about 0 by construction), rewards by length alone",
 }
 BEGINNINGS = ("<|begin_of_text|>", "<bos>")
 MARKS = re.compile(r"<\|[\w]+\|>|<(?:start|end)_of_turn>|<bos>")
@@ -76,18 +73,14 @@ def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Pro
         texts = [*_texts(load_rows(run, "sft", "content").train), *_texts(own_rows)]
         base, own_words = toy_base(settings.base, folder / "base", texts)
         for stage in STAGES:
-            data = str(run)
-            if stage == settings.stage and own_rows:
-                if own_words or _some_fit(own_rows, base, settings):
-                    data = settings.data
-                else:
-                    on_progress(
-                        f"{stage}: your rows are too long for the toy tokenizer; the miniature's rows are used instead"
-                    )
-            rehearsed = StageSettings(
-                stage, data, str(base), adapter, _small(settings.recipe, stage, own_words), "auto",
-                settings.seed, system=settings.system, thinking=settings.thinking,
-            )  # fmt: skip
+            data, own = str(run), stage == settings.stage and bool(own_rows)
+            if own and (own_words or _some_fit(own_rows, base, settings)):
+                data = settings.data
+            elif own:
+                on_progress(f"{stage}: your rows are too long for the toy tokenizer; the miniature's rows are used")
+            recipe = _small(settings.recipe, stage, own_words)
+            rehearsed = replace(settings, stage=stage, data=data, base=str(base), adapter=adapter, recipe=recipe,
+                                backend="auto", judge=MINIATURE, voice=MINIATURE, options={})  # fmt: skip
             lines: list[str] = []
             result = run_stage(rehearsed, folder / stage, on_progress=lines.append)
             took = f"{result.step} updates in {result.seconds:.0f} s"
@@ -124,18 +117,14 @@ def _texts(rows: Sequence[Row]) -> Iterable[str]:
 
 
 def _figures(folder: Path) -> str:
-    """Loss and gradient norm from the first update to the last, and whether GRPO's rewards had an effect."""
+    """Loss and gradient norm from the first update to the last."""
     lines = read_lines(folder / METRICS).lines
     parts = []
     for column, name in (("loss", "loss"), ("grad_norm", "gradient norm")):
         if values := [line[column] for line in lines if line.get(column) is not None]:
-            meant = BY_CONSTRUCTION.get(folder.name, "") if column == "loss" else ""
             first, last = (round(value, 3) + 0.0 for value in (values[0], values[-1]))  # zero has no sign
-            parts.append(f"{name} {first:.3f} to {last:.3f}{meant}")
-    equal = [line["frac_reward_zero_std"] for line in lines if line.get("frac_reward_zero_std") is not None]
-    if equal and min(equal) == 1:
-        parts.append("the rewards of every group were equal, so they gave no gradient")
-    return ", ".join(parts) or "no loss logged"
+            parts.append(f"{name} {first:.3f} to {last:.3f}")
+    return ", ".join(parts)
 
 
 def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
@@ -145,15 +134,11 @@ def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
     changes |= {"precision": "auto", "load_in_4bit": False, "optimizer": "adamw_torch", "reference": "merged"}
     if own_words:
         changes["max_length"] = min(part.max_length, REAL_WORDS_LENGTH)
-    supervised = {"eval_steps": 2, "eval_rows": 2}
-    replies = {"batch": 4, "per_device": 4, "n_generations": 2, "max_completion": 16, "tau": 0}
-    replies |= {
-        "multi_turn": min(2, grpo.multi_turn),
-        "rounds": min(2, grpo.rounds),
-        "probe_users": 2,
-        "probe_turns": 2,
-    }
-    changes |= replies if stage == "grpo" else supervised
+    if stage == "grpo":
+        changes |= {"batch": 4, "per_device": 4, "n_generations": 2, "max_completion": 16, "tau": 0, "probe_users": 2}
+        changes |= {"multi_turn": min(2, grpo.multi_turn), "rounds": min(2, grpo.rounds), "probe_turns": 2}
+    else:
+        changes |= {"eval_steps": 2, "eval_rows": 2}
     return replace(recipe, **{stage: replace(part, **changes), "lora": replace(recipe.lora, r=4, alpha=8)})
 
 

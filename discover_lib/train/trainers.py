@@ -61,23 +61,20 @@ class PartedDpoTrainer(_Tokenised, DPOTrainer):
     With a fresh adapter on a merged stage, the first `loss/dpo` of the sigmoid loss is ln 2.
     """
 
-    def __init__(self, *arguments: Any, sft_weight: float = 0.0, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._sft_weight = sft_weight
-
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         result = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         loss = float((result[0] if return_outputs else result).detach())
         metrics = self._metrics["train" if self.model.training else "eval"]
+        _, weight = self.args.loss_weights or (1.0, 0.0)
         likelihood = 0.0
-        if self._sft_weight:
+        if weight:
             # The likelihood term is the mean over the batch's chosen tokens; the trainer logs the mean per reply.
             chosen, _ = inputs["completion_mask"][..., 1:].chunk(2, dim=0)
             likelihood = -metrics["logps/chosen"][-1] * len(chosen) / float(chosen.sum())
             metrics["loss/sft"].append(likelihood)
-        metrics["loss/dpo"].append(loss - self._sft_weight * likelihood)
+        metrics["loss/dpo"].append(loss - weight * likelihood)
         return result
 
 
@@ -97,20 +94,19 @@ def supervised_trainer(
         rows, held_out: tokens from `data.trainer_row`.
         folder: of the run.
     """
-    kind, options, more = TokenisedSftTrainer, SFTConfig, {}
     values = common_arguments(recipe, backend, folder, seed)
     if isinstance(recipe, DpoRecipe):
-        kind, options, more = PartedDpoTrainer, DPOConfig, {"sft_weight": recipe.sft_weight}
+        kind, options = PartedDpoTrainer, DPOConfig
         values |= dpo_arguments(recipe, held_out=bool(held_out))
     else:
+        kind, options = TokenisedSftTrainer, SFTConfig
         values |= sft_arguments(recipe, held_out=bool(held_out))
     trainer = kind(
         model=model,
         args=configuration(options, values),
-        train_dataset=_dataset(rows),
-        eval_dataset=_dataset(held_out) if held_out else None,
+        train_dataset=Dataset.from_list([dict(row) for row in rows]),
+        eval_dataset=Dataset.from_list([dict(row) for row in held_out]) if held_out else None,
         processing_class=tokenizer,
-        **more,
     )
     settle_reference(trainer.model, recipe)
     return trainer
@@ -124,10 +120,6 @@ def settle_reference(model: Any, recipe: StageRecipe) -> None:
     """
     if recipe.reference == "merged" and REFERENCE_COPY in model.peft_config:
         model.delete_adapter(REFERENCE_COPY)
-
-
-def _dataset(rows: Sequence[Mapping[str, Any]]) -> Dataset:
-    return Dataset.from_list([dict(row) for row in rows])
 
 
 # -- the log -----------------------------------------------------------------------------------------------------------
@@ -165,7 +157,7 @@ class Recorder(TrainerCallback):
         logged = read_lines(folder / METRICS).lines
         self._before = next((float(line["seconds"]) for line in reversed(logged) if "seconds" in line), 0.0)
         self._first_step = 0
-        self._last_tokens: float | None = None
+        self._last_tokens = 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._begun = self._last_time = time.monotonic()
@@ -219,9 +211,8 @@ class Recorder(TrainerCallback):
         row = {"seconds": round(self.seconds, 3), "memory_mb": round(peak_memory_mb(), 1)}
         if done > 0:
             row["eta_seconds"] = round((now - self._begun) / done * (state.max_steps - state.global_step), 1)
-        tokens = logs.get("num_tokens")
-        if tokens is not None:
-            if self._last_tokens is not None and tokens > self._last_tokens and now > self._last_time:
+        if (tokens := logs.get("num_tokens")) is not None:
+            if self._last_tokens and now > self._last_time:
                 row["tokens_per_second"] = round((tokens - self._last_tokens) / (now - self._last_time), 1)
             self._last_tokens, self._last_time = tokens, now
         return row
@@ -237,8 +228,9 @@ def peak_memory_mb() -> float:
 
 def _plain(logs: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers for JSON; a number that is not finite becomes null."""
-    numbers = {name: value for name, value in logs.items() if isinstance(value, int | float)}
-    return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    return {
+        name: value if math.isfinite(value) else None for name, value in logs.items() if isinstance(value, int | float)
+    }
 
 
 def _append(path: Path, line: Mapping[str, Any]) -> None:

@@ -83,7 +83,7 @@ def test_a_folder_of_somebody_elses_is_left_alone(row_sets: dict[str, RowSet], t
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(DiscoverError, match="other files"):
         write_rows(row_sets["sft"], tmp_path)
-    with pytest.raises(DiscoverError, match="this is a file"):
+    with pytest.raises(DiscoverError, match="is a file or holds other files"):
         write_rows(row_sets["sft"], tmp_path / "notes.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
