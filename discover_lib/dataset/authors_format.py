@@ -336,13 +336,7 @@ class _Reader:
 
 
 def _candidate(
-    tree: IntentTree,
-    before: IntentState,
-    after: IntentState,
-    text: str,
-    name: str,
-    delta: float,
-    total: float | None,
+    tree: IntentTree, before: IntentState, after: IntentState, text: str, name: str, delta: float, total: float | None
 ) -> Candidate:
     """A reply with the reward that the file gives it, and our count of its length if the file has no length."""
     reply = Reply(text, count_tokens(text), COUNTING, name)

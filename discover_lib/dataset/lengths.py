@@ -188,10 +188,6 @@ class LengthReport:
     mean_difference: Estimate | None
 
     @property
-    def flagged(self) -> bool:
-        return self.verdict == "predicts"
-
-    @property
     def sentence(self) -> str:
         """The verdict in words."""
         way = "longer" if self.auc > 0.5 else "shorter"

@@ -313,11 +313,7 @@ def _preference(conversation: Conversation, labelled: LabelledTurn, origin: Orig
 
 
 def pair_example(
-    artifact: str,
-    train: Mapping[str, list[WireMessage]],
-    known: Mapping[str, Any],
-    problem: str | None,
-    leaks: int = 0,
+    artifact: str, train: Mapping[str, list[WireMessage]], known: Mapping[str, Any], problem: str | None, leaks: int = 0
 ) -> Example:
     """A preference example with the values that filters need of its two replies.
 

@@ -328,10 +328,7 @@ def _transformers(base: str, merged: Sequence[str], lora: LoraRecipe, recipe: St
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[precision(recipe.precision, backend)]
     if recipe.load_in_4bit:
         quantised = BitsAndBytesConfig(
-            load_in_4bit=True,
-            bnb_4bit_quant_type="nf4",
-            bnb_4bit_use_double_quant=True,
-            bnb_4bit_compute_dtype=dtype,
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=dtype
         )
         model = AutoModelForCausalLM.from_pretrained(
             base, quantization_config=quantised, dtype=dtype, device_map={"": 0}

@@ -163,21 +163,15 @@ class Estimate:
     """The needs of a stage on a card.
 
     Attributes:
-        weights, adapter, optimizer: GiB that do not depend on the batch, like `CONTEXT_GIB`.
+        fixed: GiB that do not depend on the batch: weights, adapter, optimizer and `CONTEXT_GIB`.
         batch: GiB that grow with the batch, ± half.
         tokens: upper limit of the tokens of one update.
     """
 
     card: Card
-    weights: float
-    adapter: float
-    optimizer: float
+    fixed: float
     batch: float
     tokens: int
-
-    @property
-    def fixed(self) -> float:
-        return self.weights + self.adapter + self.optimizer + CONTEXT_GIB
 
     @property
     def fits(self) -> Literal["yes", "perhaps", "no"]:
@@ -209,9 +203,8 @@ def estimate(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backe
     batch = _activations(base, part, stage, unsloth=backend == "unsloth")
     if isinstance(part, GrpoRecipe):
         batch = max(batch, part.batch * part.max_length * base.cache_bytes / GIB)
-    adapter, optimizer = trained * ADAPTER_BYTES / GIB, trained * ADAM_BYTES[part.optimizer] / GIB
-    tokens = part.batch * part.max_length * (2 if stage == "dpo" else 1)
-    return Estimate(card, size / GIB, adapter, optimizer, batch, tokens)
+    fixed = (size + trained * (ADAPTER_BYTES + ADAM_BYTES[part.optimizer])) / GIB + CONTEXT_GIB
+    return Estimate(card, fixed, batch, part.batch * part.max_length * (2 if stage == "dpo" else 1))
 
 
 def misfit(stage: Stage, base: str, recipe: Recipe, card: Card, backend: str) -> list[str]:
@@ -265,31 +258,8 @@ def _activations(base: Architecture, part: StageRecipe, stage: Stage, *, unsloth
 # -- updates and time --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """The work of a stage, before it begins.
-
-    Attributes:
-        updates: of the stage.
-        seconds: of the stage; None if unknown.
-        measured: whether a finished run on this machine gave the seconds.
-    """
-
-    updates: int
-    seconds: float | None
-    measured: bool
-
-    @property
-    def line(self) -> str:
-        """Updates and time, in words."""
-        if self.seconds is None:
-            return f"{self.updates:,} updates; the time on this machine is unknown"
-        source = "as last time on this machine" if self.measured else "on one processor core"
-        return f"{self.updates:,} updates, about {duration(self.seconds)} {source}"
-
-
-def forecast(settings: StageSettings, n_rows: int) -> Forecast:
-    """The updates and the time of a stage on this machine.
+def forecast(settings: StageSettings, n_rows: int) -> str:
+    """The updates and the time of a stage on this machine, in words.
 
     The newest finished run with the same recipe gives the time.  Without one, the tiny model's time is a measurement on
     one processor core, and other models' time is unknown.
@@ -301,9 +271,11 @@ def forecast(settings: StageSettings, n_rows: int) -> Forecast:
             continue
         stored, result = job.settings(), job.result()
         if (stored["stage"], stored["base"], stored["recipe"]) == alike:
-            return Forecast(updates, updates * result["seconds"] / result["step"], measured=True)
-    tiny = is_tiny(settings.base_path) and part.batch == Recipe.miniature().of(stage).batch
-    return Forecast(updates, updates * UPDATE_SECONDS[stage] if tiny else None, measured=False)
+            seconds = updates * result["seconds"] / result["step"]
+            return f"{updates:,} updates, about {duration(seconds)} as last time on this machine"
+    if is_tiny(settings.base_path) and part.batch == Recipe.miniature().of(stage).batch:
+        return f"{updates:,} updates, about {duration(updates * UPDATE_SECONDS[stage])} on one processor core"
+    return f"{updates:,} updates; the time on this machine is unknown"
 
 
 # -- calls of a judge and a voice -------------------------------------------------------------------------------------

@@ -40,26 +40,6 @@ class Publication:
     merged: bool = False
     results: Path | None = None
 
-    def problems(self) -> list[str]:
-        """Why it cannot be published in this form, one line each.
-
-        Raises:
-            LineageError: not a finished training run, or its base is missing.
-        """
-        chain = adapter_chain(self.run)
-        return holding(
-            {
-                f"{self.run}: this adapter needs earlier stages merged into its base, so it fits no public model; "
-                "add --merged": not self.merged and len(chain.adapters) > 1,
-                f"{chain.base.path}: this folder is only on this machine; name the base on the Hub with --base-id": (
-                    not self.merged and not self._base(chain)
-                ),
-                f"{self.results}: no evaluation here; write one with discover evaluate --run {self.results}": (
-                    self.results is not None and not (self.results / RESULTS).is_file()
-                ),
-            }
-        )
-
     def write(self, folder: Path, name: str = "") -> Path:
         """Weights, card and lineage as a folder, without paths of this machine.
 
@@ -67,14 +47,26 @@ class Publication:
             name: its name for loading; "" for its folder.
 
         Raises:
-            DiscoverError: see `problems`.
+            LineageError: not a finished training run, or its base is missing.
+            DiscoverError: it cannot be published in this form.
         """
-        if lines := self.problems():
-            raise DiscoverError("; ".join(lines))
-        if folder.exists() and any(folder.iterdir()):
-            raise DiscoverError(f"{folder}: not empty; name a new folder")
         run, chain = run_of(self.run), adapter_chain(self.run)
         base = self._base(chain)
+        lines = holding(
+            {
+                f"{self.run}: this adapter needs earlier stages merged into its base, so it fits no public model; "
+                "add --merged": not self.merged and len(chain.adapters) > 1,
+                f"{chain.base.path}: this folder is only on this machine; name the base on the Hub with --base-id": (
+                    not self.merged and not base
+                ),
+                f"{self.results}: no evaluation here; write one with discover evaluate --run {self.results}": (
+                    self.results is not None and not (self.results / RESULTS).is_file()
+                ),
+                f"{folder}: not empty; name a new folder": folder.exists() and any(folder.iterdir()),
+            }
+        )
+        if lines:
+            raise DiscoverError("; ".join(lines))
         if self.merged:
             merge(f"{PREFIX}{run}", folder)
         else:
@@ -90,7 +82,7 @@ class Publication:
         """Upload it; returns the address.
 
         Raises:
-            DiscoverError: no token, the Hub refuses, or see `problems`.
+            DiscoverError: no token, the Hub refuses, or see `write`.
         """
         import httpx
         from huggingface_hub import HfApi, get_token

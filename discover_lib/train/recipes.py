@@ -284,7 +284,7 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
-        data: dict[str, Any] = msgspec.to_builtins(self)
+        data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return data
 
     @classmethod

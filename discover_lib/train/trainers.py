@@ -142,14 +142,7 @@ class Recorder(TrainerCallback):
         on_progress: receives lines of text.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        samples: Samples,
-        *,
-        sample_steps: int = 0,
-        on_progress: Progress = print,
-    ) -> None:
+    def __init__(self, folder: Path, samples: Samples, *, sample_steps: int = 0, on_progress: Progress = print) -> None:
         self.folder = folder
         self.stopped = False
         self._samples, self._sample_steps, self._on_progress = samples, sample_steps, on_progress

@@ -375,19 +375,24 @@ def test_stopped_killed_and_gone_on_with_is_the_same_as_undisturbed(
         run_stage(made, folder)
 
 
-def test_grpo_measures_whole_conversations_and_keeps_the_best_round(tiny: Path, tmp_path: Path) -> None:
+def test_grpo_measures_whole_conversations_and_keeps_the_best_round(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from discover_lib.train.grpo import trainer
+
     discovered, told = iter([1.0, 3.0, 2.0]), list[str]()
 
-    def probe(number: int) -> dict[str, Any]:
+    def probe(*_: Any) -> dict[str, Any]:
         value = next(discovered)
         return {"probe/discovered": value, "probe/users": 3, "by_artifact": {"a": [value], "b": [value]}}
 
+    monkeypatch.setattr(trainer, "probe", probe)
     recipe = short_recipe(max_completion=40)
-    result = train(tiny, tmp_path / "rounds", "grpo", recipe, probe=probe, on_progress=told.append)
+    result = train(tiny, tmp_path / "rounds", "grpo", recipe, on_progress=told.append)
     measured = [(line["round"], line["probe/discovered"]) for line in lines(result.folder) if "round" in line]
     assert measured == [(0, 1.0), (1, 3.0), (2, 2.0)]
     assert result.kept_round == 1 and result.adapter
-    assert any(": +2.00" in line for line in told if line.startswith("kept round 1 of 2"))
+    assert any(": 2.00 [" in line for line in told if line.startswith("kept round 1 of 2"))
     assert same(result.adapter, result.folder / "rounds" / "round-1")
     assert not same(result.adapter, result.folder / "rounds" / "round-2")
     prompts = [lines(result.folder / "rounds", f"prompts-{number}.jsonl") for number in (1, 2)]
@@ -402,9 +407,9 @@ def test_grpo_measures_whole_conversations_and_keeps_the_best_round(tiny: Path, 
 @pytest.mark.parametrize(
     ("ours", "theirs", "told"),
     [
-        ({"a": [3], "b": [4], "c": [5]}, {"a": [1], "b": [2], "c": [3]}, "+2.00 [+2.00, +2.00] intents"),
-        ({"a": [3], "b": [0], "c": [5]}, {"a": [1], "b": [2], "c": [5]}, "(more, not distinguishable; n = 3)"),
-        ({"a": [0, 0], "b": [0, 1]}, {"a": [4, 2], "b": [3, 4]}, "-3.00 [-3.00, -3.00]"),
+        ({"a": [3], "b": [4], "c": [5]}, {"a": [1], "b": [2], "c": [3]}, "2.00 [2.00, 2.00] more intents"),
+        ({"a": [3], "b": [0], "c": [5]}, {"a": [1], "b": [2], "c": [5]}, "(n = 3, not distinguishable)"),
+        ({"a": [0, 0], "b": [0, 1]}, {"a": [4, 2], "b": [3, 4]}, "−3.00 [−3.00, −3.00]"),
         ({"a": [1]}, {"b": [1]}, ""),
         (None, {"b": [1]}, ""),
     ],

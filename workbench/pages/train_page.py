@@ -250,7 +250,7 @@ def ask(panel: TrainingPanel, settings: StageSettings, judging: Judging, stands:
 def before_the_press(settings: StageSettings, rows: Sequence[Row], stands: Sequence[str]) -> Any:
     """The updates and the minutes of a stage, or why it cannot be trained."""
     lines = [show.error_line(f"{line[0].upper()}{line[1:]}.") for line in stands]
-    ready = EMPTY if stands else tag("p", forecast(settings, len(rows)).line)
+    ready = EMPTY if stands else tag("p", forecast(settings, len(rows)))
     return displayed(tag("div", ready, *lines, data_ready=int(not stands)))
 
 

@@ -298,7 +298,7 @@ def _behind(pairs: Sequence[PairLength], report: LengthReport, charged: bool) ->
     if others and report.by_penalty:
         rest = length_report(others)
         text += f"Without these: {rest.sentence[0].lower()}{rest.sentence[1:]} "
-    if report.flagged:
+    if report.verdict == "predicts":
         text += "A model trained on these pairs may learn length first: drop pairs with a small margin"
         text += ", or read the labels with λ = 0, and look again." if charged else ", and look again."
     return quiet(text)

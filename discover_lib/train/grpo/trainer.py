@@ -42,14 +42,7 @@ from discover_lib.train.grpo.rollouts import (
     probe_text,
     seeded,
 )
-from discover_lib.train.grpo.simulated_reward import (
-    Scored,
-    Scorer,
-    SimulatorReward,
-    Users,
-    log_rewards,
-    sample_of,
-)
+from discover_lib.train.grpo.simulated_reward import Scored, Scorer, SimulatorReward, Users, log_rewards, sample_of
 from discover_lib.train.recipes import GrpoRecipe
 from discover_lib.train.trainers import Recorder, settle_reference
 from discover_lib.train.training_job import read_lines
