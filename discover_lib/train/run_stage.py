@@ -72,8 +72,8 @@ from discover_lib.train.training_job import (
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
-    from discover_lib.train.grpo.trainer import GrpoRun
-    from discover_lib.train.trainers import Recorder
+    from discover_lib.train.grpo.trainer import Rounds
+    from discover_lib.train.trainers import Recorder, Samples
 
 SAMPLED = 2  # held-out prompts for the stored samples
 
@@ -333,7 +333,7 @@ class _Run:
         self._lineage().write(self.folder)  # its checkpoints can be asked while it trains
         self.on_progress(f"{settings.stage}: {len(self.rows)} rows, {total} updates, {trained:,} trained parameters")
         with ExitStack() as stack:
-            trainer, recorder, run = self._trainer(stack, model)
+            trainer, recorder, rounds = self._trainer(stack, model)
             halt = ""
             try:
                 trainer.train(resume_from_checkpoint=self._checkpoint())
@@ -342,7 +342,7 @@ class _Run:
                 self.on_progress(
                     f"{error}; stopped after step {trainer.state.global_step}; repeat the command to resume"
                 )
-            return self._finish(trainer, recorder, run, halt)
+            return self._finish(trainer, recorder, rounds, halt)
 
     def _fitting(self) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]:
         """The rows within the length limit, for training and for measurement.  GRPO's prompts leave room for a reply.
@@ -383,7 +383,7 @@ class _Run:
         if lines:
             raise StageError(lines)
 
-    def _trainer(self, stack: ExitStack, model: Any) -> tuple[Any, Recorder, GrpoRun | None]:
+    def _trainer(self, stack: ExitStack, model: Any) -> tuple[Any, Recorder, Rounds | None]:
         from transformers import PrinterCallback
         from transformers.integrations import get_reporting_integration_callbacks
 
@@ -391,7 +391,7 @@ class _Run:
         from discover_lib.train.trainers import Recorder
 
         part, settings, access = self.part, self.settings, Access.read(self.folder)
-        run, samples = None, partial(self._answers, model)
+        samples: Samples = partial(self._answers, model)
         where = (self.backend, self.folder, settings.seed)
         if isinstance(part, SupervisedRecipe):
             from discover_lib.train.trainers import supervised_trainer
@@ -399,12 +399,12 @@ class _Run:
             trainer = supervised_trainer(model, self.chat.tokenizer, self.rows, self.held_out, part, *where)
         elif isinstance(part, GrpoRecipe):
             from discover_lib.train.grpo.simulated_reward import Users
-            from discover_lib.train.grpo.trainer import RoundsCallback, grpo_run
+            from discover_lib.train.grpo.trainer import RoundsCallback, grpo_trainer
 
             client = None
             if settings.models():
                 client = stack.enter_context(patient_client(access, self.folder, self.on_progress))
-            run = grpo_run(
+            trainer = grpo_trainer(
                 model,
                 self.chat,
                 self.rows,
@@ -417,16 +417,15 @@ class _Run:
                 take_spending=client.take_spending if client else dict,
                 on_progress=self.on_progress,
             )
-            trainer = run.trainer
-        recorder = Recorder(
-            self.folder, run.samples if run else samples, sample_steps=part.sample_steps, on_progress=self.on_progress
-        )
+            samples = trainer.samples
+        recorder = Recorder(self.folder, samples, sample_steps=part.sample_steps, on_progress=self.on_progress)
         trainer.remove_callback(PrinterCallback)
         for callback in (*get_reporting_integration_callbacks(list(access.report_to)), recorder):
             trainer.add_callback(callback)
-        if run is not None:
-            trainer.add_callback(RoundsCallback(run.rounds, run.trainer, recorder))
-        return trainer, recorder, run
+        rounds = getattr(trainer, "rounds", None)
+        if rounds is not None:
+            trainer.add_callback(RoundsCallback(trainer, recorder))
+        return trainer, recorder, rounds
 
     def _answers(self, model: Any) -> list[dict[str, Any]]:
         """The model's replies to a few held-out prompts, for the stored samples of SFT and DPO."""
@@ -460,11 +459,11 @@ class _Run:
             return str(path)
         return None
 
-    def _finish(self, trainer: Any, recorder: Recorder, run: GrpoRun | None, halt: str) -> StageResult:
+    def _finish(self, trainer: Any, recorder: Recorder, rounds: Rounds | None, halt: str) -> StageResult:
         from discover_lib.train.trainers import peak_memory_mb
 
         state, stopped = trainer.state, recorder.stopped
-        kept = run.rounds.best() if run and not stopped else None
+        kept = rounds.best() if rounds and not stopped else None
         result = StageResult(
             folder=self.folder,
             stopped=stopped,
@@ -478,17 +477,17 @@ class _Run:
             halt=halt,
         )
         if not stopped:
-            self._save(trainer, run, kept)
+            self._save(trainer, rounds, kept)
             write_json(self.folder / RESULT, result.to_dict())
             self.on_progress(f"adapter saved in {self.folder / ADAPTER}")
         return result
 
-    def _save(self, trainer: Any, run: GrpoRun | None, kept: int | None) -> None:
+    def _save(self, trainer: Any, rounds: Rounds | None, kept: int | None) -> None:
         """Save the adapter alone, whole or not at all.  A trainer would also save its reference copy."""
         with whole_folder(self.folder / ADAPTER) as target:
-            if run is not None and kept is not None:
-                shutil.copytree(run.rounds.adapter(kept), target, dirs_exist_ok=True)
-                self.on_progress(run.rounds.told(kept))
+            if rounds is not None and kept is not None:
+                shutil.copytree(rounds.adapter(kept), target, dirs_exist_ok=True)
+                self.on_progress(rounds.told(kept))
             else:
                 model = trainer.accelerator.unwrap_model(trainer.model)
                 model.save_pretrained(str(target), selected_adapters=["default"])

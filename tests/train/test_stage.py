@@ -89,7 +89,7 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Pa
     from discover_lib.engines.local.tiny_language import encode_messages
     from discover_lib.train import data
     from discover_lib.train.backend import choose_backend, load_policy, load_tokenizer, prepare
-    from discover_lib.train.grpo.trainer import SeveralTurns, grpo_run
+    from discover_lib.train.grpo.trainer import SeveralTurns, grpo_trainer
 
     recipe = short_recipe(multi_turn=2, max_completion=40, own_prefixes=False)
     backend, tokenizer = choose_backend("transformers"), load_tokenizer(str(tiny / "base"))
@@ -98,14 +98,14 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Pa
     rows = data.fit(source.train, Notation(), Chat(tokenizer), 400, "rows")[0]
     model = load_policy(str(tiny / "base"), [], recipe.lora, recipe.grpo, backend, seed=0, scratch=tmp_path)
     users = Users(RoleEngines(EngineSpec()))
-    run = grpo_run(
+    trainer = grpo_trainer(
         model, Chat(tokenizer), rows, source, recipe.grpo, backend, tmp_path / "turns", 0,
         dialect=Notation(), users=users, threads=1, on_progress=print,
     )  # fmt: skip
-    assert isinstance(run.reward, SeveralTurns)
+    assert isinstance(trainer.reward, SeveralTurns)
 
     torch.manual_seed(0)
-    talks = run.reward.player.roll_out([users.fresh(row["state"]) for row in rows], 2)
+    talks = trainer.reward.player.roll_out([users.fresh(row["state"]) for row in rows], 2)
     assert sum(len(each.scores) == 2 for each in talks) > 1
     for talk in talks:
         heard = encode_messages(talk.simulator.messages, DOMAIN)[-2]["content"]  # the user's answer to the first reply
@@ -115,7 +115,7 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Pa
         assert talk.total == sum(score.total for score in talk.scores if score.total is not None) and all(said)
 
     torch.manual_seed(0)
-    fed = run.trainer._generate_and_score_completions([{"place": place} for place in (0, 0, 0, 0, 4, 4, 4, 4)])
+    fed = trainer._generate_and_score_completions([{"place": place} for place in (0, 0, 0, 0, 4, 4, 4, 4)])
     masked = 0
     for ids, real, own in zip(fed["completion_ids"], fed["completion_mask"], fed["tool_mask"], strict=True):
         others = [int(token) for token, here, mine in zip(ids, real, own, strict=True) if here and not mine]
@@ -124,12 +124,12 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Pa
         masked += len(others)
     assert masked > 0
 
-    run.trainer.turns = run.reward
+    trainer.turns = trainer.reward
     torch.manual_seed(0)
-    fed = run.trainer._generate_and_score_completions([{"place": place} for place in (0, 0, 0, 0, 4, 4, 4, 4)])
+    fed = trainer._generate_and_score_completions([{"place": place} for place in (0, 0, 0, 0, 4, 4, 4, 4)])
     heard = (fed["completion_mask"] == 0) | (fed["tool_mask"] == 0)
     assert fed["advantages"].shape == heard.shape and not fed["advantages"][heard].any()
-    for row, talk in zip(fed["advantages"].tolist(), run.reward._talks, strict=True):
+    for row, talk in zip(fed["advantages"].tolist(), trainer.reward._talks, strict=True):
         spans = ["".join("1" if own else " " for own in talk.own)][0].split()
         assert len(set(filter(None, row))) <= len(talk.scores) == len(spans)
     assert fed["advantages"].any()

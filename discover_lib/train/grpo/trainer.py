@@ -84,15 +84,17 @@ class RoundsTrainer(GRPOTrainer):
     chat: Chat
     budget: int | None = None  # tokens of prompts and replies per batch of generation
     current: Sequence[Mapping[str, Any]] = ()
+    rounds: Rounds
+    reward: SimulatorReward | SeveralTurns
     turns: SeveralTurns | None = None  # gives an advantage per turn instead of one per rollout
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         self.current = [dict(self.table.row(each["place"])) for each in inputs]
-        before = RandomState()
+        restore = random_state()
         try:
             batch = super()._generate_and_score_completions(list(self.current))
         except DiscoverError:
-            before.restore()  # a resumed run writes the same replies and finds their saved judgments
+            restore()  # a resumed run writes the same replies and finds their saved judgments
             self.save_now()
             raise
         if self.turns is not None:
@@ -102,6 +104,15 @@ class RoundsTrainer(GRPOTrainer):
                 advantages[place, : len(row)] = torch.tensor(row)
             batch["advantages"] = advantages
         return batch
+
+    def samples(self) -> list[dict[str, Any]]:
+        """One prompt of the last batch with its replies, as readable text."""
+        if not self.reward.last:
+            return []
+        state = self.reward.last[0][0]
+        scores = [score for place, score in self.reward.last if place == state]
+        messages = self.rounds.player.scorer.users.user(state).messages
+        return [sample_of([{"role": each.role, "content": each.content} for each in messages], scores)]
 
     def save_now(self) -> None:
         """Save a checkpoint after the last finished step, for a run that has to stop."""
@@ -122,20 +133,18 @@ class RoundsTrainer(GRPOTrainer):
         return replies, logprobs or None
 
 
-class RandomState:
-    """The states of all generators that a step draws from."""
+def random_state() -> Callable[[], None]:
+    """A function that sets all generators that a step draws from back to their present states."""
+    python, numpy, cpu = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
 
-    def __init__(self) -> None:
-        cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-        self._states = random.getstate(), np.random.get_state(), torch.get_rng_state(), cuda
-
-    def restore(self) -> None:
-        python, numpy, cpu, cuda = self._states
+    def restore() -> None:
         random.setstate(python)
         np.random.set_state(numpy)
         torch.set_rng_state(cpu)
-        if cuda:
-            torch.cuda.set_rng_state_all(cuda)
+        torch.cuda.set_rng_state_all(cuda)
+
+    return restore
 
 
 @dataclass
@@ -273,8 +282,8 @@ class Rounds:
 class RoundsCallback(TrainerCallback):
     """Runs the rounds beside the trainer's steps."""
 
-    def __init__(self, rounds: Rounds, trainer: RoundsTrainer, recorder: Recorder) -> None:
-        self.rounds, self.trainer, self.recorder = rounds, trainer, recorder
+    def __init__(self, trainer: RoundsTrainer, recorder: Recorder) -> None:
+        self.rounds, self.trainer, self.recorder = trainer.rounds, trainer, recorder
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._between(state)
@@ -303,25 +312,7 @@ class RoundsCallback(TrainerCallback):
             self.trainer.table = self.rounds.table(min(number, rounds - 1))
 
 
-@dataclass
-class GrpoRun:
-    """A GRPO trainer with its rounds and its reward."""
-
-    trainer: RoundsTrainer
-    rounds: Rounds
-    reward: SimulatorReward | SeveralTurns
-
-    def samples(self) -> list[dict[str, Any]]:
-        """One prompt of the last batch with its replies, as readable text."""
-        if not self.reward.last:
-            return []
-        state = self.reward.last[0][0]
-        scores = [score for place, score in self.reward.last if place == state]
-        messages = self.rounds.player.scorer.users.user(state).messages
-        return [sample_of([{"role": each.role, "content": each.content} for each in messages], scores)]
-
-
-def grpo_run(
+def grpo_trainer(
     model: Any,
     chat: Chat,
     rows: Sequence[Mapping[str, Any]],
@@ -336,7 +327,7 @@ def grpo_run(
     threads: int,
     on_progress: Progress,
     take_spending: Callable[[], Mapping[str, float]] = dict,
-) -> GrpoRun:
+) -> RoundsTrainer:
     """A trainer of a model that has its adapter; see `trainers.supervised_trainer`.
 
     Args:
@@ -368,7 +359,8 @@ def grpo_run(
     trainer.table, trainer.chat, trainer.budget = Table(rows, seed), chat, recipe.generation_tokens
     trainer.turns = reward if isinstance(reward, SeveralTurns) and recipe.reward_to_go else None
     settle_reference(trainer.model, recipe)
-    rounds = Rounds(
+    trainer.reward = reward
+    trainer.rounds = Rounds(
         recipe,
         folder,
         seed,
@@ -379,7 +371,7 @@ def grpo_run(
         steps,
         on_progress,
     )
-    return GrpoRun(trainer, rounds, reward)
+    return trainer
 
 
 def _own_probe(
