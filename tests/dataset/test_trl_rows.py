@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from chat_models import FAMILIES, make_tokenizer
 from training import make_talks
 
 from discover_lib.base.tokens import token_count
@@ -29,21 +30,7 @@ def row_sets() -> dict[str, RowSet]:
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    special = ["<|end|>", "<|user|>", "<|assistant|>", "<|system|>", "<|pad|>"]
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    inner = Tokenizer(models.BPE(vocab={text: place for place, text in enumerate(special + alphabet)}, merges=[]))
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = decoders.ByteLevel()
-    made = PreTrainedTokenizerFast(
-        tokenizer_object=inner,
-        eos_token="<|end|>",
-        pad_token="<|pad|>",
-        additional_special_tokens=special,
-        padding_side="left",
-    )
+    made = make_tokenizer(FAMILIES["smollm2"], ["some words to learn letters from"] * 9)
     made.chat_template = TEMPLATE
     return made
 

@@ -8,6 +8,7 @@ import pytest
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.local.lineage import Lineage, Source, content_hash
+from discover_lib.train.backend import merged_model
 from discover_lib.train.publish import Publication
 from discover_lib.train.recipes import Recipe
 
@@ -126,8 +127,6 @@ def test_merged_weights_are_those_of_the_base_with_the_adapter(tmp_path: Path) -
     import torch
     from training import make_base
     from transformers import AutoModelForCausalLM
-
-    from discover_lib.train.backend import merged_model
 
     base = make_base(tmp_path / "base")
     run = finished(tmp_path / "run", str(base))

@@ -12,9 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import data_folder
+from discover_lib.core.conversation import Message
+from discover_lib.dataset.export import Source as Conversations
+from discover_lib.dataset.export import make_rows
+from discover_lib.engines.local.dialect import PlainChat
 from discover_lib.engines.local.lineage import ADAPTER, Lineage, LineageError, Source, adapter_chain, content_hash
 from discover_lib.train import backend as trained_by
 from discover_lib.train.backend import Backend, choose_backend, unsuitable
+from discover_lib.train.comparison import followed
+from discover_lib.train.data import default_data, load_rows
 from discover_lib.train.recipes import STAGES, DpoRecipe, GrpoRecipe, LoraRecipe, Recipe, SftRecipe, Stage
 
 # -- recipes -----------------------------------------------------------------------------------------------------------
@@ -238,10 +245,6 @@ def test_a_base_that_changed_or_went_away_is_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_default_data_pass_the_check_of_lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from discover_lib.dataset.export import Source as Conversations
-    from discover_lib.dataset.export import make_rows
-    from discover_lib.train.data import default_data, load_rows
-
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     folder = default_data()
     assert default_data() == folder and len(load_rows(folder, "sft", "notation").train) == 90
@@ -250,9 +253,6 @@ def test_the_default_data_pass_the_check_of_lengths(tmp_path: Path, monkeypatch:
 
 
 def test_the_example_run_shows_a_user_at_every_checkpoint() -> None:
-    from discover_lib.base.files import data_folder
-    from discover_lib.train.comparison import followed
-
     (user,) = followed(data_folder() / "training" / "sft")
     assert list(user) == [0, 20, 40, 60, 80, 100, 102]
     before, *_, after = (talk.turns[0].candidate.reward for talk in user.values())
@@ -263,9 +263,6 @@ def test_the_example_run_shows_a_user_at_every_checkpoint() -> None:
 
 
 def test_a_chat_model_is_told_the_system_message_and_counted_in_its_own_tokens() -> None:
-    from discover_lib.core.conversation import Message
-    from discover_lib.engines.local.dialect import PlainChat
-
     plain = PlainChat("some/base", system="Be kind.")
     said = [Message("user", "Hi"), {"role": "assistant", "content": "Hello"}]
     wire = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]

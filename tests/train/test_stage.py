@@ -18,9 +18,31 @@ from training import DOMAIN, short_recipe
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import Judge, JudgeError
+from discover_lib.dataset.export import read_rows
+from discover_lib.dataset.rows import restore
+from discover_lib.engines.local import names as local_names
 from discover_lib.engines.local.dialect import Chat, Notation
+from discover_lib.engines.local.lineage import adapter_chain
+from discover_lib.engines.local.tiny_language import encode_messages
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.judge import MiniatureJudge
+from discover_lib.engines.miniature.lexicon import load_lexicon
+from discover_lib.engines.miniature.notation import parse
+from discover_lib.engines.miniature.rendering import make_reply
 from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.train import comparison, data
+from discover_lib.train.backend import (
+    Backend,
+    choose_backend,
+    load_adapter,
+    load_policy,
+    load_tokenizer,
+    merged_model,
+    prepare,
+)
+from discover_lib.train.comparison import before_and_after, conversations, replies
+from discover_lib.train.grpo import trainer
 from discover_lib.train.grpo.rollouts import difference_text
 from discover_lib.train.grpo.simulated_reward import Scorer, SimulatorReward, Users
 from discover_lib.train.recipes import GrpoRecipe, Recipe
@@ -66,8 +88,6 @@ def same(one: Path, other: Path) -> bool:
 
 
 def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(tiny: Path, tmp_path: Path) -> None:
-    from discover_lib.train import data
-    from discover_lib.train.backend import choose_backend, load_policy, load_tokenizer
     from discover_lib.train.trainers import supervised_trainer
 
     recipe, base = short_recipe(), str(tiny / "base")
@@ -86,9 +106,6 @@ def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(tiny: Path, tmp
 def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Path, tmp_path: Path) -> None:
     import torch
 
-    from discover_lib.engines.local.tiny_language import encode_messages
-    from discover_lib.train import data
-    from discover_lib.train.backend import choose_backend, load_policy, load_tokenizer, prepare
     from discover_lib.train.grpo.trainer import SeveralTurns, grpo_trainer
 
     recipe = short_recipe(multi_turn=2, max_completion=40, own_prefixes=False)
@@ -156,8 +173,6 @@ def test_the_first_preference_loss_is_ln_2_because_the_merged_stage_is_the_refer
 def test_a_continued_adapter_has_its_beginning_as_reference_and_is_saved_alone(
     tiny: Path, sft: StageResult, tmp_path: Path
 ) -> None:
-    from discover_lib.engines.local.lineage import adapter_chain
-
     changes = {"sft_weight": 0.0, "reference": "continue", "disable_dropout": True, "max_steps": 1, "eval_steps": 0}
     recipe = short_recipe().changed("dpo", changes)
     result = train(tiny, tmp_path / "continued", "dpo", recipe, str(sft.folder))
@@ -171,16 +186,6 @@ def test_a_stage_on_a_stage_is_the_base_with_both_adapters(
     tiny: Path, dpo: StageResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
-
-    from discover_lib.engines.local.lineage import adapter_chain
-    from discover_lib.train.backend import (
-        Backend,
-        choose_backend,
-        load_adapter,
-        load_policy,
-        load_tokenizer,
-        merged_model,
-    )
 
     chain = adapter_chain(dpo.folder)
     assert [each.stage for each in chain.adapters] == ["sft", "dpo"]
@@ -246,8 +251,6 @@ class Words:
 @pytest.fixture(scope="module")
 def states(tiny: Path) -> list[str]:
     """States of users at the beginning of their conversations."""
-    from discover_lib.dataset.export import read_rows
-
     rows = read_rows(tiny / "data" / "grpo")
     return [row["state"] for split in rows.values() for row in split if row["turn"] == 1]
 
@@ -266,11 +269,6 @@ def rewards(
 
 
 def test_the_reward_is_the_simulator_s_and_its_parts_are_logged(states: list[str]) -> None:
-    from discover_lib.dataset.rows import restore
-    from discover_lib.engines.miniature.lexicon import load_lexicon
-    from discover_lib.engines.miniature.notation import parse
-    from discover_lib.engines.miniature.rendering import make_reply
-
     lexicon, engines = load_lexicon(DOMAIN), RoleEngines(EngineSpec())
     rng = random.Random(0)
     said = [
@@ -378,8 +376,6 @@ def test_stopped_killed_and_gone_on_with_is_the_same_as_undisturbed(
 def test_grpo_measures_whole_conversations_and_keeps_the_best_round(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from discover_lib.train.grpo import trainer
-
     discovered, told = iter([1.0, 3.0, 2.0]), list[str]()
 
     def probe(*_: Any) -> dict[str, Any]:
@@ -458,11 +454,6 @@ def test_rows_that_are_too_long_are_counted_and_named_before_training(tiny: Path
 def test_before_and_after_are_asked_for_the_same_prompt_and_the_same_user(
     sft: StageResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from discover_lib.engines.local import names as local_names
-    from discover_lib.engines.miniature import engine
-    from discover_lib.engines.miniature.artifacts import generate_artifact
-    from discover_lib.train.comparison import before_and_after, conversations, replies
-
     names = before_and_after(sft.folder)
     monkeypatch.setattr(local_names, "_MODELS", {})
     said = replies(names, DOMAIN, [Message("user", "could you draw me a cat?")], 0)
@@ -475,10 +466,6 @@ def test_before_and_after_are_asked_for_the_same_prompt_and_the_same_user(
 def test_a_user_is_followed_through_the_checkpoints_of_a_run_that_has_not_ended(
     sft: StageResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from discover_lib.engines.miniature import engine
-    from discover_lib.engines.miniature.artifacts import generate_artifact
-    from discover_lib.train import comparison
-
     tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
     after = comparison.conversations({"after": f"hf:{sft.folder}"}, DOMAIN, tree, 0, turns=5)["after"]
     run = sft.folder.with_name("going")
