@@ -549,15 +549,13 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         DiscoverError: naming the row and the field that is wrong.
     """
     if path.suffix == ".jsonl":
-        listed = list(read_json_lines(path))
+        listed = dict(read_json_lines(path))
     else:
-        rows = read_json(path)
-        if not isinstance(rows, list):
-            raise DiscoverError(f"{path}: the file must be a list, got {rows!r:.60}")
-        listed = [(f"{path}: row {place}", row) for place, row in enumerate(rows)]
-    for where, row in listed:
+        rows = parse(list[Any], read_json(path), str(path))
+        listed = {f"{path}: row {place}": row for place, row in enumerate(rows)}
+    for where, row in listed.items():
         parse(Row, row, where)
-    return [row for _, row in listed]
+    return list(listed.values())
 
 
 def examples_of(
@@ -608,11 +606,9 @@ def row_set_of(path: Path, filters: Filters | None = None, tokens: TokenCount | 
     """Their rows as preference rows of ours, ready for `discover_lib.dataset.export.write_rows`.
 
     Raises:
-        DiscoverError: a row that cannot be read.
-        DiscoverError: no pair is left.
+        DiscoverError: a row cannot be read, or no pair is left.
     """
-    tokens = tokens or TokenCount()
-    origin = Origin(path.name)
+    tokens, origin = tokens or TokenCount(), Origin(path.name)
     made = examples_of(read_rows(path), origin, tokens)
     return row_set("preference", made, [Source(origin, ())], RowOptions(tokens=tokens), filters)
 

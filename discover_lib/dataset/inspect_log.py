@@ -183,7 +183,7 @@ def import_log(path: Path, folder: Path) -> int:
         StoreError: the folder holds something else.
     """
     log = opened_log(path)
-    kept = _conversations(path, log)
+    kept = list(_conversations(path, log))
     talks, assessments = [talk for talk, _ in kept], [assessment for _, assessment in kept]
     configuration = {"kind": "import", "files": [str(path)], "rules": talks[0].rules.to_dict() if talks else {}}
     ours = (log.eval.metadata or {}).get("configuration")
@@ -207,23 +207,20 @@ def opened_log(path: Path) -> EvalLog:
         raise DiscoverError(f"{path}: not a log of Inspect ({reason:.200})") from None
 
 
-def _conversations(path: Path, log: EvalLog) -> list[tuple[Conversation, Assessment | None]]:
-    kept: list[tuple[Conversation, Assessment | None]] = []
+def _conversations(path: Path, log: EvalLog) -> Iterator[tuple[Conversation, Assessment | None]]:
     for sample in sorted(
         log.samples or (), key=lambda sample: sample.store.get("place", 0)
-    ):  # Inspect reads them by id
-        ours = sample.store.get("conversation")
-        if ours is not None:
+    ):  # not by id
+        if (ours := sample.store.get("conversation")) is not None:
             try:
                 assessment = sample.store.get("assessment")
-                kept.append((Conversation.from_dict(ours), Assessment.from_dict(assessment) if assessment else None))
+                yield Conversation.from_dict(ours), Assessment.from_dict(assessment) if assessment else None
             except ValueError as error:
                 raise DiscoverError(f"{path}: sample {sample.id}: {error}") from None
             continue
         messages = [Message(each.role, each.text) for each in sample.messages if each.role in ("user", "assistant")]
         if talk := unjudged(messages, log.eval.model, str(sample.id), sample.epoch - 1, log.eval.task):
-            kept.append((talk, None))
-    return kept
+            yield talk, None
 
 
 def unjudged(messages: Sequence[Message], assistant: str, artifact: str, trial: int, kind: str) -> Conversation | None:
@@ -272,12 +269,22 @@ class Answer:
 
 
 def read_benchmark(path: Path) -> list[Answer]:
-    """The answers in a log of Inspect.
+    """The answers in a log of Inspect: one for each sample.  A scorer that gives several values is one score for each.
 
     Raises:
         DiscoverError: it is not such a log, it holds no answer, or inspect-ai is not installed.
     """
-    answers = list(_answers(path))
+    answers = []
+    for sample in opened_log(path).samples or ():
+        asked = sample.input
+        prompt = asked if isinstance(asked, str) else "\n\n".join(each.text for each in asked if each.role == "user")
+        numbers: dict[str, float | None] = {}
+        for name, score in (sample.scores or {}).items():
+            several = score.value if isinstance(score.value, dict) else {"": score.value}
+            numbers |= {f"{name}.{key}".rstrip("."): as_score(value) for key, value in several.items()}
+        known = {name: number for name, number in numbers.items() if number is not None}
+        reply = sample.output.completion if sample.output.choices and not sample.error else None
+        answers.append(Answer(prompt, reply, known))
     if not answers:
         raise DiscoverError(f"{path}: a log of Inspect without a prompt")
     return answers
@@ -293,21 +300,3 @@ def as_score(value: Any) -> float | None:
             return None
     number = float(value) if isinstance(value, bool | int | float) else None
     return number if number is not None and math.isfinite(number) else None
-
-
-def _scores(values: Mapping[str, Any]) -> dict[str, float]:
-    numbers = {name: as_score(value) for name, value in values.items()}
-    return {name: number for name, number in numbers.items() if number is not None}
-
-
-def _answers(path: Path) -> Iterator[Answer]:
-    """A sample is an answer; a scorer that gives several values is one score for each."""
-    for sample in opened_log(path).samples or ():
-        asked = sample.input
-        prompt = asked if isinstance(asked, str) else "\n\n".join(each.text for each in asked if each.role == "user")
-        values: dict[str, Any] = {}
-        for name, score in (sample.scores or {}).items():
-            several = score.value if isinstance(score.value, dict) else {"": score.value}
-            values |= {f"{name}.{key}".rstrip("."): value for key, value in several.items()}
-        reply = sample.output.completion if sample.output.choices and not sample.error else None
-        yield Answer(prompt, reply, _scores(values))
