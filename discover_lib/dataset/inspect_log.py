@@ -208,9 +208,7 @@ def opened_log(path: Path) -> EvalLog:
 
 
 def _conversations(path: Path, log: EvalLog) -> Iterator[tuple[Conversation, Assessment | None]]:
-    for sample in sorted(
-        log.samples or (), key=lambda sample: sample.store.get("place", 0)
-    ):  # not by id
+    for sample in sorted(log.samples or (), key=lambda sample: sample.store.get("place", 0)):  # not by id
         if (ours := sample.store.get("conversation")) is not None:
             try:
                 assessment = sample.store.get("assessment")

@@ -114,9 +114,14 @@ def unsuitable(part: StageRecipe, backend: Backend) -> list[str]:
         ),
     }
     if isinstance(part, GrpoRecipe):
-        problem = _generation_problem(part, backend)
+        writer, vllm = part.generation, part.generation != "transformers"
+        needed = "unsloth" if writer == "unsloth-fast" else "transformers"
+        fits = backend.name == needed
+        lacking = writer != "vllm-server" and importlib.util.find_spec("vllm") is None
         found |= {
-            problem: problem != "",
+            f"generation {writer} goes with --backend {needed}, not {backend.name}": vllm and not fits,
+            f"generation {writer} needs a CUDA device; set generation to transformers": vllm and fits and cpu,
+            f"generation {writer} needs vLLM: pip install vllm": vllm and fits and not cpu and lacking,
             "under Unsloth the loss dr_grpo leaves rewards unscaled; set scale_rewards to none": (
                 unsloth and part.loss_type == "dr_grpo" and part.scale_rewards == "group"
             ),
@@ -125,19 +130,6 @@ def unsuitable(part: StageRecipe, backend: Backend) -> list[str]:
             ),
         }
     return holding(found)
-
-
-def _generation_problem(part: GrpoRecipe, backend: Backend) -> str:
-    """Why the writer of GRPO's replies does not work on this backend, or ""."""
-    needed = "unsloth" if part.generation == "unsloth-fast" else "transformers"
-    if part.generation == "transformers":
-        return ""
-    if backend.name != needed:
-        return f"generation {part.generation} goes with --backend {needed}, not {backend.name}"
-    if backend.device == "cpu":
-        return f"generation {part.generation} needs a CUDA device; set generation to transformers"
-    lacking = part.generation != "vllm-server" and importlib.util.find_spec("vllm") is None
-    return f"generation {part.generation} needs vLLM: pip install vllm" if lacking else ""
 
 
 def emulated(device: str) -> str:

@@ -59,7 +59,6 @@ from discover_lib.train.data import TrainingRows, load_rows
 from discover_lib.train.estimate import misfit, present_card
 from discover_lib.train.recipes import GrpoRecipe, Recipe, Stage, SupervisedRecipe, holding
 from discover_lib.train.training_job import (
-    LOG,
     REFUSED,
     RESULT,
     SETTINGS,
@@ -284,13 +283,7 @@ def run_here(settings: StageSettings, folder: Path, on_progress: Progress, acces
     """
     new = not folder.exists()
     begin_here(settings.to_dict(), folder, access)
-
-    def both(line: str) -> None:
-        with (folder / LOG).open("a", encoding="utf-8") as log:
-            log.write(line + "\n")
-        on_progress(line)
-
-    status = work_on(folder, both, train_folder)
+    status = work_on(folder, on_progress, train_folder)
     if new and status.halt == REFUSED:
         shutil.rmtree(folder)
     return status
@@ -584,5 +577,5 @@ def _same_model(base: str, source: Source) -> bool:
 
 
 if __name__ == "__main__":  # the process of a run, which `training_job.start` starts
-    ended = work_on(Path(sys.argv[1]), lambda line: print(line, flush=True), train_folder)
+    ended = work_on(Path(sys.argv[1]), lambda line: None, train_folder)
     sys.exit(1 if ended.state == "failed" else 0)

@@ -167,10 +167,6 @@ class TrainingJob:
         """
         return read_json(self.folder / RESULT)
 
-    def rows(self) -> int | None:
-        """Number of training rows of a finished run; None before its end."""
-        return self.result()["rows"] if (self.folder / RESULT).exists() else None
-
     def wait(self, seconds: float, every: float = 0.2) -> JobStatus:
         """Wait until the run ends, at most `seconds`; returns the state then."""
         deadline = time.monotonic() + seconds
@@ -221,6 +217,8 @@ def work_on(folder: Path, on_progress: Progress, work: Work) -> JobStatus:
     """The part in the training process: train, and record the progress and the end."""
 
     def tell(line: str) -> None:
+        with (folder / LOG).open("a", encoding="utf-8") as log:
+            log.write(line + "\n")
         on_progress(line)
         _write(folder, replace(_stored_status(folder), message=line))
 

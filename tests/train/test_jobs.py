@@ -53,7 +53,7 @@ def train(folder, report, steps={STEPS}, pause=float(sys.argv[2]) if len(sys.arg
     return SimpleNamespace(stopped=False, halt="")
 
 if __name__ == "__main__":
-    jobs.work_on(Path(sys.argv[1]), lambda line: print(line, flush=True), train)
+    jobs.work_on(Path(sys.argv[1]), lambda line: None, train)
 """
 
 

@@ -395,8 +395,9 @@ def all_curves(panel: TrainingPanel) -> Any:
     if status is None or panel.job is None:
         return displayed(show.quiet("No training run yet."))
     resumed = [each.from_step for each in status.attempts]
-    kept_round = show_training.kept_round(panel.job.result()) if status.state == "finished" else EMPTY
-    turned = show_training.turning(logged, panel.job.rows())
+    result = panel.job.result() if status.state == "finished" else {}
+    kept_round = show_training.kept_round(result)
+    turned = show_training.turning(logged, result.get("rows"))
     return displayed(kept_round, turned, show_training.curves(logged, status.total_steps, resumed))
 
 
