@@ -418,14 +418,9 @@ def _unknown(name: str, known: Sequence[str] | Mapping[str, Any], what: str) -> 
 
 
 def beside_the_paper(recipe: Recipe) -> str:
-    """A recipe's changes to the paper's numbers, in one line; changes of all stages come first."""
-    changes = {stage: changes_between(Recipe.paper(), recipe, stage) for stage in STAGES}
-    shared = [change for change in changes["sft"] if all(change in others for others in changes.values())]
-    parts = [", ".join(shared)] if shared else []
-    for stage, own in changes.items():
-        if rest := [change for change in own if change not in shared]:
-            parts.append(f"{stage}: {', '.join(rest)}")
-    return "; ".join(parts) or "nothing"
+    """A recipe's changes to the paper's numbers, in one line."""
+    changes = {stage: ", ".join(changes_between(Recipe.paper(), recipe, stage)) for stage in STAGES}
+    return "; ".join(f"{stage}: {own}" for stage, own in changes.items() if own) or "nothing"
 
 
 def changes_between(preset: Recipe, recipe: Recipe, stage: Stage) -> list[str]:

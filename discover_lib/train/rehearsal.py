@@ -48,7 +48,9 @@ FAMILIES = {
 }
 BEGINNINGS = ("<|begin_of_text|>", "<bos>")
 MARKS = re.compile(r"<\|[\w]+\|>|<(?:start|end)_of_turn>|<bos>")
-DOMAIN = "technical_writing"
+CONVERSATIONS = RunOptions(
+    ("draft", "adaptive"), domain="technical_writing", split="train", artifacts=8, candidates=1, turns=3
+)
 QUIET = {"TORCHDYNAMO_DISABLE": "1", "UNSLOTH_COMPILE_DISABLE": "1"}
 
 
@@ -68,7 +70,9 @@ def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Pro
         rehearse_on_unsloth()
     with tempfile.TemporaryDirectory() as place:
         folder, adapter = Path(place), ""
-        run = _few_conversations(folder / "conversations")
+        run = folder / "conversations"
+        run.mkdir()
+        execute(lay_out(CONVERSATIONS), run)
         own_rows = _own_rows(settings)
         texts = [*_texts(load_rows(run, "sft", "content").train), *_texts(own_rows)]
         base, own_words = toy_base(settings.base, folder / "base", texts)
@@ -81,19 +85,11 @@ def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Pro
             recipe = _small(settings.recipe, stage, own_words)
             rehearsed = replace(settings, stage=stage, data=data, base=str(base), adapter=adapter, recipe=recipe,
                                 backend="auto", judge=MINIATURE, voice=MINIATURE, options={})  # fmt: skip
-            lines: list[str] = []
-            result = run_stage(rehearsed, folder / stage, on_progress=lines.append)
+            result = run_stage(rehearsed, folder / stage, on_progress=lambda line: None)
             took = f"{result.step} updates in {result.seconds:.0f} s"
             on_progress(f"rehearsed {stage}: {took}, {_figures(folder / stage)}")
             adapter = str(folder / stage)
     return time.monotonic() - begun
-
-
-def _few_conversations(folder: Path) -> Path:
-    folder.mkdir()
-    options = RunOptions(("draft", "adaptive"), domain=DOMAIN, split="train", artifacts=8, candidates=1, turns=3)
-    execute(lay_out(options), folder)
-    return folder
 
 
 def _own_rows(settings: StageSettings) -> Sequence[Row]:
