@@ -50,6 +50,11 @@ def make_base(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
+def lines(folder: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
+    """The lines of a file of a run."""
+    return [json.loads(line) for line in (folder / name).read_text().splitlines()]
+
+
 def make_talks(domain: str, artifacts: int, turns: int = 3, **options: Any) -> list[Conversation]:
     """Conversations of two scripted assistants, both of them candidates of every turn."""
     builder = engine(domain).builder

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from cast import Cast
-from training import DOMAIN, short_recipe
+from training import DOMAIN, lines, short_recipe
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Message, Reply
@@ -42,7 +42,6 @@ from discover_lib.train.backend import (
     prepare,
 )
 from discover_lib.train.comparison import before_and_after, conversations, replies
-from discover_lib.train.grpo import trainer
 from discover_lib.train.grpo.rollouts import difference_text
 from discover_lib.train.grpo.simulated_reward import Scorer, SimulatorReward, Users
 from discover_lib.train.recipes import GrpoRecipe, Recipe
@@ -63,25 +62,13 @@ def train(tiny: Path, folder: Path, stage: Any, recipe: Recipe, adapter: str = "
     return run_stage(made, folder, **{"on_progress": lambda line: None, **options})
 
 
-def lines(folder: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / name).read_text().splitlines()]
-
-
 def logged(result: StageResult, column: str) -> list[float]:
     return [line[column] for line in lines(result.folder) if column in line]
 
 
-def weights(folder: Path) -> dict[str, Any]:
-    from safetensors.torch import load_file
-
-    return load_file(folder / "adapter_model.safetensors")
-
-
 def same(one: Path, other: Path) -> bool:
-    import torch
-
-    left, right = weights(one), weights(other)
-    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+    left, right = ((each / "adapter_model.safetensors").read_bytes() for each in (one, other))
+    return left == right
 
 
 # -- what carries loss -------------------------------------------------------------------------------------------------
@@ -382,7 +369,7 @@ def test_grpo_measures_whole_conversations_and_keeps_the_best_round(
         value = next(discovered)
         return {"probe/discovered": value, "probe/users": 3, "by_artifact": {"a": [value], "b": [value]}}
 
-    monkeypatch.setattr(trainer, "probe", probe)
+    monkeypatch.setattr("discover_lib.train.grpo.trainer.probe", probe)
     recipe = short_recipe(max_completion=40)
     result = train(tiny, tmp_path / "rounds", "grpo", recipe, on_progress=told.append)
     measured = [(line["round"], line["probe/discovered"]) for line in lines(result.folder) if "round" in line]
