@@ -28,8 +28,7 @@ from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, 
 from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.tasks.certify import panel_folder
 from discover_lib.tasks.paper_numbers import beside, our_results
-from discover_lib.train.run_files import METRICS
-from discover_lib.train.training_job import TrainingJob, standing_lines
+from discover_lib.train.training_job import METRICS, TrainingJob, standing_lines
 from workbench.views import audit_parts as show_audit
 from workbench.views import conversation_parts as show
 from workbench.views import training as show_training
