@@ -183,7 +183,7 @@ class Work:
 
     def base(self, gift: bool) -> Path:
         """The pretrained base, one for all seeds; without the gift it need not pass the gate, and is measured."""
-        recipe = TinyRecipe(taxonomy=gift).resolved()
+        recipe = TinyRecipe(taxonomy=gift)
         folder = outputs_folder() / "cache" / "tiny" / recipe.key
         if not (folder / "tiny.json").is_file():
             save_model(pretrain(recipe), vocabulary(recipe.domains), folder)

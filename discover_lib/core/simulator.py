@@ -204,7 +204,7 @@ def choose_candidate(candidates: Sequence[Candidate], rules: Rules, seed: int) -
     """Index of the selected candidate: the highest reward; a scored candidate wins over an unscored one.
 
     Ties, paper: fewer tokens, then a draw by `seed`.  Ties, authors' code: the last if all are equal, else the first.
-    Which candidate a pair for training rejects: `discover_lib.dataset.pairs.label`.
+    Which candidate a pair for training rejects: `discover_lib.dataset.rows.label`.
     """
     totals = comparable_rewards(candidates)
     if not totals:
