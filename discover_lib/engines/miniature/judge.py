@@ -172,9 +172,8 @@ def graded_value(need: str, piece: Mapping[str, str], lexicon: Lexicon) -> tuple
     dimension = lexicon.values[need].dimension
     there = [value for value in piece if lexicon.values[value].dimension == dimension]
     for wanted, score, said in ((need, MET, ""), *((sibling, NEAR, "close: ") for sibling in lexicon.siblings[need])):
-        for value in there:
-            if lexicon.covers(wanted, value):
-                return score, said + piece[value]
+        if (shown := _shown_for(wanted, piece, lexicon)) is not None:
+            return score, said + piece[shown]
     if there:
         return TOUCHED, f"another one: {piece[there[0]]}"
     return ABSENT, f"nothing about {lexicon.dimensions[dimension].aspect}"

@@ -188,7 +188,7 @@ def spoken(text: str) -> str:
 
 # -- number and kind of noun phrases ----------------------------------------------------------------------------------
 
-_PRONOUNS = {"one": "a different one", "many": "different ones", "mass": "something different"}
+ANOTHER = {"one": "a different one", "many": "different ones", "mass": "something different"}
 _DETERMINERS = ("a", "an", "one", "some", "another")
 _BARE = ("something", "someone", "another")  # noun phrases that take no article
 _TAIL = re.compile(r" (?:of|with|in|on|at|from|for|to|by|about|along|over|around|that|who|where|inside|after|per)\b")
@@ -215,11 +215,6 @@ def the(value: Value) -> str:
         return f"the {rest}"
     is_name = any(word[0].isupper() for word in value.say.split())
     return value.say if is_name or first in _BARE or first.endswith("ing") else f"the {value.say}"
-
-
-def another(value: Value) -> str:
-    """The pronoun for another value of the kind: "a different one"."""
-    return _PRONOUNS[number_of(value)]
 
 
 @lru_cache(maxsize=4096)
