@@ -4,7 +4,7 @@ import html
 import random
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -122,33 +122,26 @@ class BrowserPerson:
         reload, drop: chances before every form that is sent; the line is back a moment later.
     """
 
-    def __init__(self, page: Page, name: str, rng: random.Random, *, reload: float = 0, drop: float = 0) -> None:
-        self.page, self.name, self.rng = page, name, rng
-        self.reload, self.drop = reload, drop
+    def __init__(self, page: Page, rng: random.Random, *, reload: float = 0, drop: float = 0) -> None:
+        self.page, self.rng, self.reload, self.drop = page, rng, reload, drop
         self.said: list[str] = []
-        self.served: list[bytes] = []
         self.reloads = self.drops = 0
-        page.on("response", self._keep)
-
-    def _keep(self, response: Any) -> None:
-        self.served.append(f"{response.url} {response.headers}".encode())
 
     def take_part(self, url: str, most: int = 60) -> str:
         """Go through the pages; returns the last heading."""
-        patiently(lambda: self.page.goto(f"{url}/?PROLIFIC_PID={self.name}&SESSION_ID=s-{self.name}"))
+        self.page.goto(f"{url}/?PROLIFIC_PID=kim&SESSION_ID=s-kim")
         for _ in range(most):
-            self.served.append(patiently(self.page.content).encode())
             if self.rng.random() < self.reload:
                 self.reloads += 1
-                patiently(self.page.reload)
+                self.page.reload()
             step = self.page.locator("input[name=step]").first
             if not step.count():
                 break
-            self._answer(str(step.input_value()))
+            self.answer(str(step.input_value()))
         return str(self.page.locator("h1").inner_text())
 
-    def _answer(self, step: str) -> None:
-        page, button = self.page, page_button(self.page)
+    def answer(self, step: str) -> None:
+        page, button = self.page, self.page.locator("main button").first
         for group in page.locator("fieldset").all():
             choices = group.locator("input[type=radio]")
             yes = group.get_by_label("yes", exact=True)
@@ -159,7 +152,7 @@ class BrowserPerson:
         if step == "chat" and finish.count():
             button = finish
         for place, area in enumerate(page.locator("textarea").all()):
-            text = f"{self.name} wants the sea, try {len(self.said)}" if step == "chat" else f"{LONG} {place}"
+            text = f"kim wants the sea, try {len(self.said)}" if step == "chat" else f"{LONG} {place}"
             area.fill(text)
             if step == "chat" and button is not finish:
                 self.said.append(text)
@@ -168,25 +161,10 @@ class BrowserPerson:
         if dropped:
             self.drops += 1
             page.context.set_offline(True)
-        button.click()
-        if dropped:
-            time.sleep(0.3)
+            with page.expect_event("requestfailed"):
+                button.click()
             page.context.set_offline(False)
+        else:
+            button.click()
         page.locator("main:not([data-seen]) h1").wait_for()
         page.locator("form[data-resume]").wait_for(state="detached")
-
-
-def page_button(page: Page) -> Any:
-    return page.locator("main button").first
-
-
-def patiently(visit: Callable[[], Any]) -> Any:
-    """Again and again while the server is away."""
-    for _ in range(300):
-        try:
-            return visit()
-        except Exception as error:
-            if "ERR_" not in str(error) and "navigating" not in str(error):
-                raise
-            time.sleep(0.1)
-    raise TimeoutError("the server does not come back")

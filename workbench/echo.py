@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.files import REPOSITORY
 from discover_lib.core.rules import Rules
-from discover_lib.dataset.filters import Filters
+from discover_lib.dataset.export import Filters
 from discover_lib.dataset.rows import GRPO_TAU, RowOptions
 from discover_lib.runs.options import RunOptions, RunOptionsError
 

@@ -13,7 +13,7 @@ from discover_lib.base.glossary import TERMS
 from discover_lib.core.advance import initial_state
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
-from discover_lib.train.grpo.group import group_of
+from discover_lib.train.grpo import group_of
 from workbench.controls import pickable
 from workbench.lessons.checks import GROUP, earned
 from workbench.lessons.exercise import Outcome, answered, first_answer, hand_in

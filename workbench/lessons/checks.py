@@ -19,7 +19,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Verdict
 from discover_lib.metrics.paired import SIGNIFICANCE, least_p
 from discover_lib.metrics.summary import newly_discovered as found
-from discover_lib.train.grpo.group import group_of
+from discover_lib.train.grpo import group_of
 from workbench.lessons.exercise import (
     EVERYBODY,
     MAX_TEXT,

@@ -9,7 +9,7 @@ from typing import Any
 from discover_lib.base.words import counted
 from discover_lib.core.rules import Rules
 from discover_lib.metrics.summary import newly_discovered as found
-from discover_lib.train.grpo.group import group_of
+from discover_lib.train.grpo import group_of
 from workbench.lessons import checks
 from workbench.lessons.checks import GROUP, PAIRS, STEPPED, by_length, earned
 from workbench.lessons.exercise import Exercise, Outcome, answered, talk, tree_of

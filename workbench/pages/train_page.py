@@ -28,12 +28,10 @@ from discover_lib.train.access import Access
 from discover_lib.train.backend import missing_libraries
 from discover_lib.train.comparison import before_and_after, checkpoints, conversations, follow, followed, found, replies
 from discover_lib.train.data import Row, default_data, load_rows, overlap
-from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, architecture_of, estimate
-from discover_lib.train.forecast import forecast, plan_stage
+from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, architecture_of, estimate, forecast, plan_stage
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.run_files import latest
 from discover_lib.train.run_stage import StageSettings, problems
-from discover_lib.train.training_job import TrainingJob, find_jobs
+from discover_lib.train.training_job import TrainingJob, find_jobs, latest
 from workbench.carried import kept
 from workbench.controls import (
     Choice,
@@ -252,7 +250,7 @@ def ask(panel: TrainingPanel, settings: StageSettings, judging: Judging, stands:
 def before_the_press(settings: StageSettings, rows: Sequence[Row], stands: Sequence[str]) -> Any:
     """The updates and the minutes of a stage, or why it cannot be trained."""
     lines = [show.error_line(f"{line[0].upper()}{line[1:]}.") for line in stands]
-    ready = EMPTY if stands else tag("p", forecast(settings, len(rows)).line)
+    ready = EMPTY if stands else tag("p", forecast(settings, len(rows)))
     return displayed(tag("div", ready, *lines, data_ready=int(not stands)))
 
 
@@ -263,7 +261,7 @@ def buttons(panel: TrainingPanel, clock: Any, run_choice: Any, ready: Any) -> An
     train = mo.ui.button(label="Training …", disabled=True) if panel.going else panel.begin_button
     view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=[train, ready], after=[run_choice])
     status = panel.status
-    name = panel.job.name if panel.job else ""
+    name = panel.job.folder.name if panel.job else ""
     standing = EMPTY if status is None else show_training.standing(name, status, latest(panel.logged))
     return mo.vstack([view, displayed(standing)])
 
@@ -381,7 +379,7 @@ def gpu_price(settings: StageSettings) -> Any:
         return mo.accordion({"On a GPU": displayed(show.error_line(str(error)))})
 
     def price(card: str, backend: str) -> str:
-        return estimate(settings.stage, base, settings.recipe, CARDS[card], backend).price
+        return estimate(settings.stage, base, settings.recipe, CARDS[card], backend).line
 
     lines = [
         {"with transformers and TRL": price(card, "transformers"), "with Unsloth": price(card, "unsloth")}
@@ -406,8 +404,9 @@ def all_curves(panel: TrainingPanel) -> Any:
     if status is None or panel.job is None:
         return displayed(show.quiet("No training run yet."))
     resumed = [each.from_step for each in status.attempts]
-    kept_round = show_training.kept_round(panel.job.result()) if status.state == "finished" else EMPTY
-    turned = show_training.turning(logged, panel.job.rows())
+    result = panel.job.result() if status.state == "finished" else {}
+    kept_round = show_training.kept_round(result)
+    turned = show_training.turning(logged, result.get("rows"))
     return displayed(kept_round, turned, show_training.curves(logged, status.total_steps, resumed))
 
 

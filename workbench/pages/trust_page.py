@@ -14,7 +14,7 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation
 from discover_lib.core.rules import Rules
-from discover_lib.dataset.chats import read_chats
+from discover_lib.dataset.formats import read_chats
 from discover_lib.engines.manner import MANNERS, PAPER, manner_named
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.reward import reward
 from discover_lib.core.rules import Rules
-from discover_lib.dataset.filters import REASONS
+from discover_lib.dataset.export import REASONS
 from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report
-from discover_lib.dataset.pairs import LabelledTurn
 from discover_lib.dataset.preview import Piece
-from discover_lib.dataset.rows import Example
+from discover_lib.dataset.rows import Example, LabelledTurn
 from discover_lib.metrics.intervals import Estimate, percent
 from workbench.views import conversation_parts as show
 from workbench.views.charts import dots, reward_of
@@ -196,7 +195,7 @@ def _behind(pairs: Sequence[PairLength], report: LengthReport, charged: bool) ->
     if others and report.by_penalty:
         rest = length_report(others)
         text += f"Without these: {rest.sentence[0].lower()}{rest.sentence[1:]} "
-    if report.flagged:
+    if report.verdict == "predicts":
         text += "A model trained on these pairs may learn length first: drop pairs with a small margin"
         text += ", or read the labels with λ = 0, and look again." if charged else ", and look again."
     return quiet(text)

@@ -20,17 +20,15 @@ from discover_lib.base.words import duration
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.metrics.certificate import Certificate
-from discover_lib.metrics.evidence import BROKEN
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
 from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison, p_text
-from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
+from discover_lib.metrics.results import ALL, BROKEN, MEASURE, MEASURES, Measure, ScopeResults, best_first
 from discover_lib.metrics.summary import newly_discovered
 from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant, labelled_id
 from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.tasks.certify import panel_folder
 from discover_lib.tasks.paper_numbers import beside, our_results
-from discover_lib.train.run_files import METRICS
-from discover_lib.train.training_job import TrainingJob, standing_lines
+from discover_lib.train.training_job import METRICS, TrainingJob, standing_lines
 from workbench.views import audit_parts as show_audit
 from workbench.views import conversation_parts as show
 from workbench.views import training as show_training

@@ -15,9 +15,8 @@ from discover_lib.base.words import duration, number
 from discover_lib.core.conversation import Candidate, Conversation
 from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.metrics.paired import Comparison
-from discover_lib.train.grpo.group import Group
-from discover_lib.train.run_files import alarms
-from discover_lib.train.training_job import JobStatus
+from discover_lib.train.grpo import Group
+from discover_lib.train.training_job import JobStatus, alarms
 from workbench.views import conversation_parts as show
 from workbench.views.charts import SMOOTHED, SMOOTHED_FROM, WIDE, Box, group_bars, small_curve, turn_curves
 from workbench.views.html import EMPTY, Markup, chip, more, progress, quiet, subscripts, tag

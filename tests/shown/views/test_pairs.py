@@ -7,9 +7,8 @@ from hostile import HOSTILE, HOSTILE_SVG, Tags, conversation
 
 from discover_lib import Rules, replay
 from discover_lib.core.conversation import Conversation
-from discover_lib.dataset.pairs import labelled_turns
 from discover_lib.dataset.preview import TEMPLATES
-from discover_lib.dataset.rows import Origin, examples
+from discover_lib.dataset.rows import Origin, examples, labelled_turns
 from workbench.views import pair_parts as show_pairs
 
 ORIGIN = Origin("a run", "judge", "voice")

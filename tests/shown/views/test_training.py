@@ -2,7 +2,7 @@
 
 import re
 
-from discover_lib.train.run_files import latest
+from discover_lib.train.training_job import latest
 from workbench.views import training as show_training
 from workbench.views.html import chip
 
