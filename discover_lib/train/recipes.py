@@ -261,6 +261,10 @@ class Recipe:
         part: StageRecipe = getattr(self, stage)
         return part
 
+    def replace(self, **parts: Any) -> Recipe:
+        """This recipe with whole parts replaced."""
+        return dataclasses.replace(self, **parts)
+
     def changed(self, stage: Stage, changes: Mapping[str, Any]) -> Recipe:
         """This recipe with single fields changed: ``{"learning_rate": 1e-4, "lora.r": 8}``.
 
