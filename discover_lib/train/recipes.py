@@ -6,6 +6,7 @@ backends have different defaults, so each default is a field here or is set in `
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import json
 import math
