@@ -27,7 +27,7 @@ from discover_lib.cli.common import (
     progress,
     with_flags,
 )
-from discover_lib.engines.local.dialect import PREFIX, LocalModelError, is_local
+from discover_lib.engines.local.dialect import PREFIX, is_local
 from discover_lib.engines.local.names import base_folder, serving
 from discover_lib.engines.local.names import merge as merge_local
 from discover_lib.engines.spec import MINIATURE
@@ -202,17 +202,10 @@ def merge(
     out: Annotated[Path, typer.Option(help="New folder for the merged model.")],
 ) -> None:
     """Merge a model and its adapters into one folder, and print how to serve it."""
-    try:
-        folder = merge_local(model if is_local(model) else f"{PREFIX}{model}", out)
-        typer.echo(f"merged → {folder}")
-        for what, line in serving(folder).items():
-            typer.echo(f"  {what}: {line}")
-    except LocalModelError as error:
-        # The tiny model is merged and usable here, but no server supports it.
-        if (out / "config.json").is_file():
-            typer.echo(str(error))
-        else:
-            raise
+    folder = merge_local(model if is_local(model) else f"{PREFIX}{model}", out)
+    typer.echo(f"merged → {folder}")
+    for what, line in serving(folder).items():
+        typer.echo(f"  {what}: {line}")
 
 
 def push(

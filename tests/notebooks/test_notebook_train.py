@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import time
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -56,9 +57,15 @@ def stopped_run(folder: Path) -> None:
     (folder / jobs.SAMPLES).write_text(json.dumps(sample) + "\n")
 
 
+@cache
+def untouched() -> dict[str, Any]:
+    """The page as it opens on the conversations alone, run once."""
+    return run(TRAIN)[1]
+
+
 def asked(**changed: Any) -> SimpleNamespace:
     """Stands for the page's menus with some other choices."""
-    _, defined = run(TRAIN)
+    defined = untouched()
     return SimpleNamespace(value=defined["menus"].value | changed, elements=defined["menus"].elements)
 
 
@@ -72,14 +79,14 @@ def test_every_stage_shows_its_rows_and_what_carries_loss(stage: str) -> None:
 
 def choices(menus: Any, tab: str) -> dict[str, Any]:
     """The page's controls with these menus; all names of the cells that make them."""
-    _, defined = run(TRAIN)
+    defined = untouched()
     names = ("get_activity", "get_folder", "get_pressed", "get_progress", "judge", "measure", "panel", "rehearsal")
     same = {name: defined[name] for name in (*names, "talk", "clock", "run_choice")}
     return same | {"tab": chosen(tab), "menus": menus}
 
 
 def test_a_field_that_contradicts_another_stands_in_the_way() -> None:
-    _, plain = run(TRAIN)
+    plain = untouched()
     values = {**plain["fields"].value, "batch": "7", "per_device": "2"}
     fields = SimpleNamespace(value=values, elements=plain["fields"].elements)
     _, defined = run(TRAIN, fields=fields, judging=plain["judging"])
@@ -125,7 +132,7 @@ def test_the_default_data_pass_the_check_of_the_page_data(outputs: Path) -> None
 
 
 def test_a_gpu_has_a_price_with_and_without_unsloth() -> None:
-    _, defined = run(TRAIN)
+    defined = untouched()
     shown = train_page.gpu_price(defined["settings"]).text
     assert "On a GPU: fits on t4" in shown and "tokens per update" in shown
 

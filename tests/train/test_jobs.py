@@ -92,7 +92,7 @@ def test_a_run_is_watched_to_its_end_and_is_not_begun_twice(begin: Callable[...,
         begin(job.folder)
     until(lambda: job.metrics().lines)
     early = job.metrics()
-    now = job.wait(20)
+    now = job.wait(120)
     later = job.metrics(early.position)
     assert (now.state, now.step, now.total_steps, now.message) == ("finished", STEPS, STEPS, "done")
     assert [line["step"] for line in (*early.lines, *later.lines)] == list(range(1, STEPS + 1))
@@ -113,10 +113,10 @@ def test_a_clean_stop_saves_and_the_run_goes_on_from_there(asked: str, begin: Ca
         assert job.status().state in ("stopping", "stopped")
     else:
         os.kill(job.status().pid, signal.SIGTERM)
-    stopped = job.wait(20)
+    stopped = job.wait(120)
     assert stopped.state == "stopped" and stopped.resumable and jobs.last_checkpoint(job.folder) == stopped.step < STEPS
     begin(job.folder)
-    finished = job.wait(20)
+    finished = job.wait(120)
     assert finished.state == "finished"
     assert [(each.from_step, each.end) for each in finished.attempts] == [(0, "stopped"), (stopped.step, "finished")]
     assert steps_of(job) == list(range(1, STEPS + 1)) and finished.started == stopped.started
@@ -134,14 +134,14 @@ def test_killed_at_any_step_it_goes_on_from_the_last_checkpoint(begin: Callable[
         assert saved <= killed.step < saved + 6 and (not saved or f"from step {saved}" in killed.message)
         begin(job.folder)
         assert job.status().attempts[-1].from_step == saved
-    assert job.wait(20).state == "finished" and steps_of(job) == list(range(1, STEPS + 1))
+    assert job.wait(120).state == "finished" and steps_of(job) == list(range(1, STEPS + 1))
     assert [each.end for each in job.status().attempts] == ["", "", "finished"]
 
 
 @pytest.mark.slow
 def test_a_failure_is_one_line_in_the_status_and_whole_in_the_log(begin: Callable[..., TrainingJob]) -> None:
     job = begin(None, "0", "7")
-    failed = job.wait(20)
+    failed = job.wait(120)
     assert (failed.state, failed.message, failed.step) == ("failed", "the model is; too large", 6)
     assert failed.resumable and "RuntimeError: the model is" in (job.folder / jobs.LOG).read_text()
 
@@ -162,7 +162,7 @@ def test_of_two_starts_at_once_one_is_refused(begin: Callable[..., TrainingJob],
     for thread in threads:
         thread.join()
     assert len(refused) == 3 and all("at work here" in line for line in refused)
-    assert TrainingJob(tmp_path / "outputs" / "run").wait(20).state == "finished"
+    assert TrainingJob(tmp_path / "outputs" / "run").wait(120).state == "finished"
 
 
 def test_a_run_goes_on_as_long_as_its_folder_is_held(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from discover_lib.train.recipes import DpoRecipe, GrpoRecipe, Recipe, SftRecipe,
 from discover_lib.train.run_stage import StageSettings, run_stage
 
 DOMAIN = "technical_writing"
-LONGEST_SECONDS = 10.0
+LONGEST_SECONDS = 30.0
 
 GPU = Backend("transformers", "cuda", "a GPU")
 T4 = Backend("transformers", "cuda", "a T4", bf16=False)

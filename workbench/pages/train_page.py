@@ -50,8 +50,8 @@ from workbench.panel import TrainingPanel, talks_earlier
 from workbench.views import conversation_parts as show
 from workbench.views import pair_parts as show_pairs
 from workbench.views import training as show_training
-from workbench.views.figures.charts import dots
-from workbench.views.html import EMPTY, tag
+from workbench.views.charts import dots
+from workbench.views.html import EMPTY, chip, tag
 
 STAGES = {"SFT: imitate": "sft", "DPO: prefer": "dpo", "GRPO: be rewarded": "grpo"}
 TINY, OTHER = "tiny (0.6 million parameters, included)", "another model"
@@ -275,6 +275,10 @@ class Moment:
     text: str
     earned: float | None = None
 
+    @property
+    def title(self) -> str:
+        return f"after update {self.step:,}" if self.step else "before training"
+
     @classmethod
     def of(cls, step: int, talk: Conversation) -> Moment:
         """The reply to the request that a conversation opens with."""
@@ -353,7 +357,12 @@ def same_user(listed: Sequence[Moment], update: Any) -> Any:
     if not shown:
         return displayed(show.quiet("The model's replies to one user appear here."))
     first = [] if listed[0].step == shown[0].step else [listed[0]]
-    replies_shown = displayed(show_training.replies_by_step(shown[0].asked, [*first, *shown]))
+    both = [*first, *shown]
+    marks = {
+        each.title: chip(f"reward {show.signed(each.earned)}", "known") for each in both if each.earned is not None
+    }
+    texts = {each.title: each.text for each in both}
+    replies_shown = displayed(show_training.exchange(shown[0].asked, texts, marks))
     return mo.vstack([update, replies_shown]) if len(listed) > 1 else replies_shown
 
 
@@ -517,9 +526,10 @@ def ask_both(panel: TrainingPanel) -> Any:
     def answer(messages: Sequence[Any]) -> Any:
         said = [Message("user", str(messages[-1].content))]
         answers = replies(names, domain, said, seed=0)
+        flag = chip("broken notation", "bad")
         broken = [label for label, reply in answers.items() if is_broken(reply)]
         texts = {label: (reply.notation or "") if label in broken else reply.text for label, reply in answers.items()}
-        return displayed(show_training.exchange((), texts, broken))
+        return displayed(show_training.exchange((), texts, dict.fromkeys(broken, flag)))
 
     tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
     return mo.ui.chat(answer, prompts=[tree.initial_request], max_height=520)
