@@ -86,7 +86,7 @@ class Access:
 
 
 @contextmanager
-def patient_client(access: Access, folder: Path, on_progress: Progress) -> Iterator[LLMClient]:
+def patient_client(access: Access, folder: Path, on_progress: Progress) -> Iterator[PatientClient]:
     """A client that saves its calls in a run's folder, within the run's budget."""
     calls = folder / CALLS
     calls.mkdir(parents=True, exist_ok=True)
