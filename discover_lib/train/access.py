@@ -86,7 +86,7 @@ class Access:
 
 
 @contextmanager
-def patient_client(access: Access, folder: Path, on_progress: Progress) -> Iterator[LLMClient]:
+def patient_client(access: Access, folder: Path, on_progress: Progress) -> Iterator[PatientClient]:
     """A client that saves its calls in a run's folder, within the run's budget."""
     calls = folder / CALLS
     calls.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,8 @@ def patient_client(access: Access, folder: Path, on_progress: Progress) -> Itera
         budget = None if access.budget_dollars is None else Budget(access.budget_dollars, spent=spent)
         patience, stop = access.patience_minutes * 60, (folder / STOP).exists
         kept: dict[str, Any] = {"spent": spent, "cache": store.calls, "budget": budget}
-        with PatientClient(access.client, patience, asked_to_stop=stop, on_progress=on_progress, **kept) as client:
+        client = PatientClient(access.client, patience, asked_to_stop=stop, on_progress=on_progress, **kept)
+        with client:
             yield client
 
 

@@ -227,7 +227,7 @@ def refusal(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backen
         return ""
     part = recipe.of(stage)
     lower: dict[str, Any] = {"per_device": 1, "load_in_4bit": True, "max_length": part.max_length // 2}
-    fits = estimate(stage, base, replace(recipe, **{stage: replace(part, **lower)}), card, backend).fits
+    fits = estimate(stage, base, recipe.replace(**{stage: replace(part, **lower)}), card, backend).fits
     changes = ", ".join(f"{stage}.{name}={str(value).lower()}" for name, value in lower.items())
     remedy = f"set {changes}" if fits != "no" else "choose a larger card or a smaller base"
     return (

@@ -6,6 +6,7 @@ backends have different defaults, so each default is a field here or is set in `
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import json
 import math
@@ -260,6 +261,10 @@ class Recipe:
         """The part for a stage."""
         part: StageRecipe = getattr(self, stage)
         return part
+
+    def replace(self, **parts: Any) -> Recipe:
+        """This recipe with whole parts replaced."""
+        return dataclasses.replace(self, **parts)
 
     def changed(self, stage: Stage, changes: Mapping[str, Any]) -> Recipe:
         """This recipe with single fields changed: ``{"learning_rate": 1e-4, "lora.r": 8}``.

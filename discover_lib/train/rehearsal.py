@@ -135,7 +135,7 @@ def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
         changes |= {"multi_turn": min(2, grpo.multi_turn), "rounds": min(2, grpo.rounds), "probe_turns": 2}
     else:
         changes |= {"eval_steps": 2, "eval_rows": 2}
-    return replace(recipe, **{stage: replace(part, **changes), "lora": replace(recipe.lora, r=4, alpha=8)})
+    return recipe.replace(**{stage: replace(part, **changes), "lora": replace(recipe.lora, r=4, alpha=8)})
 
 
 def toy_base(base: str, folder: Path, texts: Iterable[str]) -> tuple[Path, bool]:

@@ -73,7 +73,7 @@ def test_every_line_says_what_was_spent_and_the_parts_make_up_the_whole(undistur
     spent = [line for line in lines(undisturbed.folder) if "spent/total" in line]
     assert len(spent) == 3 + 2  # three probes, two updates
     assert sum(line["spent/calls"] for line in spent) == undisturbed.answered
-    assert sum(line["spent/dollars"] for line in spent) == pytest.approx(spent[-1]["spent/total"]) > 0
+    assert 0 < sum(line["spent/dollars"] for line in spent) == pytest.approx(spent[-1]["spent/total"])
 
 
 def test_killed_and_then_out_of_patience_it_ends_with_the_same_adapter_and_pays_for_nothing_twice(
