@@ -1,6 +1,8 @@
 """People for a study: over HTTP, over a line that breaks, and in a browser."""
 
+import html
 import random
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ import msgspec
 from playwright.sync_api import Page
 from starlette.testclient import TestClient
 
-from workbench.study.bots import Bot, Form, PageReader
+from workbench.study.bots import Bot
 from workbench.study.design import Study
 
 PAPER = Path(__file__).resolve().parents[1] / "data" / "study" / "paper.yaml"
@@ -29,39 +31,54 @@ def with_chat(study: Study, **changes: Any) -> Study:
 
 
 @dataclass
+class Seen:
+    """A page as a participant sees it."""
+
+    page: str
+
+    def values(self, name: str) -> list[str]:
+        """The values of the fields of a name, such as the steps of its forms."""
+        return [html.unescape(each) for each in re.findall(rf'name="{name}" value="([^"]*)"', self.page)]
+
+    @property
+    def replies(self) -> list[str]:
+        return re.findall(r'<li data-role="assistant" data-text="([^"]*)"', self.page)
+
+
+@dataclass
 class Person:
     """A browser without a script: follows redirects, keeps cookies and every byte that it was sent."""
 
     client: TestClient
     served: list[bytes]
 
-    def get(self, path: str = "/") -> PageReader:
+    def get(self, path: str = "/") -> Seen:
         return self._read(self.client.get(path))
 
-    def post(self, fields: Mapping[str, str], path: str = "/") -> PageReader:
+    def post(self, fields: Mapping[str, str], path: str = "/") -> Seen:
         return self._read(self.client.post(path, data=dict(fields)))
 
-    def _read(self, answer: Any) -> PageReader:
+    def _read(self, answer: Any) -> Seen:
         for each in (*answer.history, answer):
             self.served += [each.content, repr(sorted(each.headers.items())).encode(), str(each.url).encode()]
         self.page = answer.text
         self.status = answer.status_code
-        return PageReader(answer.text)
+        return Seen(answer.text)
 
-    def admitted(self, path: str = "/") -> PageReader:
+    def admitted(self, path: str = "/") -> Seen:
         """Through consent and eligibility, to the task."""
         self.get(path)
         self.post({"step": "consent", "agreed": "1", "action": "yes"})
         return self.post({"step": "eligibility", "adult": "yes", "english": "yes", "weekly": "yes"})
 
-    def chosen(self) -> PageReader:
-        topics = self.admitted().forms[0].radios["topic"]
+    def chosen(self) -> Seen:
+        topics = self.admitted().values("topic")
         return self.post({"step": "task", "topic": topics[0]})
 
-    def say(self, text: str, n: int, **more: str) -> PageReader:
+    def say(self, text: str, n: int, **more: str) -> Seen:
         return self.post({"step": "chat", "action": "send", "n": str(n), "text": text, **more})
 
-    def finish(self) -> PageReader:
+    def finish(self) -> Seen:
         """Two exchanges, the rating and the final answers."""
         self.say("I would like something about the sea", 0)
         self.say("a bit warmer, please", 1)
@@ -91,9 +108,9 @@ class PatientBot(Bot):
                 time.sleep(0.1)
         raise TimeoutError("the server does not come back")
 
-    def filled(self, form: Form, reader: PageReader) -> dict[str, str]:
-        fields = super().filled(form, reader)
-        if fields["step"] == "chat" and fields.get("action") == "send":
+    def filled(self, step: str, page: str) -> dict[str, str]:
+        fields = super().filled(step, page)
+        if fields.get("action") == "send":
             self.said.append(fields["text"])
         return fields
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from workbench.bar import CLASS
 from workbench.lessons import cards
-from workbench.lessons.class_answers import read_answers
+from workbench.lessons.exercise import read_answers
 from workbench.lessons.exercises import CARDS, EXERCISES
 
 pytestmark = pytest.mark.slow

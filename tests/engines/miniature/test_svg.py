@@ -65,7 +65,7 @@ def combinations(choose: st.DrawFn) -> list[str]:
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(combinations())
 def test_values_drawn_together_are_read_together(values: list[str]) -> None:
     assert set(read_svg(draw(values))) == shown(values)

@@ -25,8 +25,7 @@ from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.runs.store import LockedError
 from workbench.study import study_server
 from workbench.study.design import Condition, Study
-from workbench.study.desk import Desk
-from workbench.study.flow import Progress
+from workbench.study.desk import Desk, Progress
 from workbench.study.study_pages import APOLOGY
 from workbench.study.study_server import Assistants
 
@@ -52,18 +51,18 @@ def test_one_goes_from_consent_to_the_completion_code(person: Person, desk: Desk
     person.post({"step": "consent", "action": "yes"})
     assert "tick the box" in person.page
     task = person.admitted()
-    topics = task.forms[0].radios["topic"]
+    topics = task.values("topic")
     chat = person.post({"step": "task", "topic": topics[1]})
-    assert chat.form("chat") and "Messages so far: 0. You need at least 2." in person.page
+    assert "chat" in chat.values("step") and "Messages so far: 0. You need at least 2." in person.page
     one = person.say("I would like something about the sea", 0)
     assert len(one.replies) == 1 and "Messages so far: 1." in person.page
     two = person.say("a bit warmer, please", 1)
-    assert len(two.replies) == 2 and two.form("rating") and not two.form("chat")
+    assert len(two.replies) == 2 and two.values("step") == ["rating"]
     person.post({"step": "rating"})
     assert "choose a number" in person.page
     person.post({"step": "rating", "rating": "unsaid"})
     assert "You can finish now" in person.page
-    assert person.post({"step": "chat", "action": "finish"}).form("final")
+    assert "final" in person.post({"step": "chat", "action": "finish"}).values("step")
     person.post({**FINAL, "strengths": "short"})
     assert "at least 50 characters. You have 5." in person.page and LONG in person.page
     person.post(FINAL)
@@ -101,7 +100,7 @@ def test_a_paired_study_has_two_conversations_each_with_its_answers(
     person = new_person(desk)
     person.chosen()
     reader = person.finish()
-    assert reader.form("chat") and "Assistant 2 of 2" in person.page and not reader.replies
+    assert "chat" in reader.values("step") and "Assistant 2 of 2" in person.page and not reader.replies
     person.finish()
     _, progress = only(desk)
     assert progress.closed == "done"
@@ -144,7 +143,7 @@ def test_outside_ids_are_kept_as_salted_hashes_apart(new_person: New, desk: Desk
     link = "/?PROLIFIC_PID=5f1e2d3c4b5a&STUDY_ID=s77&SESSION_ID=x9y8z7"
     first, again, other = new_person(), new_person(), new_person()
     first.admitted(link)
-    assert again.get(link).forms[0].radios, "the same session goes on where it was, on another device"
+    assert again.get(link).values("topic"), "the same session goes on where it was, on another device"
     other.get(link.replace("x9y8z7", "another"))
     assert other.status == 403 and "already taken part" in other.page
     assert len(list(desk.everybody())) == 1
@@ -190,7 +189,7 @@ def test_a_withdrawal_deletes_to_the_last_byte(new_person: New, desk: Desk) -> N
     stays.chosen()
     stays.say("an owl in the snow", 0)
     leaves.admitted("/?PROLIFIC_PID=gone123&SESSION_ID=ses")
-    leaves.post({"step": "task", "topic": leaves.get().forms[0].radios["topic"][0]})
+    leaves.post({"step": "task", "topic": leaves.get().values("topic")[0]})
     leaves.say("the zephyrous harbour", 0)
     (desk.folder / "export").mkdir()
     (desk.folder / "export" / "messages.csv").write_text("the zephyrous harbour")
@@ -296,7 +295,7 @@ def test_a_failure_is_an_apology_and_another_try_and_is_logged(new_person: New, 
     reader = person.say("about the sea", 0)
     assert APOLOGY in person.page and "about the sea" in person.page and "secret-model" not in person.page
     assert not re.search("<form[^>]*data-resume", person.page), "nobody is asked for ever"
-    reader = person.post(reader.forms[0].hidden | {"action": "resume"})
+    reader = person.post({"step": "chat", "n": reader.values("n")[0], "action": "resume"})
     assert len(reader.replies) == 1
     [exchange] = only(desk)[1].round.exchanges
     assert exchange.failures == 1 and b"secret-model" in all_bytes(desk.folder)
