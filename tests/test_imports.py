@@ -165,17 +165,13 @@ def _floor(module: str) -> int:
 
 
 def hands_over(node: ast.AST) -> bool:
-    """Whether an `if` only hands over: one statement that returns, or that calls or yields from `core.authors`."""
+    """Whether an `if` does nothing but hand over: one statement that returns, or that calls `core.authors`."""
     if isinstance(node, ast.IfExp):
         return ast.unparse(node.body).startswith("authors.")
     match node:
         case ast.If(body=[ast.Return()], orelse=[]):
             return True
-        case ast.If(
-            body=[ast.Expr(value=ast.Call(func=called))]
-            | [ast.Expr(value=ast.YieldFrom(value=ast.Call(func=called))), ast.Return()],
-            orelse=[],
-        ):
+        case ast.If(body=[ast.Expr(value=ast.Call(func=called))], orelse=[]):
             return ast.unparse(called).startswith("authors.")
     return False
 
