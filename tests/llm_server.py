@@ -118,8 +118,6 @@ class FakeServer:
     def __post_init__(self) -> None:
         self._times_sent: Counter[bytes] = Counter()
         self._busy = 0
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._done: asyncio.Event | None = None
 
     @property
     def api_base(self) -> str:
@@ -136,33 +134,17 @@ class FakeServer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
-        if self._loop and self._done:
-            self._loop.call_soon_threadsafe(self._done.set)
-            self._thread.join(60)
+        self._loop.call_soon_threadsafe(self._done.set)
+        self._thread.join(60)
 
     async def serve(self, ready: Callable[[], None]) -> None:
         """Serve until `__exit__`, or for ever."""
         self._loop, self._done = asyncio.get_running_loop(), asyncio.Event()
-        connections: set[asyncio.Task[None]] = set()
-
-        async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.current_task()
-            assert task
-            connections.add(task)
-            try:
-                await self._connection(reader, writer)
-            finally:
-                connections.discard(task)
-                writer.close()
-
-        server = await asyncio.start_server(connection, "127.0.0.1", self.port, backlog=2048, limit=2**24)
+        server = await asyncio.start_server(self._connection, "127.0.0.1", self.port, backlog=2048, limit=2**24)
         self.port = server.sockets[0].getsockname()[1]
         ready()
         await self._done.wait()
-        server.close()
-        for task in tuple(connections):
-            task.cancel()
-        await asyncio.gather(*connections, return_exceptions=True)
+        server.close()  # and `asyncio.run` cancels the connections that are left
 
     # -- one connection ------------------------------------------------------------------------------------------
 
@@ -185,6 +167,8 @@ class FakeServer:
                     await _send(writer, 404, {"error": {"message": f"no such path: {path}"}})
         except (_CutError, asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             return  # cut on purpose, gone, or the server ends: in every case this connection is over
+        finally:
+            writer.close()
 
     async def _completion(self, writer: asyncio.StreamWriter, raw: bytes) -> None:
         body = json.loads(raw)

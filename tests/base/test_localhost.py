@@ -3,11 +3,10 @@
 import base64
 import os
 import socket
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from browser import workbench
+from browser import Server
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
@@ -93,12 +92,11 @@ def test_what_is_not_this_machine(name: str) -> None:
     assert not is_this_machine(name)
 
 
-@pytest.mark.slow
-def test_the_workbench_opens_no_socket_for_another_site(tmp_path: Path) -> None:
-    with workbench("--no-browser", DISCOVER_OUTPUTS=str(tmp_path)) as server:
-        host = urlsplit(server.url).netloc
-        assert _answer_to_socket(host, f"http://{host}").startswith("HTTP/1.1 101")
-        assert _answer_to_socket(host, "http://evil.example").startswith("HTTP/1.1 403")
+@pytest.mark.browser  # one server for all tests that ask it
+def test_the_workbench_opens_no_socket_for_another_site(server: Server) -> None:
+    host = urlsplit(server.url).netloc
+    assert _answer_to_socket(host, f"http://{host}").startswith("HTTP/1.1 101")
+    assert _answer_to_socket(host, "http://evil.example").startswith("HTTP/1.1 403")
 
 
 def _answer_to_socket(host: str, origin: str) -> str:

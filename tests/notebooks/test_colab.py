@@ -1,4 +1,7 @@
-"""The notebook for borrowed GPUs, top to bottom in a plain kernel without one: data, train, compare, pack."""
+"""The notebook for borrowed GPUs, top to bottom in a plain kernel without one: data, train, compare, pack.
+
+To import nbformat takes seconds, so only the tests that need it do so.
+"""
 
 import json
 import re
@@ -7,10 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
-from nbformat import NotebookNode
 from packaging.requirements import Requirement
 from training import make_base, make_data
 
@@ -21,6 +21,8 @@ BOOK = Path(__file__).resolve().parents[2] / "notebooks" / "colab_train.ipynb"
 
 @pytest.mark.parametrize("path", sorted(BOOK.parent.glob("*.ipynb")), ids=lambda path: path.stem)
 def test_a_notebook_of_jupyter_holds_nothing_that_was_run_and_no_shell_lines(path: Path) -> None:
+    import nbformat
+
     book = nbformat.read(path, as_version=4)
     nbformat.validate(book)
     code = [cell for cell in book.cells if cell.cell_type == "code"]
@@ -36,18 +38,21 @@ def test_a_notebook_of_jupyter_holds_nothing_that_was_run_and_no_shell_lines(pat
     ],
 )
 def test_pip_is_given_a_git_address_or_a_wheel(project: str, wanted: str) -> None:
-    book = nbformat.read(BOOK, as_version=4)
-    source = next(cell.source for cell in book.cells if "def requirement" in cell.source)
+    book = json.loads(BOOK.read_text(encoding="utf-8"))
+    source = next("".join(each["source"]) for each in book["cells"] if "def requirement" in "".join(each["source"]))
     names: dict[str, Any] = {}
     exec(source, names)  # the project is installed here, so the cell installs nothing
     assert names["requirement"](project, "train") == wanted and Requirement(wanted).url
 
 
 @pytest.fixture
-def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., NotebookNode]:
+def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Runs the notebook with these settings on a tiny base, up to the cell that holds a text, or to its end."""
 
-    def execute(last: str = "", **settings: str | Path) -> NotebookNode:
+    import nbformat
+    from nbclient import NotebookClient
+
+    def execute(last: str = "", **settings: str | Path) -> Any:
         for name, value in {"BASE": make_base(tmp_path / "base"), **settings}.items():
             monkeypatch.setenv(f"DISCOVER_{name}", str(value))
         for name, value in {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}.items():
@@ -63,16 +68,14 @@ def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
     return execute
 
 
-def test_rows_of_one_s_own_take_the_place_of_the_miniature_s(
-    executed: Callable[..., NotebookNode], tmp_path: Path
-) -> None:
+def test_rows_of_one_s_own_take_the_place_of_the_miniature_s(executed: Callable[..., Any], tmp_path: Path) -> None:
     rows = make_data(tmp_path / "mine")
     book = executed("def price", OUTPUTS=tmp_path / "new", DATA=rows, STAGES="sft dpo", BASE="tiny")
     assert "sft: 3 rows, 102 updates, about 41 s on one processor core" in str(book.cells[-1].outputs)
     assert (tmp_path / "new" / "colab" / "rows" / "dpo" / "dataset.json").is_file()
 
 
-def test_it_runs_to_the_end_without_a_gpu(executed: Callable[..., NotebookNode], tmp_path: Path) -> None:
+def test_it_runs_to_the_end_without_a_gpu(executed: Callable[..., Any], tmp_path: Path) -> None:
     few = ("batch=2", "per_device=2", "max_steps=2", "sample_steps=0")
     changes = " ".join(f"{stage}.{each}" for stage in ("sft", "dpo") for each in few)
     drive = tmp_path / "drive"
@@ -95,7 +98,7 @@ def test_it_runs_to_the_end_without_a_gpu(executed: Callable[..., NotebookNode],
 
 
 def test_a_new_machine_copies_back_what_was_kept_and_trains_nothing_twice(
-    executed: Callable[..., NotebookNode], tmp_path: Path
+    executed: Callable[..., Any], tmp_path: Path
 ) -> None:
     """The cells before training, in a place where only the drive is left of an earlier machine."""
     for stage in ("rows", "sft"):

@@ -1,8 +1,6 @@
 """In a plain Jupyter kernel: the picture as in marimo, values drawn at the end of a cell, the package installed."""
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +32,9 @@ READ = ("simulator.state", "turn.candidate.reward")
 
 
 def test_widgets_and_values_are_drawn_in_a_plain_kernel_and_their_text_is_short() -> None:
+    import nbformat  # takes seconds
+    from nbclient import NotebookClient
+
     cells = [nbformat.v4.new_code_cell(text) for text in (VALUES, UPDATE, *SEEN, *READ)]
     NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=180, kernel_name="python3").execute()
     for cell in cells[:2]:
