@@ -1,10 +1,10 @@
-"""`discover audit` and `discover safety`: can a simulated user be trusted, and are assistants safe?"""
+"""`discover audit`, `safety`, `doctor` and `serve`: trust in simulated users, safe assistants, and this machine."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,11 +13,23 @@ import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, write_json
-from discover_lib.cli.common import at_terminal, console, flags_of, with_flags, writable_file
-from discover_lib.core.conversation import Conversation
+from discover_lib.cli.common import (
+    RulesName,
+    SplitName,
+    Turns,
+    also,
+    at_terminal,
+    console,
+    flags_of,
+    writable_file,
+)
+from discover_lib.cli.show import tell
+from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.core.rules import Rules
 from discover_lib.dataset.inspect_log import Answer, read_benchmark
 from discover_lib.engines.llm.calls.wires import NO_KEY
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
+from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.agreement import moments_of
 from discover_lib.metrics.scorer import Phrases, RefusalJudge
 from discover_lib.runs.store import RunStore
@@ -39,13 +51,13 @@ from discover_lib.tasks.certify import Certify, certify, told, trust_in
 from discover_lib.tasks.house_rules import DEPTH, HEAD, MEANING, Safety, row_of, safety_of
 from discover_lib.tasks.leaks import UNFINISHED, Leaks, finished_conversations, leaks
 from discover_lib.tasks.paper_numbers import SIX_HEAD, SIX_MEANING, six_row, table_six
-from discover_lib.tasks.playing import Models, client_settings
-from discover_lib.tasks.waist import R, Table, fields_of, read
+from discover_lib.tasks.playing import Models, Server, Tuning
+from discover_lib.tasks.waist import Lines, Mark, R, Table, read
 
 # -- audit: the desks leaks, certify and agree, one after the other ---------------------------------------------------
 
 
-@with_flags(more=flags_of(Certify, Agree, Models))
+@also(flags_of(Certify, Agree, Models))
 def audit_run(
     run: Annotated[Path | None, typer.Argument(help="Run folder.")] = None,
     planted: Annotated[bool, typer.Option("--corpus", help="Score the leak check itself on planted leaks.")] = False,
@@ -65,7 +77,7 @@ def audit_run(
 
     def asked(record: type[R]) -> R:
         values = {**given, "run": run}
-        return read(record, {each.name: values[each.name] for each in fields_of(record) if each.name in values})
+        return read(record, {name: values[name] for name in record.__struct_fields__ if name in values})
 
     if run is None and not planted:
         raise DiscoverError("no run to audit: give a run folder, or --corpus")
@@ -79,38 +91,39 @@ def audit_run(
         scored.print(console())
         result["corpus"] = scored.plain
     if questions is not None:
-        leaking, certifying, agreeing = questions
-        agreeing.role_options.check_names(())
         if label_sheet is not None:
-            with RunStore.read(leaking.run) as store:
-                talks = finished_conversations(store, agreeing.conversations)
-            _write_sheet(talks, label_sheet)
+            _write_sheet(questions[2], label_sheet)
             return
-        how = asked(Models)
-        found = at_terminal(leaks, leaking)
-        result |= found.plain
-        code = found.exit_code
-        if found.exit_code != UNFINISHED:
-            if validate:
-                certified = at_terminal(certify, certifying, how)
-            else:
-                certified = told(trust_in(certifying.run))
-                certified.print(console())
-            result["certificate"] = certified.plain
-            if agreeing.judge or agreeing.labels:
-                result["agreement"] = at_terminal(agree, agreeing, how).plain
-            code = max(code, certified.exit_code)
+        found, code = _audited(*questions, asked(Models), validate)
+        result |= found
     if out is not None:
         write_json(out, result)
     raise typer.Exit(code)
 
 
-def _write_sheet(talks: Mapping[str, Conversation], path: Path) -> None:
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            rows = write_label_sheet(moments_of(talks), file)
-    except OSError as error:
-        raise DiscoverError(f"{path}: cannot be written ({error.strerror or error})") from None
+def _audited(
+    leaking: Leaks, certifying: Certify, agreeing: Agree, how: Models, validate: bool
+) -> tuple[dict[str, Any], int]:
+    """The results of the desks, which are printed, and the exit code."""
+    found = at_terminal(leaks, leaking)
+    if found.exit_code == UNFINISHED:
+        return found.plain, UNFINISHED
+    if validate:
+        certified = at_terminal(certify, certifying, how)
+    else:
+        certified = told(trust_in(certifying.run))
+        certified.print(console())
+    result = found.plain | {"certificate": certified.plain}
+    if agreeing.judge or agreeing.labels:
+        result["agreement"] = at_terminal(agree, agreeing, how).plain
+    return result, max(found.exit_code, certified.exit_code)
+
+
+def _write_sheet(asked: Agree, path: Path) -> None:
+    with RunStore.read(asked.run) as store:
+        talks = finished_conversations(store, asked.conversations)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = write_label_sheet(moments_of(talks), file)
     typer.echo(f"{rows} rows to label in {len(talks)} conversations → {path}; read them back with --labels")
 
 
@@ -118,6 +131,7 @@ def _write_sheet(talks: Mapping[str, Conversation], path: Path) -> None:
 
 
 def safety(
+    how: Server,
     run: Annotated[
         Path | None,
         typer.Argument(help="Run folder of the miniature. If omitted, the command analyzes the paper's Table 6."),
@@ -145,8 +159,6 @@ def safety(
     tool_arguments: Annotated[
         str, typer.Option(metavar="TEXT", help="With --via: options that are passed to Inspect unchanged.")
     ] = "",
-    api_base: list[str] | None = None,
-    key_variable: str | None = None,
 ) -> None:
     """Measure how often assistants offer restricted content, and how often they refuse allowed content."""
     if via is None and any((task, assistant, log, out, tool_arguments)):
@@ -154,25 +166,27 @@ def safety(
     if via is not None and run is not None:
         raise DiscoverError(f"use either --via (an external benchmark) or a run folder ({run}), not both")
     if via is None and run is None:
-        _print(SIX_HEAD, map(six_row, table_six()), SIX_MEANING)
+        tell(_table(SIX_HEAD, map(six_row, table_six())), Lines((SIX_MEANING,)))
         return
     logs = {name: read_benchmark(file) for name, file in _given_logs(log).items()}
     models = [name for name in dict.fromkeys(assistant) if name not in logs]
     if models:
-        asked = _asked(task, api_base, key_variable, tool_arguments)
-        logs |= _run_benchmarks(asked, models, out or outputs_folder() / "safety-inspect")
+        logs |= _run_benchmarks(_asked(task, how, tool_arguments), models, out or outputs_folder() / "safety-inspect")
     if via and not logs:
         raise DiscoverError("--via needs --assistant MODEL with --task, or --log NAME=FILE")
-    with _judge(refusal_judge, api_base, key_variable) as judge:
-        results = _results(run, depth, seed, judge) if run else []
-        theirs = benchmarked(logs, judge) if logs else None
-    if results:
-        _print(HEAD, map(row_of, results), MEANING)
-    if theirs:
-        _print(RATE_HEAD, map(rate_row, theirs.rates), RATE_MEANING)
-        left_out = ", ".join(f"{count} of {name}" for name, count in theirs.left_out.items())
-        typer.echo(f"{theirs.prompts:,} prompts that all answered; left out: {left_out}")
-    typer.echo(f"refusals are read by {judge.name}, which err")
+    with _judge(refusal_judge, how) as judge:
+        if run is not None:
+            tell(_table(HEAD, map(row_of, _results(run, depth, seed, judge))), Lines((MEANING,)))
+        else:
+            theirs = benchmarked(logs, judge)
+            left_out = ", ".join(f"{count} of {name}" for name, count in theirs.left_out.items())
+            size = f"{theirs.prompts:,} prompts that all answered; left out: {left_out}"
+            tell(_table(RATE_HEAD, map(rate_row, theirs.rates)), Lines((RATE_MEANING, size)))
+        typer.echo(f"refusals are read by {judge.name}, which err")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    return Table(tuple(head), tuple(map(tuple, rows)))
 
 
 def _given_logs(given: Sequence[str]) -> dict[str, Path]:
@@ -185,6 +199,21 @@ def _given_logs(given: Sequence[str]) -> dict[str, Path]:
     return files
 
 
+def _asked(task: str | None, how: Server, tool_arguments: str) -> Asked:
+    if not task:
+        raise DiscoverError("--via needs --task NAME: the benchmark to run")
+    if len(how.api_base) > 1:
+        raise DiscoverError("--via: give one --api-base; Inspect uses one server")
+    key = os.environ.get(how.key_variable, "") if how.key_variable else NO_KEY
+    if not key:
+        raise DiscoverError(f"--key-variable: {how.key_variable} is not set")
+    try:
+        more = shlex.split(tool_arguments)
+    except ValueError as error:
+        raise DiscoverError(f"--tool-arguments: {error}") from None
+    return Asked(task, next(iter(how.api_base), None), key, more)
+
+
 def _run_benchmarks(asked: Asked, models: Sequence[str], out: Path) -> dict[str, list[Answer]]:
     """Assistant → its answers, by Inspect's own runs."""
     check_names(models, asked.api_base)
@@ -194,21 +223,6 @@ def _run_benchmarks(asked: Asked, models: Sequence[str], out: Path) -> dict[str,
         typer.echo(f"{name}: inspect runs {asked.task}; its output: {folder / OUTPUT}", err=True)
         logs[name] = read_benchmark(run_benchmark(asked, name, folder))
     return logs
-
-
-def _asked(task: str | None, api_base: list[str] | None, key_variable: str | None, tool_arguments: str) -> Asked:
-    if not task:
-        raise DiscoverError("--via needs --task NAME: the benchmark to run")
-    if api_base and len(api_base) > 1:
-        raise DiscoverError("--via: give one --api-base; Inspect uses one server")
-    key = os.environ.get(key_variable, "") if key_variable else NO_KEY
-    if not key:
-        raise DiscoverError(f"--key-variable: {key_variable} is not set")
-    try:
-        more = shlex.split(tool_arguments)
-    except ValueError as error:
-        raise DiscoverError(f"--tool-arguments: {error}") from None
-    return Asked(task, api_base[0] if api_base else None, key, more)
 
 
 def _results(run: Path, depth: int, seed: int, judge: RefusalJudge) -> list[Safety]:
@@ -226,17 +240,69 @@ def _results(run: Path, depth: int, seed: int, judge: RefusalJudge) -> list[Safe
 
 
 @contextmanager
-def _judge(name: str, api_base: list[str] | None, key_variable: str | None) -> Iterator[RefusalJudge]:
+def _judge(name: str, how: Server) -> Iterator[RefusalJudge]:
     if name == Phrases.name:
         yield Phrases()
         return
     from discover_lib.engines.llm.calls.client import LLMClient
     from discover_lib.engines.llm.scoring import LLMRefusalJudge
 
-    with LLMClient(client_settings(api_base, key_variable=key_variable)) as client:
+    with LLMClient(how.settings) as client:
         yield LLMRefusalJudge(client, name)
 
 
-def _print(head: Sequence[str], rows: Iterable[Sequence[str]], meaning: str) -> None:
-    Table(tuple(head), tuple(map(tuple, rows))).print(console())
-    typer.echo(meaning)
+# -- this machine -----------------------------------------------------------------------------------------------------
+
+
+def doctor(
+    how: Server,
+    tuning: Tuning,
+    assistant: Annotated[str | None, typer.Option(help="Assistant to check: a local or a LiteLLM model.")] = None,
+    backend: str = "auto",
+    engine: str = MINIATURE,
+    judge: str | None = None,
+    voice: str | None = None,
+) -> None:
+    """Check hardware, packages and API keys, and whether the selected roles can work.
+
+    Every named language model is asked for one word, with the options of its role.
+    """
+    from discover_lib.runs.doctor import examine
+
+    options = tuning.role_options
+    options.check_names([assistant] if assistant else ())
+    roles = {role: who for role, who in (("judge", judge), ("voice", voice), ("assistant", assistant)) if who}
+    findings = examine(engine, backend, roles=roles, settings=how.settings, options=options)
+    marks = {(False, True): Mark("✗", "bad"), (True, True): Mark("✓", "good"), (True, False): Mark("·")}
+    rows = [(marks[each.works, each.present], each.role, each.text) for each in findings]
+    tell(Table(("", "checked", "found"), tuple(rows)))
+    if not all(each.works for each in findings):
+        raise typer.Exit(UNFINISHED)
+
+
+def serve(
+    domain: Annotated[str, typer.Option(help="Domain of the generated artifacts.")] = "svg_drawing",
+    split: SplitName = "train",
+    artifacts: Annotated[int, typer.Option(min=1)] = 100,
+    turns: Turns = MAX_TURNS,
+    engine: str = MINIATURE,
+    rules: RulesName = "paper",
+    sessions: Annotated[int, typer.Option(min=1, help="Maximum number of conversations at a time.")] = 64,
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
+) -> None:
+    """Serve simulated users to other trainers on localhost, over the OpenEnv protocol."""
+    from discover_lib.base.localhost import HOST, OwnPages, choose_port
+    from discover_lib.doors import openenv
+
+    openenv.serve(
+        HOST,
+        choose_port(port),
+        sessions,
+        OwnPages,
+        domain=domain,
+        split=split,
+        artifacts=artifacts,
+        turns=turns,
+        engine=engine,
+        rules=Rules.named(rules),
+    )
