@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder, write_json
+from discover_lib.base.files import outputs_folder, writable_file, write_json
 from discover_lib.cli.common import (
     RulesName,
     SplitName,
@@ -21,7 +21,6 @@ from discover_lib.cli.common import (
     at_terminal,
     console,
     flags_of,
-    writable_file,
 )
 from discover_lib.cli.show import tell
 from discover_lib.core.rollout import MAX_TURNS

@@ -33,6 +33,7 @@ from typer.core import TyperCommand
 from typer.models import ArgumentInfo
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import writable_file
 from discover_lib.cli.terminal import visible
 from discover_lib.tasks.waist import (
     REQUIRED,
@@ -399,35 +400,6 @@ def code_of_halt(halt: str) -> int:
 
 def one_line(message: str) -> str:
     return visible(" ".join(message.split()))
-
-
-def writable(folder: Path) -> Path:
-    """The folder, made if it is missing.
-
-    Raises:
-        DiscoverError: the folder cannot be written to.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".write-probe"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        message = f"{folder}: cannot be written to ({error.strerror or error}); choose another folder"
-        raise DiscoverError(message) from None
-    return folder
-
-
-def writable_file(path: Path) -> Path:
-    """The path, whose folder is made if it is missing.
-
-    Raises:
-        DiscoverError: the file cannot be written.
-    """
-    writable(path.resolve().parent)
-    if path.is_dir():
-        raise DiscoverError(f"{path}: is a folder; name a file")
-    return path
 
 
 def console(stderr: bool = False) -> Console:

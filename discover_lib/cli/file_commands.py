@@ -12,11 +12,11 @@ from typing import Annotated, Literal, cast, get_args
 import typer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder
+from discover_lib.base.files import outputs_folder, writable
 from discover_lib.base.ids import FORM, SCHEME, DiscoverId, IdError
 from discover_lib.base.tokens import token_count
 from discover_lib.base.words import counted
-from discover_lib.cli.common import OWN_PANEL, writable
+from discover_lib.cli.common import OWN_PANEL
 from discover_lib.cli.show import ending_line
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.intents import IntentTree

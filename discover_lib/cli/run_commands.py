@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 import typer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder
+from discover_lib.base.files import outputs_folder, writable
 from discover_lib.base.words import counted, price_line
 from discover_lib.cli import show
 from discover_lib.cli.common import (
@@ -32,7 +32,6 @@ from discover_lib.cli.common import (
     one_line,
     parameters_of,
     progress,
-    writable,
 )
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules

@@ -124,7 +124,7 @@ def train(
     job = TrainingJob(run)
     if jobs.is_finished(settings, run):
         typer.echo(f"{run}: training already finished; use another --run folder to train again")
-        raise typer.Exit(_closing(job, job.status()))
+        raise typer.Exit(closing(job, job.status()))
     backend_line = _check(settings, run, access)
     if detach:
         typer.echo(backend_line)
@@ -133,7 +133,7 @@ def train(
         return
     with _watched(job):
         status = jobs.run_here(settings, run, partial(typer.echo, err=True), access)
-    raise typer.Exit(_closing(job, status))
+    raise typer.Exit(closing(job, status))
 
 
 def _check_used(how: Rated, tuning: Tuning, budget: float | None, asks_a_model: bool) -> None:
@@ -292,7 +292,7 @@ def progress_line(last: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _closing(job: TrainingJob, status: JobStatus) -> int:
+def closing(job: TrainingJob, status: JobStatus) -> int:
     """Print the end of a run; returns the exit code."""
     if status.state == "failed" or status.halt:
         log = job.folder / jobs.LOG

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from discover_lib.cli.train import _figures
+from discover_lib.cli.train import closing
 from discover_lib.dataset.export import FORMAT
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train import training_job as jobs
@@ -140,12 +140,13 @@ def test_a_finished_training_says_so_and_is_no_failure(place: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("kept", "said"),
     [
-        (0, "the logged figures are omitted: they belong to models that were not kept"),
-        (1, "after round 1: loss 0.1, reward 1, KL to the reference 0.001, broken replies 6\u00a0%"),
+        (1, "round 1 of 2 was kept; the last logged figures are of another model"),
         (2, "at the last step: loss 0.2, reward 2, KL to the reference 0.001, broken replies 6\u00a0%"),
     ],
 )
-def test_the_closing_figures_are_those_of_the_round_that_was_kept(kept: int, said: str, tmp_path: Path) -> None:
+def test_the_closing_figures_are_those_of_the_model_that_was_kept(
+    kept: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     recipe = Recipe.miniature().changed("grpo", {"max_steps": 4, "rounds": 2})
     (tmp_path / jobs.SETTINGS).write_text(json.dumps({"stage": "grpo", "recipe": recipe.to_dict()}))
     (tmp_path / jobs.STATUS).write_text(json.dumps({"state": "finished", "attempts": []}))
@@ -154,7 +155,8 @@ def test_the_closing_figures_are_those_of_the_round_that_was_kept(kept: int, sai
     lines: list[dict[str, float]] = [{"step": 2, "loss": 0.1, "reward": 1.0, "kl": 0.001, "share/broken": 0.06}]
     lines.append({"step": 4, "loss": 0.2, "reward": 2.0})
     (tmp_path / jobs.METRICS).write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert _figures(TrainingJob(tmp_path), kept) == said
+    job = TrainingJob(tmp_path)
+    assert closing(job, job.status()) == 0 and said in capsys.readouterr().out.splitlines()
 
 
 def test_merging_what_is_no_model_is_one_line(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from scored import scores_where
 
-from discover_lib.cli.show import _remarks, print_numbers
+from discover_lib.cli.show import _remarks, numbers
 from discover_lib.metrics.results import ALL, results_by_scope
 
 
@@ -26,9 +26,9 @@ NAMES = ("adaptive", "hf:outputs/models/a-very-long-name-of-a-tuned-model", "dra
 @pytest.mark.parametrize("width", [40, 80, 100, 160])
 def test_a_number_and_its_interval_stand_on_one_line_however_narrow_the_terminal(width: int) -> None:
     screen = Console(width=width, file=io.StringIO())
-    print_numbers(
-        screen, "a title", ("assistant", "discovery", "found", "reward"), [(name, *NUMBERS) for name in NAMES]
-    )
+    head = ("assistant", "discovery", "found", "reward")
+    for table in numbers("a title", head, [(name, *NUMBERS) for name in NAMES], width):
+        table.print(screen)
     shown = screen.file.getvalue()  # type: ignore[attr-defined]
     assert all(shown.count(number) == len(NAMES) for number in NUMBERS)
     assert "…" not in shown and max(map(len, shown.splitlines())) <= width

@@ -23,7 +23,7 @@ import toy_desk
 from toy_desk import Count, Slowly, count
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.cli.common import command_of, one_line_errors
+from discover_lib.cli.common import command_from, command_of
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.tasks import waist
 from discover_lib.tasks.waist import (
@@ -118,7 +118,7 @@ def test_what_is_asked_survives_json(asked: Count) -> None:
 
 def test_flags_say_help_range_and_choices_and_the_code_is_the_reports(tmp_path: Path) -> None:
     app = typer.Typer(add_completion=False)
-    app.command()(one_line_errors(command_of(count)))
+    app.command()(command_from(command_of(count)))
     text = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "120"}).output
     for words in ("1<=x<=1000", "How far to count.", "paper|authors", "Seconds a number.", "How far does it count?"):
         assert words in text

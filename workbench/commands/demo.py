@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder, whole_file, write_json
+from discover_lib.base.files import outputs_folder, whole_file, writable, write_json
 from discover_lib.base.words import counted
-from discover_lib.cli.common import RulesName, Turns, writable
+from discover_lib.cli.common import RulesName, Turns
 from discover_lib.cli.show import ending_line, tree_lines
 from discover_lib.core.rollout import run_conversation
 from discover_lib.core.rules import Rules
