@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,7 +26,7 @@ from discover_lib.cli.common import (
 from discover_lib.cli.show import tell
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
-from discover_lib.dataset.inspect_log import Answer, read_benchmark
+from discover_lib.dataset.inspect_log import read_benchmark
 from discover_lib.engines.llm.calls.wires import NO_KEY
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.spec import MINIATURE
@@ -34,18 +35,7 @@ from discover_lib.metrics.scorer import Phrases, RefusalJudge
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks import corpus
 from discover_lib.tasks.agree import Agree, agree, write_label_sheet
-from discover_lib.tasks.benchmarks import (
-    OUTPUT,
-    RATE_HEAD,
-    RATE_MEANING,
-    Asked,
-    benchmarked,
-    check_inspect,
-    check_names,
-    log_folders,
-    rate_row,
-    run_benchmark,
-)
+from discover_lib.tasks.benchmarks import RATE_HEAD, RATE_MEANING, Asked, benchmarked, rate_row, run_benchmarks
 from discover_lib.tasks.certify import Certify, certify, told, trust_in
 from discover_lib.tasks.house_rules import DEPTH, HEAD, MEANING, Safety, row_of, safety_of
 from discover_lib.tasks.leaks import UNFINISHED, Leaks, finished_conversations, leaks
@@ -170,7 +160,8 @@ def safety(
     logs = {name: read_benchmark(file) for name, file in _given_logs(log).items()}
     models = [name for name in dict.fromkeys(assistant) if name not in logs]
     if models:
-        logs |= _run_benchmarks(_asked(task, how, tool_arguments), models, out or outputs_folder() / "safety-inspect")
+        wanted, folder = _asked(task, how, tool_arguments), out or outputs_folder() / "safety-inspect"
+        logs |= run_benchmarks(wanted, models, folder, partial(typer.echo, err=True))
     if via and not logs:
         raise DiscoverError("--via needs --assistant MODEL with --task, or --log NAME=FILE")
     with _judge(refusal_judge, how) as judge:
@@ -211,17 +202,6 @@ def _asked(task: str | None, how: Server, tool_arguments: str) -> Asked:
     except ValueError as error:
         raise DiscoverError(f"--tool-arguments: {error}") from None
     return Asked(task, next(iter(how.api_base), None), key, more)
-
-
-def _run_benchmarks(asked: Asked, models: Sequence[str], out: Path) -> dict[str, list[Answer]]:
-    """Assistant → its answers, by Inspect's own runs."""
-    check_names(models, asked.api_base)
-    check_inspect()
-    logs = {}
-    for name, folder in log_folders(models, out).items():
-        typer.echo(f"{name}: inspect runs {asked.task}; its output: {folder / OUTPUT}", err=True)
-        logs[name] = read_benchmark(run_benchmark(asked, name, folder))
-    return logs
 
 
 def _results(run: Path, depth: int, seed: int, judge: RefusalJudge) -> list[Safety]:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from copy import copy
 from difflib import get_close_matches
 from functools import wraps
+from importlib.metadata import requires
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -356,18 +357,12 @@ def one_line_errors(command: Callable[P, T]) -> Callable[P, T]:
 
 
 def what_to_install(module: str | None) -> str:
-    """One line: which package is missing, and the command that installs it with the project's extra, if it has one."""
-    from importlib.metadata import requires
-
-    package = (module or "?").split(".")[0]
-    for line in requires("discover-lib") or ():
-        requirement, _, marker = line.partition(";")
-        name = re.split(r"[^\w.-]", requirement.strip())[0]
-        if extra := re.search(r"extra == [\"'](\w+)", marker):
-            if name.replace("-", "_") == package:
-                how = "install the training packages with 'make train', or " if extra[1] == "train" else ""
-                return f"this needs {name}, which is not installed: {how}pip install 'discover-lib[{extra[1]}]'"
-    return f"this needs {package}, which is not installed: pip install {package}"
+    """One line: which package is missing, and the command that installs it, with the project's extra if it has one."""
+    name = (module or "?").split(".")[0].replace("_", "-")
+    listed = "\n".join(requires("discover-lib") or ())
+    extra = re.search(rf"^{re.escape(name)}\b[^;]*;.*extra == [\"'](\w+)", listed, re.MULTILINE)
+    how = f"pip install 'discover-lib[{extra[1]}]'" if extra else f"pip install {name}"
+    return f"this needs {name}, which is not installed: {how}"
 
 
 def fail(message: str, code: int = USAGE_ERROR) -> NoReturn:

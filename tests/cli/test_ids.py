@@ -242,7 +242,9 @@ def test_every_number_of_the_results_resolves_and_comes_out_the_same(folder: Pat
     for pointer, number in numbers_of({name: results[name] for name in ("ceilings", "scopes")}):
         path = pointer.split("/")
         at = next("/".join(path[:end]) for end in range(len(path), 1, -1) if "/".join(path[:end]) in ids)
-        stored = resolved.setdefault(at, resolve(DiscoverId.parse(ids[at])))
+        if at not in resolved:
+            resolved[at] = resolve(DiscoverId.parse(ids[at]))
+        stored = resolved[at]
         assert stored.values, pointer
         parts = path[3:] if path[1] == "scopes" else path[1:]
         if (expected := expected_of(stored, parts)) is not None:
