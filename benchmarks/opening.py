@@ -4,7 +4,7 @@
 
 The clock starts before the command does.  The browser is sent there once the server answers, as the command itself
 does it.  The first page is usable when its story can be played; the simulator when its next turn can be; the page
-Compare when the table of an evaluation of 1,008 conversations is there.  Each opening starts a fresh server, and the
+Compare when the table of an evaluation of 1,008 conversations and its note are there.  Each opening starts a fresh server, and the
 browser's cache is empty.  Then the same server opens the page for another browser.
 """
 
@@ -31,7 +31,7 @@ RUN = "thousand"
 READY = {  # page → what must be visible, seconds within which it should be
     "1_start.py": ("button:has-text('Play') >> nth=0", 5.0),
     "3_conversation.py": ("button:has-text('Next') >> nth=0", 5.0),
-    f"6_compare.py&run={RUN}": (".ds-results", 5.0),
+    f"6_compare.py&run={RUN}": ("text=Means with 95% intervals >> nth=0", 5.0),
 }
 
 

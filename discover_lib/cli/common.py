@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from copy import copy
 from difflib import get_close_matches
 from functools import wraps
-from importlib.metadata import requires
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -231,7 +230,7 @@ def flags_of(*records: type[Asked]) -> list[inspect.Parameter]:
 def _flag(field: Field) -> inspect.Parameter:
     required = field.default is REQUIRED
     hint: Any = Path if field.kind is Run else list[field.kind] if field.many else field.hint  # type: ignore[name-defined]
-    bounds = {"min": field.ask.least, "max": field.ask.most} if field.kind in (int, float) else {}
+    bounds: dict[str, Any] = {"min": field.ask.least, "max": field.ask.most} if field.kind in (int, float) else {}
     named = [f"--{field.name.replace('_', '-')}"] if field.kind is bool else []  # without its opposite
     note = (typer.Argument if required else typer.Option)(*named, help=field.ask.help, **bounds)
     default = inspect.Parameter.empty if required else list(field.default) if field.many else field.default
@@ -358,6 +357,8 @@ def one_line_errors(command: Callable[P, T]) -> Callable[P, T]:
 
 def what_to_install(module: str | None) -> str:
     """One line: which package is missing, and the command that installs it, with the project's extra if it has one."""
+    from importlib.metadata import requires
+
     name = (module or "?").split(".")[0].replace("_", "-")
     listed = "\n".join(requires("discover-lib") or ())
     extra = re.search(rf"^{re.escape(name)}\b[^;]*;.*extra == [\"'](\w+)", listed, re.MULTILINE)

@@ -40,7 +40,6 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.runs.artifact_files import tree_files
-from discover_lib.runs.building import BuildOptions, BuildReport, BuiltFile, build_files, distinct
 from discover_lib.runs.options import (
     LaidOut,
     RunOptions,
@@ -60,6 +59,7 @@ from discover_lib.tasks.playing import Access, Rated, Tuning
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.runs.building import BuildReport, BuiltFile
     from discover_lib.runs.plan import Length, Plan
 
 DEFAULT_IN_FLIGHT = 64  # conversations with language models at a time
@@ -333,6 +333,8 @@ def build(
     concurrency: Annotated[int, typer.Option(min=1, help="Number of artifacts that a model builds at a time.")] = 8,
 ) -> None:
     """Build one intent tree (JSON) per artifact file, and skip trees that exist."""
+    from discover_lib.runs.building import BuildOptions, build_files, distinct
+
     folder = writable(out or outputs_folder() / "trees")
     done: list[BuiltFile] = []
 
