@@ -180,12 +180,9 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 
 
 def _given_logs(given: Sequence[str]) -> dict[str, Path]:
-    files: dict[str, Path] = {}
-    for each in given:
-        name, _, file = each.partition("=")
-        if not (name and file) or name in files:
-            raise DiscoverError(f"--log {each}: write NAME=FILE, with each name once")
-        files[name] = Path(file)
+    files = {name: Path(file) for name, _, file in (each.partition("=") for each in given) if name and file}
+    if len(files) < len(given):
+        raise DiscoverError(f"--log {' --log '.join(given)}: write NAME=FILE, with each name once")
     return files
 
 

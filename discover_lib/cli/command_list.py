@@ -36,13 +36,8 @@ class Entry(NamedTuple):
     example: str = ""
 
 
-START, TALKS, TRAINING, CHECKS, SHARING = (
-    "Start here",
-    "Conversations",
-    "Training",
-    "Checks and studies",
-    "Sharing and integrations",
-)
+START, TALKS, TRAINING = "Start here", "Conversations", "Training"
+CHECKS, SHARING = "Checks and studies", "Sharing and integrations"
 MINE = "--domain svg_drawing --assistant adaptive --assistant draft --run outputs/mine"
 COMMANDS = {
     "doctor": Entry(

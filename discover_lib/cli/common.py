@@ -137,6 +137,7 @@ LAST_PANELS = {  # in the order of the help, after the command's own options
     "Language models": {"engine", "judge", "voice", "prompts", "api_base", "key_variable"},
     "Model tuning": {"max_tokens", "temperature", "timeout", "reasoning_effort"},
 }
+PANEL_OF = {name: panel for panel, names in LAST_PANELS.items() for name in names}
 BY_TYPE = {bool: "", int: "N", float: "X", Path: "FOLDER", str: "NAME"}
 
 
@@ -208,9 +209,8 @@ def _described(parameter: inspect.Parameter) -> inspect.Parameter:
     if isinstance(note, ArgumentInfo):
         note.metavar = note.metavar or parameter.name.upper()
     else:
-        note.metavar = next((each for each in (note.metavar, metavar) if each), _metavar(hint))
-        panels = (panel for panel, names in LAST_PANELS.items() if parameter.name in names)
-        note.rich_help_panel = note.rich_help_panel or next(panels, OWN_PANEL)
+        note.metavar = note.metavar or metavar or _metavar(hint)
+        note.rich_help_panel = note.rich_help_panel or PANEL_OF.get(parameter.name, OWN_PANEL)
     return parameter.replace(annotation=Annotated[hint, note], kind=inspect.Parameter.KEYWORD_ONLY)
 
 
