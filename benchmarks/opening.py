@@ -4,8 +4,8 @@
 
 The clock starts before the command does.  The browser is sent there once the server answers, as the command itself
 does it.  The first page is usable when its story can be played; the simulator when its next turn can be; the page
-Compare when the table of an evaluation of 1,008 conversations and its note are there.  Each opening starts a fresh server, and the
-browser's cache is empty.  Then the same server opens the page for another browser.
+Compare when the table of an evaluation of 1,008 conversations and its note are there.  Each opening starts a fresh
+server, and the browser's cache is empty.  Then the same server opens the page again.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def safety(
     if via is not None and run is not None:
         raise DiscoverError(f"use either --via (an external benchmark) or a run folder ({run}), not both")
     if via is None and run is None:
-        tell(_table(SIX_HEAD, map(six_row, table_six())), Lines((SIX_MEANING,)))
+        tell([_table(SIX_HEAD, map(six_row, table_six())), Lines((SIX_MEANING,))])
         return
     logs = {name: read_benchmark(file) for name, file in _given_logs(log).items()}
     models = [name for name in dict.fromkeys(assistant) if name not in logs]
@@ -166,12 +166,12 @@ def safety(
         raise DiscoverError("--via needs --assistant MODEL with --task, or --log NAME=FILE")
     with _judge(refusal_judge, how) as judge:
         if run is not None:
-            tell(_table(HEAD, map(row_of, _results(run, depth, seed, judge))), Lines((MEANING,)))
+            tell([_table(HEAD, map(row_of, _results(run, depth, seed, judge))), Lines((MEANING,))])
         else:
             theirs = benchmarked(logs, judge)
             left_out = ", ".join(f"{count} of {name}" for name, count in theirs.left_out.items())
             size = f"{theirs.prompts:,} prompts that all answered; left out: {left_out}"
-            tell(_table(RATE_HEAD, map(rate_row, theirs.rates)), Lines((RATE_MEANING, size)))
+            tell([_table(RATE_HEAD, map(rate_row, theirs.rates)), Lines((RATE_MEANING, size))])
         typer.echo(f"refusals are read by {judge.name}, which err")
 
 
@@ -251,7 +251,7 @@ def doctor(
     findings = examine(engine, backend, roles=roles, settings=how.settings, options=options)
     marks = {(False, True): Mark("✗", "bad"), (True, True): Mark("✓", "good"), (True, False): Mark("·")}
     rows = [(marks[each.works, each.present], each.role, each.text) for each in findings]
-    tell(Table(("", "checked", "found"), tuple(rows)))
+    tell([Table(("", "checked", "found"), tuple(rows))])
     if not all(each.works for each in findings):
         raise typer.Exit(UNFINISHED)
 

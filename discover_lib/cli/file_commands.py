@@ -17,7 +17,6 @@ from discover_lib.base.ids import FORM, SCHEME, DiscoverId, IdError
 from discover_lib.base.tokens import token_count
 from discover_lib.base.words import counted
 from discover_lib.cli.common import OWN_PANEL
-from discover_lib.cli.show import ending_line
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.dataset.authors_format import NO_VERDICTS, NOT_HELD, export_runs, import_run
@@ -36,6 +35,7 @@ from discover_lib.runs.options import write_results
 from discover_lib.runs.outcomes import refusals, refused_in
 from discover_lib.runs.resolve import BY_LABEL, Resolved, id_of, resolve
 from discover_lib.runs.store import FILE, RunStore, id_of_run
+from discover_lib.tasks.told import ending_line
 
 # -- import and export ------------------------------------------------------------------------------------------------
 

@@ -56,6 +56,7 @@ from discover_lib.runs.store import FILE
 from discover_lib.runs.units import SCORING
 from discover_lib.runs.work import cluster
 from discover_lib.tasks.playing import Access, Rated, Tuning
+from discover_lib.tasks.told import plan_told, tree_lines
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -273,7 +274,7 @@ def plan(
     if planned_for == "train":
         roles = {role: asked[role] or asked["engine"] for role in ("judge", "voice")}
         options = dict(tuning.role_options.given)
-        show.print_plan(_plan_of_training(data, recipe, changes, how.settings, options=options, **roles))
+        show.tell(plan_told(_plan_of_training(data, recipe, changes, how.settings, options=options, **roles)))
         typer.echo("This covers GRPO's judge and voice. For the memory of the training itself, run:")
         typer.echo(f"  discover train grpo --data {data} --base MODEL --run NEW --rehearse --card CARD")
         return
@@ -283,7 +284,7 @@ def plan(
     if probing:
         measured = _probe(run, probing, settings, in_flight(run, concurrency))
     show.notes(caveats(run))
-    show.print_plan(plan_run(run, settings=settings, builder=builder, measured=measured))
+    show.tell(plan_told(plan_run(run, settings=settings, builder=builder, measured=measured)))
 
 
 def _plan_of_training(
@@ -376,7 +377,7 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
         return
     instead = " (in place of a tree of another text)" if built.replaced else ""
     yield f"{built.source}: {size} → {built.target}{instead}"
-    yield from show.tree_lines(tree, {each.text: each.reason for each in built.recognised})
+    yield from tree_lines(tree, {each.text: each.reason for each in built.recognised})
     yield f"  user: {tree.initial_request}"
     yield from (f"  note: {note}" for note in built.notes)
     if built.totals is not None:

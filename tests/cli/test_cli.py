@@ -4,7 +4,6 @@ A few runs are processes of their own, as a person starts them; the many ways of
 """
 
 import dataclasses
-import io
 import json
 import re
 import shlex
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from command_line import assert_one_line_error, discover, discover_apart
-from rich.console import Console
 from scored import scores_where
 
 from discover_lib.cli import show
@@ -22,6 +20,7 @@ from discover_lib.metrics.replay import replay
 from discover_lib.metrics.results import ALL, results_by_scope
 from discover_lib.runs.artifact_files import load_tree
 from discover_lib.runs.options import RunOptions, lay_out
+from discover_lib.tasks import told
 from discover_lib.train.data import load_rows
 
 
@@ -183,7 +182,7 @@ def test_an_evaluation_says_what_training_has_changed_wherever_the_two_stand(cap
     found = {"hf:x": range(3), "between": range(2), "hf:x+before": range(1)}
     for artifacts, verdict in ((8, "higher (p = 0.02, Holm over 3, n = 8 artifacts)"), (4, "too few to tell (too few")):
         scores = scores_where(found, dict.fromkeys(found, 9), artifacts)
-        show.tell(*show.results_told(results_by_scope(scores, "none"), "paper", "none"))
+        show.tell(told.results_told(results_by_scope(scores, "none"), "paper", "none"))
         printed = capsys.readouterr().out
         assert f"hf:x, after − before its training, discovery: 1.00 [1.00, 1.00], {verdict}" in printed
         assert "hf:x, after − before its training, found: 0.50 [0.50, 0.50]" in printed
@@ -236,23 +235,6 @@ def test_a_port_in_use_is_said_before_anything_starts():
 def test_what_lacks_a_measure_is_told_by_the_heading_of_its_column() -> None:
     talks = scores_where({"a": [0], "b": [1]}, {"a": 100, "b": 100}, 3)
     one_empty = [dataclasses.replace(each, moves={}) if each.artifact == "a2" else each for each in talks]
-    lines = list(show._remarks(results_by_scope(one_empty)[ALL], "none"))
+    lines = list(told._remarks(results_by_scope(one_empty)[ALL], "none"))
     assert "found: taken over 2 users; 1 lacks it for at least one assistant" in lines
     assert not any(line.startswith("proportion") for line in lines)
-
-
-NUMBERS = ("0.92 [0.86, 0.96]", "0.31 [0.26, 0.36]", "−0.11 [−0.16, −0.06]")
-NAMES = ("adaptive", "hf:outputs/models/a-very-long-name-of-a-tuned-model", "draft", "ask")
-
-
-@pytest.mark.parametrize("width", [40, 80, 100, 160])
-def test_a_number_and_its_interval_stand_on_one_line_however_narrow_the_terminal(width: int) -> None:
-    screen = Console(width=width, file=io.StringIO())
-    head = ("assistant", "discovery", "found", "reward")
-    for table in show.numbers("a title", head, [(name, *NUMBERS) for name in NAMES], width):
-        table.print(screen)
-    shown = screen.file.getvalue()  # type: ignore[attr-defined]
-    assert all(shown.count(number) == len(NAMES) for number in NUMBERS)
-    assert "…" not in shown and max(map(len, shown.splitlines())) <= width
-    assert shown.count("discovery") == {40: 4, 80: 2, 100: 2, 160: 1}[width]
-    assert [name for name in NAMES if name[:8] in shown] == [*NAMES]

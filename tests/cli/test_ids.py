@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discover_lib.base.ids import DiscoverId, IdError
-from discover_lib.cli.show import results_told, tell, write_and_print_results
+from discover_lib.cli.show import tell, write_and_print_results
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.dataset.hub import write_folder
@@ -24,6 +24,7 @@ from discover_lib.runs.evaluation import lay_out_evaluation, write_evaluation
 from discover_lib.runs.options import RunOptions, execute
 from discover_lib.runs.resolve import Resolved, resolve
 from discover_lib.runs.store import RunStore, id_of_run
+from discover_lib.tasks.told import results_told
 from workbench.carried import opened_by
 from workbench.main import app
 
@@ -200,7 +201,7 @@ def test_what_evaluate_prints_is_made_of_its_results_alone(folder: Path, capsys:
     held = json.loads((folder / "results.json").read_text())
     scopes = {each["scope"]: ScopeResults.from_dict(each) for each in held["scopes"]}
     ceilings = {scope: Estimate.from_dict(each) for scope, each in held["ceilings"].items()}
-    tell(*results_told(scopes, held["rules"]["name"], held["leaves_left_out"], ceilings))
+    tell(results_told(scopes, held["rules"]["name"], held["leaves_left_out"], ceilings))
     assert capsys.readouterr().out.splitlines() == told  # whose numbers the test above resolves
     assert not NUMBER.search(choices)
     best = resolve(DiscoverId.parse(stands_on.split("'")[1]))

@@ -34,6 +34,7 @@ from discover_lib.tasks.waist import (
     Run,
     RunFolder,
     Stopped,
+    Table,
     ask,
     begin,
     do,
@@ -234,3 +235,20 @@ def test_a_desk_that_keeps_nothing_writes_nothing_into_the_run_and_says_what_it_
     assert reading_of(About(run=moved)) == report.made_of
     there = about.folder(About(run=moved, seed=4))
     assert there.parent.parent == moved and there.name != about.folder(About(run=moved)).name
+
+
+NUMBERS = ("0.92 [0.86, 0.96]", "0.31 [0.26, 0.36]", "−0.11 [−0.16, −0.06]")
+NAMES = ("adaptive", "hf:outputs/models/a-very-long-name-of-a-tuned-model", "draft", "ask")
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 100, 160])
+def test_a_number_and_its_interval_stand_on_one_line_however_narrow_the_terminal(width: int) -> None:
+    screen = Console(width=width, file=io.StringIO())
+    rows = tuple((name, *NUMBERS) for name in NAMES)
+    Table(("assistant", "discovery", "found", "reward"), rows, "a title").print(screen)
+    shown = screen.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, shown.splitlines())) <= width
+    if width > 20:
+        assert all(shown.count(number) == len(NAMES) for number in NUMBERS) and "…" not in shown
+        assert shown.count("discovery") == {40: 4, 80: 2, 100: 2, 160: 1}[width]
+        assert [name for name in NAMES if name[:8] in shown] == [*NAMES]
