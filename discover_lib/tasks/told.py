@@ -191,9 +191,8 @@ def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
     for name, users in scope.users_of.items():
         missing = scope.users - users - (scope.same_for_all if name == "discovery" else 0)
         if missing:
-            lack = "lacks" if missing == 1 else "lack"
-            label = MEASURE[name].label
-            yield f"{label}: taken over {counted(users, 'user')}; {missing} {lack} it for at least one assistant"
+            over = f"{MEASURE[name].label}: taken over {counted(users, 'user')}"
+            yield f"{over}; {missing} left out, because at least one assistant lacks it"
     for name in scope.assistants:
         parts = [
             f"{counted(count, 'conversation')} ended {ENDS.get(stop, stop)}"
