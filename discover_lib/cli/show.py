@@ -80,11 +80,11 @@ def halt_line(halt: str, message: str) -> str:
 
 def write_and_print_summary(run: LaidOut, folder: Path) -> None:
     """Write the results of a simulation beside it and print them; for best-of-n conversations the paper's Table 3."""
-    from discover_lib.dataset.export import Source
-    from discover_lib.dataset.lengths import table_3
-
     tell(told.summary_told(write_results(folder), run))
     if run.options.candidates is not None:
+        from discover_lib.dataset.export import Source
+        from discover_lib.dataset.lengths import table_3
+
         tell([Table(("candidates", ""), tuple(table_3(Source.of_run(folder).conversations).rows()))])
 
 
