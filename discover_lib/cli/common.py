@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from difflib import get_close_matches
-from functools import wraps
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -21,8 +20,6 @@ from typing import (
     Any,
     Literal,
     NoReturn,
-    ParamSpec,
-    TypeVar,
     get_args,
     get_origin,
     get_type_hints,
@@ -53,16 +50,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 # Exit codes, as docs/commands.md lists them.
 DONE = 0
 UNFINISHED = 1  # the command ended, and a part failed or is missing
 USAGE_ERROR = 2
 OVER_BUDGET = 3
 NO_ACCESS = 4  # a key is missing or refused, or a server cannot be reached
-ALARM = 5  # of an audit
 STOPPED = 130
 PIPE_COLUMNS = 160  # for a pipe, which has no width; rich assumes 80 columns, which is too narrow for tables
 
@@ -153,10 +146,10 @@ def example_of(words: str) -> str:
     return f"Example:\n\ndiscover {words}"
 
 
-def also(parameters: Iterable[inspect.Parameter]) -> Callable[[Callable[..., T]], Callable[..., T]]:
+def also(parameters: Iterable[inspect.Parameter]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command further options, which it takes by name."""
 
-    def decorate(command: Callable[..., T]) -> Callable[..., T]:
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
         command.also = tuple(parameters)  # type: ignore[attr-defined]
         return command
 
@@ -173,20 +166,20 @@ def command_from(function: Callable[..., Any]) -> Callable[..., Any]:
     options = {each.name: each for each in parameters if each.name not in records}
     options |= {each.name: each for record in records.values() for each in flags_of(record)}
 
-    def run(**given: Any) -> Any:
-        made = {
-            name: read(record, {each: given.pop(each) for each in record.__struct_fields__})
-            for name, record in records.items()
-        }
-        return function(**made, **given)
+    def run(**given: Any) -> None:
+        with one_line_errors():
+            made = {
+                name: read(record, {each: given.pop(each) for each in record.__struct_fields__})
+                for name, record in records.items()
+            }
+            function(**made, **given)
 
     described = [_described(each) for each in options.values()]
     described.sort(key=_place)
-    command = one_line_errors(run)
-    command.__signature__ = inspect.Signature(described)  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in described}
-    command.__doc__ = function.__doc__
-    return command
+    run.__signature__ = inspect.Signature(described)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in described}
+    run.__doc__ = function.__doc__
+    return run
 
 
 def is_record(annotation: Any) -> bool:
@@ -331,28 +324,24 @@ def _with_nearest(message: str) -> str:
 # -- errors -----------------------------------------------------------------------------------------------------------
 
 
-def one_line_errors(command: Callable[P, T]) -> Callable[P, T]:
+@contextmanager
+def one_line_errors() -> Iterator[None]:
     """Turn the user's errors into one line and an exit code: 4 if a model cannot be asked, else 2."""
-
-    @wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return command(*args, **kwargs)
-        except DiscoverError as error:
-            fail(str(error), code_of(error))
-        except BrokenPipeError:
-            raise  # the reader has closed the pipe, as `| head` does
-        except ModuleNotFoundError as error:
-            if (error.name or "discover_lib").startswith("discover_lib"):
-                raise  # a defect of this package
-            fail(what_to_install(error.name))
-        except OSError as error:
-            fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
-        except (KeyboardInterrupt, Stopped):
-            typer.echo("stopped", err=True)
-            raise typer.Exit(STOPPED) from None
-
-    return run
+    try:
+        yield
+    except DiscoverError as error:
+        fail(str(error), code_of(error))
+    except BrokenPipeError:
+        raise  # the reader has closed the pipe, as `| head` does
+    except ModuleNotFoundError as error:
+        if (error.name or "discover_lib").startswith("discover_lib"):
+            raise  # a defect of this package
+        fail(what_to_install(error.name))
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+    except (KeyboardInterrupt, Stopped):
+        typer.echo("stopped", err=True)
+        raise typer.Exit(STOPPED) from None
 
 
 def what_to_install(module: str | None) -> str:
