@@ -63,10 +63,9 @@ def read_json(path: Path, error: type[DiscoverError] = DiscoverError) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as problem:
-        why = f"not JSON (line {problem.lineno}: {problem.msg})"
+        raise error(f"{path}: not JSON (line {problem.lineno}: {problem.msg})") from None
     except RecursionError:
-        why = "nested too deep"
-    raise error(f"{path}: {why}")
+        raise error(f"{path}: nested too deep") from None
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, Any]]:
