@@ -22,8 +22,8 @@ from discover_lib.cli.common import (
     at_terminal,
     console,
     flags_of,
+    tell,
 )
-from discover_lib.cli.show import tell
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.inspect_log import read_benchmark

@@ -37,9 +37,11 @@ from discover_lib.tasks.waist import (
     Asked,
     Field,
     How,
+    Lines,
     Report,
     Run,
     Stopped,
+    Table,
     Task,
     do,
     fields_of,
@@ -393,3 +395,8 @@ def console(stderr: bool = False) -> Console:
 
     stream = sys.stderr if stderr else sys.stdout
     return Console(stderr=stderr, width=None if stream.isatty() else PIPE_COLUMNS, emoji=False, markup=False)
+
+
+def tell(parts: Iterable[Lines | Table]) -> None:
+    """Print parts of a report on standard output."""
+    Report(tuple(parts)).print(console())

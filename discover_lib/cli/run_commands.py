@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +15,7 @@ import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, writable
-from discover_lib.base.words import counted, price_line
-from discover_lib.cli import show
+from discover_lib.base.words import counted, duration, price_line
 from discover_lib.cli.common import (
     DONE,
     NO_ACCESS,
@@ -32,6 +31,7 @@ from discover_lib.cli.common import (
     one_line,
     parameters_of,
     progress,
+    tell,
 )
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
@@ -50,13 +50,16 @@ from discover_lib.runs.options import (
     execute,
     lay_out,
     lay_out_evaluation,
+    write_results,
 )
-from discover_lib.runs.outcomes import cost_line
-from discover_lib.runs.store import FILE
+from discover_lib.runs.outcomes import closing_lines, cost_line
+from discover_lib.runs.runner import Report, Snapshot
+from discover_lib.runs.store import FILE, RunStore, id_of_run
 from discover_lib.runs.units import SCORING
 from discover_lib.runs.work import cluster
 from discover_lib.tasks.playing import Access, Rated, Tuning
-from discover_lib.tasks.told import plan_told, tree_lines
+from discover_lib.tasks.told import best_first_of, plan_told, results_told, sensitivity_told, summary_told, tree_lines
+from discover_lib.tasks.waist import Lines, Table
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -174,7 +177,7 @@ def begun(
         if not (run / FILE).exists():
             check_models(laid.models, settings)
         writable(run)
-        show.notes(caveats(laid))
+        _print_notes(caveats(laid))
         with progress("conversations") as draw:
             report = execute(
                 laid,
@@ -183,17 +186,18 @@ def begun(
                 settings=settings,
                 budget_dollars=budget,
                 spread=nodes,
-                on_progress=lambda now: draw(now.done, now.counts.units, show.progress_line(now)),
+                on_progress=lambda now: draw(now.done, now.counts.units, progress_line(now)),
             )
         if nodes is not None:
             typer.echo(nodes.line, err=True)
     if report.last.counts.finished and laid.is_evaluation:
-        show.write_and_print_results(run, leave_out, sensitivity=sensitivity)
+        print_results(run, leave_out, sensitivity=sensitivity)
     elif report.last.counts.finished:
-        show.write_and_print_summary(laid, run)
-    code = show.print_report(report, run)
+        _print_summary(laid, run)
+    code = _print_end(report, run)
     if laid.models:
-        show.print_closing(run)
+        with RunStore.read(run) as store:
+            tell([Lines(tuple(closing_lines(store)))])
     raise typer.Exit(code)
 
 
@@ -240,6 +244,84 @@ def evaluate(**asked: Any) -> None:
     begun("evaluate", **asked)
 
 
+# -- the end of a run -------------------------------------------------------------------------------------------------
+
+
+def _print_notes(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.echo(f"note: {line}", err=True)
+
+
+def progress_line(now: Snapshot) -> str:
+    """The speed of a run, its cost, and its failures."""
+    parts = [f"{now.turns_per_second:.3g} turns/s"] if now.turns_per_second else []
+    parts += [f"{duration(now.seconds_left)} left"] if now.seconds_left else []
+    parts += [price_line(now.spent.cost, now.spent.unpriced, now.spent.calls)] if now.spent.calls else []
+    return ", ".join([*parts, *(counted(count, f"{role} failure") for role, count in now.failures.items())])
+
+
+def _print_end(report: Report, folder: Path) -> int:
+    """Print the end of a run; returns the exit code."""
+    counts, unreachable = report.last.counts, False
+    typer.echo(f"{counts.finished} of {counts.units} conversations finished → {folder}")
+    if counts.failed:
+        roles = ", ".join(f"{count} by the {role}" for role, count in report.last.failures.items())
+        typer.echo(f"{counts.failed} failed ({roles}); repeat the command to retry", err=True)
+        with RunStore.read(folder) as store:
+            failures, listing = store.failures(), store.listing()
+        place, last = failures[-1]
+        typer.echo(f"for example {listing[place].artifact}: {one_line(last.line)}", err=True)
+        unreachable = {failure.kind for _, failure in failures if failure.ended} == {"connection"}
+    if report.halted is not None:
+        typer.echo(halt_line(report.halted, report.message), err=True)
+        return NO_ACCESS if report.halted == "failing" and unreachable else code_of_halt(report.halted)
+    if report.unscored:
+        what = counted(report.unscored, "conversation")
+        typer.echo(f"{what} could not be scored in full; repeat the command to retry", err=True)
+        return UNFINISHED
+    return NO_ACCESS if unreachable else UNFINISHED if counts.failed else DONE
+
+
+def halt_line(halt: str, message: str) -> str:
+    """The reason for an early end, and how to resume."""
+    if halt == "budget":
+        return f"{one_line(message)}; repeat the command with a larger --budget to resume"
+    reason = {"auth": "no access", "failing": "given up"}.get(halt, halt)
+    return f"{reason}{f': {one_line(message)}' if message else ''}; repeat the command to resume"
+
+
+def _print_summary(run: LaidOut, folder: Path) -> None:
+    """Write the results of a simulation beside it and print them; for best-of-n conversations the paper's Table 3."""
+    tell(summary_told(write_results(folder), run))
+    if run.options.candidates is not None:
+        from discover_lib.dataset.export import Source
+        from discover_lib.dataset.lengths import table_3
+
+        tell([Table(("candidates", ""), tuple(table_3(Source.of_run(folder).conversations).rows()))])
+
+
+def print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> None:
+    """Write the results of a run beside it and print them."""
+    from discover_lib.metrics.results import ALL, MEASURES, results_by_scope
+    from discover_lib.metrics.satisfaction import choices_of
+    from discover_lib.runs import evaluation
+
+    scores = evaluation.write_evaluation(folder, leave_out)
+    with RunStore.read(folder) as store:
+        rules, ceilings, choices = store.rules.name, evaluation.ceilings_of(store), choices_of(store.configuration)
+    results = results_by_scope(scores, leave_out)
+    tell(results_told(results, rules, leave_out, evaluation.ceilings_by_scope(results, scores, ceilings)))
+    typer.echo("; ".join(f"{name.lower()}: {whose}" for name, whose in choices))
+    written = [evaluation.RESULTS_FILE, evaluation.SCORES_FILE]
+    if sensitivity:
+        tell(sensitivity_told(evaluation.write_sensitivity(folder)))
+        written.append(evaluation.SENSITIVITY_FILE)
+    first = replace(id_of_run(folder), assistants=best_first_of(results[ALL])[0], measure=MEASURES[0].label)
+    typer.echo(f"results → {', '.join(str(folder / name) for name in written)}")
+    where = f'look up its id in {evaluation.RESULTS_FILE} under "ids"'
+    typer.echo(f"to trace a number, {where}, then run discover show '{first}'")
+
+
 # -- before a run -----------------------------------------------------------------------------------------------------
 
 
@@ -274,7 +356,7 @@ def plan(
     if planned_for == "train":
         roles = {role: asked[role] or asked["engine"] for role in ("judge", "voice")}
         options = dict(tuning.role_options.given)
-        show.tell(plan_told(_plan_of_training(data, recipe, changes, how.settings, options=options, **roles)))
+        tell(plan_told(_plan_of_training(data, recipe, changes, how.settings, options=options, **roles)))
         typer.echo("This covers GRPO's judge and voice. For the memory of the training itself, run:")
         typer.echo(f"  discover train grpo --data {data} --base MODEL --run NEW --rehearse --card CARD")
         return
@@ -283,8 +365,8 @@ def plan(
     measured: Mapping[str, Length] | None = measured_lengths(like) if like else None
     if probing:
         measured = _probe(run, probing, settings, in_flight(run, concurrency))
-    show.notes(caveats(run))
-    show.tell(plan_told(plan_run(run, settings=settings, builder=builder, measured=measured)))
+    _print_notes(caveats(run))
+    tell(plan_told(plan_run(run, settings=settings, builder=builder, measured=measured)))
 
 
 def _plan_of_training(
@@ -361,7 +443,7 @@ def build(
         typer.echo(f"discover: {one_line(failure)}", err=True)
     typer.echo(f"{len(report.built)} of {counted(len(distinct(files)), 'artifact')} built → {folder}")
     if report.halted is not None:
-        typer.echo(show.halt_line(report.halted, report.message), err=True)
+        typer.echo(halt_line(report.halted, report.message), err=True)
     elif report.built:
         typer.echo(f"simulate them with: {next_command(folder, engine)}")
     raise typer.Exit(code_of_build(report))

@@ -14,7 +14,7 @@ import pytest
 from command_line import assert_one_line_error, discover, discover_apart
 from scored import scores_where
 
-from discover_lib.cli import show
+from discover_lib.cli.common import tell
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.replay import replay
 from discover_lib.metrics.results import ALL, results_by_scope
@@ -182,7 +182,7 @@ def test_an_evaluation_says_what_training_has_changed_wherever_the_two_stand(cap
     found = {"hf:x": range(3), "between": range(2), "hf:x+before": range(1)}
     for artifacts, verdict in ((8, "higher (p = 0.02, Holm over 3, n = 8 artifacts)"), (4, "too few to tell (too few")):
         scores = scores_where(found, dict.fromkeys(found, 9), artifacts)
-        show.tell(told.results_told(results_by_scope(scores, "none"), "paper", "none"))
+        tell(told.results_told(results_by_scope(scores, "none"), "paper", "none"))
         printed = capsys.readouterr().out
         assert f"hf:x, after − before its training, discovery: 1.00 [1.00, 1.00], {verdict}" in printed
         assert "hf:x, after − before its training, found: 0.50 [0.50, 0.50]" in printed

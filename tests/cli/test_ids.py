@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discover_lib.base.ids import DiscoverId, IdError
-from discover_lib.cli.show import tell, write_and_print_results
+from discover_lib.cli.common import tell
+from discover_lib.cli.run_commands import print_results
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.dataset.hub import write_folder
@@ -196,7 +197,7 @@ def test_every_number_of_the_results_resolves_and_comes_out_the_same(folder: Pat
 
 
 def test_what_evaluate_prints_is_made_of_its_results_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_and_print_results(folder, "none", sensitivity=False)
+    print_results(folder, "none", sensitivity=False)
     *told, choices, _, stands_on = capsys.readouterr().out.splitlines()
     held = json.loads((folder / "results.json").read_text())
     scopes = {each["scope"]: ScopeResults.from_dict(each) for each in held["scopes"]}

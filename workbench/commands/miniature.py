@@ -11,8 +11,7 @@ import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import graceful_stop, outputs_folder
-from discover_lib.cli.common import STOPPED
-from discover_lib.cli.show import tell
+from discover_lib.cli.common import STOPPED, tell
 from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.paper import Paper, PaperOptions, PaperStopped
 from discover_lib.tasks.told import results_told
