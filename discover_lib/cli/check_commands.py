@@ -1,4 +1,4 @@
-"""`discover audit`, `safety`, `doctor` and `serve`: trust in simulated users, safe assistants, and this machine."""
+"""`discover audit` and `discover safety`: can a simulated user be trusted, and are assistants safe?"""
 
 from __future__ import annotations
 
@@ -14,22 +14,10 @@ import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, writable_file, write_json
-from discover_lib.cli.common import (
-    RulesName,
-    SplitName,
-    Turns,
-    also,
-    at_terminal,
-    console,
-    flags_of,
-    tell,
-)
-from discover_lib.core.rollout import MAX_TURNS
-from discover_lib.core.rules import Rules
+from discover_lib.cli.common import also, at_terminal, console, flags_of, tell
 from discover_lib.dataset.inspect_log import read_benchmark
 from discover_lib.engines.llm.calls.wires import NO_KEY
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
-from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.agreement import moments_of
 from discover_lib.metrics.scorer import Phrases, RefusalJudge
 from discover_lib.runs.store import RunStore
@@ -40,8 +28,8 @@ from discover_lib.tasks.certify import Certify, certify, told, trust_in
 from discover_lib.tasks.house_rules import DEPTH, HEAD, MEANING, Safety, row_of, safety_of
 from discover_lib.tasks.leaks import UNFINISHED, Leaks, finished_conversations, leaks
 from discover_lib.tasks.paper_numbers import SIX_HEAD, SIX_MEANING, six_row, table_six
-from discover_lib.tasks.playing import Models, Server, Tuning
-from discover_lib.tasks.waist import Lines, Mark, R, Table, read
+from discover_lib.tasks.playing import Models, Server
+from discover_lib.tasks.waist import Lines, R, Table, read
 
 # -- audit: the desks leaks, certify and agree, one after the other ---------------------------------------------------
 
@@ -225,60 +213,3 @@ def _judge(name: str, how: Server) -> Iterator[RefusalJudge]:
 
     with LLMClient(how.settings) as client:
         yield LLMRefusalJudge(client, name)
-
-
-# -- this machine -----------------------------------------------------------------------------------------------------
-
-
-def doctor(
-    how: Server,
-    tuning: Tuning,
-    assistant: Annotated[str | None, typer.Option(help="Assistant to check: a local or a LiteLLM model.")] = None,
-    backend: str = "auto",
-    engine: str = MINIATURE,
-    judge: str | None = None,
-    voice: str | None = None,
-) -> None:
-    """Check hardware, packages and API keys, and whether the selected roles can work.
-
-    Every named language model is asked for one word, with the options of its role.
-    """
-    from discover_lib.runs.doctor import examine
-
-    options = tuning.role_options
-    options.check_names([assistant] if assistant else ())
-    roles = {role: who for role, who in (("judge", judge), ("voice", voice), ("assistant", assistant)) if who}
-    findings = examine(engine, backend, roles=roles, settings=how.settings, options=options)
-    marks = {(False, True): Mark("✗", "bad"), (True, True): Mark("✓", "good"), (True, False): Mark("·")}
-    rows = [(marks[each.works, each.present], each.role, each.text) for each in findings]
-    tell([Table(("", "checked", "found"), tuple(rows))])
-    if not all(each.works for each in findings):
-        raise typer.Exit(UNFINISHED)
-
-
-def serve(
-    domain: Annotated[str, typer.Option(help="Domain of the generated artifacts.")] = "svg_drawing",
-    split: SplitName = "train",
-    artifacts: Annotated[int, typer.Option(min=1)] = 100,
-    turns: Turns = MAX_TURNS,
-    engine: str = MINIATURE,
-    rules: RulesName = "paper",
-    sessions: Annotated[int, typer.Option(min=1, help="Maximum number of conversations at a time.")] = 64,
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
-) -> None:
-    """Serve simulated users to other trainers on localhost, over the OpenEnv protocol."""
-    from discover_lib.base.localhost import HOST, OwnPages, choose_port
-    from discover_lib.doors import openenv
-
-    openenv.serve(
-        HOST,
-        choose_port(port),
-        sessions,
-        OwnPages,
-        domain=domain,
-        split=split,
-        artifacts=artifacts,
-        turns=turns,
-        engine=engine,
-        rules=Rules.named(rules),
-    )

@@ -41,7 +41,7 @@ CHECKS, SHARING = "Checks and studies", "Sharing and integrations"
 MINE = "--domain svg_drawing --assistant adaptive --assistant draft --run outputs/mine"
 COMMANDS = {
     "doctor": Entry(
-        "discover_lib.cli.check_commands:doctor",
+        "discover_lib.cli.run_commands:doctor",
         START,
         "Check hardware, packages and API keys.",
         "doctor --engine gpt-4o-mini",
@@ -137,7 +137,7 @@ COMMANDS = {
         "import theirs.json --run outputs/theirs",
     ),
     "serve": Entry(
-        "discover_lib.cli.check_commands:serve",
+        "discover_lib.cli.run_commands:serve",
         SHARING,
         "Serve simulated users over OpenEnv.",
         "serve --domain svg_drawing --port 8000",

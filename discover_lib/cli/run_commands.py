@@ -1,4 +1,7 @@
-"""`discover build`, `simulate`, `synthesize`, `evaluate` and `plan`: trees, conversations in a run, their price."""
+"""`discover build`, `simulate`, `synthesize`, `evaluate` and `plan`: trees, conversations in a run, their price.
+
+Also `discover doctor` and `serve`, which check this machine and serve simulated users from it.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +60,9 @@ from discover_lib.runs.runner import Report, Snapshot
 from discover_lib.runs.store import FILE, RunStore, id_of_run
 from discover_lib.runs.units import SCORING
 from discover_lib.runs.work import cluster
-from discover_lib.tasks.playing import Access, Rated, Tuning
+from discover_lib.tasks.playing import Access, Rated, Server, Tuning
 from discover_lib.tasks.told import best_first_of, plan_told, results_told, sensitivity_told, summary_told, tree_lines
-from discover_lib.tasks.waist import Lines, Table
+from discover_lib.tasks.waist import Lines, Mark, Table
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -482,3 +485,60 @@ def code_of_build(report: BuildReport) -> int:
     if "file" in report.kinds:
         return USAGE_ERROR
     return NO_ACCESS if report.kinds == {"connection"} else UNFINISHED if report.failures else DONE
+
+
+# -- this machine -----------------------------------------------------------------------------------------------------
+
+
+def doctor(
+    how: Server,
+    tuning: Tuning,
+    assistant: Annotated[str | None, typer.Option(help="Assistant to check: a local or a LiteLLM model.")] = None,
+    backend: str = "auto",
+    engine: str = MINIATURE,
+    judge: str | None = None,
+    voice: str | None = None,
+) -> None:
+    """Check hardware, packages and API keys, and whether the selected roles can work.
+
+    Every named language model is asked for one word, with the options of its role.
+    """
+    from discover_lib.runs.doctor import examine
+
+    options = tuning.role_options
+    options.check_names([assistant] if assistant else ())
+    roles = {role: who for role, who in (("judge", judge), ("voice", voice), ("assistant", assistant)) if who}
+    findings = examine(engine, backend, roles=roles, settings=how.settings, options=options)
+    marks = {(False, True): Mark("✗", "bad"), (True, True): Mark("✓", "good"), (True, False): Mark("·")}
+    rows = [(marks[each.works, each.present], each.role, each.text) for each in findings]
+    tell([Table(("", "checked", "found"), tuple(rows))])
+    if not all(each.works for each in findings):
+        raise typer.Exit(UNFINISHED)
+
+
+def serve(
+    domain: Annotated[str, typer.Option(help="Domain of the generated artifacts.")] = "svg_drawing",
+    split: SplitName = "train",
+    artifacts: Annotated[int, typer.Option(min=1)] = 100,
+    turns: Turns = MAX_TURNS,
+    engine: str = MINIATURE,
+    rules: RulesName = "paper",
+    sessions: Annotated[int, typer.Option(min=1, help="Maximum number of conversations at a time.")] = 64,
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
+) -> None:
+    """Serve simulated users to other trainers on localhost, over the OpenEnv protocol."""
+    from discover_lib.base.localhost import HOST, OwnPages, choose_port
+    from discover_lib.doors import openenv
+
+    openenv.serve(
+        HOST,
+        choose_port(port),
+        sessions,
+        OwnPages,
+        domain=domain,
+        split=split,
+        artifacts=artifacts,
+        turns=turns,
+        engine=engine,
+        rules=Rules.named(rules),
+    )
