@@ -16,14 +16,21 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, writable_file, write_json
 from discover_lib.cli.common import also, at_terminal, console, flags_of, tell
 from discover_lib.dataset.inspect_log import read_benchmark
-from discover_lib.engines.llm.calls.wires import NO_KEY
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.metrics.agreement import moments_of
 from discover_lib.metrics.scorer import Phrases, RefusalJudge
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks import corpus
 from discover_lib.tasks.agree import Agree, agree, write_label_sheet
-from discover_lib.tasks.benchmarks import RATE_HEAD, RATE_MEANING, Asked, benchmarked, rate_row, run_benchmarks
+from discover_lib.tasks.benchmarks import (
+    NO_KEY,
+    RATE_HEAD,
+    RATE_MEANING,
+    Asked,
+    benchmarked,
+    rate_row,
+    run_benchmarks,
+)
 from discover_lib.tasks.certify import Certify, certify, told, trust_in
 from discover_lib.tasks.house_rules import DEPTH, HEAD, MEANING, Safety, row_of, safety_of
 from discover_lib.tasks.leaks import UNFINISHED, Leaks, finished_conversations, leaks

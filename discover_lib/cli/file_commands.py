@@ -20,10 +20,8 @@ from discover_lib.cli.common import OWN_PANEL
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.dataset.authors_format import NO_VERDICTS, NOT_HELD, export_runs, import_run
-from discover_lib.dataset.export import Source, make_rows, write_rows, write_table
-from discover_lib.dataset.filters import Filters
+from discover_lib.dataset.export import Filters, Source, make_rows, write_hub_folder, write_rows, write_table
 from discover_lib.dataset.formats import write_jsonl
-from discover_lib.dataset.hub import write_folder
 from discover_lib.dataset.inspect_log import import_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
 from discover_lib.metrics.discovery import why_undefined
@@ -147,7 +145,7 @@ def _export_conversations(run: Path, form: str, folder: Path) -> None:
             export_runs(folder, talks)
             note = f"; their format cannot hold {'; '.join(NOT_HELD)}"
         elif form == "hub":
-            write_folder(folder, store)
+            write_hub_folder(folder, store)
         elif form == "inspect":
             write_log(path, store)
         elif form == "parquet":

@@ -20,7 +20,7 @@ import typer
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import duration, number
 from discover_lib.cli.common import DONE, STOPPED, Dollars, code_of_halt, progress
-from discover_lib.engines.local.dialect import PREFIX, is_local, is_tiny
+from discover_lib.engines.local.dialect import PREFIX, is_local
 from discover_lib.engines.local.names import base_folder, serving
 from discover_lib.engines.local.names import merge as merge_local
 from discover_lib.engines.spec import MINIATURE
@@ -40,9 +40,8 @@ from discover_lib.train.estimate import (
     without_bf16,
 )
 from discover_lib.train.recipes import STAGES, Recipe, assignments, beside_the_paper
-from discover_lib.train.run_files import alarms, latest
-from discover_lib.train.run_stage import StageError, StageSettings, checked, problems
-from discover_lib.train.training_job import JobStatus, TrainingJob
+from discover_lib.train.run_stage import StageError, StageSettings, checked, problems, run_here
+from discover_lib.train.training_job import JobStatus, TrainingJob, alarms, latest
 
 TINY = "tiny"  # the name of the miniature's base model
 POLL_SECONDS = 0.5
@@ -132,7 +131,7 @@ def train(
         typer.echo(f"training in {run}, process {job.status().pid}; discover open shows it on the page Train")
         return
     with _watched(job):
-        status = jobs.run_here(settings, run, partial(typer.echo, err=True), access)
+        status = run_here(settings, run, partial(typer.echo, err=True), access)
     raise typer.Exit(closing(job, status))
 
 
@@ -180,9 +179,9 @@ def _say_what_fits(settings: StageSettings, card: Card, meant: str) -> None:
     except DiscoverError as error:
         typer.echo(error)
         return
-    typer.echo(f"{base.weights / 1e9:.2f} billion weights: {base.source}")
+    typer.echo(f"{base.weights / 1e9:.2f} billion weights: config.json of {settings.base}")
     for each in STAGES:
-        typer.echo(estimate(each, base, settings.recipe, card, meant).line)
+        typer.echo(f"{each} {estimate(each, base, settings.recipe, card, meant).line}")
     typer.echo(f"{FORMULA}\nnot measured on a GPU; memory that grows with the batch: ± {percent(ERROR)}")
     _refuse([line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))])
 
@@ -199,9 +198,6 @@ def merge(
     """Merge a model and its adapters into one folder, and print how to serve it."""
     folder = merge_local(model if is_local(model) else f"{PREFIX}{model}", out)
     typer.echo(f"merged → {folder}")
-    if is_tiny(folder):
-        typer.echo(f"use it as hf:{folder}; no server can speak its notation")
-        return
     for what, line in serving(folder).items():
         typer.echo(f"  {what}: {line}")
 

@@ -16,7 +16,7 @@ from discover_lib.cli.common import tell
 from discover_lib.cli.run_commands import print_results
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
-from discover_lib.dataset.hub import write_folder
+from discover_lib.dataset.export import write_hub_folder
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import ScopeResults
 from discover_lib.metrics.satisfaction import SATISFIED
@@ -212,7 +212,7 @@ def test_what_evaluate_prints_is_made_of_its_results_alone(folder: Path, capsys:
 
 def test_the_rows_of_the_hub_carry_ids(folder: Path, tmp_path: Path) -> None:
     with RunStore.read(folder) as store:
-        write_folder(tmp_path, store)
+        write_hub_folder(tmp_path, store)
     lines = (tmp_path / "data" / "conversations.jsonl").read_text().splitlines()
     for row in map(json.loads, lines[:6]):
         stored = resolve(DiscoverId.parse(row["discover_id"]))
