@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pages import put
+
 from discover_lib.base.files import rounded, write_json
 from discover_lib.base.tokens import count_tokens
 from discover_lib.core.rules import Rules
@@ -31,7 +33,6 @@ from discover_lib.paper import Paper, PaperOptions, evaluation_results
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGE, KEPT = REPOSITORY / "docs" / "results.md", REPOSITORY / "docs" / "results" / "catalogue.json"
 PUBLISHED = REPOSITORY / "docs" / "results" / "miniature" / "seed-0" / "results.json"
-START, END = "<!-- catalogue: made by benchmarks/catalogue.py -->", "<!-- end of catalogue -->"
 FORMAT = "discover-catalogue/1"
 MEASURES = ("proportion", "reward", "satisfaction", "tokens")
 BEST = "adaptive"
@@ -128,9 +129,7 @@ def main() -> None:
     print(text)
     if given.write:
         write_json(KEPT, found)
-        results = PAGE.read_text("utf-8")
-        before, after = results.split(START)[0], results.split(END)[1]
-        PAGE.write_text(f"{before}{START}\n{text}\n{END}{after}", encoding="utf-8")
+        put(PAGE, "catalogue", text)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from pages import put
+
 from discover_lib.base.files import outputs_folder, write_json
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Conversation, Message, Reply
@@ -47,7 +49,6 @@ from discover_lib.train.run_stage import StageSettings, run_stage
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGE, KEPT = REPOSITORY / "docs" / "ladder.md", REPOSITORY / "docs" / "results" / "ladder.json"
-START, END = "<!-- ladder: made by benchmarks/ladder.py -->", "<!-- end of ladder -->"
 SEEDS = (1, 2, 3, 4, 5)
 FRESH = (6, 7, 8, 9, 10)  # of (d), which was registered when the others had been seen
 ALONE, ONE = (11, 12, 13, 14, 15), "svg_drawing"  # of (e), registered later still, and its one domain
@@ -548,8 +549,8 @@ def write(options: argparse.Namespace) -> None:
     kept = gathered(options.folder) if (options.folder / "measured").is_dir() else json.loads(KEPT.read_text("utf-8"))
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     KEPT.write_text(json.dumps(kept) + "\n", encoding="utf-8")
-    text, page = told(kept), PAGE.read_text("utf-8")
-    PAGE.write_text(f"{page.split(START)[0]}{START}\n{text}\n{END}{page.split(END)[1]}", encoding="utf-8")
+    text = told(kept)
+    put(PAGE, "ladder", text)
     print(text)
 
 

@@ -17,6 +17,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from pages import put
+
 from discover_lib.core.rules import Rules
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
@@ -28,7 +30,6 @@ from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.units import plan_units, run_unit
 
 RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results.md"
-START, END = "<!-- results: made by benchmarks/results.py -->", "<!-- end of results -->"
 
 
 ARTIFACTS, TRIALS = 100, 3
@@ -117,9 +118,7 @@ def main() -> None:
     text = "\n\n".join([note, *tables])
     print(text)
     if options.write:
-        results = RESULTS.read_text("utf-8")
-        before, after = results.split(START)[0], results.split(END)[1]
-        RESULTS.write_text(f"{before}{START}\n{text}\n{END}{after}", encoding="utf-8")
+        put(RESULTS, "results", text)
 
 
 if __name__ == "__main__":

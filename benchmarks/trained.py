@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pages import put
+
 from discover_lib.metrics.intervals import share_of
 from discover_lib.metrics.results import MEASURE, ScopeResults
 from discover_lib.paper import BASE, RESULTS, TIMES, VARIANTS
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGE, KEPT = REPOSITORY / "docs" / "results.md", REPOSITORY / "docs" / "results" / "miniature"
-START, END = "<!-- trained: made by benchmarks/trained.py -->", "<!-- end of trained -->"
 COLUMNS = ("discovery", "proportion", "satisfaction", "interactivity", "tokens", "reward")
 LAST = VARIANTS[-1].label
 COPIED = "draft"  # what the base is pretrained to behave like
@@ -127,9 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     text = "\n\n".join(map(told, options.runs))
     print(text)
     if options.write:
-        results = PAGE.read_text("utf-8")
-        before, after = results.split(START)[0], results.split(END)[1]
-        PAGE.write_text(f"{before}{START}\n{text}\n{END}{after}", encoding="utf-8")
+        put(PAGE, "trained", text)
     if options.keep:
         for run in options.runs:
             keep(run)

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, TextIO
 
 from discover_lib.base.errors import DiscoverError
@@ -64,10 +65,9 @@ def read_json(path: Path, error: type[DiscoverError] = DiscoverError) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as problem:
-        why = f"not JSON (line {problem.lineno}: {problem.msg})"
+        raise error(f"{path}: not JSON (line {problem.lineno}: {problem.msg})") from None
     except RecursionError:
-        why = "nested too deep"
-    raise error(f"{path}: {why}")
+        raise error(f"{path}: nested too deep") from None
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, Any]]:
@@ -182,12 +182,31 @@ def write_text_lines(path: Path, lines: Iterable[str]) -> None:
             file.write("\n")
 
 
-def write_encoded_lines(path: Path, lines: Iterable[bytes]) -> None:
-    """`write_text_lines` of lines that are UTF-8 bytes."""
-    with whole_file(path) as file:
-        for line in lines:
-            file.buffer.write(line)
-            file.buffer.write(b"\n")
+def writable(folder: Path) -> Path:
+    """The folder, made if it is missing.
+
+    Raises:
+        DiscoverError: the folder cannot be written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        why = f"cannot be written to ({error.strerror or error}); choose another folder"
+        raise DiscoverError(f"{folder}: {why}") from None
+
+
+def writable_file(path: Path) -> Path:
+    """The path, whose folder is made if it is missing.
+
+    Raises:
+        DiscoverError: the file cannot be written.
+    """
+    writable(path.resolve().parent)
+    if path.is_dir():
+        raise DiscoverError(f"{path}: is a folder; name a file")
+    return path
 
 
 @contextmanager

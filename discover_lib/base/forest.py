@@ -41,13 +41,6 @@ def shortened(text: str, above: str) -> str:
     return ("… " if first else "") + " ".join(middle) + (" …" if last else "")
 
 
-def short_texts(graph: networkx.DiGraph[str]) -> dict[str, str]:
-    """Each node's text, without the words of its parent's."""
-    texts = dict(graph.nodes(data="text"))
-    parents = {child: parent for parent, child in graph.edges}
-    return {key: shortened(text, texts[parents[key]]) if key in parents else text for key, text in texts.items()}
-
-
 def figure(graph: networkx.DiGraph[str], width: int = 1080, live: bool = False) -> Any:
     """A plotly icicle of a graph: one cell a node, broader to the left; a click zooms, hovering shows the whole text.
 
@@ -59,14 +52,15 @@ def figure(graph: networkx.DiGraph[str], width: int = 1080, live: bool = False) 
     import plotly.graph_objects as go
 
     parents = {child: parent for parent, child in graph.edges}
-    nodes, shorts = graph.nodes, short_texts(graph)
+    nodes = graph.nodes
     leaves = {key: sum(graph.out_degree(below) == 0 for below in networkx.dfs_tree(graph, key)) for key in graph}
     levels = 1 + max(node["depth"] for node in nodes.values())
     letters = int(width / levels / LETTER_WIDTH)
 
     def label(key: str) -> str:
         node = nodes[key]
-        said = f"{'✓' if node['satisfied'] else SIGNS[node['discovery']]} {shorts[key]}"
+        text = shortened(node["text"], nodes[parents[key]]["text"]) if key in parents else node["text"]
+        said = f"{'✓' if node['satisfied'] else SIGNS[node['discovery']]} {text}"
         lines = textwrap.wrap(_shown(said), letters, max_lines=2 * leaves[key], placeholder=" …")
         return "<br>".join(lines)
 

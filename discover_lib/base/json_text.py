@@ -22,18 +22,14 @@ def to_json(value: Any) -> str:
     return text
 
 
-def whole_characters(text: str) -> str:
-    """The text with a sign in place of half a character, which a cut text may end with and which cannot be shown."""
-    return _joined(text, "replace")
+def whole_characters(text: str, alone: str = "replace") -> str:
+    """The text without half characters, which cannot be shown: a text that a model cut may end with one.
 
+    Halves that belong together become one character; a stream may bring them one after the other.
 
-def paired_halves(text: str) -> str:
-    """The text with halves that belong together as one character; a stream may bring them one after the other."""
-    return _joined(text, "surrogatepass")
-
-
-def _joined(text: str, alone: str) -> str:
-    """The text with its halves of characters joined; `alone` is how one that is left over is decoded."""
+    Args:
+        alone: how a half that is left over is decoded: as a sign in its place, or "surrogatepass" as it is.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:

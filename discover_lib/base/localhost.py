@@ -36,14 +36,13 @@ def choose_port(wanted: int | None) -> int:
     Raises:
         DiscoverError: the wanted port is in use.
     """
-    if wanted is not None:
-        if not _is_free(wanted):
-            raise DiscoverError(f"port {wanted} is in use; choose another with --port, or leave --port out")
-        return wanted
-    for port in range(DEFAULT_PORT, DEFAULT_PORT + 100):
+    ports = range(DEFAULT_PORT, DEFAULT_PORT + 100) if wanted is None else [wanted]
+    for port in ports:
         if _is_free(port):
             return port
-    raise DiscoverError(f"no free port between {DEFAULT_PORT} and {DEFAULT_PORT + 99}; choose one with --port")
+    if wanted is None:
+        raise DiscoverError(f"no free port between {DEFAULT_PORT} and {DEFAULT_PORT + 99}; choose one with --port")
+    raise DiscoverError(f"port {wanted} is in use; choose another with --port, or leave --port out")
 
 
 def _is_free(port: int) -> bool:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder, write_json
-from discover_lib.cli.common import at_terminal, console, flags_of, with_flags, writable_file
-from discover_lib.core.conversation import Conversation
-from discover_lib.dataset.inspect_log import Answer, read_benchmark
+from discover_lib.base.files import outputs_folder, writable_file, write_json
+from discover_lib.cli.common import also, at_terminal, console, flags_of, tell
+from discover_lib.dataset.inspect_log import read_benchmark
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.metrics.agreement import moments_of
 from discover_lib.metrics.scorer import Phrases, RefusalJudge
@@ -24,28 +24,24 @@ from discover_lib.tasks import corpus
 from discover_lib.tasks.agree import Agree, agree, write_label_sheet
 from discover_lib.tasks.benchmarks import (
     NO_KEY,
-    OUTPUT,
     RATE_HEAD,
     RATE_MEANING,
     Asked,
     benchmarked,
-    check_inspect,
-    check_names,
-    log_folders,
     rate_row,
-    run_benchmark,
+    run_benchmarks,
 )
 from discover_lib.tasks.certify import Certify, certify, told, trust_in
 from discover_lib.tasks.house_rules import DEPTH, HEAD, MEANING, Safety, row_of, safety_of
 from discover_lib.tasks.leaks import UNFINISHED, Leaks, finished_conversations, leaks
 from discover_lib.tasks.paper_numbers import SIX_HEAD, SIX_MEANING, six_row, table_six
-from discover_lib.tasks.playing import Models, client_settings
-from discover_lib.tasks.waist import R, Table, fields_of, read
+from discover_lib.tasks.playing import Models, Server
+from discover_lib.tasks.waist import Lines, R, Table, read
 
 # -- audit: the desks leaks, certify and agree, one after the other ---------------------------------------------------
 
 
-@with_flags(more=flags_of(Certify, Agree, Models))
+@also(flags_of(Certify, Agree, Models))
 def audit_run(
     run: Annotated[Path | None, typer.Argument(help="Run folder.")] = None,
     planted: Annotated[bool, typer.Option("--corpus", help="Score the leak check itself on planted leaks.")] = False,
@@ -65,7 +61,7 @@ def audit_run(
 
     def asked(record: type[R]) -> R:
         values = {**given, "run": run}
-        return read(record, {each.name: values[each.name] for each in fields_of(record) if each.name in values})
+        return read(record, {name: values[name] for name in record.__struct_fields__ if name in values})
 
     if run is None and not planted:
         raise DiscoverError("no run to audit: give a run folder, or --corpus")
@@ -79,38 +75,39 @@ def audit_run(
         scored.print(console())
         result["corpus"] = scored.plain
     if questions is not None:
-        leaking, certifying, agreeing = questions
-        agreeing.role_options.check_names(())
         if label_sheet is not None:
-            with RunStore.read(leaking.run) as store:
-                talks = finished_conversations(store, agreeing.conversations)
-            _write_sheet(talks, label_sheet)
+            _write_sheet(questions[2], label_sheet)
             return
-        how = asked(Models)
-        found = at_terminal(leaks, leaking)
-        result |= found.plain
-        code = found.exit_code
-        if found.exit_code != UNFINISHED:
-            if validate:
-                certified = at_terminal(certify, certifying, how)
-            else:
-                certified = told(trust_in(certifying.run))
-                certified.print(console())
-            result["certificate"] = certified.plain
-            if agreeing.judge or agreeing.labels:
-                result["agreement"] = at_terminal(agree, agreeing, how).plain
-            code = max(code, certified.exit_code)
+        found, code = _audited(*questions, asked(Models), validate)
+        result |= found
     if out is not None:
         write_json(out, result)
     raise typer.Exit(code)
 
 
-def _write_sheet(talks: Mapping[str, Conversation], path: Path) -> None:
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            rows = write_label_sheet(moments_of(talks), file)
-    except OSError as error:
-        raise DiscoverError(f"{path}: cannot be written ({error.strerror or error})") from None
+def _audited(
+    leaking: Leaks, certifying: Certify, agreeing: Agree, how: Models, validate: bool
+) -> tuple[dict[str, Any], int]:
+    """The results of the desks, which are printed, and the exit code."""
+    found = at_terminal(leaks, leaking)
+    if found.exit_code == UNFINISHED:
+        return found.plain, UNFINISHED
+    if validate:
+        certified = at_terminal(certify, certifying, how)
+    else:
+        certified = told(trust_in(certifying.run))
+        certified.print(console())
+    result = found.plain | {"certificate": certified.plain}
+    if agreeing.judge or agreeing.labels:
+        result["agreement"] = at_terminal(agree, agreeing, how).plain
+    return result, max(found.exit_code, certified.exit_code)
+
+
+def _write_sheet(asked: Agree, path: Path) -> None:
+    with RunStore.read(asked.run) as store:
+        talks = finished_conversations(store, asked.conversations)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = write_label_sheet(moments_of(talks), file)
     typer.echo(f"{rows} rows to label in {len(talks)} conversations → {path}; read them back with --labels")
 
 
@@ -118,6 +115,7 @@ def _write_sheet(talks: Mapping[str, Conversation], path: Path) -> None:
 
 
 def safety(
+    how: Server,
     run: Annotated[
         Path | None,
         typer.Argument(help="Run folder of the miniature. If omitted, the command analyzes the paper's Table 6."),
@@ -145,8 +143,6 @@ def safety(
     tool_arguments: Annotated[
         str, typer.Option(metavar="TEXT", help="With --via: options that are passed to Inspect unchanged.")
     ] = "",
-    api_base: list[str] | None = None,
-    key_variable: str | None = None,
 ) -> None:
     """Measure how often assistants offer restricted content, and how often they refuse allowed content."""
     if via is None and any((task, assistant, log, out, tool_arguments)):
@@ -154,61 +150,50 @@ def safety(
     if via is not None and run is not None:
         raise DiscoverError(f"use either --via (an external benchmark) or a run folder ({run}), not both")
     if via is None and run is None:
-        _print(SIX_HEAD, map(six_row, table_six()), SIX_MEANING)
+        tell([_table(SIX_HEAD, map(six_row, table_six())), Lines((SIX_MEANING,))])
         return
     logs = {name: read_benchmark(file) for name, file in _given_logs(log).items()}
     models = [name for name in dict.fromkeys(assistant) if name not in logs]
     if models:
-        asked = _asked(task, api_base, key_variable, tool_arguments)
-        logs |= _run_benchmarks(asked, models, out or outputs_folder() / "safety-inspect")
+        wanted, folder = _asked(task, how, tool_arguments), out or outputs_folder() / "safety-inspect"
+        logs |= run_benchmarks(wanted, models, folder, partial(typer.echo, err=True))
     if via and not logs:
         raise DiscoverError("--via needs --assistant MODEL with --task, or --log NAME=FILE")
-    with _judge(refusal_judge, api_base, key_variable) as judge:
-        results = _results(run, depth, seed, judge) if run else []
-        theirs = benchmarked(logs, judge) if logs else None
-    if results:
-        _print(HEAD, map(row_of, results), MEANING)
-    if theirs:
-        _print(RATE_HEAD, map(rate_row, theirs.rates), RATE_MEANING)
-        left_out = ", ".join(f"{count} of {name}" for name, count in theirs.left_out.items())
-        typer.echo(f"{theirs.prompts:,} prompts that all answered; left out: {left_out}")
-    typer.echo(f"refusals are read by {judge.name}, which err")
+    with _judge(refusal_judge, how) as judge:
+        if run is not None:
+            tell([_table(HEAD, map(row_of, _results(run, depth, seed, judge))), Lines((MEANING,))])
+        else:
+            theirs = benchmarked(logs, judge)
+            left_out = ", ".join(f"{count} of {name}" for name, count in theirs.left_out.items())
+            size = f"{theirs.prompts:,} prompts that all answered; left out: {left_out}"
+            tell([_table(RATE_HEAD, map(rate_row, theirs.rates)), Lines((RATE_MEANING, size))])
+        typer.echo(f"refusals are read by {judge.name}, which err")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    return Table(tuple(head), tuple(map(tuple, rows)))
 
 
 def _given_logs(given: Sequence[str]) -> dict[str, Path]:
-    files: dict[str, Path] = {}
-    for each in given:
-        name, _, file = each.partition("=")
-        if not (name and file) or name in files:
-            raise DiscoverError(f"--log {each}: write NAME=FILE, with each name once")
-        files[name] = Path(file)
+    files = {name: Path(file) for name, _, file in (each.partition("=") for each in given) if name and file}
+    if len(files) < len(given):
+        raise DiscoverError(f"--log {' --log '.join(given)}: write NAME=FILE, with each name once")
     return files
 
 
-def _run_benchmarks(asked: Asked, models: Sequence[str], out: Path) -> dict[str, list[Answer]]:
-    """Assistant → its answers, by Inspect's own runs."""
-    check_names(models, asked.api_base)
-    check_inspect()
-    logs = {}
-    for name, folder in log_folders(models, out).items():
-        typer.echo(f"{name}: inspect runs {asked.task}; its output: {folder / OUTPUT}", err=True)
-        logs[name] = read_benchmark(run_benchmark(asked, name, folder))
-    return logs
-
-
-def _asked(task: str | None, api_base: list[str] | None, key_variable: str | None, tool_arguments: str) -> Asked:
+def _asked(task: str | None, how: Server, tool_arguments: str) -> Asked:
     if not task:
         raise DiscoverError("--via needs --task NAME: the benchmark to run")
-    if api_base and len(api_base) > 1:
+    if len(how.api_base) > 1:
         raise DiscoverError("--via: give one --api-base; Inspect uses one server")
-    key = os.environ.get(key_variable, "") if key_variable else NO_KEY
+    key = os.environ.get(how.key_variable, "") if how.key_variable else NO_KEY
     if not key:
-        raise DiscoverError(f"--key-variable: {key_variable} is not set")
+        raise DiscoverError(f"--key-variable: {how.key_variable} is not set")
     try:
         more = shlex.split(tool_arguments)
     except ValueError as error:
         raise DiscoverError(f"--tool-arguments: {error}") from None
-    return Asked(task, api_base[0] if api_base else None, key, more)
+    return Asked(task, next(iter(how.api_base), None), key, more)
 
 
 def _results(run: Path, depth: int, seed: int, judge: RefusalJudge) -> list[Safety]:
@@ -226,17 +211,12 @@ def _results(run: Path, depth: int, seed: int, judge: RefusalJudge) -> list[Safe
 
 
 @contextmanager
-def _judge(name: str, api_base: list[str] | None, key_variable: str | None) -> Iterator[RefusalJudge]:
+def _judge(name: str, how: Server) -> Iterator[RefusalJudge]:
     if name == Phrases.name:
         yield Phrases()
         return
     from discover_lib.engines.llm.calls.client import LLMClient
     from discover_lib.engines.llm.scoring import LLMRefusalJudge
 
-    with LLMClient(client_settings(api_base, key_variable=key_variable)) as client:
+    with LLMClient(how.settings) as client:
         yield LLMRefusalJudge(client, name)
-
-
-def _print(head: Sequence[str], rows: Iterable[Sequence[str]], meaning: str) -> None:
-    Table(tuple(head), tuple(map(tuple, rows))).print(console())
-    typer.echo(meaning)

@@ -37,23 +37,18 @@ class Entry(NamedTuple):
     example: str = ""
 
 
-START, TALKS, TRAINING, CHECKS, SHARING = (
-    "Start here",
-    "Conversations",
-    "Training",
-    "Checks and studies",
-    "Sharing and integrations",
-)
+START, TALKS, TRAINING = "Start here", "Conversations", "Training"
+CHECKS, SHARING = "Checks and studies", "Sharing and integrations"
 MINE = "--domain svg_drawing --assistant adaptive --assistant draft --run outputs/mine"
 COMMANDS = {
     "doctor": Entry(
-        "discover_lib.cli.machine_commands:doctor",
+        "discover_lib.cli.run_commands:doctor",
         START,
         "Check hardware, packages and API keys.",
         "doctor --engine gpt-4o-mini",
     ),
     "build": Entry(
-        "discover_lib.cli.build_command:build",
+        "discover_lib.cli.run_commands:build",
         TALKS,
         "Build intent trees from your artifacts.",
         "build drawing.svg --type 'svg drawing' --out outputs/trees",
@@ -143,7 +138,7 @@ COMMANDS = {
         "import theirs.json --run outputs/theirs",
     ),
     "serve": Entry(
-        "discover_lib.cli.machine_commands:serve",
+        "discover_lib.cli.run_commands:serve",
         SHARING,
         "Serve simulated users over OpenEnv.",
         "serve --domain svg_drawing --port 8000",

@@ -12,57 +12,51 @@ from typing import Annotated, Literal, cast, get_args
 import typer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder, write_lines
+from discover_lib.base.files import outputs_folder, writable
 from discover_lib.base.ids import FORM, SCHEME, DiscoverId, IdError
 from discover_lib.base.tokens import token_count
 from discover_lib.base.words import counted
-from discover_lib.cli.common import OWN_PANEL, writable
+from discover_lib.cli.common import OWN_PANEL
 from discover_lib.core.conversation import Conversation, Turn
-from discover_lib.dataset.authors_format import (
-    NO_VERDICTS,
-    NOT_HELD,
-    export_runs,
-    import_run,
-    row_set_of,
-    rows_of_conversation,
-)
-from discover_lib.dataset.export import Filters, RowSet, Source, make_rows, write_hub_folder, write_rows, write_table
+from discover_lib.core.intents import IntentTree
+from discover_lib.dataset.authors_format import NO_VERDICTS, NOT_HELD, export_runs, import_run
+from discover_lib.dataset.export import Filters, Source, make_rows, write_hub_folder, write_rows, write_table
 from discover_lib.dataset.formats import write_jsonl
 from discover_lib.dataset.inspect_log import import_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
 from discover_lib.metrics.discovery import why_undefined
-from discover_lib.metrics.results import met_leaves
+from discover_lib.metrics.results import Pool, met_leaves
 from discover_lib.metrics.satisfaction import counted_leaves
 from discover_lib.metrics.scores import EMERGING, scores_of
+from discover_lib.metrics.transcript import in_words, level_name, reward_line, transcript
 from discover_lib.runs.options import write_results
+from discover_lib.runs.outcomes import refusals, refused_in
 from discover_lib.runs.resolve import BY_LABEL, Resolved, id_of, resolve
 from discover_lib.runs.store import FILE, RunStore, id_of_run
+from discover_lib.tasks.told import ending_line
 
 # -- import and export ------------------------------------------------------------------------------------------------
 
-
-Foreign = Literal["authors", "authors-rows", "inspect"]
-OWN_NAMES = {"inspect": "conversations.eval", "authors-rows": "rows.jsonl"}  # format → name of its file
+OWN_NAMES = {  # format of conversations → the name of its file
+    "jsonl": "conversations.jsonl",
+    "parquet": "conversations.parquet",
+    "inspect": "conversations.eval",
+}
 
 
 def import_files(
-    path: Annotated[Path, typer.Argument(help="File or output folder of the authors' code, or an Inspect log.")],
-    form: Annotated[Foreign, typer.Option("--format", help="Format of the file.")] = "authors",
+    path: Annotated[Path, typer.Argument(help="Output of the authors' code (a file or a folder), or an Inspect log.")],
+    form: Annotated[Literal["authors", "inspect"], typer.Option("--format", help="Format of the file.")] = "authors",
     run: Annotated[Path | None, typer.Option(help="Folder for the new run.")] = None,
 ) -> None:
     """Import conversations from the authors' code or from Inspect into a run, to browse and export them."""
-    if form == "authors-rows":
-        _import_rows(path, run or outputs_folder() / f"rows-{path.stem}")
-        return
     folder = run or outputs_folder() / f"imported-{path.stem}"
-    if form == "inspect":
-        with _made(folder):
-            count = import_log(path, folder)
-        typer.echo(f"{count} conversations → {folder} (those that others had are not judged)")
-        return
-    if path.suffix == ".eval":
+    if form == "authors" and path.suffix == ".eval":
         raise DiscoverError(f"{path}: looks like an Inspect log; use --format inspect")
     with _made(folder):
+        if form == "inspect":
+            typer.echo(f"{import_log(path, folder)} conversations → {folder} (those that others had are not judged)")
+            return
         imported = import_run(path, folder)
         write_results(folder)
     typer.echo(f"{imported.conversations} conversations → {folder} ({NO_VERDICTS})")
@@ -73,12 +67,11 @@ def import_files(
 def export_files(
     run: Annotated[Path, typer.Argument(help="Run folder.")],
     form: Annotated[
-        Literal["jsonl", "parquet", "authors", "authors-rows", "inspect", "hub", "sft", "preference", "prompt"],
+        Literal["jsonl", "parquet", "authors", "inspect", "hub", "sft", "preference", "prompt"],
         typer.Option(
             "--format",
             metavar="NAME",
-            help="Conversations as jsonl, parquet, authors, authors-rows, inspect or hub; training rows as sft, "
-            "preference or prompt.",
+            help="Conversations as jsonl, parquet, authors, inspect or hub; rows as sft, preference or prompt.",
         ),
     ],
     out: Path,
@@ -121,7 +114,12 @@ def export_files(
         seed=seed,
     )
     write_rows(rows, out, files)
-    _print_rows(rows, out)
+    splits = ", ".join(f"{len(kept)} to {split}" for split, kept in rows.splits.items())
+    dropped = ", ".join(f"{reason} {count}" for reason, count in rows.sieved.counts.items()) or "none"
+    typer.echo(f"{len(rows.sieved.kept)} {rows.kind} rows of {rows.sieved.considered} ({splits}) → {out}")
+    typer.echo(f"left out: {dropped}")
+    if rows.length is not None:
+        typer.echo(rows.length.sentence)
 
 
 @contextmanager
@@ -137,40 +135,24 @@ def _made(folder: Path) -> Iterator[None]:
         raise
 
 
-def _import_rows(path: Path, out: Path) -> None:
-    writable(out.resolve().parent)
-    rows = row_set_of(path)
-    write_rows(rows, out)
-    _print_rows(rows, out)
-
-
-def _print_rows(rows: RowSet, out: Path) -> None:
-    splits = ", ".join(f"{len(kept)} to {split}" for split, kept in rows.splits.items())
-    dropped = ", ".join(f"{reason} {count}" for reason, count in rows.sieved.counts.items()) or "none"
-    typer.echo(f"{len(rows.sieved.kept)} {rows.kind} rows of {rows.sieved.considered} ({splits}) → {out}")
-    typer.echo(f"left out: {dropped}")
-    if rows.length is not None:
-        typer.echo(rows.length.sentence)
-
-
 def _export_conversations(run: Path, form: str, folder: Path) -> None:
+    """Conversations as a file in a folder; the authors' format and the Hub's are the folder itself."""
+    note = ""
     with RunStore.read(run) as store, _made(folder):
-        talks, written, note = store.conversations(), f"{store.counts().finished} conversations", ""
-        path = folder / OWN_NAMES.get(form, f"conversations.{form}")
+        talks = store.conversations()
+        path = folder / OWN_NAMES.get(form, "")
         if form == "authors":
-            path, written = folder, f"{export_runs(folder, talks)} run files"
+            export_runs(folder, talks)
             note = f"; their format cannot hold {'; '.join(NOT_HELD)}"
         elif form == "hub":
-            path, _ = folder, write_hub_folder(folder, store)
+            write_hub_folder(folder, store)
         elif form == "inspect":
             write_log(path, store)
-        elif form == "authors-rows":
-            write_lines(path, (row for talk in talks for row in rows_of_conversation(talk)))
         elif form == "parquet":
             write_table(path, talks)
         else:
             write_jsonl(path, talks)
-        typer.echo(f"{written} → {path}{note}")
+        typer.echo(f"{store.counts().finished} conversations → {path}{note}")
 
 
 # -- show -------------------------------------------------------------------------------------------------------------
@@ -194,12 +176,14 @@ def show_id(
     """Print the conversations behind a number, one conversation, or one turn, by its discover:// ID."""
     wanted = _id_in(id, of_run or [])
     stored = resolve(wanted)
-    if stored.turn and not wanted.measure:
-        _show_turn(stored, stored.turn)
-    elif stored.conversation and not wanted.measure:
-        _show_conversation(stored)
+    if wanted.measure or stored.conversation is None:
+        lines = _values_told(stored)
+    elif stored.turn is None:
+        lines = _conversation_told(stored, stored.conversation)
     else:
-        _show_values(stored)
+        lines = _turn_told(stored.conversation.tree, stored.turn, wanted.intent)
+    for line in lines:
+        typer.echo(line)
 
 
 def _id_in(first: str, rest: list[str]) -> DiscoverId:
@@ -219,26 +203,24 @@ def _id_in(first: str, rest: list[str]) -> DiscoverId:
     return replace(run, artifact=artifact, assistants="".join(assistants) or None, trial=int(trial))
 
 
-def _show_values(stored: Resolved) -> None:
-    for each, value in list(stored.values.items())[:SHOWN]:
-        typer.echo(f"{_short(value)}\t{each}".lstrip("\t"))
-    if (rest := len(stored.values) - SHOWN) > 0:
-        typer.echo(f"and {rest:,} more")
-    typer.echo(f"{counted(len(stored.values), 'value')} of {stored.id.measure or 'conversations'} in {stored.folder}")
-    measure = BY_LABEL.get(stored.id.measure)
-    for line in _made_of(stored):
-        typer.echo(line)
+def _values_told(stored: Resolved) -> Iterator[str]:
+    """The values of a number with their ids, and what they come to."""
+    values, measure = list(stored.values.items()), BY_LABEL.get(stored.id.measure)
+    yield from (f"{_short(value)}\t{each}".lstrip("\t") for each, value in values[:SHOWN])
+    if len(values) > SHOWN:
+        yield f"and {len(values) - SHOWN:,} more"
+    yield f"{counted(len(values), 'value')} of {stored.id.measure or 'conversations'} in {stored.folder}"
+    if stored.conversation is not None and stored.pool is not None and not stored.id.against:
+        yield from _parts_of(stored, stored.conversation.tree, stored.pool)
     if stored.comparison and measure:
-        typer.echo(stored.comparison.sentence(measure.label, measure.worth_seeing, measure.shown))
+        yield stored.comparison.sentence(measure.label, measure.worth_seeing, measure.shown)
     elif stored.estimate:
-        typer.echo(f"mean over artifacts: {stored.estimate} (n = {stored.estimate.n_artifacts})")
+        yield f"mean over artifacts: {stored.estimate} (n = {stored.estimate.n_artifacts})"
 
 
-def _made_of(stored: Resolved) -> Iterator[str]:
-    """The parts of a measure of one conversation, in lines."""
-    wanted, talk, pool = stored.id, stored.conversation, stored.pool
-    if talk is None or pool is None or wanted.against:
-        return
+def _parts_of(stored: Resolved, tree: IntentTree, pool: Pool) -> Iterator[str]:
+    """The parts of a measure of one conversation."""
+    wanted = stored.id
     name = BY_LABEL[wanted.measure].name if wanted.measure in BY_LABEL else wanted.measure
     own = next(each for each in pool.scores if each.place == stored.places[0])
     user = {who: row[own.unit] for who, row in pool.by_user.items() if own.unit in row}
@@ -253,21 +235,20 @@ def _made_of(stored: Resolved) -> Iterator[str]:
             yield f"{counted(len(disputed), 'intent')} in dispute: {', '.join(user)} did not all find the same"
         else:
             yield f"eq. 4: not defined: {why_undefined(len(user), 1, 0) or 'all assistants found the same'}"
-        found = {1.0: "discovered", EMERGING: "emerging"}
-        for intent in disputed:
-            yield f"{found.get(levels[own.assistant][intent], 'not found')}\t{_named(talk, intent)}"
+        found = {1.0: "discovered", EMERGING: "emerging", 0.0: "not found"}
+        yield from (f"{found[levels[own.assistant][intent]]}\t{_named(tree, intent)}" for intent in disputed)
     elif name == "satisfaction" and own.leaves and all(each.leaves for each in user.values()):
         met = {who: met_leaves(each) for who, each in user.items()}
         counting = counted_leaves(met, own.unit, pool.leave_out)
         for leaf, score in own.leaves.items():
             said = ("met" if met[own.assistant][leaf] else "not met") if leaf in counting else "left out"
-            yield f"{said}\t{_named(talk, leaf)}: {score:g} of 5"
+            yield f"{said}\t{_named(tree, leaf)}: {score:g} of 5"
         if len(user) > 1:
             yield f"left out: leaves that {pool.leave_out} of {', '.join(user)} satisfied"
     elif name in ("reward", "tokens") and not wanted.turn:
-        for turn, value in enumerate(own.rewards if name == "reward" else own.tokens, 1):
-            at = replace(id_of(DiscoverId(wanted.run), own), turn=turn, measure=name)
-            yield f"{_short(value) or 'unscored'}\t{at}"
+        at = replace(id_of(DiscoverId(wanted.run), own), measure=name)
+        turns = enumerate(own.rewards if name == "reward" else own.tokens, 1)
+        yield from (f"{_short(value) or 'unscored'}\t{replace(at, turn=turn)}" for turn, value in turns)
 
 
 def _short(value: object) -> str:
@@ -275,50 +256,36 @@ def _short(value: object) -> str:
     return "" if value is None else f"{round(value, 3):g}" if isinstance(value, float) else str(value)
 
 
-def _show_conversation(stored: Resolved) -> None:
-    from discover_lib.cli.show import ending_line
-    from discover_lib.metrics.transcript import transcript
-    from discover_lib.runs.outcomes import refusals, refused_in
-
-    talk = stored.conversation
-    assert talk is not None
+def _conversation_told(stored: Resolved, talk: Conversation) -> Iterator[str]:
+    """The transcript, refused messages of the user, and what was found."""
     with RunStore.read(stored.folder) as store:
         assessment = store.assessment(stored.places[0])
         refused = refused_in(talk, refusals(store))
     final = assessment["final"]["reply"]["text"] if assessment and assessment["final"] else None
-    for line in transcript(talk, final):
-        typer.echo(line)
-    for each in refused:
-        typer.echo(f"the user's message was asked for again: {each.line}")
-    typer.echo(f"\n{ending_line(talk)}")
-    levels = scores_of(talk, 0).levels()
-    at = Counter(levels.values())
-    typer.echo(f"{at[1.0]} discovered, {at[EMERGING]} emerging of {len(levels)}")
+    yield from transcript(talk, final)
+    yield from (f"the user's message was asked for again: {each.line}" for each in refused)
+    levels = Counter(scores_of(talk, 0).levels().values())
+    yield f"\n{ending_line(talk)}"
+    yield f"{levels[1.0]} discovered, {levels[EMERGING]} emerging of {levels.total()}"
 
 
-def _show_turn(stored: Resolved, turn: Turn) -> None:
+def _turn_told(tree: IntentTree, turn: Turn, wanted: str | None) -> Iterator[str]:
     """The messages, verdicts, transitions, and the reward; only those of an intent if the id names one."""
-    from discover_lib.metrics.transcript import in_words, level_name, reward_line
-
-    talk, candidate, wanted = stored.conversation, turn.candidate, stored.id.intent
-    assert talk is not None
     if wanted is None:
-        typer.echo(f"assistant\n{turn.reply.text}\n\nuser\n{turn.user_message or '(nothing more)'}\n")
-    for verdict in candidate.evaluation.verdicts if candidate.evaluation else ():
+        yield f"assistant\n{turn.reply.text}\n\nuser\n{turn.user_message or '(nothing more)'}\n"
+    for verdict in turn.candidate.evaluation.verdicts if turn.candidate.evaluation else ():
         if wanted in (None, verdict.intent_id):
             said = "engaged" if verdict.engaged else f"near misses: {', '.join(verdict.near_misses) or 'none'}"
-            typer.echo(
-                f"verdict on {verdict.intent_id} ({talk.tree.text(verdict.intent_id)}): {said}. {verdict.reason}"
-            )
-    for each in candidate.transitions:
+            yield f"verdict on {_named(tree, verdict.intent_id)}: {said}. {verdict.reason}"
+    for each in turn.candidate.transitions:
         if wanted in (None, each.intent_id):
-            typer.echo(f"{each.intent_id}: {in_words(each)}")
-    if wanted is not None:
-        before, after = (level_name(state[wanted]) for state in (turn.before, turn.after))
-        typer.echo(f"{_named(talk, wanted)}: {before} before, {after} after")
+            yield f"{each.intent_id}: {in_words(each)}"
+    if wanted is None:
+        yield reward_line(turn)
     else:
-        typer.echo(reward_line(turn))
+        before, after = (level_name(state[wanted]) for state in (turn.before, turn.after))
+        yield f"{_named(tree, wanted)}: {before} before, {after} after"
 
 
-def _named(talk: Conversation, intent: str) -> str:
-    return f"{intent} ({talk.tree.text(intent)})"
+def _named(tree: IntentTree, intent: str) -> str:
+    return f"{intent} ({tree.text(intent)})"

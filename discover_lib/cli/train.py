@@ -19,19 +19,13 @@ import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import duration, number
-from discover_lib.cli.common import (
-    STOPPED,
-    HowFlags,
-    ModelFlags,
-    code_of_halt,
-    progress,
-    with_flags,
-)
+from discover_lib.cli.common import DONE, STOPPED, Dollars, code_of_halt, progress
 from discover_lib.engines.local.dialect import PREFIX, is_local
 from discover_lib.engines.local.names import base_folder, serving
 from discover_lib.engines.local.names import merge as merge_local
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
+from discover_lib.tasks.playing import Rated, Tuning
 from discover_lib.train import training_job as jobs
 from discover_lib.train.access import Access
 from discover_lib.train.estimate import (
@@ -58,10 +52,9 @@ Tracker = StrEnum("Tracker", ["trackio", "tensorboard", "wandb"])
 CardName = StrEnum("CardName", {name: name for name in CARDS})  # type: ignore[misc]
 
 
-@with_flags(HowFlags, ModelFlags, without={"concurrency", "on"})
 def train(
-    how: HowFlags,
-    models: ModelFlags,
+    how: Rated,
+    tuning: Tuning,
     stage: Annotated[StageName, typer.Argument(help="Training stage.")],
     data: Path,
     base: Annotated[str, typer.Option(metavar="MODEL", help="Base model: a Hugging Face name, a folder, or tiny.")],
@@ -97,6 +90,7 @@ def train(
         typer.Option(metavar="NAME", help=f"GPU of the dry run: {', '.join(CARDS)} (default: the recipe's)."),
     ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Train in the background and return at once.")] = False,
+    budget: Dollars = None,
     patience: Annotated[
         float, typer.Option(min=0, help="Minutes to wait for a silent judge or voice before the training stops.")
     ] = 30.0,
@@ -104,7 +98,7 @@ def train(
     voice: Annotated[str, typer.Option(help="GRPO's voice of the user: miniature or a LiteLLM model.")] = MINIATURE,
 ) -> None:
     """Train a LoRA adapter on conversations: by imitation (sft), preference (dpo) or the user's reward (grpo)."""
-    _check_used(how, models, stage == "grpo" and {judge, voice} != {MINIATURE})
+    _check_used(how, tuning, budget, stage == "grpo" and {judge, voice} != {MINIATURE})
     changed = assignments(changes) | ({} if max_steps is None else {"max_steps": max_steps})
     settings = StageSettings(
         stage=stage,
@@ -117,10 +111,10 @@ def train(
         judge=judge,
         voice=voice,
         system=system,
-        options=dict(models.role_options.given),
+        options=dict(tuning.role_options.given),
         thinking=thinking,
     )
-    access = Access(how.client_settings(), how.budget, patience, tuple(each.value for each in report_to))
+    access = Access(how.settings, budget, patience, tuple(each.value for each in report_to))
     if rehearse:
         if base == TINY:
             raise DiscoverError("the tiny model needs no dry run; remove --rehearse")
@@ -129,7 +123,7 @@ def train(
     job = TrainingJob(run)
     if jobs.is_finished(settings, run):
         typer.echo(f"{run}: training already finished; use another --run folder to train again")
-        raise typer.Exit(_closing(job, job.status()))
+        raise typer.Exit(closing(job, job.status()))
     backend_line = _check(settings, run, access)
     if detach:
         typer.echo(backend_line)
@@ -138,16 +132,16 @@ def train(
         return
     with _watched(job):
         status = run_here(settings, run, partial(typer.echo, err=True), access)
-    raise typer.Exit(_closing(job, status))
+    raise typer.Exit(closing(job, status))
 
 
-def _check_used(how: HowFlags, models: ModelFlags, asks_a_model: bool) -> None:
+def _check_used(how: Rated, tuning: Tuning, budget: float | None, asks_a_model: bool) -> None:
     """Refuse an option for GRPO's judge and voice if no model plays them."""
-    models.role_options.check_names(())
-    paid = [name for name in ("budget", "api_base", "key_variable", "prices") if getattr(how, name) is not None]
-    given = [*models.role_options.words()[:1], *(f"--{name.replace('_', '-')}" for name in paid)]
-    if given and not asks_a_model:
-        raise DiscoverError(f"{given[0]} is for GRPO's judge and voice, and no model plays them here")
+    tuning.role_options.check_names(())
+    given = {"budget": budget, **how.plain(), **tuning.plain()}
+    first = next((name for name, value in given.items() if value not in (None, ())), "")
+    if first and not asks_a_model:
+        raise DiscoverError(f"--{first.replace('_', '-')} is for GRPO's judge and voice, and no model plays them here")
 
 
 def _resolved(base: str) -> str:
@@ -165,9 +159,9 @@ def _rehearse(settings: StageSettings, access: Access, run: Path, card_name: str
     here = importlib.util.find_spec("unsloth") is not None
     meant = "unsloth" if settings.backend == "unsloth" or (settings.backend == "auto" and here) else "transformers"
     card = CARDS[card_name or CARD_OF_RECIPE.get(settings.recipe.name.partition(" ")[0], "a100-80")]
-    _refuse([line for each in STAGES for line in settings.recipe.problems(each)])
-    _refuse([line for each in STAGES if (line := without_bf16(each, settings.recipe, card))])
-    _refuse(problems(settings, run, access))
+    lines = [line for each in STAGES for line in settings.recipe.problems(each)]
+    lines += [line for each in STAGES if (line := without_bf16(each, settings.recipe, card))]
+    _refuse(lines or problems(settings, run, access))
     typer.echo(f"in place of the paper's numbers: {beside_the_paper(settings.recipe)}")
     if not card.bf16:
         typer.echo(f"{card.name} has no bf16; it trains in fp16")
@@ -256,14 +250,13 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
 @contextmanager
 def _watched(job: TrainingJob) -> Iterator[None]:
     """Draw the progress of a run in this process from its metrics."""
-    done, position = threading.Event(), job.metrics().position  # after the lines of an earlier attempt
+    done, begun = threading.Event(), job.metrics().position  # after the lines of an earlier attempt
 
     def watch() -> None:
-        at, going = position, True
-        while going:
-            going = not done.wait(POLL_SECONDS)
-            metrics = job.metrics(at)
-            at = metrics.position
+        position = begun
+        while not done.wait(POLL_SECONDS):
+            metrics = job.metrics(position)
+            position = metrics.position
             if metrics.lines:
                 last = latest(metrics.lines)
                 draw(last["step"], last.get("total_steps"), progress_line(last))
@@ -278,58 +271,42 @@ def _watched(job: TrainingJob) -> Iterator[None]:
             watcher.join()
 
 
-def progress_line(last: Mapping[str, Any]) -> str:
+def figures(last: Mapping[str, Any]) -> list[str]:
     """The main figures of a logged line."""
-    parts = [f"{name} {number(last[name])}" for name in ("loss", "reward", "kl") if last.get(name) is not None]
-    if last.get("spent/total"):
-        parts.append(f"${last['spent/total']:.2f} spent")
-    if last.get("share/broken") is not None:
-        parts.append(f"broken {percent(last['share/broken'])}")
-    if last.get("tokens_per_second"):
-        parts.append(f"{number(last['tokens_per_second'])} tokens/s")
-    if last.get("eta_seconds"):
-        parts.append(f"{duration(last['eta_seconds'])} left")
+    names = {"loss": "loss", "eval_loss": "loss on held-out rows", "reward": "reward", "kl": "KL to the reference"}
+    found = [f"{name} {number(last[column])}" for column, name in names.items() if last.get(column) is not None]
+    broken = last.get("share/broken")
+    return found + ([] if broken is None else [f"broken replies {percent(broken)}"])
+
+
+def progress_line(last: Mapping[str, Any]) -> str:
+    """The figures of a logged line, its cost and its speed."""
+    parts = figures(last)
+    parts += [f"${last['spent/total']:.2f} spent"] if last.get("spent/total") else []
+    parts += [f"{number(last['tokens_per_second'])} tokens/s"] if last.get("tokens_per_second") else []
+    parts += [f"{duration(last['eta_seconds'])} left"] if last.get("eta_seconds") else []
     return ", ".join(parts)
 
 
-def _closing(job: TrainingJob, status: JobStatus) -> int:
+def closing(job: TrainingJob, status: JobStatus) -> int:
     """Print the end of a run; returns the exit code."""
-    if status.state == "failed":
+    if status.state == "failed" or status.halt:
         log = job.folder / jobs.LOG
-        typer.echo(f"discover: {status.message}" + (f" (full log: {log})" if log.exists() else ""), err=True)
-        return code_of_halt(status.halt)
-    if status.halt:
-        typer.echo(f"discover: {status.message}", err=True)
+        more = f" (full log: {log})" if status.state == "failed" and log.exists() else ""
+        typer.echo(f"discover: {status.message}{more}", err=True)
         return code_of_halt(status.halt)
     if status.state == "stopped":
         typer.echo(f"stopped at step {status.step}; repeat the command to resume", err=True)
         return STOPPED
-    result = job.result()
-    kept = f", round {result['kept_round']} kept" if result.get("kept_round") is not None else ""
-    typer.echo(
-        f"{result['rows']} rows, {result['step']} updates in {duration(result['seconds'])}, "
-        f"peak memory {result['peak_memory_mb']:,.0f} MB{kept}"
-    )
-    typer.echo(_figures(job, result.get("kept_round")))
-    for text in alarms(jobs.standing_lines(job.metrics().lines)).values():
+    result, lines = job.result(), jobs.standing_lines(job.metrics().lines)
+    rounds, kept = Recipe.from_dict(job.settings()["recipe"]).grpo.rounds, result.get("kept_round")
+    took = f"{result['step']} updates in {duration(result['seconds'])}"
+    typer.echo(f"{result['rows']} rows, {took}, peak memory {result['peak_memory_mb']:,.0f} MB")
+    if kept is not None and kept < rounds:
+        typer.echo(f"round {kept} of {rounds} was kept; the last logged figures are of another model")
+    else:
+        typer.echo(f"at the last step: {', '.join(figures(latest(lines)))}")
+    for text in alarms(lines).values():
         typer.echo(f"look at this: {text}")
     typer.echo(f"use it as an assistant: hf:{job.folder}")
-    return 0
-
-
-def _figures(job: TrainingJob, kept: int | None) -> str:
-    """The last logged figures of the trained model."""
-    recipe, lines = Recipe.from_dict(job.settings()["recipe"]), jobs.standing_lines(job.metrics().lines)
-    if kept == 0:
-        return "the logged figures are omitted: they belong to models that were not kept"
-    when = "at the last step"
-    if kept is not None and kept < recipe.grpo.rounds:
-        when, end = f"after round {kept}", kept * (job.result()["total_steps"] // recipe.grpo.rounds)
-        lines = [line for line in lines if line["step"] <= end]
-    last = latest(lines)
-    names = {"loss": "loss", "eval_loss": "loss on held-out rows", "reward": "reward", "kl": "KL to the reference"}
-    figures = [f"{name} {number(last[column])}" for column, name in names.items() if last.get(column) is not None]
-    if last.get("share/broken") is not None:
-        figures.append(f"broken replies {percent(last['share/broken'])}")
-    added = job.settings()["stage"] == "dpo" and recipe.dpo.sft_weight
-    return f"{when}: {', '.join(figures)}" + (f"; a loss is DPO's + {added:g} × SFT's" if added else "")
+    return DONE

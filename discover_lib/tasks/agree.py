@@ -23,7 +23,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.core.roles import Judge, JudgeError
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
 from discover_lib.engines.llm.judge import Judged, LLMJudge
-from discover_lib.engines.role_options import EFFORTS, RoleOptions
+from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.agreement import (
     ENOUGH,
@@ -44,8 +44,8 @@ from discover_lib.runs.options import check_prices, is_model
 from discover_lib.runs.outcomes import Outcomes, cost_line, overruled_in
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.leaks import finished_conversations
-from discover_lib.tasks.playing import Models, how_to_pay
-from discover_lib.tasks.waist import Asked, Lines, Report, RunFolder, Table, Tell, ask, task
+from discover_lib.tasks.playing import Models, Tuning, how_to_pay
+from discover_lib.tasks.waist import Lines, Report, RunFolder, Table, Tell, ask, task
 
 JUDGED = 40  # conversations that further judges are asked about, unless told otherwise
 SHOWN = 10  # examples
@@ -61,7 +61,7 @@ class LabelError(DiscoverError):
 # -- the desk ---------------------------------------------------------------------------------------------------------
 
 
-class Agree(Asked, frozen=True):
+class Agree(Tuning, frozen=True, kw_only=True):
     run: RunFolder
     judge: Annotated[
         tuple[str, ...], ask("Model that judges the turns again: miniature or a LiteLLM model; repeatable.")
@@ -73,15 +73,6 @@ class Agree(Asked, frozen=True):
         JUDGED
     )
     labels: Annotated[tuple[Path, ...], ask("CSV of human labels; repeatable.")] = ()
-    max_tokens: Annotated[tuple[str, ...], ask("Maximum tokens of one answer, reasoning included.")] = ()
-    temperature: Annotated[tuple[str, ...], ask("Temperature from 0 to 2, or 'none' for the provider's default.")] = ()
-    timeout: Annotated[tuple[str, ...], ask("Timeout of one API attempt in seconds (default 120).")] = ()
-    reasoning_effort: Annotated[tuple[str, ...], ask(f"Reasoning effort of models: {', '.join(EFFORTS)}.")] = ()
-
-    @property
-    def role_options(self) -> RoleOptions:
-        names = ("max_tokens", "temperature", "timeout", "reasoning_effort")
-        return RoleOptions.read(**{name: list(getattr(self, name)) for name in names})
 
 
 @task("agree", "Do judges agree, and with people?", keeps=False)

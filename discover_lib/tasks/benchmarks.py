@@ -9,13 +9,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_text_lines
-from discover_lib.dataset.inspect_log import Answer
+from discover_lib.dataset.inspect_log import Answer, read_benchmark
 from discover_lib.engines.llm.assistants import model_and_style
 from discover_lib.engines.llm.calls.wires import PREFIX
 from discover_lib.engines.spec import asked_assistants
@@ -159,24 +159,33 @@ class Asked:
     more: Sequence[str] = ()
 
 
-def _arguments(asked: Asked, model: str, folder: Path) -> list[str]:
-    """Arguments of Inspect's command."""
-    server = ["--model-base-url", asked.api_base] if asked.api_base else []
-    name = f"openai-api/discover/{model.removeprefix(PREFIX)}" if asked.api_base else model
-    return ["eval", asked.task, "--model", name, *server, "--log-dir", str(folder), "--log-format", "eval"]
-
-
-def check_inspect() -> None:
-    """Whether Inspect is on this machine.
+def run_benchmarks(
+    asked: Asked, models: Sequence[str], out: Path, tell: Callable[[str], None]
+) -> dict[str, list[Answer]]:
+    """Assistant → its answers, by Inspect's own runs, one after the other.
 
     Raises:
-        DiscoverError: it is not; the message says how to get it.
+        DiscoverError: Inspect is not on this machine, cannot reach an assistant, or failed; or a folder holds an
+            earlier run.
     """
+    _check_names(models, asked.api_base)
     if _inspect() is None or importlib.util.find_spec("inspect_ai") is None:
         raise DiscoverError(
             "--via inspect needs inspect on this machine: pip install 'discover-lib[inspect]', and its benchmarks: "
             "pip install inspect-evals"
         )
+    logs = {}
+    for name, folder in _log_folders(models, out).items():
+        tell(f"{name}: inspect runs {asked.task}; its output: {folder / OUTPUT}")
+        logs[name] = read_benchmark(_run_benchmark(asked, name, folder))
+    return logs
+
+
+def _arguments(asked: Asked, model: str, folder: Path) -> list[str]:
+    """Arguments of Inspect's command."""
+    server = ["--model-base-url", asked.api_base] if asked.api_base else []
+    name = f"openai-api/discover/{model.removeprefix(PREFIX)}" if asked.api_base else model
+    return ["eval", asked.task, "--model", name, *server, "--log-dir", str(folder), "--log-format", "eval"]
 
 
 def _inspect() -> str | None:
@@ -185,7 +194,7 @@ def _inspect() -> str | None:
     return shutil.which("inspect", path=places)
 
 
-def check_names(assistants: Sequence[str], api_base: str | None) -> None:
+def _check_names(assistants: Sequence[str], api_base: str | None) -> None:
     """Whether Inspect can reach these assistants.
 
     Raises:
@@ -201,7 +210,7 @@ def check_names(assistants: Sequence[str], api_base: str | None) -> None:
             raise DiscoverError(f"{name}: behind --api-base a model is named openai/NAME")
 
 
-def log_folders(assistants: Sequence[str], out: Path) -> dict[str, Path]:
+def _log_folders(assistants: Sequence[str], out: Path) -> dict[str, Path]:
     """Assistant → the folder of its log.
 
     Raises:
@@ -215,7 +224,7 @@ def log_folders(assistants: Sequence[str], out: Path) -> dict[str, Path]:
     return folders
 
 
-def run_benchmark(asked: Asked, model: str, folder: Path) -> Path:
+def _run_benchmark(asked: Asked, model: str, folder: Path) -> Path:
     """Run Inspect once; returns its log.  What it prints is kept beside that.
 
     Raises:

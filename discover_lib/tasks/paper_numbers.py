@@ -18,9 +18,7 @@ from typing import Annotated, Any, Literal
 import yaml
 
 from discover_lib.base.files import data_folder
-from discover_lib.engines.llm.calls.exchange import Price
 from discover_lib.metrics.satisfaction import choices_of
-from discover_lib.runs.plan import ASSUMED_BASIS, NOTHING, Length, Plan, Span, Stage
 from discover_lib.tasks.waist import Asked, Cell, How, Lines, Mark, Report, Table, Tell, Tone, ask, task
 
 NOT_AT_HAND = "cell not at hand"
@@ -255,44 +253,6 @@ def _sum(table: str, what: str, printed: float, parts: Sequence[float], unit: st
     low, high = total - slack, total + slack
     formula = " + ".join(map(str, parts))
     return Check(table, what, printed, total, low, high, unit, formula, _verdict(printed, half, low, high))
-
-
-# -- the cost of a conversation, call by call --------------------------------------------------------------------------
-
-PAPER_TURNS = 5
-PAPER_PRINTED = {"tree": 0.127, "five turns": 0.056, "sum": 0.189}  # dollars
-SONNET, FLASH = Price(3.0, 15.0, "list price", "2025-12"), Price(0.5, 3.0, "list price", "2025-12")
-ASSUMED_LENGTHS = {  # prompt and completion tokens of a call
-    "builder: synthesis": (3500, 1000),
-    "builder: abstraction": (5000, 3000),
-    "builder: hierarchy": (3500, 1500),
-    "builder: initial request": (1500, 267),
-    "judge": (6000, 2000),
-    "voice": (2000, 400),
-}
-
-
-def paper_accounting() -> tuple[Plan, Plan]:
-    """The cost of one tree and one conversation of five turns with the paper's models, stage by stage.
-
-    Given are the models (Claude Sonnet 4.5 builds, Gemini 3 Flash judges and speaks), their list prices, and the two
-    totals, 0.127 and 0.056 dollars.  The lengths of the calls are not given: those here are assumptions, chosen so that
-    the stages add up to these totals.  The sum of the two is 0.183; the paper prints 0.189.  A user message is counted
-    for each of the five turns; our conversations leave the last one out.
-    """
-    once, turns = Span.exactly(1), Span.exactly(PAPER_TURNS)
-    lengths = {
-        name: Length(Span.exactly(prompt), Span.exactly(completion), ASSUMED_BASIS)
-        for name, (prompt, completion) in ASSUMED_LENGTHS.items()
-    }
-    tree = tuple(
-        Stage(name, "claude-sonnet-4-5", once, length, SONNET)
-        for name, length in lengths.items()
-        if name.startswith("builder")
-    )
-    talk = tuple(Stage(name, "gemini-3-flash-preview", turns, lengths[name], FLASH) for name in ("judge", "voice"))
-    note = "lengths are assumptions chosen to agree with the printed totals; models, prices and totals are given"
-    return Plan(0, NOTHING, tree, (note,)), Plan(1, turns, talk, (note,))
 
 
 # -- numbers that are not printed -------------------------------------------------------------------------------------

@@ -3,57 +3,98 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.engines.role_options import EFFORTS, RoleOptions
 from discover_lib.runs.options import LaidOut, check_prices, execute, unpriced
 from discover_lib.runs.runner import Snapshot
-from discover_lib.tasks.waist import How, Stopped, Tell, ask
+from discover_lib.tasks.waist import Asked, How, Stopped, Tell, ask, fields_of
 
 if TYPE_CHECKING:  # a run of the miniature calls no model
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.runs.plan import Plan
 
 IN_FLIGHT = 16  # conversations with language models at a time, unless asked otherwise
-API_BASE = (
-    "OpenAI-compatible server for models named openai/NAME. Repeat the option to distribute "
-    "conversations across servers."
-)
-PRICES = "YAML price table, used before LiteLLM's (format: docs/commands.md)."
 
 
-class Models(How, frozen=True):
+class Server(How, frozen=True):
+    """Where language models are reached."""
+
+    api_base: Annotated[
+        tuple[str, ...],
+        ask(
+            "OpenAI-compatible server for models named openai/NAME. Repeat the option to distribute conversations "
+            "across servers."
+        ),
+    ] = ()
+    key_variable: Annotated[str | None, ask("Environment variable with the key for --api-base.")] = None
+
+    @property
+    def settings(self) -> ClientSettings:
+        """
+        Raises:
+            DiscoverError: an address that cannot be one.
+        """
+        from discover_lib.engines.llm.calls.client import ClientSettings
+
+        first, *more = self.api_base or (None,)
+        try:
+            return ClientSettings(first, tuple(each for each in more if each), key_variable=self.key_variable)
+        except ValueError as error:
+            raise DiscoverError(str(error)) from None
+
+
+class Access(Server, frozen=True):
+    """Where language models are reached, and their prices."""
+
+    prices: Annotated[Path | None, ask("YAML price table, used before LiteLLM's (format: docs/commands.md).")] = None
+
+    @property
+    def settings(self) -> ClientSettings:
+        """
+        Raises:
+            DiscoverError: an address that cannot be one, or an invalid file of prices.
+        """
+        from discover_lib.engines.llm.calls.exchange import read_prices
+
+        return replace(super().settings, prices=read_prices(self.prices) if self.prices else {})
+
+
+class Models(Access, frozen=True):
     """How language models are reached and paid, and how many conversations are held at a time."""
 
     budget: Annotated[float | None, ask("Maximum cost in US$. Required for language models.", least=0)] = None
     concurrency: Annotated[
         int | None, ask("Parallel conversations (default: 16 with language models, else 1).", least=1)
     ] = None
-    api_base: Annotated[tuple[str, ...], ask(API_BASE)] = ()
-    key_variable: Annotated[str | None, ask("Environment variable with the key for --api-base.")] = None
-    prices: Annotated[Path | None, ask(PRICES)] = None
+
+
+class Rated(Access, frozen=True):
+    """How language models are reached, and how often."""
+
+    requests_per_minute: Annotated[float | None, ask("Maximum requests per minute to one provider.", least=1)] = None
+    tokens_per_minute: Annotated[float | None, ask("Maximum tokens per minute to one provider.", least=1)] = None
 
     @property
     def settings(self) -> ClientSettings:
-        return client_settings(self.api_base, self.prices, key_variable=self.key_variable)
+        limits = {"requests_per_minute": self.requests_per_minute, "tokens_per_minute": self.tokens_per_minute}
+        return replace(super().settings, **limits)  # type: ignore[arg-type]
 
 
-def client_settings(api_base: Sequence[str] | None, prices: Path | None = None, **options: Any) -> ClientSettings:
-    """How language models are reached: at these addresses; further arguments as of `ClientSettings`.
+class Tuning(Asked, frozen=True):
+    """How language models answer: VALUE for all, or ROLE=VALUE; roles are those of `RoleOptions`."""
 
-    Raises:
-        DiscoverError: an address that cannot be one, or an invalid file of prices.
-    """
-    from discover_lib.engines.llm.calls.client import ClientSettings
-    from discover_lib.engines.llm.calls.exchange import read_prices
+    max_tokens: Annotated[tuple[str, ...], ask("Maximum tokens of one answer, reasoning included.")] = ()
+    temperature: Annotated[tuple[str, ...], ask("Temperature from 0 to 2, or 'none' for the provider's default.")] = ()
+    timeout: Annotated[tuple[str, ...], ask("Timeout of one API attempt in seconds (default 120).")] = ()
+    reasoning_effort: Annotated[tuple[str, ...], ask(f"Reasoning effort of models: {', '.join(EFFORTS)}.")] = ()
 
-    options["prices"] = read_prices(prices) if prices else {}
-    try:
-        first, *more = api_base or (None,)
-        return ClientSettings(first, tuple(each for each in more if each), **options)
-    except ValueError as error:
-        raise DiscoverError(str(error)) from None
+    @property
+    def role_options(self) -> RoleOptions:
+        return RoleOptions.read(**{each.name: getattr(self, each.name) for each in fields_of(Tuning)})
 
 
 def allowed(run: LaidOut, how: Models, smaller: str) -> None:

@@ -164,6 +164,7 @@ def read(record: type[R], data: Mapping[str, Any]) -> R:
 
 Tone = Literal["plain", "good", "open", "bad"]
 COLOURS = {"plain": "", "good": "green", "open": "yellow", "bad": "red"}
+LONGEST_NAME, LONGEST_NUMBER = 40, 24  # letters, of a row's name and of a number with its interval
 AS_IT_IS: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}  # texts of others are no markup
 
 
@@ -244,6 +245,28 @@ class Table(msgspec.Struct, frozen=True, tag="table"):
     shown: int | None = None
 
     def print(self, console: Console) -> None:
+        shown = self.rows[: self.shown]
+        for part in msgspec.structs.replace(self, rows=shown).fitting(console.width):
+            part._print(console)
+        if more := len(self.rows) - len(shown):
+            console.print(f"and {more} more (--out writes all)", **AS_IT_IS)
+
+    def fitting(self, width: int) -> Iterator[Table]:
+        """The table, or, where one of numbers is too wide, a column for each row, as many side by side as fit."""
+        lengths = [[len("" if cell is None else str(cell)) for cell in row] for row in (self.columns, *self.rows)]
+        name, *needed = (max(column) for column in zip(*lengths, strict=True))
+        size = min(name, LONGEST_NAME) + sum(needed) + 3 * len(lengths[0]) + 1
+        if size <= width or len(needed) < 2 or max(needed) > LONGEST_NUMBER:
+            yield self
+            return
+        widest = max((length for row in lengths[1:] for length in row[1:]), default=0)
+        beside = max(1, (width - max(lengths[0]) - 4) // (widest + 3))
+        for start in range(0, len(self.rows), beside):
+            names, *columns = zip(*self.rows[start : start + beside], strict=True)
+            turned = tuple((label, *cells) for label, cells in zip(self.columns[1:], columns, strict=True))
+            yield Table(("", *map(str, names)), turned, "" if start else self.title)
+
+    def _print(self, console: Console) -> None:
         from rich.table import Table as RichTable
         from rich.text import Text
 
@@ -255,11 +278,9 @@ class Table(msgspec.Struct, frozen=True, tag="table"):
         table = RichTable(title=Text(self.title), title_justify="left")
         for name in self.columns:
             table.add_column(Text(name), overflow="fold")
-        for row in self.rows[: self.shown]:
+        for row in self.rows:
             table.add_row(*map(rich, row))
         console.print(table)
-        if more := len(self.rows[len(self.rows[: self.shown]) :]):
-            console.print(f"and {more} more (--out writes all)", **AS_IT_IS)
 
     def rows_of_csv(self) -> list[list[Any]]:
         """An interval takes three columns."""

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from discover_lib.base.json_text import member, paired_halves, record_json, spaced, to_json, whole_texts
+from discover_lib.base.json_text import member, record_json, spaced, to_json, whole_characters, whole_texts
 
 HALF = "cut \ud83d"  # half a surrogate pair: models cut text anywhere
 
@@ -35,4 +35,4 @@ def test_texts_with_half_a_character_can_be_shown_and_others_are_the_very_same()
     assert whole_texts(data) == {"turns": [{"said": "a \ufffd boat", "place": 1, "😀": None}]}
     plain = {"said": "a 😀 boat"}
     assert whole_texts(plain) is plain
-    assert paired_halves("\ud83d\ude00 \ud83d") == "😀 \ud83d" and paired_halves("a boat") == "a boat"
+    assert whole_characters("\ud83d\ude00 \ud83d", "surrogatepass") == "😀 \ud83d"

@@ -54,27 +54,6 @@ def test_export_writes_rows_and_says_what_it_left_out(run: Path, tmp_path: Path,
 
 
 @pytest.mark.slow
-def test_rows_of_the_authors_code_go_out_and_come_in(run: Path, tmp_path: Path) -> None:
-    assert discover("export", run, "--format", "authors-rows", "--out", tmp_path).returncode == 0
-    theirs = tmp_path / "rows.jsonl"
-    assert len(theirs.read_text("utf-8").splitlines()) == 6 * 3 * 2
-    result = discover("import", theirs, "--format", "authors-rows", "--run", tmp_path / "ours")
-    assert result.returncode == 0 and "preference rows of 18" in result.stdout, result.stderr
-    assert "made elsewhere" in (tmp_path / "ours" / "README.md").read_text("utf-8")
-    assert discover("export", run, "--format", "preference", "--out", tmp_path / "direct").returncode == 0
-    pairs = [
-        {name: row[name] for name in ("prompt", "chosen", "rejected")}
-        for folder in ("ours", "direct")
-        for split in read_rows(tmp_path / folder).values()
-        for row in split
-    ]
-    half = len(pairs) // 2
-    assert sorted(map(json.dumps, pairs[:half])) == sorted(map(json.dumps, pairs[half:])) and half > 5
-    theirs.write_text("[]")
-    assert_one_line_error(discover("import", theirs, "--format", "authors-rows", "--run", tmp_path / "x"), "line 1")
-
-
-@pytest.mark.slow
 def test_what_cannot_be_done_is_said_in_one_line(run: Path, tmp_path: Path) -> None:
     alone = discover("synthesize", "--run", tmp_path / "x", "--assistant", "draft", "--domain", "svg_drawing")
     assert_one_line_error(alone, "best-of-n needs at least 2 candidates")

@@ -12,19 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discover_lib.base.ids import DiscoverId, IdError
-from discover_lib.cli.show import print_results, write_and_print_results
+from discover_lib.cli.common import tell
+from discover_lib.cli.run_commands import print_results
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.dataset.export import write_hub_folder
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import ScopeResults
 from discover_lib.metrics.satisfaction import SATISFIED
-from discover_lib.metrics.scorer import InteractivityRating
 from discover_lib.metrics.transcript import COLUMNS
 from discover_lib.runs.evaluation import lay_out_evaluation, write_evaluation
 from discover_lib.runs.options import RunOptions, execute
 from discover_lib.runs.resolve import Resolved, resolve
 from discover_lib.runs.store import RunStore, id_of_run
+from discover_lib.tasks.told import results_told
 from workbench.carried import opened_by
 from workbench.main import app
 
@@ -116,69 +117,10 @@ def test_what_is_not_stored_is_refused_in_one_line(folder: Path) -> None:
 # -- numbers computed again, from the records alone --------------------------------------------------------------------
 
 
-class Evidence:
-    """The measures of a run once more, each written down apart from the library's own."""
-
-    def __init__(self, folder: Path) -> None:
-        with RunStore.read(folder) as store:
-            self.talks = {(each.setting["artifact"], each.setting["assistants"][0], each.setting["trial"]): each
-                          for each in store.conversations()}  # fmt: skip
-            self.assessments = {
-                key: store.assessment(place) for place, key in enumerate(self.talks) if store.assessment(place)
-            }
-
-    def levels(self, talk: Conversation) -> dict[str, float]:
-        hidden = [each for each in talk.tree.intents if talk.start[each] is not Discovery.DISCOVERED]
-        return {each: talk.state[each] / 2 for each in hidden}
-
-    def met(self, id: DiscoverId, assistant: str) -> dict[str, bool]:
-        """Leaf → whether it was satisfied."""
-        assessment = self.assessments[id.artifact, assistant, id.trial]  # type: ignore[index]
-        return {each["intent_id"]: each["score"] >= SATISFIED for each in assessment["satisfaction"]}
-
-    def value(self, id: DiscoverId, measure: str, pool: tuple[str, ...]) -> float | None:
-        key = (id.artifact, id.assistants, id.trial)
-        talk, assessment = self.talks[key], self.assessments[key]  # type: ignore[index]
-        if measure in ("found", "proportion"):
-            return statistics.fmean(self.levels(talk).values())
-        if measure == "share of hidden":
-            return statistics.fmean(level == 1 for level in self.levels(talk).values())
-        if measure in ("kTok", "tokens"):
-            total = sum(turn.reply.n_tokens for turn in talk.turns)
-            return total / 1000 if measure == "kTok" else total
-        if measure == "reward":
-            return statistics.fmean(turn.candidate.reward.total for turn in talk.turns if turn.candidate.reward)
-        if measure == "interactivity":
-            return InteractivityRating.from_dict(assessment["interactivity"]).score
-        if measure == "satisfaction":
-            met = {name: self.met(id, name) for name in pool}
-            counted = [leaf for leaf in met[pool[0]] if any(leaves[leaf] for leaves in met.values())]
-            return statistics.fmean(met[id.assistants or ""][leaf] for leaf in counted) if counted else None
-        rivals = [self.levels(self.talks[id.artifact, name, id.trial]) for name in pool]  # type: ignore[index]
-        least = sum(min(each[intent] for each in rivals) for intent in rivals[0])
-        most = sum(max(each[intent] for each in rivals) for intent in rivals[0])
-        return (sum(self.levels(talk).values()) - least) / (most - least) if most > least else None
-
-    def check(self, stored: Resolved) -> None:
-        """That the values of an id are those of its conversations, and its mean is theirs."""
-        id, label = stored.id, stored.id.measure
-        pool, by_artifact = id.pool or OPTIONS.assistants, {}
-        for each, value in stored.values.items():
-            expected = self.value(each, label, pool)
-            if id.against:
-                other = DiscoverId(each.run, each.artifact, id.against, each.trial)
-                expected = expected - self.value(other, label, pool)  # type: ignore[operator]
-            assert value == pytest.approx(expected, abs=1e-12), (str(each), label)
-            by_artifact.setdefault(each.artifact, []).append(value)
-        if stored.estimate:
-            mean = statistics.fmean(map(statistics.fmean, by_artifact.values()))
-            assert stored.estimate.mean == pytest.approx(mean, abs=1e-12)
-            assert stored.estimate.n_artifacts == len(by_artifact)
-
-
-@pytest.fixture(scope="module")
-def evidence(folder: Path) -> Evidence:
-    return Evidence(folder)
+def levels_of(talk: Conversation) -> dict[str, float]:
+    """Hidden intent → 0, 0.5 or 1, as eq. 4 counts it."""
+    hidden = [each for each in talk.tree.intents if talk.start[each] is not Discovery.DISCOVERED]
+    return {each: talk.state[each] / 2 for each in hidden}
 
 
 ACCOUNTS = {  # of results.json: what was asked for, and what the run took; no measurement of a conversation
@@ -255,12 +197,12 @@ def test_every_number_of_the_results_resolves_and_comes_out_the_same(folder: Pat
 
 
 def test_what_evaluate_prints_is_made_of_its_results_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_and_print_results(folder, "none", sensitivity=False)
+    print_results(folder, "none", sensitivity=False)
     *told, choices, _, stands_on = capsys.readouterr().out.splitlines()
     held = json.loads((folder / "results.json").read_text())
     scopes = {each["scope"]: ScopeResults.from_dict(each) for each in held["scopes"]}
     ceilings = {scope: Estimate.from_dict(each) for scope, each in held["ceilings"].items()}
-    print_results(scopes, held["rules"]["name"], held["leaves_left_out"], ceilings)
+    tell(results_told(scopes, held["rules"]["name"], held["leaves_left_out"], ceilings))
     assert capsys.readouterr().out.splitlines() == told  # whose numbers the test above resolves
     assert not NUMBER.search(choices)
     best = resolve(DiscoverId.parse(stands_on.split("'")[1]))
@@ -299,10 +241,17 @@ def test_a_turn_and_an_intent_are_shown_with_their_evidence(folder: Path, capsys
 
 
 def test_a_measure_of_one_conversation_is_shown_with_what_it_is_made_of(
-    folder: Path, evidence: Evidence, capsys: pytest.CaptureFixture[str]
+    folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at = DiscoverId(id_of_run(folder).run, "svg_drawing-eval-000", "adaptive", 0)
-    talk = evidence.talks["svg_drawing-eval-000", "adaptive", 0]
+    with RunStore.read(folder) as store:
+        found = [(talk, store.assessment(place)) for place, talk in enumerate(store.conversations())]
+    of_user = {
+        talk.setting["assistants"][0]: (talk, assessment)
+        for talk, assessment in found
+        if (talk.setting["artifact"], talk.setting["trial"]) == (at.artifact, 0)
+    }
+    talk = of_user["adaptive"][0]
 
     def shown(measure: str) -> list[str]:
         app(["show", f"{at}?measure={measure}"], standalone_mode=False)
@@ -313,16 +262,21 @@ def test_a_measure_of_one_conversation_is_shown_with_what_it_is_made_of(
         return {word: [line[1] for line in lines if line[0] == word] for word in words}
 
     leaves = parts("satisfaction", "met", "not met", "left out")
-    value = evidence.value(at, "satisfaction", OPTIONS.assistants)
+    met = {
+        who: {each["intent_id"] for each in assessment["satisfaction"] if each["score"] >= SATISFIED}
+        for who, (_, assessment) in of_user.items()
+        if assessment
+    }
     assert sum(map(len, leaves.values())) == len(talk.tree.leaves())
-    assert value == pytest.approx(len(leaves["met"]) / len(leaves["met"] + leaves["not met"]))
-    levels = list(evidence.levels(talk).values())
+    assert len(leaves["met"]) == len(met["adaptive"])
+    assert len(leaves["met"] + leaves["not met"]) == len(set.union(*met.values()))
+    levels = list(levels_of(talk).values())
     whole, half = levels.count(1), levels.count(0.5)
     assert f"found = ({whole} discovered + 0.5 × {half} emerging) / {len(levels)} hidden" in shown("found")
     app(["show", str(at)], standalone_mode=False)
     assert capsys.readouterr().out.endswith(f"\n{whole} discovered, {half} emerging of {len(levels)}\n")
     disputed = parts("discovery", "discovered", "emerging", "not found")
-    theirs = [evidence.levels(evidence.talks[at.artifact, who, 0]) for who in OPTIONS.assistants]  # type: ignore[index]
+    theirs = [levels_of(each) for each, _ in of_user.values()]
     differ = [intent for intent in theirs[0] if len({each[intent] for each in theirs}) > 1]
     assert sorted(line.split()[0] for lines in disputed.values() for line in lines) == sorted(differ)
     for measure, of_turn in (("reward", [turn.candidate.reward.total for turn in talk.turns]),

@@ -5,15 +5,12 @@ from pathlib import Path
 import pytest
 
 from discover_lib.tasks.paper_numbers import (
-    PAPER_PRINTED,
-    PAPER_TURNS,
     THE_PAPER,
     beside,
     check_gain,
     derived,
     main_rows,
     our_results,
-    paper_accounting,
     paper_checks,
 )
 
@@ -55,17 +52,6 @@ def test_what_the_paper_leaves_open_is_no_error() -> None:
         "all wins together, technical writing": pytest.approx(95.3),
         "all wins together, SVG drawing": pytest.approx(97.2),
     }
-
-
-def test_the_papers_accounting_stage_by_stage():
-    tree, talk = paper_accounting()
-    assert tree.cost.expected == pytest.approx(PAPER_PRINTED["tree"], abs=5e-4)
-    assert talk.cost.expected == pytest.approx(PAPER_PRINTED["five turns"], abs=5e-4)
-    total = tree.cost.expected + talk.cost.expected
-    assert total == pytest.approx(0.183, abs=5e-4)
-    assert total != pytest.approx(PAPER_PRINTED["sum"], abs=5e-3), "the paper's sum does not follow from its parts"
-    assert [stage.calls.expected for stage in talk.stages] == [PAPER_TURNS] * 2
-    assert all("assumptions" in line for plan in (tree, talk) for line in plan.assumptions)
 
 
 def test_derived_numbers_by_hand() -> None:

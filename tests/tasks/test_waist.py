@@ -23,7 +23,7 @@ import toy_desk
 from toy_desk import Count, Slowly, count
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.cli.common import command_of, one_line_errors
+from discover_lib.cli.common import command_from, command_of
 from discover_lib.runs import job_folder
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.tasks import waist
@@ -35,6 +35,7 @@ from discover_lib.tasks.waist import (
     Run,
     RunFolder,
     Stopped,
+    Table,
     ask,
     begin,
     do,
@@ -119,7 +120,7 @@ def test_what_is_asked_survives_json(asked: Count) -> None:
 
 def test_flags_say_help_range_and_choices_and_the_code_is_the_reports(tmp_path: Path) -> None:
     app = typer.Typer(add_completion=False)
-    app.command()(one_line_errors(command_of(count)))
+    app.command()(command_from(command_of(count)))
     text = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "120"}).output
     for words in ("1<=x<=1000", "How far to count.", "paper|authors", "Seconds a number.", "How far does it count?"):
         assert words in text
@@ -237,3 +238,20 @@ def test_a_desk_that_keeps_nothing_writes_nothing_into_the_run_and_says_what_it_
     assert reading_of(About(run=moved)) == report.made_of
     there = about.folder(About(run=moved, seed=4))
     assert there.parent.parent == moved and there.name != about.folder(About(run=moved)).name
+
+
+NUMBERS = ("0.92 [0.86, 0.96]", "0.31 [0.26, 0.36]", "−0.11 [−0.16, −0.06]")
+NAMES = ("adaptive", "hf:outputs/models/a-very-long-name-of-a-tuned-model", "draft", "ask")
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 100, 160])
+def test_a_number_and_its_interval_stand_on_one_line_however_narrow_the_terminal(width: int) -> None:
+    screen = Console(width=width, file=io.StringIO())
+    rows = tuple((name, *NUMBERS) for name in NAMES)
+    Table(("assistant", "discovery", "found", "reward"), rows, "a title").print(screen)
+    shown = screen.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, shown.splitlines())) <= width
+    if width > 20:
+        assert all(shown.count(number) == len(NAMES) for number in NUMBERS) and "…" not in shown
+        assert shown.count("discovery") == {40: 4, 80: 2, 100: 2, 160: 1}[width]
+        assert [name for name in NAMES if name[:8] in shown] == [*NAMES]

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder, whole_file, write_json
+from discover_lib.base.files import outputs_folder, whole_file, writable, write_json
 from discover_lib.base.words import counted
-from discover_lib.cli.common import RulesName, Turns, writable
-from discover_lib.cli.show import ending_line, tree_lines
+from discover_lib.cli.common import RulesName, Turns
 from discover_lib.core.rollout import run_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.engines.miniature import engine as miniature
@@ -19,6 +18,7 @@ from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artif
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.lexicon import ADDED_DOMAINS, DOMAINS, UNSEEN_DOMAINS
 from discover_lib.metrics.transcript import transcript
+from discover_lib.tasks.told import ending_line, tree_lines
 from workbench.views.saved_pages import demo_page
 
 DOMAINS_HELP = f"Domain: {', '.join(DOMAINS)}; not used in training: {', '.join(UNSEEN_DOMAINS)}" + (

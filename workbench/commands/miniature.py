@@ -11,10 +11,10 @@ import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import graceful_stop, outputs_folder
-from discover_lib.cli.common import STOPPED
-from discover_lib.cli.show import print_results
+from discover_lib.cli.common import STOPPED, tell
 from discover_lib.engines.miniature.lexicon import DOMAINS
 from discover_lib.paper import Paper, PaperOptions, PaperStopped
+from discover_lib.tasks.told import results_told
 from workbench.views.paper_report import PaperRun, write_report
 
 
@@ -55,7 +55,7 @@ def _show(paper: Paper) -> None:
     for name, part in (("evaluation", run.evaluation), ("generalization", run.generalisation)):
         if part is not None:
             typer.echo(f"\n{name}")
-            print_results(part.scopes, "paper", "none", part.ceilings, run.unchanged)
+            tell(results_told(part.scopes, "paper", "none", part.ceilings, run.unchanged))
     steps = ", ".join(f"{step} {seconds:.0f} s" for step, seconds in paper.seconds().items())
     lines = [*run.unchanged_lines, run.user_blind_line, "", f"time: {steps}", f"report: {write_report(paper.folder)}"]
     if paper.options.quick:

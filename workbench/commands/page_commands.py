@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import whole_file
-from discover_lib.cli.common import progress, writable, writable_file
+from discover_lib.base.files import whole_file, writable, writable_file
+from discover_lib.cli.common import progress
 from workbench.sharing import MOST, shared
 from workbench.site.site_files import build_site
 from workbench.views.saved_pages import shared_page

@@ -16,7 +16,7 @@ from discover_lib.cli.common import UNFINISHED, OneValueCommand, command_from, c
 from discover_lib.engines.manner import PAPER, manner_named
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import percent
-from discover_lib.tasks.playing import client_settings
+from discover_lib.tasks.playing import Access, Server
 from discover_lib.tasks.waist import Table
 
 study = typer.Typer(
@@ -61,14 +61,12 @@ def check(
 @command("data/study/paper.yaml --port 2720")
 def serve(
     file: File,
+    how: Access,
     folder: Path | None = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server.")] = 2720,
     host: Annotated[
         str, typer.Option(help="Address of the server. Any address other than the default requires a token.")
     ] = "127.0.0.1",
-    api_base: list[str] | None = None,
-    key_variable: str | None = None,
-    prices: Path | None = None,
 ) -> None:
     """Serve the study. Repeat the command to resume after a stop."""
     from discover_lib.base.files import graceful_stop
@@ -77,8 +75,7 @@ def serve(
     from workbench.study.desk import Desk
     from workbench.study.study_server import Assistants, StudyServer
 
-    read = load_study(file)
-    settings = client_settings(api_base, prices, key_variable=key_variable)
+    read, settings = load_study(file), how.settings
     for hint in hints(read):
         typer.echo(f"check: {hint}", err=True)
     local = host in ("127.0.0.1", "localhost", "::1")
@@ -134,14 +131,13 @@ def bots(
 @command("outputs/study-paper --personal redact")
 def export(
     folder: Store,
+    how: Server,
     engine: Annotated[str, typer.Option(help="Model that judges the conversations: miniature or a LiteLLM model.")] = (
         MINIATURE
     ),
     personal: Annotated[
         Literal["refuse", "redact", "keep"], typer.Option(help="Action when a text looks like personal data.")
     ] = "refuse",
-    api_base: list[str] | None = None,
-    key_variable: str | None = None,
 ) -> None:
     """Export tables with a codebook, and the conversations as a run."""
     from discover_lib.engines.llm.calls.client import LLMClient
@@ -149,7 +145,7 @@ def export(
     from workbench.study.study_report import export_study
 
     desk = Desk.read(folder)
-    client = LLMClient(client_settings(api_base, key_variable=key_variable)) if engine != MINIATURE else None
+    client = LLMClient(how.settings) if engine != MINIATURE else None
     with closing(client) if client else nullcontext():
         engines = RoleEngines(EngineSpec(builder=engine, judge=engine), client)
         exported = export_study(desk, engines, engine, personal)

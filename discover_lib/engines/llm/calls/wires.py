@@ -18,7 +18,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from discover_lib.base.json_text import paired_halves, whole_characters
+from discover_lib.base.json_text import whole_characters
 from discover_lib.engines.llm.calls.exchange import Completion, Kind, LLMError, Request
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ async def _read_stream(request: Request, events: AsyncIterator[Any], on_text: On
             on_text(whole_characters(text))
     if event is not _DONE and finish is None:
         raise _failure(request, "connection", "the stream was cut before its end")
-    return _completion(paired_halves(text), finish, usage)
+    return _completion(whole_characters(text, "surrogatepass"), finish, usage)
 
 
 async def _events(request: Request, response: aiohttp.ClientResponse) -> AsyncIterator[Any]:

@@ -1,0 +1,224 @@
+"""What runs, plans and evaluations say, as parts of a report: for a terminal, a notebook, or any page."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from discover_lib.base.leak_words import NOT_CHECKED
+from discover_lib.base.words import counted, number
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.intents import IntentTree
+from discover_lib.metrics.intervals import INTERVAL, Estimate
+from discover_lib.metrics.summary import Summary, newly_discovered
+from discover_lib.runs.options import LaidOut, within_reach
+from discover_lib.tasks.waist import Lines, Table
+
+if TYPE_CHECKING:  # a simulation tells none of these, and reading the modules takes as long as sixty turns
+    from discover_lib.metrics.paired import Comparison
+    from discover_lib.metrics.rescore import SensitivityMap
+    from discover_lib.metrics.results import ScopeResults
+    from discover_lib.runs.plan import Plan, Span
+
+TOO_FEW = "one artifact is too few for an interval"
+ENDS = {  # why a conversation ended → in words
+    "all_discovered": "with everything discovered",
+    "all_satisfied": "with everything satisfied",
+    "max_turns": "with the last turn",
+    "error": "in an error",
+}
+Part = Lines | Table
+
+
+# -- a tree, a conversation, a run ------------------------------------------------------------------------------------
+
+
+def tree_lines(tree: IntentTree, reasons: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The outline of a tree: ● is known from the start, ○ is hidden.  `reasons`: an intent's text → its evidence."""
+    for intent in tree.intents.values():
+        mark = "●" if intent.id in tree.initially_discovered else "○"
+        why = f"  ({reasons[intent.text]})" if reasons and reasons.get(intent.text) else ""
+        yield f"  {'   ' * (tree.depth(intent.id) - 1)}{mark} {intent.text}{why}"
+
+
+def ending_line(talk: Conversation) -> str:
+    hidden = len(talk.tree) - len(talk.start.discovered)
+    found = f"{newly_discovered(talk)} of {hidden} hidden intents discovered in {len(talk.turns)} turns"
+    return f"{found} ({talk.stop}; rules: {talk.rules.name}; tokens are {talk.turns[0].reply.counting})"
+
+
+def summary_told(summaries: Sequence[Summary], run: LaidOut) -> Iterator[Part]:
+    """The table of a simulation, and what its numbers leave out."""
+    artifacts, trials, rules = len(run.trees), run.options.trials, run.options.rules.name
+    interval = "95% bootstrap over artifacts, trials nested" if artifacts > 1 else TOO_FEW
+    title = f"{counted(artifacts, 'artifact')} × {counted(trials, 'trial')}, rules: {rules}; {interval}"
+    yield Table(Summary.COLUMNS, tuple(summary.row() for summary in summaries), title)
+    yield Lines(
+        (
+            "share of hidden: those discovered, emerging ones left out",
+            *(summary.lacking_line for summary in summaries if summary.lacking_line),
+            *dict.fromkeys(summary.score_line for summary in summaries),
+            within_reach(run),
+        )
+    )
+
+
+# -- a plan -----------------------------------------------------------------------------------------------------------
+
+
+def plan_told(plan: Plan) -> Iterator[Part]:
+    """A plan as a table by stage, low to high, with its assumptions."""
+    head = ("stage", "model", "calls", "tokens in", "tokens out", "dollars")
+    rows = [
+        (
+            *(stage.name, stage.model, _span(stage.calls)),
+            *(_span(stage.calls * stage.length.prompt), _span(stage.calls * stage.length.completion)),
+            _span(stage.cost, _dollars) if stage.cost else "unknown",
+        )
+        for stage in plan.stages
+    ]
+    cost = f"${_span(plan.cost, _dollars)}" + (f" and what {', '.join(plan.unpriced)} costs" if plan.unpriced else "")
+    talks = counted(plan.conversations, "conversation")
+    size = f"{talks}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost}"
+    if rows:
+        yield Table(head, tuple(rows), "expected (low–high)")
+    yield Lines((size, *(f"  {assumption}" for assumption in plan.assumptions)))
+
+
+def _span(span: Span, shown: Callable[[float], str] = lambda value: number(round(value))) -> str:
+    """ "12k (10k–15k)", or one number if all are equal."""
+    low, expected, high = map(shown, (span.low, span.expected, span.high))
+    return expected if low == high else f"{expected} ({low}–{high})"
+
+
+def _dollars(value: float) -> str:
+    return f"{value:.2f}" if value >= 1 else f"{value:.3g}" if value >= 0.001 or not value else f"{value:.5f}"
+
+
+# -- an evaluation ----------------------------------------------------------------------------------------------------
+
+
+def results_told(
+    results: Mapping[str, ScopeResults],
+    rules: str,
+    leave_out: str,
+    ceilings: Mapping[str, Estimate] | None = None,
+    unchanged: Mapping[str, str] | None = None,
+) -> Iterator[Part]:
+    """Every scope: its table, its ceiling if known, the comparisons in words, and omissions.
+
+    Args:
+        unchanged: assistant → another that is the same model.
+    """
+    from discover_lib.metrics.results import MEASURES
+
+    head = ("assistant", *(measure.label for measure in MEASURES))
+    for scope in results.values():
+        size = f"{counted(scope.artifacts, 'artifact')}, {counted(scope.users, 'user')}"
+        title = f"{size}, rules: {rules}; {INTERVAL if scope.artifacts > 1 else TOO_FEW}"
+        if len(results) > 1:
+            yield Lines((f"\n{scope.scope}",))
+        yield Table(head, tuple(_rows(scope, unchanged or {})), title)
+        ceiling = [ceiling_line(ceilings[scope.scope])] if ceilings and scope.scope in ceilings else []
+        lines = (*ceiling, *_comparison_lines(scope), *_remarks(scope, leave_out))
+        yield Lines(tuple(f"  {line}" for line in lines))
+
+
+def _rows(scope: ScopeResults, unchanged: Mapping[str, str]) -> list[tuple[str, ...]]:
+    from discover_lib.metrics.results import MEASURES
+
+    labels = {name: f"{name} (= {unchanged[name]})" if name in unchanged else name for name in best_first_of(scope)}
+    return [
+        (label, *(str(scope.table[name].get(each.name, "not scored")) for each in MEASURES))
+        for name, label in labels.items()
+    ]
+
+
+def ceiling_line(ceiling: Estimate) -> str:
+    """The ceiling of a share of hidden intents, in words."""
+    n = f" (n = {ceiling.n_artifacts})" if ceiling.low is not None else ""  # one artifact is said in the estimate
+    return f"ceiling of found: {ceiling}, by perfect replies in all turns{n}"
+
+
+def best_first_of(scope: ScopeResults) -> list[str]:
+    from discover_lib.metrics.results import best_first
+
+    eq_4 = any("discovery" in row for row in scope.table.values())  # alone, an assistant has none
+    return best_first(scope.table, "discovery" if eq_4 else "proportion")
+
+
+def _comparison_lines(scope: ScopeResults) -> Iterator[str]:
+    """Comparisons of every assistant with the next best in discovery, changes by training, and the number of
+    distinguishable pairs per measure.
+    """
+    from discover_lib.engines.local.names import BEFORE
+    from discover_lib.metrics.results import MEASURE, MEASURES
+
+    order = best_first_of(scope)
+    for ours, theirs in itertools.pairwise(order):
+        compared = scope.comparison("discovery", ours, theirs)
+        if compared is not None:
+            yield compared.sentence("discovery", 0.03)
+    for after, what in itertools.product(order, ("discovery", "proportion")):
+        if trained := scope.comparison(what, after, f"{after}+{BEFORE}"):
+            yield training_line(trained.facing(after), MEASURE[what].label)
+    apart_of = [
+        f"{measure.label} {sum(pair.distinguishable for pair in pairs)} of {len(pairs)}"
+        for measure in MEASURES
+        if (pairs := scope.comparisons.get(measure.name, ()))
+    ]
+    if apart_of:
+        yield f"pairs that can be told apart: {', '.join(apart_of)}"
+
+
+def training_line(compared: Comparison, what: str) -> str:
+    """The change of a measure by training: the model after it minus the model before it."""
+    why = compared.too_few_says if compared.too_few else compared.certainty
+    return f"{compared.ours}, after − before its training, {what}: {compared.difference}, {compared.verdict} ({why})"
+
+
+def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
+    """Omissions and their reasons."""
+    from discover_lib.metrics.results import MEASURE
+    from discover_lib.metrics.satisfaction import leaves_line
+
+    if why := scope.why_no_eq_4:
+        yield f"eq. 4: not defined: {why}"
+    else:
+        yield f"eq. 4: {scope.same_for_all} of {scope.users} users left out, on whom all assistants found the same"
+    yield leaves_line(len(scope.assistants), scope.leaves_counted, scope.leaves, leave_out)
+    for name, users in scope.users_of.items():
+        missing = scope.users - users - (scope.same_for_all if name == "discovery" else 0)
+        if missing:
+            over = f"{MEASURE[name].label}: taken over {counted(users, 'user')}"
+            yield f"{over}; {missing} left out, because at least one assistant lacks it"
+    for name in scope.assistants:
+        parts = [
+            f"{counted(count, 'conversation')} ended {ENDS.get(stop, stop)}"
+            for stop, count in sorted(scope.stops[name].items())
+        ]
+        leaks, unread = scope.leaks.get(name), (scope.unchecked or {}).get(name)
+        parts += [counted(leaks, "leak")] if leaks else []
+        parts += [f"{counted(unread, 'user message')} {NOT_CHECKED} for leaks"] if unread else []
+        parts += [f"{count} without {part}" for part, count in sorted(scope.unscored[name].items())]
+        behaviour = scope.manners.get(name)
+        if behaviour is not None and behaviour.divergent is not None:
+            parts.append(f"share of divergent turns {behaviour.divergent}")
+        yield f"{name}: {', '.join(parts)}"
+
+
+def sensitivity_told(changes: SensitivityMap) -> Iterator[Part]:
+    """The conclusions that change under each setting, and verdicts that a replay cannot know."""
+    from discover_lib.metrics.rescore import change_lines
+
+    rows = [
+        (each.setting.label, "; ".join(change_lines(each)), f"{each.unjudged} of {each.asked}" if each.unjudged else "")
+        for each in changes.outcomes
+    ]
+    head = ("setting", "conclusions that change", "verdicts not known")
+    yield Lines((f"\n{changes.recheck.sentence}",))
+    yield Table(head, tuple(rows), "the same judgements, scored in other ways")
+    if any(each.unjudged for each in changes.outcomes):
+        line = "verdicts not known: other rules would have shown the judge these intents; they count as not engaged"
+        yield Lines((f"  {line}",))
