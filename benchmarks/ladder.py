@@ -129,7 +129,7 @@ class Liker(random.Random):
         self.weights, self.lexicon = weights, load_lexicon(domain)
 
     def liked(self, value: str) -> float:
-        leaves = self.lexicon.leaves_under(value) if value in self.lexicon.values else ()
+        leaves = self.lexicon.below[value] if value in self.lexicon.values else ()
         return max((self.weights[leaf] for leaf in leaves or (value,) if leaf in self.weights), default=0.0)
 
     def choice(self, values: Any) -> Any:

@@ -43,7 +43,7 @@ IN_FLIGHT = 8
 
 def settings(server: FakeServer | ServerProcess) -> ClientSettings:
     return ClientSettings(
-        api_base=server.api_base, env_file=None, first_wait_seconds=0.01, longest_wait_seconds=0.05, timeout_seconds=5
+        api_base=server.api_base, env_file=None, first_wait_seconds=0.01, longest_wait_seconds=0.05, timeout_seconds=60
     )
 
 

@@ -134,8 +134,8 @@ def leaf_with_sibling_and_stranger(domain: str) -> tuple[str, str, str]:
     lexicon = load_lexicon(domain)
     for dimension in lexicon.dimensions.values():
         for leaf in dimension.leaves:
-            siblings = [each for each in lexicon.siblings(leaf) if each in dimension.leaves]
-            above = {below for each in lexicon.siblings(leaf) for below in lexicon.leaves_under(each)}
+            siblings = [each for each in lexicon.siblings[leaf] if each in dimension.leaves]
+            above = {below for each in lexicon.siblings[leaf] for below in lexicon.below[each]}
             strangers = [each for each in dimension.leaves if each != leaf and each not in above]
             if siblings and strangers:
                 return leaf, siblings[0], strangers[0]

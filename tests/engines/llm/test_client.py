@@ -248,11 +248,11 @@ def test_a_budget_is_never_exceeded_whatever_runs_at_once() -> None:
 @pytest.mark.slow
 def test_stop_ends_calls_in_flight_and_in_the_queue_at_once() -> None:
     stop = threading.Event()
-    with FakeServer(latency_seconds=20) as slow, direct(slow, stop=stop, concurrency=2, timeout_seconds=60) as client:
+    with FakeServer(latency_seconds=200) as slow, direct(slow, stop=stop, concurrency=2, timeout_seconds=300) as client:
         threading.Timer(0.3, stop.set).start()
         began = time.monotonic()
         replies = all_at_once(client, [say(f"slow {number}") for number in range(6)])
-        assert time.monotonic() - began < 10  # half of what one reply would have taken
+        assert time.monotonic() - began < 100  # half of what one reply would have taken
         assert [each.kind for each in replies if isinstance(each, LLMError)] == ["stopped"] * 6
         with pytest.raises(LLMError, match="openai/fake: stopped"):
             client.complete(say("another"))
@@ -266,11 +266,11 @@ def test_a_stream_ends_when_the_one_who_reads_it_breaks_off() -> None:
     def enough(text: str) -> None:
         raise EnoughError
 
-    with FakeServer(token_seconds=1.0) as slow, direct(slow) as client:
+    with FakeServer(token_seconds=8.0) as slow, direct(slow) as client:
         began = time.monotonic()
         with pytest.raises(EnoughError):
             client.stream(say("a b c d e f g h i j k l m n o p"), enough)
-        assert time.monotonic() - began < 8  # half of what the whole reply would have taken
+        assert time.monotonic() - began < 64  # half of what the whole reply would have taken
         assert client.complete(say("still works")).text == "still works"
 
 
