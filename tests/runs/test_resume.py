@@ -21,7 +21,7 @@ from waiting import until
 
 from discover_lib.core.roles import AssistantError, JudgeError, VoiceError
 from discover_lib.core.rules import Rules
-from discover_lib.engines.llm.calls import exchange as records
+from discover_lib.engines.llm.calls import exchange, wires
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient, LLMError, Price
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
@@ -184,7 +184,7 @@ def test_with_a_third_of_all_replies_faulty_every_conversation_finishes_and_none
     domain, candidates, tmp_path, monkeypatch
 ):
     # An answer that could not be used is asked for anew with another seed; here with the same, to compare.
-    monkeypatch.setattr(records.Request, "anew", lambda request, times: request)
+    monkeypatch.setattr(exchange.Request, "anew", lambda request, times: request)
     options = RunOptions(
         ("adaptive", "mixed"), domain=domain, engine=f"openai/miniature:{domain}", artifacts=6, candidates=candidates
     )
@@ -216,7 +216,7 @@ def all_that_decides_goes_over_the_wire(request, monkeypatch):
     A process of its own sends the seeds that are always sent.
     """
     if not request.node.name.startswith("test_killed"):
-        monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
+        monkeypatch.setattr(wires, "LARGEST_SEED", 2**63 - 1)
         monkeypatch.setattr(MiniatureVoice, "of", lambda voice, user: voice)
 
 

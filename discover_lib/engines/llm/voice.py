@@ -114,7 +114,9 @@ class LLMVoice:
 
     def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
         found = find_flaws(message, view, messages, self._longest)
-        return (*found, "leak") if "leak" not in found and self._paraphrases(message, view, messages) else (*found,)
+        if "leak" not in found and self._paraphrases(message, view, messages):
+            found["leak"] = PARAPHRASED
+        return tuple(found)
 
     def _asked(self, request: Request, view: UserView, messages: Sequence[Message]) -> str:
         heard: dict[str, int] = {}  # message → number of flaws

@@ -161,7 +161,6 @@ def save_model(model: Any, words: Vocabulary, folder: Path) -> None:
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     save_tokenizer(words, folder)
 
