@@ -87,7 +87,7 @@ def train_command(settings: StageSettings, preset: Recipe, folder: Path, access:
         words += ["--budget", f"{access.budget_dollars:g}"] if access.budget_dollars is not None else []
         words += ["--api-base", access.client.api_base] if access.client.api_base else []
         words += ["--key-variable", access.client.key_variable] if access.client.key_variable else []
-    words += settings.spec.options.words()
+    words += settings.spec.role_options.words()
     return shlex.join([*words, "--run", shown_path(folder)])
 
 

@@ -282,7 +282,7 @@ class AskedRun:
     @property
     def spends(self) -> bool:
         """Whether language models are asked, which costs money."""
-        return self.options is not None and bool(self.options.spec.models(self.options.everyone))
+        return self.options is not None and bool(self.options.models(self.options.everyone))
 
 
 @dataclass(frozen=True)
@@ -430,7 +430,7 @@ class RunPanel(Panel):
     def resume(self) -> Path | None:
         configuration = configuration_of(self.get_folder())
         options = RunOptions.from_configuration(configuration)
-        if options.spec.models(options.everyone):
+        if options.models(options.everyone):
             raise RunOptionsError(
                 "this run uses language models: choose the same models and a maximum cost, and start again"
             )

@@ -77,7 +77,7 @@ class Settings:
     @property
     def spec(self) -> EngineSpec:
         options = RoleOptions(self.options)
-        return EngineSpec(judge=self.judge, voice=self.voice, leak_check=self.leak_check or None, options=options)
+        return EngineSpec(judge=self.judge, voice=self.voice, leak_check=self.leak_check or None, role_options=options)
 
     @property
     def recorded(self) -> bool:

@@ -29,6 +29,7 @@ from discover_lib.cli.common import (
 )
 from discover_lib.core.rules import Rules
 from discover_lib.engines.manner import manner_named
+from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.runs.options import (
     LaidOut,
@@ -48,8 +49,8 @@ from discover_lib.runs.work import cluster
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.runs.options import Report
     from discover_lib.runs.plan import Length, Plan
-    from discover_lib.runs.runner import Report
 
 DEFAULT_IN_FLIGHT = 64  # conversations with language models at a time
 Kind = Literal["simulate", "synthesize", "evaluate"]
@@ -102,7 +103,8 @@ def asks(kind: Kind, *, of_all: bool = False) -> list[inspect.Parameter]:
     Args:
         of_all: the options of all commands, for `plan`, which leaves their defaults to `laid_out`.
     """
-    defaults = {each.name: each.default for each in fields(RunOptions)} | DEFAULTS[kind] | {"candidates": None}
+    defaults = {each.name: each.default for each in fields(RunOptions)} | DEFAULTS[kind]
+    defaults |= {"engine": MINIATURE, "judge": None, "voice": None, "candidates": None}
     defaults |= dict.fromkeys(("split", "artifacts", "trials")) if of_all else {}
     own = [each for each in parameters_of(laid_out) if each.kind is each.KEYWORD_ONLY]
     return own + [

@@ -20,8 +20,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import IntentTree
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.summary import Summary, newly_discovered
-from discover_lib.runs.options import LaidOut, within_reach
-from discover_lib.runs.runner import Report, Snapshot
+from discover_lib.runs.options import LaidOut, Report, Snapshot, within_reach
 from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.tasks.waist import Table
 

@@ -161,15 +161,12 @@ def write_people(
     folder.mkdir(parents=True, exist_ok=True)
     with RunStore.write(folder, _configuration(conversations, name, judge, rules, seed)) as store:
         store.forget_plan()
-        trees = {each.setting["artifact"]: (each.setting["domain"], each.tree.to_dict()) for each in conversations}
-        rows = [
-            UnitRow(place, each.setting["artifact"], tuple(each.setting["assistants"]), 0, each.seed, each.setting)
-            for place, each in enumerate(conversations)
-        ]
-        store.add_units(trees, rows)
         with store.together():
-            for place, conversation in enumerate(conversations):
-                _put(store, place, conversation, engines)
+            for place, each in enumerate(conversations):
+                artifact, domain, assistants = (each.setting[name] for name in ("artifact", "domain", "assistants"))
+                row = UnitRow(place, artifact, domain, each.tree, tuple(assistants), 0, each.seed, each.setting)
+                store.add_units([row])
+                _put(store, place, each, engines)
     return Written(len(conversations), without)
 
 

@@ -252,7 +252,7 @@ def probe(run: LaidOut, conversations: int, *, settings: ClientSettings, concurr
 
 def _calls(run: LaidOut, turns: Span) -> dict[tuple[str, str], Span]:
     """(purpose, model) → calls, in the order of the work."""
-    spec, units = run.options.spec, len(run.units)
+    spec, units = run.options, len(run.units)
     calls: dict[tuple[str, str], Span] = {}
     final: dict[tuple[str, str], Span] = {}
     for unit in run.units:

@@ -83,7 +83,9 @@ class UnitRow:
 
     place: int  # position in the run, from 0
     artifact: str
-    assistants: tuple[str, ...]
+    domain: str
+    tree: IntentTree
+    assistants: tuple[str, ...]  # one, or several, whose best reply is selected
     trial: int
     seed: int
     setting: Mapping[str, Any]
@@ -177,12 +179,11 @@ class RunStore:
     # -- opening and closing ---------------------------------------------------------------------------------------
 
     @classmethod
-    def write(cls, folder: Path, configuration: Mapping[str, Any], notes: Mapping[str, Any] | None = None) -> RunStore:
+    def write(cls, folder: Path, configuration: Mapping[str, Any]) -> RunStore:
         """Open a run for writing: a new one in a new or empty folder (made if it is missing), or the same one again.
 
         Args:
             configuration: all values that decide the results, as plain JSON; never a key.
-            notes: further values (when, where) that decide no result; the first ones are kept.
 
         Raises:
             StoreError: the folder holds other files, another process is writing to the run, the file is damaged, or the
@@ -195,7 +196,7 @@ class RunStore:
             raise StoreError(f"{folder}: cannot be written to ({error.strerror or error})") from None
         if not path.exists() and any(each.name != LOCK for each in folder.iterdir()):
             raise StoreError(f"{folder} holds other files and no run; choose another --run folder")
-        return cls._opened(path, lambda store: store._settle(configuration, notes or {}), read_only=False)
+        return cls._opened(path, lambda store: store._settle(configuration), read_only=False)
 
     @classmethod
     def read(cls, folder: Path) -> RunStore:
@@ -229,7 +230,7 @@ class RunStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _settle(self, configuration: Mapping[str, Any], notes: Mapping[str, Any]) -> None:
+    def _settle(self, configuration: Mapping[str, Any]) -> None:
         """Set the file up, or check that it holds this run."""
         self._database.execute("PRAGMA synchronous=FULL")  # of this connection; the journal's mode is the file's
         if self._is_blank():
@@ -240,8 +241,7 @@ class RunStore:
                     self._database.execute(statement)
                 self._database.execute(f"PRAGMA application_id={APPLICATION}")
                 self._database.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-                values = [("configuration", to_json(configuration)), ("notes", to_json(notes))]
-                self._database.execute_many("INSERT INTO run VALUES (?, ?)", values)
+                self._database.execute("INSERT INTO run VALUES ('configuration', ?)", (to_json(configuration),))
             return
         self._check_kind()
         difference = first_difference(_kind_last(self.configuration), _kind_last(json.loads(to_json(configuration))))
@@ -278,24 +278,22 @@ class RunStore:
         with self._database.transaction():
             self._database.execute("UPDATE run SET value = ? WHERE name = 'configuration'", (to_json(configuration),))
 
-    @property
-    def notes(self) -> dict[str, Any]:
-        return json.loads(self._database.one("SELECT value FROM run WHERE name = 'notes'")[0])
-
     @functools.cached_property
     def rules(self) -> Rules:
         return Rules.from_dict(self.configuration["rules"])
 
-    def add_units(self, trees: Mapping[str, tuple[str, Mapping[str, Any]]], units: Iterable[UnitRow]) -> None:
-        """Write the plan: artifact → (domain, tree in plain form), and the units.  Idempotent."""
+    def add_units(self, units: Iterable[UnitRow]) -> None:
+        """Write the plan: the planned conversations and their trees.  Idempotent."""
+        units = list(units)
+        of_artifact = {each.artifact: each for each in units}
         with self._database.transaction():
             self._database.execute_many(
                 "INSERT OR IGNORE INTO trees VALUES (?, ?, ?)",
-                ((artifact, domain, to_json(tree)) for artifact, (domain, tree) in trees.items()),
+                ((artifact, each.domain, to_json(each.tree.to_dict())) for artifact, each in of_artifact.items()),
             )
             self._database.execute_many(
                 "INSERT OR IGNORE INTO run VALUES (?, '')",
-                ((f"{UNREAD}{artifact}",) for artifact, (domain, tree) in trees.items() if not _is_read(domain, tree)),
+                ((f"{UNREAD}{artifact}",) for artifact, each in of_artifact.items() if not _is_read(each)),
             )
             self._database.execute_many(
                 "INSERT OR IGNORE INTO units VALUES (?, ?, ?, ?, ?, ?, NULL)",
@@ -442,12 +440,11 @@ class RunStore:
             if not finished or row.stop not in (None, "error"):
                 yield self.conversation(row.place)
 
-    def lines(self) -> Iterator[str]:
-        """Every finished conversation in the order of the plan as one line of JSON, `Conversation.to_dict` of it."""
-        return (line.decode() for line in self.encoded_lines())
-
     def encoded_lines(self) -> Iterator[bytes]:
-        """`lines` in UTF-8, joined from the stored JSON without decoding the turns."""
+        """Every finished conversation in the order of the plan: `Conversation.to_dict` as one line of JSON in UTF-8.
+
+        The line is joined from the stored JSON without decoding the turns.
+        """
         rules = spaced(to_json(self.rules.to_dict()).encode())
         trees = {
             artifact: spaced(tree.encode()) for artifact, tree in self._database.all("SELECT artifact, tree FROM trees")
@@ -608,9 +605,9 @@ class RunStore:
         return Counts(*map(int, row))
 
 
-def _is_read(domain: str, tree: Mapping[str, Any]) -> bool:
+def _is_read(unit: UnitRow) -> bool:
     """Whether the word rule for leaks can read the intents of a tree, as it can in a known domain."""
-    return bool(domain) or is_checkable("", [each.text for each in IntentTree.from_dict(tree).intents.values()])
+    return bool(unit.domain) or is_checkable("", [each.text for each in unit.tree.intents.values()])
 
 
 def failed_call(error: BaseException | None) -> Any:

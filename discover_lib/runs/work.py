@@ -68,6 +68,7 @@ def work(
     keep: Callable[[Result], None],
     on: Workers,
     *,
+    load: Callable[[Any], Any] = lambda unit: unit,
     stop: threading.Event | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> None:
@@ -76,7 +77,7 @@ def work(
     Ctrl-C sets `stop`; a second Ctrl-C is raised.
 
     Args:
-        units: may be a lazy sequence, which is read task by task.
+        load: makes what `do` takes of a unit, when its task begins.
         do: importable by name, unless `on` is threads.
         stop: prevents new tasks.
         tick: called repeatedly by this thread.
@@ -91,7 +92,7 @@ def work(
             try:
                 while begun < len(units) and len(tasks) < on.at_once and not (stop.is_set() or error):
                     size = on.pieces(len(units) - begun)
-                    tasks.append(on.begin(do, units[begun : begun + size]))
+                    tasks.append(on.begin(do, [load(unit) for unit in units[begun : begun + size]]))
                     begun += size
                 for task in on.finished(tasks) if tasks else ():
                     tasks.remove(task)  # before its results are kept, so no result is kept twice

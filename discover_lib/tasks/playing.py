@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.runs.options import LaidOut, check_prices, execute, unpriced
-from discover_lib.runs.runner import Snapshot
+from discover_lib.runs.options import LaidOut, Snapshot, check_prices, execute, unpriced
 from discover_lib.tasks.waist import How, Stopped, Tell, ask
 
 if TYPE_CHECKING:  # a run of the miniature calls no model

@@ -140,9 +140,9 @@ def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
         units, talks = [], []
         for place, (number, trial, name) in enumerate(everyone):
             talk = frozen_conversation(name, number, trial)
-            units.append(UnitRow(place, f"art-{number}", (name,), trial, talk.seed, talk.setting))
+            units.append(UnitRow(place, f"art-{number}", "", TREE, (name,), trial, talk.seed, talk.setting))
             talks.append(talk)
-        store.add_units({f"art-{number}": ("", TREE.to_dict()) for number in range(10)}, units)
+        store.add_units(units)
         for unit, talk in zip(units, talks, strict=True):
             store.put_turns(unit.place, list(map(turn_row, talk.turns)), talk.stop)
             found = frozen_assessment(unit.assistants[0], unit.trial)

@@ -43,7 +43,7 @@ def test_the_miniature_makes_no_calls():
         ({"assistants": ("adaptive", "draft")}, {"judge": 80, "voice": 64}),
         ({"assistants": ("adaptive", "draft"), "candidates": 2}, {"judge": 160, "voice": 32}),
         ({"assistants": (MODEL,), "trials": 2}, {"assistant": 80, "judge": 80, "voice": 64}),
-        ({"assistants": (MODEL,), "engine": "miniature"}, {"assistant": 40}),
+        ({"assistants": (MODEL,), "judge": "miniature", "voice": "miniature"}, {"assistant": 40}),
         ({"voice": "miniature"}, {"judge": 40}),
     ],
 )

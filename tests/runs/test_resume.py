@@ -27,10 +27,9 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.engines.miniature.voice import MiniatureVoice
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.runs import runner
+from discover_lib.runs import options as run_options
 from discover_lib.runs.evaluation import SCORES_FILE, lay_out_evaluation, write_evaluation
-from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
-from discover_lib.runs.runner import FAILING_STREAK, run_into
+from discover_lib.runs.options import FAILING_STREAK, RunOptions, execute, lay_out, run_into, write_results
 from discover_lib.runs.store import FILE, RunStore
 from discover_lib.runs.units import plan_units, run_unit
 from discover_lib.runs.work import Alone, Processes, Threads, work
@@ -47,7 +46,7 @@ def begin(
     folder: Path, options: RunOptions, concurrency: int, server: FakeServer | None = None, command: str = "simulate"
 ) -> subprocess.Popen:
     """The run in a process of its own, begun or resumed."""
-    given = {"run": folder, "domain": options.domain, "engine": options.engine, "artifacts": options.artifacts}
+    given = {"run": folder, "domain": options.domain, "engine": options.judge, "artifacts": options.artifacts}
     given |= {"trials": options.trials, "concurrency": concurrency} | ({"api-base": server.api_base} if server else {})
     arguments = [text for name, value in given.items() for text in (f"--{name}", str(value))]
     arguments += [text for name in options.assistants for text in ("--assistant", name)]
@@ -411,8 +410,8 @@ def test_the_result_does_not_depend_on_concurrency(assistants, trees, tmp_path):
 
 @pytest.mark.parametrize("runs", ["threads", "processes"])
 def test_progress_tells_how_far_how_fast_and_what_failed(runs, trees, tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "TICK_SECONDS", 0.0)
-    monkeypatch.setattr(runner, "TICK_SHARE", 1e9)  # however long telling takes on a busy machine
+    monkeypatch.setattr(run_options, "TICK_SECONDS", 0.0)
+    monkeypatch.setattr(run_options, "TICK_SHARE", 1e9)  # however long telling takes on a busy machine
     units, seen = units_of(trees, "adaptive", trials=4), []
     if runs == "threads":
         run(tmp_path, units, Breaking(lambda *_: time.sleep(0.002)), concurrency=2, on_progress=seen.append)

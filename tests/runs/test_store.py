@@ -14,7 +14,7 @@ from discover_lib.engines.llm.calls.exchange import Completion, Request
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.metrics.scores import scores_of
-from discover_lib.runs.runner import register, run_into
+from discover_lib.runs.options import run_into
 from discover_lib.runs.store import FILE, RUN_FORMAT, Failure, RunStore, StoreError, first_difference, turn_row
 from discover_lib.runs.units import plan_units, run_unit, stored_scores
 from discover_lib.runs.work import Alone
@@ -33,7 +33,7 @@ def units():
 @pytest.fixture
 def store(tmp_path, units):
     with RunStore.write(tmp_path, CONFIGURATION) as opened:
-        register(opened, units)
+        opened.add_units(units)
         yield opened
 
 
@@ -110,7 +110,7 @@ def test_the_listing_filters_without_loading(store, units):
     everything = store.listing()
     assert [row.place for row in everything] == list(range(6))
     assert [row.place for row in store.listing(assistant="draft")] == [1, 3, 5]
-    assert [row.place for row in store.listing(artifact=units[2].artifact_id)] == [2, 3]
+    assert [row.place for row in store.listing(artifact=units[2].artifact)] == [2, 3]
     assert [row.place for row in store.listing(failed_role="judge")] == [4]
     assert [row.place for row in store.listing(stop="error")] == [4]
     assert [row.place for row in store.listing(stop="open")] == [5]
@@ -235,7 +235,7 @@ def test_the_lines_of_a_run_are_its_conversations(store, units):
     run_into(store, units[:3], Alone())
     half = dataclasses.replace(run_unit(units[3]).turns[0], user_message="cut \ud83d off")  # models cut text anywhere
     store.put_turns(3, [turn_row(half)], "max_turns")
-    *whole, cut = store.lines()
+    *whole, cut = (line.decode() for line in store.encoded_lines())
     assert whole == [json.dumps(run_unit(unit).to_dict(), ensure_ascii=False) for unit in units[:3]]
     assert json.loads(cut) == store.conversation(3).to_dict()
     assert len(list(store.conversations())) == 4, "what is not finished is left out"
@@ -246,6 +246,6 @@ def test_a_digest_says_what_the_conversation_says(store, units):
     assert list(stored_scores(store)) == [scores_of(talk, at) for at, talk in enumerate(store.conversations())]
     assert store.choices() == (
         ["adaptive", "draft"],
-        [units[at].artifact_id for at in (0, 2, 4)],
+        [units[at].artifact for at in (0, 2, 4)],
         max(each.discovered for each in store.listing()),
     )
