@@ -309,11 +309,9 @@ def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurren
 
     check_models(run.models, settings)
     typer.echo(f"probing: running up to {conversations} conversations per assistant", err=True)
-    probed = probe(run, conversations, settings=settings, concurrency=concurrency)
-    spent = probed.spent
-    price = price_line(spent.cost, spent.unpriced, spent.calls)
-    typer.echo(f"{probed.conversations} conversations, {spent.calls} calls, {price}", err=True)
-    return probed.lengths
+    lengths, spent = probe(run, conversations, settings=settings, concurrency=concurrency)
+    typer.echo(f"{spent.calls} calls, {price_line(spent.cost, spent.unpriced, spent.calls)}", err=True)
+    return lengths
 
 
 def _print_caveats(run: LaidOut) -> None:

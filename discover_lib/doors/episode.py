@@ -108,7 +108,9 @@ class Episode:
             artifact = self.artifacts[(seed if artifact is None else artifact) % len(self._units)]
         if artifact not in self._units:
             raise DoorError(f"no artifact {artifact!r}; there are {', '.join(self.artifacts[:5])} ...")
-        unit = dataclasses.replace(self._units[artifact], trial=trial, seed=seed_of(seed, artifact, trial))
+        first = self._units[artifact]
+        setting, own_seed = first.setting | {"trial": trial}, seed_of(seed, artifact, trial)
+        unit = dataclasses.replace(first, trial=trial, seed=own_seed, setting=setting)
         self._user = simulator_of(unit, self._engines.for_conversation(unit.setting, unit.seed))
         self._user.turns = self.options.turns
         return self._user.tree.initial_request

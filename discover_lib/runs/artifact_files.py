@@ -66,29 +66,25 @@ def read_artifact_file(path: Path, artifact_type: str, domain: str) -> Artifact:
     Raises:
         ArtifactFileError: missing, a folder, empty, larger than 1 MB, binary, or not UTF-8.
     """
+    if path.exists() and not path.is_file():
+        kind = f"a folder; name the files in it ({path}/*)" if path.is_dir() else "not a file"
+        raise ArtifactFileError(f"{path}: {kind}")
     try:
         size = path.stat().st_size
-        if path.is_dir():
-            raise ArtifactFileError(f"{path}: a folder; name the files in it ({path}/*)")
-        if not path.is_file():
-            raise ArtifactFileError(f"{path}: not a file")
-        if size > MAX_BYTES:
-            raise ArtifactFileError(f"{path}: {size / 1e6:.1f} MB is too large for an artifact; at most 1 MB")
-        raw = path.read_bytes()
+        raw = path.read_bytes() if size <= MAX_BYTES else b""
     except OSError as error:
         raise ArtifactFileError(f"{path}: cannot be read ({error.strerror or error})") from None
-    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise ArtifactFileError(f"{path}: not UTF-8 text but UTF-16; save it as UTF-8")
-    if raw.startswith(b"\x1f\x8b"):
-        raise ArtifactFileError(f"{path}: compressed (gzip); unpack it first, or export it uncompressed")
-    if b"\0" in raw:
-        raise ArtifactFileError(f"{path}: looks binary; an artifact is a text file (SVG, Markdown or plain text)")
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ArtifactFileError(f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8") from None
-    if not text.strip():
-        raise ArtifactFileError(f"{path}: the file is empty")
+    text = raw.decode("utf-8-sig", errors="replace")
+    wrong = {
+        f"{size / 1e6:.1f} MB is too large for an artifact; at most 1 MB": size > MAX_BYTES,
+        "not UTF-8 text but UTF-16; save it as UTF-8": raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
+        "compressed (gzip); unpack it first, or export it uncompressed": raw.startswith(b"\x1f\x8b"),
+        "looks binary; an artifact is a text file (SVG, Markdown or plain text)": b"\0" in raw,
+        "not UTF-8 text; save it as UTF-8": raw.removeprefix(codecs.BOM_UTF8) != text.encode(),
+        "the file is empty": not text.strip(),
+    }
+    if why := next((words for words, is_so in wrong.items() if is_so), ""):
+        raise ArtifactFileError(f"{path}: {why}")
     return Artifact(path.stem, artifact_type, text, domain=domain)
 
 

@@ -87,7 +87,7 @@ def lay_out(options: RunOptions) -> LaidOut:
     for role in ("judge", "voice"):
         if (name := getattr(options, role)) != MINIATURE and not is_model(name):
             known = "give 'miniature' or a LiteLLM model name such as openai/NAME"
-            raise RunOptionsError(f"unknown {role} {name!r}; {known}")
+            raise RunOptionsError(f"unknown {'engine' if options.judge == options.voice else role} {name!r}; {known}")
     if options.leak_check and (options.voice == MINIATURE or not is_model(options.leak_check)):
         raise RunOptionsError("a leak check is a language model's, of messages that a language model speaks")
     if options.interactivity == "paper" and options.judge == MINIATURE:

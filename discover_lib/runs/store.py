@@ -13,7 +13,8 @@ import dataclasses
 import functools
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -68,13 +69,15 @@ SCHEMA = (
 )
 TABLES = len([each for each in SCHEMA if each.startswith("CREATE TABLE")])
 UNREAD = "unread artifact: "  # prefix in `run` for artifacts that the word rule for leaks cannot read
-SUMS = "count(turn), total(discovered), total(reward), total(tokens), total(unscored), total(leaks > 0)"
+SUMS = """count(turn), CAST(total(discovered) AS INT), total(reward), CAST(total(tokens) AS INT),
+    CAST(total(unscored) AS INT), CAST(total(leaks > 0) AS INT)"""
 # The sums over the turns of every unit, from its digest if there is one.
 NUMBERS = f"""SELECT place, turns, discovered, reward, tokens, unscored, leaks FROM digests UNION ALL
     SELECT place, {SUMS} FROM units LEFT JOIN turns USING (place)
     WHERE place NOT IN (SELECT place FROM digests) GROUP BY place"""
 AT_ONCE = 64  # conversations whose turns are read together
 ENDED = "stop IS NOT NULL AND stop != 'error'"
+UNSET: Any = object()  # in place of a value of a configuration that lacks it
 
 
 @dataclass(frozen=True)
@@ -196,7 +199,7 @@ class RunStore:
             raise StoreError(f"{folder}: cannot be written to ({error.strerror or error})") from None
         if not path.exists() and any(each.name != LOCK for each in folder.iterdir()):
             raise StoreError(f"{folder} holds other files and no run; choose another --run folder")
-        return cls._opened(path, lambda store: store._settle(configuration), read_only=False)
+        return cls._opened(path, configuration)
 
     @classmethod
     def read(cls, folder: Path) -> RunStore:
@@ -208,14 +211,18 @@ class RunStore:
         path = folder / FILE if folder.is_dir() else folder
         if not path.is_file():
             raise StoreError(f"{folder}: no run here (no {FILE})")
-        return cls._opened(path, cls._check_kind, read_only=True)
+        return cls._opened(path, None)
 
     @classmethod
-    def _opened(cls, path: Path, settle: Callable[[RunStore], None], *, read_only: bool) -> RunStore:
+    def _opened(cls, path: Path, configuration: Mapping[str, Any] | None) -> RunStore:
+        """The run of a file: for reading, or for writing under a configuration."""
         with errors_in_one_line(path):
-            store = cls(Database(path, read_only=read_only))
+            store = cls(Database(path, read_only=configuration is None))
             try:
-                settle(store)
+                if configuration is None:
+                    store._check_kind()
+                else:
+                    store._settle(configuration)
             except BaseException:
                 store.close()
                 raise
@@ -244,7 +251,7 @@ class RunStore:
                 self._database.execute("INSERT INTO run VALUES ('configuration', ?)", (to_json(configuration),))
             return
         self._check_kind()
-        difference = first_difference(_kind_last(self.configuration), _kind_last(json.loads(to_json(configuration))))
+        difference = first_difference(self.configuration, json.loads(to_json(configuration)))
         if difference:
             raise StoreError(
                 f"{self.path.parent} holds a run with another configuration: {difference}; "
@@ -419,20 +426,15 @@ class RunStore:
         )
         if row is None:
             raise StoreError(f"{self.path.parent}: no conversation {place} in this run")
-        tree, seed, stop, setting = row
-        turns = self._database.all("SELECT data FROM turns WHERE place = ? ORDER BY turn", (place,))
-        whole = self._rebuilt(IntentTree.from_dict(json.loads(tree)), seed, stop, json.loads(setting), turns)
-        final = (self.assessment(place) or {}).get("final")
-        return dataclasses.replace(whole, final=FinalTurn.from_dict(final)) if final else whole
-
-    def _rebuilt(
-        self, tree: IntentTree, seed: int, stop: Stop | None, setting: Mapping[str, Any], turns: Sequence[tuple[str]]
-    ) -> Conversation:
-        rules = self.rules
+        tree, rules = IntentTree.from_dict(json.loads(row[0])), self.rules
+        seed, stop, setting = row[1:]
+        rows = self._database.all("SELECT data FROM turns WHERE place = ? ORDER BY turn", (place,))
+        turns = tuple(Turn.from_dict(json.loads(data)) for (data,) in rows)
         # The start follows from tree, rules and seed; where a turn is stored, its own record of the start counts.
-        taken = tuple(Turn.from_dict(json.loads(data)) for (data,) in turns)
-        start = taken[0].before if taken else initial_state(tree, rules, seed)
-        return Conversation(tree, rules, seed, start, taken, stop, setting)
+        start = turns[0].before if turns else initial_state(tree, rules, seed)
+        final = (self.assessment(place) or {}).get("final")
+        ended = FinalTurn.from_dict(final) if final else None
+        return Conversation(tree, rules, seed, start, turns, stop, json.loads(setting), ended)
 
     def conversations(self, *, finished: bool = True, **filters: Any) -> Iterator[Conversation]:
         """Conversations in the order of the plan, one at a time, with the filters of `listing`."""
@@ -523,22 +525,8 @@ class RunStore:
         named = {names: tuple(json.loads(names)) for names in {row[3] for row in rows}}
         unread = self.unread_artifacts()
         return [
-            Listed(
-                place,
-                of,
-                where,
-                named[names],
-                trial,
-                why,
-                int(turns),
-                int(discovered),
-                reward,
-                int(tokens),
-                int(unscored),
-                int(leaks),
-                of not in unread,
-            )
-            for place, of, where, names, trial, why, turns, discovered, reward, tokens, unscored, leaks in rows
+            Listed(place, of, where, named[names], trial, why, *numbers, leaks_checked=of not in unread)
+            for place, of, where, names, trial, why, *numbers in rows
         ]
 
     def choices(self) -> tuple[list[str], list[str], int]:
@@ -590,10 +578,7 @@ class RunStore:
 
     def failures_by_role(self) -> dict[str, int]:
         """Number of failures per role that were not retried, most first."""
-        rows = self._database.all(
-            "SELECT role, count(*) FROM failures WHERE NOT retried GROUP BY role ORDER BY 2 DESC, 1"
-        )
-        return dict(rows)
+        return dict(Counter(failure.role for _, failure in self.failures()).most_common())
 
     def counts(self) -> Counts:
         row = self._database.one(
@@ -652,26 +637,21 @@ def turn_row(turn: Turn) -> TurnRow:
 _AS_ROW = attrgetter(*(field.name for field in dataclasses.fields(TurnRow)))
 
 
-def _kind_last(configuration: dict[str, Any]) -> dict[str, Any]:
-    """A configuration ordered for messages: first the domain, then options, last the differences of an evaluation."""
-    places = {"domain": -1, "kind": 1, "final_request": 1}
-    return {key: configuration[key] for key in sorted(configuration, key=lambda key: places.get(key, 0))}
-
-
 def first_difference(ours: Any, theirs: Any, name: str = "") -> str | None:
-    """The first difference of two configurations, in words ("turns is 5 in the run and 6 now"), or None."""
+    """The first difference of two configurations, in words ("turns is 5 in the run and 6 now"), or None.
+
+    The domain comes first, then options, last the differences of an evaluation.
+    """
+    if ours == theirs:
+        return None
     if not (isinstance(ours, dict) and isinstance(theirs, dict)):
-        return None if ours == theirs else f"{name} is {_short(ours)} in the run and {_short(theirs)} now"
-    for key in dict.fromkeys([*ours, *theirs]):
-        where = f"{name}.{key}" if name else key
-        there, now = (_short(each[key]) if key in each else "not set" for each in (ours, theirs))
-        if key not in ours or key not in theirs:
-            return f"{where} is {there} in the run and {now} now"
-        if difference := first_difference(ours[key], theirs[key], where):
-            return difference
-    return None
+        return f"{name} is {_short(ours)} in the run and {_short(theirs)} now"
+    places = {"domain": -1, "kind": 1, "final_request": 1}
+    differing = [key for key in {**ours, **theirs} if ours.get(key, UNSET) != theirs.get(key, UNSET)]
+    key = min(differing, key=lambda key: places.get(key, 0))
+    return first_difference(ours.get(key, UNSET), theirs.get(key, UNSET), f"{name}.{key}" if name else key)
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = "not set" if value is UNSET else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."

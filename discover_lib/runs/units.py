@@ -23,12 +23,10 @@ from discover_lib.base.tokens import COUNTING
 from discover_lib.core.conversation import Candidate, Conversation, FinalTurn, Message, Reply, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import (
-    Assistant,
     AssistantError,
     Judge,
     JudgeError,
     RoleError,
-    SeesIntents,
     UserVoice,
     ask,
 )
@@ -283,28 +281,21 @@ def scored(
     """
     domain = conversation.setting["domain"]
     assistant = engines.assistant(conversation.setting["assistants"][0], domain)
-    final = _tried("final", lambda: final_turn(conversation, assistant, request))
-    found = assessed(conversation, engines.scorer(domain), final, parallel_map=parallel_map)
-    return found.to_dict(), scores_of(conversation, place, found).digest()
-
-
-def final_turn(conversation: Conversation, assistant: Assistant | SeesIntents, request: str) -> FinalTurn:
-    """The final artifact of the conversation's assistant.
-
-    Raises:
-        AssistantError: it did not reply.
-    """
     messages, seed = final_question(conversation, request)
-    return FinalTurn(request, ask(assistant, conversation.tree, conversation.state, messages, seed))
+
+    def final() -> FinalTurn:
+        return FinalTurn(request, ask(assistant, conversation.tree, conversation.state, messages, seed))
+
+    found = assessed(conversation, engines.scorer(domain), _tried("final", final), parallel_map=parallel_map)
+    return found.to_dict(), scores_of(conversation, place, found).digest()
 
 
 def final_question(conversation: Conversation, request: str = FINAL_REQUEST) -> tuple[tuple[Message, ...], int]:
     """The messages that ask the assistant for the final artifact, and the seed."""
-    messages = conversation.messages()
+    messages, seed = conversation.messages(), derive_seed(conversation.seed, "final")
     if messages[-1].role == "user":  # the user answered the last turn, and the request follows that message
-        question = Message("user", f"{messages[-1].content}\n\n{request}")
-        return (*messages[:-1], question), derive_seed(conversation.seed, "final")
-    return (*messages, Message("user", request)), derive_seed(conversation.seed, "final")
+        return (*messages[:-1], Message("user", f"{messages[-1].content}\n\n{request}")), seed
+    return (*messages, Message("user", request)), seed
 
 
 def assessed(
@@ -317,16 +308,16 @@ def assessed(
     """
 
     def score(name: str) -> Any:
-        if name == "satisfaction":
-            if isinstance(final, ScoringFailure):
-                return final
-            return _tried(name, lambda: scorer.satisfaction(conversation.tree, final.reply))
-        return _tried(name, lambda: getattr(scorer, name)(conversation))
+        if name != "satisfaction":
+            return _tried(name, lambda: getattr(scorer, name)(conversation))
+        if isinstance(final, ScoringFailure):
+            return final
+        return _tried(name, lambda: scorer.satisfaction(conversation.tree, final.reply))
 
-    scores = list(parallel_map(score, SCORING))
-    failures = tuple(each for each in scores if isinstance(each, ScoringFailure))
-    finished, *parts = (None if isinstance(each, ScoringFailure) else each for each in (final, *scores))
-    return Assessment(scorer.name, finished, **dict(zip(SCORING, parts, strict=True)), failures=failures)
+    parts = {"final": final} | dict(zip(SCORING, parallel_map(score, SCORING), strict=True))
+    failures = tuple(parts[name] for name in SCORING if isinstance(parts[name], ScoringFailure))
+    found = {name: None if isinstance(part, ScoringFailure) else part for name, part in parts.items()}
+    return Assessment(scorer.name, **found, failures=failures)
 
 
 def _tried(name: str, score: Callable[[], T]) -> T | ScoringFailure:

@@ -63,7 +63,7 @@ def test_calls_follow_from_the_configuration(changes, calls):
     [
         ({}, {"judge": 40, "voice": 32, **dict.fromkeys(SCORING, 8)}),
         ({"assistants": (MODEL, "draft")}, {"assistant": 40, FINAL: 8, **dict.fromkeys(SCORING, 16)}),
-        ({"assistants": (MODEL,), "engine": "miniature"}, {"assistant": 40, FINAL: 8}),
+        ({"assistants": (MODEL,), "judge": "miniature", "voice": "miniature"}, {"assistant": 40, FINAL: 8}),
         ({"voice": "miniature", "trials": 2}, {"judge": 80, **dict.fromkeys(SCORING, 16)}),
     ],
 )
@@ -108,7 +108,7 @@ def test_an_evaluation_by_a_measured_one_agrees_with_the_meter_within_a_fifth(tm
     with FakeServer(llm_brain.answer) as server:
         reached = ClientSettings(api_base=server.api_base, env_file=None, prices=priced)
         execute(before, tmp_path / "before", concurrency=8, settings=reached)
-        probed = probe(run, 3, settings=reached, concurrency=8).lengths
+        probed = probe(run, 3, settings=reached, concurrency=8)[0]
         spent = execute(run, tmp_path / "run", concurrency=8, settings=reached).last.spent
     for measured in (measured_lengths(tmp_path / "before"), probed):
         plan = plan_run(run, settings=reached, measured=measured)

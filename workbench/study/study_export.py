@@ -19,9 +19,9 @@ from discover_lib.core.conversation import Reply
 from discover_lib.core.rules import Rules
 from discover_lib.engines.spec import RoleEngines, asked_assistants
 from discover_lib.metrics.power import Planned
-from discover_lib.runs.people import Chat, Written, write_people
 from workbench.study.design import Study
 from workbench.study.desk import EXPORTED, RUN, Desk
+from workbench.study.people import Chat, Written, write_people
 from workbench.study.personal import personal_data
 from workbench.study.study_pages import AGREEMENT, debrief_text, information
 from workbench.study.study_report import ATTRITION_COLUMNS, Finished, attrition, finished
