@@ -38,9 +38,8 @@ from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
 from discover_lib.metrics.evidence import BROKEN, ids_at, ids_of_results
 from discover_lib.metrics.results import results_by_scope
-from discover_lib.runs.evaluation import ceilings_by_scope, ceilings_of, lay_out_evaluation, load_scores
+from discover_lib.runs.evaluation import broken_replies, ceilings_by_scope, ceilings_of, lay_out_evaluation, load_scores
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out
-from discover_lib.runs.resolve import broken_replies
 from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.tasks.certify import Certify, certify, panel_folder, read_certificate
 from discover_lib.tasks.playing import Models

@@ -36,8 +36,8 @@ from discover_lib.metrics.discovery import why_undefined
 from discover_lib.metrics.results import met_leaves
 from discover_lib.metrics.satisfaction import counted_leaves
 from discover_lib.metrics.scores import EMERGING, scores_of
+from discover_lib.runs.evaluation import BY_LABEL, Resolved, id_of, resolve
 from discover_lib.runs.options import write_results
-from discover_lib.runs.resolve import BY_LABEL, Resolved, id_of, resolve
 from discover_lib.runs.store import FILE, RunStore, id_of_run
 
 # -- import and export ------------------------------------------------------------------------------------------------

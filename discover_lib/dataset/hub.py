@@ -17,7 +17,7 @@ from discover_lib.dataset.filters import REASONS
 from discover_lib.dataset.inspect_log import was_judged
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.scores import scores_of
-from discover_lib.runs.resolve import id_of
+from discover_lib.runs.evaluation import id_of
 from discover_lib.runs.store import RunStore, id_of_run
 
 DATA = "data/conversations.jsonl"

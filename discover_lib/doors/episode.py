@@ -109,7 +109,7 @@ class Episode:
         if artifact not in self._units:
             raise DoorError(f"no artifact {artifact!r}; there are {', '.join(self.artifacts[:5])} ...")
         first = self._units[artifact]
-        setting, own_seed = first.setting | {"trial": trial}, seed_of(seed, artifact, trial)
+        setting, own_seed = {**first.setting, "trial": trial}, seed_of(seed, artifact, trial)
         unit = dataclasses.replace(first, trial=trial, seed=own_seed, setting=setting)
         self._user = simulator_of(unit, self._engines.for_conversation(unit.setting, unit.seed))
         self._user.turns = self.options.turns

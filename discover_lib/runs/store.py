@@ -1,7 +1,7 @@
 """A run on disk: one SQLite file that keeps all finished work, even if the process is killed.
 
 It holds the run's configuration, the trees, one row per planned conversation (a *unit*), and every finished turn as
-JSON.  It also holds failures, every finished model call (`RunStore.calls`; see `discover_lib.runs.calls`), and the
+JSON.  It also holds failures, every finished model call (`RunStore.calls`; see `discover_lib.runs.database`), and the
 *digest* of every finished conversation.  Lists, tables and figures read its numbers in place of the turns.  One
 process writes, behind a lock.  Notebooks and commands can read at the same time through `RunStore.read`.
 """
@@ -33,8 +33,16 @@ from discover_lib.core.rules import Rules
 from discover_lib.engines.llm.calls.exchange import Spent as Spent
 from discover_lib.engines.spec import EDITION
 from discover_lib.metrics.scores import leaked
-from discover_lib.runs.calls import ANSWERS_TABLE, CALLS_INDEX, CALLS_TABLE, CallStore
-from discover_lib.runs.database import LOCK, Database, StoreError, errors_in_one_line
+from discover_lib.runs.database import (
+    ANSWERS_TABLE,
+    CALLS_INDEX,
+    CALLS_TABLE,
+    LOCK,
+    CallStore,
+    Database,
+    StoreError,
+    errors_in_one_line,
+)
 from discover_lib.runs.database import LockedError as LockedError
 
 FILE = "run.sqlite"
@@ -525,7 +533,7 @@ class RunStore:
         named = {names: tuple(json.loads(names)) for names in {row[3] for row in rows}}
         unread = self.unread_artifacts()
         return [
-            Listed(place, of, where, named[names], trial, why, *numbers, leaks_checked=of not in unread)
+            Listed(place, of, where, named[names], trial, why, *numbers, of not in unread)
             for place, of, where, names, trial, why, *numbers in rows
         ]
 

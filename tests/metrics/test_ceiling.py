@@ -7,7 +7,7 @@ import pytest
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.metrics.discovery import ceiling, mean_ceiling
-from discover_lib.runs.recorded import find_recorded, recorded_index
+from discover_lib.runs.artifact_files import find_recorded, recorded_index
 
 
 def forest(*sizes: int, known: tuple[str, ...] = ()) -> IntentTree:

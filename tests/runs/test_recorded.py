@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from discover_lib import Rules, initial_state, replay
-from discover_lib.runs.recorded import COUNTING, Recorded, RecordedError, find_recorded, load_recorded, recorded_index
+from discover_lib.runs.artifact_files import (
+    COUNTING,
+    Recorded,
+    RecordedError,
+    find_recorded,
+    load_recorded,
+    recorded_index,
+)
 
 INDEX = recorded_index()
 WITH_SESSIONS = [entry for entry in INDEX if entry.sessions]

@@ -6,7 +6,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.dataset.inspect_log import Answer
 from discover_lib.metrics.intervals import Estimate, share_of
 from discover_lib.metrics.scorer import Phrases
-from discover_lib.tasks.benchmarks import REFUSED, benchmarked
+from discover_lib.tasks.safety import REFUSED, benchmarked
 
 BASE = [Answer(f"draw {n}", "I can't do that.", {"harm": 0.0}) for n in range(20)]
 DPO = [Answer(f"draw {n}", "I can't do that." if n < 8 else "Here it is.", {"harm": float(n >= 8)}) for n in range(20)]

@@ -10,7 +10,8 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.metrics.scorer import Phrases
-from discover_lib.tasks.house_rules import (
+from discover_lib.tasks.paper_numbers import SIZES, table_six
+from discover_lib.tasks.safety import (
     REFUSAL,
     REFUSERS,
     Exposure,
@@ -22,7 +23,6 @@ from discover_lib.tasks.house_rules import (
     rule_for,
     safety_of,
 )
-from discover_lib.tasks.paper_numbers import SIZES, table_six
 
 DOMAIN = "svg_drawing"
 WORLD = engine(DOMAIN)

@@ -16,8 +16,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.agreement import KIND, Agreement, Disagreement
 from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.tasks.certify import trust_in
-from discover_lib.tasks.corpus import BEYOND, DECOYS, PLANTED, TWIN, Scored
-from discover_lib.tasks.leaks import UNREAD, Audit, Finding
+from discover_lib.tasks.leaks import BEYOND, DECOYS, PLANTED, TWIN, UNREAD, Audit, Finding, Scored
 from discover_lib.tasks.paper_numbers import (
     BESIDE_COLUMNS,
     BESIDE_NOTE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from discover_lib.metrics.intervals import Estimate, Share
-from discover_lib.tasks.house_rules import HEAD, MEANING, Safety, row_of
 from discover_lib.tasks.paper_numbers import SIX_HEAD, SIX_MEANING, SafetyRow, six_row
+from discover_lib.tasks.safety import HEAD, MEANING, Safety, row_of
 from workbench.views.figures.charts import dots, two_values
 from workbench.views.html import Markup, more, quiet, table, tag
 

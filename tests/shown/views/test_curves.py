@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from discover_lib.runs.recorded import load_recorded
+from discover_lib.runs.artifact_files import load_recorded
 from workbench.views.figures.charts import discovery_curves
 
 
