@@ -116,7 +116,7 @@ def asks(kind: Kind, *, of_all: bool = False) -> list[inspect.Parameter]:
 
 def laid_out(
     kind: Kind,
-    model_flags: ModelFlags,
+    models: ModelFlags,
     *,
     assistant: list[str],
     domain: list[str] = [],  # noqa: B006
@@ -136,7 +136,7 @@ def laid_out(
         tuple(assistant),
         rules=named if near_miss_cap is None else named.replace(near_miss_cap=near_miss_cap),
         manner=manner_named(manner),
-        role_options=model_flags.role_options,
+        role_options=models.role_options,
         **{name: value for name, value in chosen.items() if name not in UNUSED[kind]},
     )
     if kind == "evaluate":

@@ -143,9 +143,9 @@ class Unit(UnitRow):
     options: RunOptions
 
 
-def seed_of(run_seed: int, artifact_id: str, trial: int) -> int:
+def seed_of(seed: int, artifact: str, trial: int) -> int:
     """The seed of a conversation: the same for all assistants, which meet the same user."""
-    return derive_seed(run_seed, artifact_id, trial)
+    return derive_seed(seed, artifact, trial)
 
 
 def units_of(options: RunOptions, trees: Mapping[str, tuple[str, IntentTree]]) -> list[Unit]:

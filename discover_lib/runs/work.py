@@ -19,7 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from discover_lib.base import VERSION
 from discover_lib.base.errors import DiscoverError
@@ -198,10 +198,7 @@ def _init_worker() -> None:
 # -- within a unit ----------------------------------------------------------------------------------------------------
 
 
-class ParallelMap(Protocol):
-    """The builtin `map`, or a parallel one that keeps the order."""
-
-    def __call__(self, function: Callable[[Item], Result], items: Iterable[Item], /) -> Iterable[Result]: ...
+ParallelMap = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # `map`, or a parallel one in its order
 
 
 @contextmanager

@@ -174,13 +174,6 @@ class Finding:
     share: float
     severity: Severity
 
-    @property
-    def line(self) -> str:
-        """The finding in words."""
-        leaked = ", ".join(f"“{leak.word}” ({leak.how})" for leak in self.leaks)
-        state = "emerging" if self.emerging else "undiscovered"
-        return f"{leaked}: only [{self.intent_id}] “{self.intent_text}” holds it, which is {state}"
-
 
 def _plain(finding: Finding) -> dict[str, Any]:
     data = dataclasses.asdict(finding)

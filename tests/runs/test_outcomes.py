@@ -1,4 +1,4 @@
-"""What became of a run's answers: outcomes, failures, refused and unchecked messages, after interruptions, too."""
+"""The answers of a run: outcomes, failures, refused and unchecked messages, also after an interruption."""
 
 from __future__ import annotations
 
@@ -68,20 +68,6 @@ def test_the_line_leaves_out_what_is_nothing() -> None:
     assert Outcomes({"voice": {"clean": 1}}).line == "answers: 1 clean"
     assert Outcomes({"voice": {"failed": 1}}).line == "answers: 1 no better when asked again (voice 1)"
     assert Outcomes().line == ""
-
-
-def test_an_answer_that_is_asked_for_anew_stays_counted(tmp_path: Path) -> None:
-    request = Request("openai/m", ({"role": "user", "content": "?"},), "judge")
-    with RunStore.write(tmp_path, {"rules": {}}) as store:
-        store.calls.put(request.key, request, Completion("nonsense"))
-        store.calls.put_answer(Answered(request.key, "judge", "failed"))
-        store.calls.put_answers()
-        store.calls.forget_answers(["nonsense"])
-        assert store.calls.get(request.key) is None and store.calls.times_unusable(request.key) == 1
-        store.calls.put(request.key, request, Completion("{}"))
-        store.calls.put_answer(Answered(request.key, "judge", "clean"))
-    with RunStore.read(tmp_path) as store:
-        assert store.calls.answers()[0] == {("judge", "failed"): 1, ("judge", "clean"): 1}
 
 
 @pytest.mark.slow
