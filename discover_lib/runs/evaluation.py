@@ -174,24 +174,15 @@ class Resolved:
         return self.conversation.turns[turn - 1] if self.conversation and turn else None
 
 
-def folder_of(id: DiscoverId) -> Path:
-    """
-    Raises:
-        IdError: there is no such run.
-    """
-    folder = outputs_folder() / id.run  # which a path from the root replaces
-    if not (folder / FILE).is_file():
-        raise IdError(f"{id}: no run {id.run} in {outputs_folder()}; give its name there, or its folder's path")
-    return folder
-
-
 def resolve(id: DiscoverId) -> Resolved:
     """
     Raises:
         IdError: the id is not stored, or its measure is unknown.
         StoreError: the run cannot be read.
     """
-    folder = folder_of(id)
+    folder = outputs_folder() / id.run  # which a path from the root replaces
+    if not (folder / FILE).is_file():
+        raise IdError(f"{id}: no run {id.run} in {outputs_folder()}; give its name there, or its folder's path")
     with RunStore.read(folder) as store:
         if id.measure == CEILING:
             return _ceiling(id, folder, store)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, TypeVar
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.json_text import record_json
@@ -178,17 +178,14 @@ def plan_units(trees: Mapping[str, tuple[str, IntentTree]], assistants: Sequence
     return units_of(RunOptions(tuple(assistants), **options), trees)
 
 
-@runtime_checkable
-class CheckedAgainstTree(Protocol):
-    """A voice whose messages may be checked against a tree that it does not know."""
-
-    def checked_against(self, tree: IntentTree) -> UserVoice: ...
-
-
 def user_of(engines: RoleEngines, domain: str, tree: IntentTree) -> tuple[Judge, UserVoice]:
-    """The judge and the voice of a user of this tree."""
+    """The judge and the voice of a user of this tree.
+
+    A voice whose messages may be checked against a tree does not know the tree, so it gets it here.
+    """
     voice = engines.voice(domain)
-    return engines.judge(domain), voice.checked_against(tree) if isinstance(voice, CheckedAgainstTree) else voice
+    checked = getattr(voice, "checked_against", None)
+    return engines.judge(domain), checked(tree) if checked else voice
 
 
 def simulator_of(unit: Unit, engines: RoleEngines, so_far: Conversation | None = None) -> UserSimulator:

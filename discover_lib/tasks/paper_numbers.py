@@ -303,7 +303,8 @@ def derived() -> list[tuple[str, ...]]:
 
     The cells of each: table, figure, value, how.
     """
-    tables, rows = paper_tables(), []
+    tables = paper_tables()
+    rows: list[tuple[str, ...]] = []
 
     def add(table: str, figure: str, value: float, unit: str, formula: str) -> None:
         rows.append((table, figure, f"{_short(value)} {unit}".strip(), formula))
