@@ -530,11 +530,13 @@ class RunStore:
                 "leaking": leaking,
             },
         )
-        named = {names: tuple(json.loads(names)) for names in {row[3] for row in rows}}
+        named = {who: tuple(json.loads(who)) for who in {row[3] for row in rows}}
         unread = self.unread_artifacts()
         return [
-            Listed(place, of, where, named[names], trial, why, *numbers, of not in unread)
-            for place, of, where, names, trial, why, *numbers in rows
+            Listed(
+                place, of, where, named[who], trial, why, turns, found, reward, tokens, missing, leaks, of not in unread
+            )
+            for place, of, where, who, trial, why, turns, found, reward, tokens, missing, leaks in rows
         ]
 
     def choices(self) -> tuple[list[str], list[str], int]:
