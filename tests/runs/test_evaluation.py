@@ -14,10 +14,9 @@ from scripted import EchoVoice, ScriptedJudge, artifact, forest, question
 from discover_lib import Conversation, Reply, Rules
 from discover_lib.core.conversation import FinalTurn
 from discover_lib.core.rollout import run_conversation
-from discover_lib.engines.miniature.judge import MiniatureScorer
 from discover_lib.metrics.results import Pool, results_of, tidy_rows
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, LeafScore
-from discover_lib.metrics.scorer import InteractivityRating, TurnBehaviour
+from discover_lib.metrics.scorer import InteractivityRating, ScoreError, TurnBehaviour
 from discover_lib.metrics.scores import Assessment, ScoringFailure, scores_of
 from discover_lib.runs.evaluation import (
     RESULTS_FILE,
@@ -337,7 +336,20 @@ def test_a_run_in_which_nothing_is_finished_has_no_results(tmp_path: Path) -> No
 # -- failures -------------------------------------------------------------------------------------------------------
 
 
-def test_without_a_finished_piece_there_is_no_satisfaction() -> None:
-    found = assessed(frozen_conversation("deep", 0, 0), MiniatureScorer(""), ScoringFailure("final", "no reply"))
-    assert (found.final, found.satisfaction) == (None, None) and found.interactivity is not None
-    assert [each.part for each in found.failures] == ["final"]
+class Clumsy:
+    """A scorer that can only rate interactivity."""
+
+    name = "clumsy"
+
+    def interactivity(self, conversation):
+        return InteractivityRating(2)
+
+    def behaviour(self, conversation):
+        raise ScoreError("no behaviour")
+
+
+def test_a_part_that_fails_is_unscored_and_the_others_stand() -> None:
+    found = assessed(frozen_conversation("deep", 0, 0), Clumsy(), ScoringFailure("final", "no reply"))  # type: ignore[arg-type]
+    assert (found.final, found.satisfaction, found.behaviour) == (None, None, None)
+    assert found.interactivity == InteractivityRating(2)
+    assert [each.part for each in found.failures] == ["final", "behaviour"]
