@@ -173,7 +173,11 @@ class RecordedError(DiscoverError):
 
 @dataclass(frozen=True)
 class Recorded:
-    """One file of `data/recorded`: an artifact, its tree and the sessions recorded with it."""
+    """One file of `data/recorded`: an artifact, the stages that led to its tree, and the sessions recorded with it.
+
+    A capable model wrote the trees, replies and judgements.  A session has five turns with two candidate replies each.
+    The library's own code computes states, rewards and views.
+    """
 
     path: Path
     domain: str

@@ -175,7 +175,10 @@ class Resolved:
 
 
 def resolve(id: DiscoverId) -> Resolved:
-    """
+    """The stored data behind an id, below the outputs folder.
+
+    A mean has the values of conversations, a difference has users that both assistants met, a conversation has turns.
+
     Raises:
         IdError: the id is not stored, or its measure is unknown.
         StoreError: the run cannot be read.
