@@ -21,11 +21,21 @@ from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.engines.local.tiny_language import is_broken
 from discover_lib.metrics.discovery import ceiling, ceiling_over, hides
-from discover_lib.metrics.evidence import BROKEN, CEILING, ids_of_results
 from discover_lib.metrics.intervals import INTERVAL, Estimate, bootstrap_mean
 from discover_lib.metrics.paired import TEST, Comparison, compare
 from discover_lib.metrics.rescore import SensitivityMap, sensitivity
-from discover_lib.metrics.results import ALL, CSV_COLUMNS, MEASURES, Pool, ScopeResults, results_by_scope, tidy_rows
+from discover_lib.metrics.results import (
+    ALL,
+    BROKEN,
+    CEILING,
+    CSV_COLUMNS,
+    MEASURES,
+    Pool,
+    ScopeResults,
+    ids_of_results,
+    results_by_scope,
+    tidy_rows,
+)
 from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.scores import EMERGING, ConversationScores
 from discover_lib.runs.options import lay_out_evaluation as lay_out_evaluation

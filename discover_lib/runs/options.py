@@ -28,7 +28,8 @@ from discover_lib.base.words import counted
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Spent
-from discover_lib.engines.spec import EDITION, MINIATURE, RoleEngines, asked_assistants, local_models
+from discover_lib.engines.local.dialect import is_local
+from discover_lib.engines.spec import EDITION, MINIATURE, RoleEngines, asked_assistants
 from discover_lib.metrics.discovery import mean_ceiling
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS
@@ -75,7 +76,7 @@ class LaidOut:
     @property
     def local(self) -> list[str]:
         """The assistants that are models on this machine."""
-        return local_models(self.options.everyone)
+        return list(filter(is_local, self.options.everyone))
 
 
 def lay_out(options: RunOptions) -> LaidOut:
@@ -629,7 +630,7 @@ def check_assistant(name: str, domain: str = "") -> None:
     """
     from discover_lib.engines.miniature.assistants import SCRIPTED
 
-    if local_models([name]):
+    if is_local(name):
         from discover_lib.engines.local.names import LocalModelError, check_local
 
         try:
@@ -660,7 +661,7 @@ def _configuration(options: RunOptions, trees: Mapping[str, tuple[str, IntentTre
     where_not_the_default = {
         "look_ahead": options.look_ahead,
         "reward_assistant": options.reward_assistant if options.look_ahead else "",
-        "local": _weights(local_models(options.everyone)),
+        "local": _weights(list(filter(is_local, options.everyone))),
         "leak_check": options.leak_check,
         "interactivity": options.interactivity if options.interactivity != "ours" else "",
         "taste": options.taste,

@@ -28,7 +28,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import Assistant
 from discover_lib.dataset.inspect_log import Answer
 from discover_lib.engines.llm.assistants import model_and_style
-from discover_lib.engines.llm.calls.wires import NO_KEY, PREFIX
+from discover_lib.engines.llm.calls.wires import PREFIX
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply, read_user
@@ -282,6 +282,7 @@ def row_of(each: Safety) -> list[str]:
 # -- benchmarks of others ---------------------------------------------------------------------------------------------
 
 REFUSED = "refused, as read here"
+NO_KEY = "none"  # Inspect requires a key, even for servers without keys
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,8 @@ from workbench.jobs import folder_of
 from workbench.live import Calls, Errand, StagedBuild, connection_button
 from workbench.map import NEW_TEXT, IntentMap
 from workbench.views import conversation_parts as show
-from workbench.views.artifact_parts import numbers_of, read_piece
 from workbench.views.html import EMPTY, Markup, error_line, more, progress, quiet, styled, table, tag
+from workbench.views.located import numbers_of, read_piece
 
 SOURCES = ("hand-written", "generated", "recorded")
 MOST_FILES = 20

@@ -28,11 +28,7 @@ from discover_lib.runs.options import RunOptions, execute
 from discover_lib.tasks.certify import Certify, certify
 from discover_lib.tasks.waist import Run
 from workbench.views import paper_report as report_page
-from workbench.views.paper_report import (
-    PaperRun,
-    command,
-    headline,
-)
+from workbench.views.paper_report import PaperRun, command, headline
 
 pytestmark = pytest.mark.slow
 
