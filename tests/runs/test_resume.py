@@ -22,6 +22,7 @@ from waiting import until
 from discover_lib.core.roles import AssistantError, JudgeError, VoiceError
 from discover_lib.core.rules import Rules
 from discover_lib.engines.llm.calls import exchange as records
+from discover_lib.engines.llm.calls import wires
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMError
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
@@ -215,7 +216,7 @@ def all_that_decides_goes_over_the_wire(request, monkeypatch):
     A process of its own sends the seeds that are always sent.
     """
     if not request.node.name.startswith("test_killed"):
-        monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
+        monkeypatch.setattr(wires, "LARGEST_SEED", 2**63 - 1)
         monkeypatch.setattr(MiniatureVoice, "of", lambda voice, user: voice)
 
 
