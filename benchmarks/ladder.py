@@ -43,7 +43,7 @@ from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.paired import holm
 from discover_lib.metrics.scores import scores_of
-from discover_lib.runs.options import RunOptions, execute, lay_out_together
+from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train.recipes import Recipe, Stage
 from discover_lib.train.run_stage import StageSettings, run_stage
 
@@ -200,13 +200,14 @@ class Work:
             folder.mkdir(parents=True, exist_ok=True)
             options = RunOptions(
                 arm.teachers,
+                ", ".join(domains_of(self.seed)),
                 split="train",
                 artifacts=TRAIN_ALONE if self.seed in ALONE else TRAIN_ARTIFACTS,
                 candidates=1,
                 seed=self.seed,
                 taste=self.taste(arm.taste),
             )
-            run = lay_out_together(options, domains_of(self.seed))
+            run = lay_out(options)
             ended = execute(run, folder, score=True)
             assert ended.halted is None, ended
             (folder / "done").touch()

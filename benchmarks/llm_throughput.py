@@ -27,8 +27,7 @@ from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifacts
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.runs.options import APART_SECONDS
-from discover_lib.runs.runner import Snapshot, run_into
+from discover_lib.runs.options import APART_SECONDS, Snapshot, run_into
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import Unit, plan_units
 from discover_lib.runs.work import Threads

@@ -21,7 +21,6 @@ from pathlib import Path
 
 from discover_lib.metrics.results import results_by_scope
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.runner import register
 from discover_lib.runs.store import RunStore, turn_row
 from discover_lib.runs.units import digest_of, run_unit, stored_scores
 from discover_lib.runs.work import cluster
@@ -130,7 +129,7 @@ def turns(number: int, folder: Path) -> None:
     units = [replace(run.units[at % len(recorded)], place=at, trial=at // ARTIFACTS) for at in range(wanted)]
     clock = Clock()
     with RunStore.write(folder, run.configuration) as store:
-        register(store, units)
+        store.add_units(units)
         print(f"{wanted:,} conversations planned: {clock}", flush=True)
         whole, tenth = Clock(), Clock()
         for at in range(0, wanted, TOGETHER):

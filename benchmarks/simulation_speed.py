@@ -59,7 +59,7 @@ def loop_seconds(domain: str) -> float:
     began = time.process_time()
     for unit in run.units:
         chosen = [assistants[name] for name in unit.assistants]
-        run_conversation(unit.tree, user.judge, user.voice, chosen, rules=unit.asked.rules, seed=unit.seed)
+        run_conversation(unit.tree, user.judge, user.voice, chosen, rules=unit.options.rules, seed=unit.seed)
     return time.process_time() - began
 
 

@@ -37,9 +37,8 @@ from discover_lib.engines.local.names import base_folder
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
 from discover_lib.metrics.results import BROKEN, ids_at, ids_of_results, results_by_scope
-from discover_lib.runs.evaluation import ceilings_by_scope, ceilings_of, lay_out_evaluation, load_scores
-from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out_together
-from discover_lib.runs.resolve import broken_replies
+from discover_lib.runs.evaluation import broken_replies, ceilings_by_scope, ceilings_of, lay_out_evaluation, load_scores
+from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.tasks.certify import Certify, certify, panel_folder, read_certificate
 from discover_lib.tasks.playing import Models
@@ -202,13 +201,14 @@ class Paper:
         """
         options = RunOptions(
             TEACHERS,
+            ", ".join(self.options.domains),
             split="train",
             artifacts=self.options.train_artifacts,
             candidates=1,
             seed=self.options.seed,
             taste=self.options.taste,
         )
-        self._execute("synthesis", lay_out_together(options, self.options.domains), score=True)
+        self._execute("synthesis", lay_out(options), score=True)
 
     def _execute(self, name: str, run: LaidOut, score: bool | None = None) -> None:
         folder = self.folder / name

@@ -153,7 +153,7 @@ def show_policies(depth, mo, page):
 def import_names():
     import marimo as mo
 
-    from discover_lib.tasks.house_rules import safety_of
+    from discover_lib.tasks.safety import safety_of
     from workbench.controls import page_has_sheet
     from workbench.pages import trust_page as page
 

@@ -17,7 +17,7 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId
 from discover_lib.core.rules import NAMED_RULES, Rules
 from discover_lib.metrics.results import MEASURE
-from discover_lib.runs.resolve import BY_LABEL, resolve
+from discover_lib.runs.evaluation import BY_LABEL, resolve
 
 OWN = "the run’s own"
 RULE_SLIDERS = {  # name in the address → the most it goes up to, its step, and its label

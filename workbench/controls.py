@@ -267,7 +267,7 @@ def run_plan(note: str, options: RunOptions, domains: Sequence[str], choice: Cho
     from workbench.jobs import laid_out
 
     line = quiet(note)
-    if not options.spec.models(options.everyone):
+    if not options.models(options.everyone):
         return line
     try:
         forecast = plan_run(laid_out(options, domains), settings=choice.client_settings)

@@ -100,7 +100,7 @@ def train_command(settings: StageSettings, preset: Recipe, folder: Path, access:
         "key-variable": (client.key_variable or None) if client else None,
         "run": shown_path(folder),
     }
-    return _joined("train", given, settings.spec.options.words(), settings.stage)
+    return _joined("train", given, settings.spec.role_options.words(), settings.stage)
 
 
 def _unless(default: str, value: str) -> str | None:

@@ -20,8 +20,7 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.base.json_text import to_json
 from discover_lib.dataset.export import MARK
 from discover_lib.runs.evaluation import lay_out_evaluation
-from discover_lib.runs.options import LaidOut, RunOptions, check_models, execute, lay_out
-from discover_lib.runs.runner import Snapshot
+from discover_lib.runs.options import LaidOut, RunOptions, Snapshot, check_models, execute, lay_out
 from discover_lib.runs.store import FILE, RunStore, StoreError
 
 if TYPE_CHECKING:

@@ -323,7 +323,7 @@ class RunPanel(Panel):
         self._asked, self._refusal = None, refusal or "choose what to run"
         if options is None or refusal:
             return
-        if not options.spec.models(options.everyone):
+        if not options.models(options.everyone):
             settings = cap_dollars = None
         elif not cap_dollars:
             self._refusal = "language models cost money: enter the maximum cost, then press again"
@@ -382,7 +382,7 @@ class RunPanel(Panel):
     def resume(self) -> Path | None:
         configuration = configuration_of(self.get_folder())
         options = RunOptions.from_configuration(configuration)
-        if options.spec.models(options.everyone):
+        if options.models(options.everyone):
             raise RunOptionsError(
                 "this run uses language models: choose the same models and a maximum cost, and start again"
             )

@@ -23,8 +23,15 @@ from discover_lib.core.rules import NAMED_RULES
 from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec
 from discover_lib.metrics.replay import replay
-from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, tree_files
-from discover_lib.runs.recorded import Recorded, load_recorded, recorded_index
+from discover_lib.runs.artifact_files import (
+    ArtifactFileError,
+    Recorded,
+    domain_of_type,
+    load_recorded,
+    load_tree,
+    recorded_index,
+    tree_files,
+)
 
 SourceKind = Literal["miniature", "trees", "recorded", "run"]
 GENERATED_SHOWN = 12  # generated artifacts offered beside the hand-written ones
@@ -77,7 +84,7 @@ class Settings:
     @property
     def spec(self) -> EngineSpec:
         options = RoleOptions(self.options)
-        return EngineSpec(judge=self.judge, voice=self.voice, leak_check=self.leak_check or None, options=options)
+        return EngineSpec(judge=self.judge, voice=self.voice, leak_check=self.leak_check or None, role_options=options)
 
     @property
     def recorded(self) -> bool:

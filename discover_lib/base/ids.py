@@ -35,7 +35,7 @@ class DiscoverId:
         assistants: joined by "+", as tables name them.
         turn: from 1.
         measure: the heading of a table's column, a column of `metrics.results.CSV_COLUMNS`, or another that
-            `runs.resolve` knows.
+            `runs.evaluation` knows.
         against: the assistants that these are compared with on the same users.
         domain: conversations of this one alone.
         pool: who is compared in eq. 4 and on whose shared users means are taken; () for all of the run.

@@ -20,22 +20,26 @@ from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.metrics.agreement import moments_of
 from discover_lib.metrics.scorer import Phrases, RefusalJudge
 from discover_lib.runs.store import RunStore
-from discover_lib.tasks import corpus
 from discover_lib.tasks.agree import Agree, agree, write_label_sheet
-from discover_lib.tasks.benchmarks import (
+from discover_lib.tasks.certify import Certify, certify, told, trust_in
+from discover_lib.tasks.leaks import UNFINISHED, Leaks, finished_conversations, leaks, load_corpus, score, told_planted
+from discover_lib.tasks.paper_numbers import SIX_HEAD, SIX_MEANING, six_row, table_six
+from discover_lib.tasks.playing import Models, Server
+from discover_lib.tasks.safety import (
+    DEPTH,
+    HEAD,
+    MEANING,
     NO_KEY,
     RATE_HEAD,
     RATE_MEANING,
     Asked,
+    Safety,
     benchmarked,
     rate_row,
+    row_of,
     run_benchmarks,
+    safety_of,
 )
-from discover_lib.tasks.certify import Certify, certify, told, trust_in
-from discover_lib.tasks.house_rules import DEPTH, HEAD, MEANING, Safety, row_of, safety_of
-from discover_lib.tasks.leaks import UNFINISHED, Leaks, finished_conversations, leaks
-from discover_lib.tasks.paper_numbers import SIX_HEAD, SIX_MEANING, six_row, table_six
-from discover_lib.tasks.playing import Models, Server
 from discover_lib.tasks.waist import Lines, R, Table, read
 
 # -- audit: the desks leaks, certify and agree, one after the other ---------------------------------------------------
@@ -71,7 +75,7 @@ def audit_run(
     result: dict[str, Any] = {}
     code = 0
     if planted:
-        scored = corpus.told(corpus.score(corpus.load_corpus()))
+        scored = told_planted(score(load_corpus()))
         scored.print(console())
         result["corpus"] = scored.plain
     if questions is not None:

@@ -29,9 +29,9 @@ from discover_lib.metrics.results import Pool, met_leaves
 from discover_lib.metrics.satisfaction import counted_leaves
 from discover_lib.metrics.scores import EMERGING, scores_of
 from discover_lib.metrics.transcript import in_words, level_name, reward_line, transcript
+from discover_lib.runs.evaluation import BY_LABEL, Resolved, id_of, resolve
 from discover_lib.runs.options import write_results
 from discover_lib.runs.outcomes import refusals, refused_in
-from discover_lib.runs.resolve import BY_LABEL, Resolved, id_of, resolve
 from discover_lib.runs.store import FILE, RunStore, id_of_run
 from discover_lib.tasks.told import ending_line
 

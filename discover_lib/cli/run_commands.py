@@ -45,7 +45,9 @@ from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.runs.artifact_files import tree_files
 from discover_lib.runs.options import (
     LaidOut,
+    Report,
     RunOptions,
+    Snapshot,
     caveats,
     check_models,
     check_prices,
@@ -56,7 +58,6 @@ from discover_lib.runs.options import (
     write_results,
 )
 from discover_lib.runs.outcomes import closing_lines, cost_line
-from discover_lib.runs.runner import Report, Snapshot
 from discover_lib.runs.store import FILE, RunStore, id_of_run
 from discover_lib.runs.units import SCORING
 from discover_lib.runs.work import cluster
@@ -133,8 +134,8 @@ def laid_out(
         interactivity=interactivity,
         final_request=final_request,
         engine=engine,
-        judge=judge,
-        voice=voice,
+        judge=judge or engine,
+        voice=voice or engine,
         prompts=prompts,
         role_options=tuning.role_options,
         **sizes,
@@ -395,11 +396,9 @@ def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurren
 
     check_models(run.models, settings)
     typer.echo(f"probing: running up to {conversations} conversations per assistant", err=True)
-    probed = probe(run, conversations, settings=settings, concurrency=concurrency)
-    spent = probed.spent
-    price = price_line(spent.cost, spent.unpriced, spent.calls)
-    typer.echo(f"{probed.conversations} conversations, {spent.calls} calls, {price}", err=True)
-    return probed.lengths
+    lengths, spent = probe(run, conversations, settings=settings, concurrency=concurrency)
+    typer.echo(f"{spent.calls} calls, {price_line(spent.cost, spent.unpriced, spent.calls)}", err=True)
+    return lengths
 
 
 # -- trees ------------------------------------------------------------------------------------------------------------

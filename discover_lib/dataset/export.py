@@ -29,7 +29,7 @@ from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, lengt
 from discover_lib.dataset.rows import Example, Kind, Origin, RowOptions, examples
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.scores import scores_of
-from discover_lib.runs.resolve import id_of
+from discover_lib.runs.evaluation import id_of
 from discover_lib.runs.store import RunStore, id_of_run
 
 Files = Literal["jsonl", "parquet", "datasets"]

@@ -20,6 +20,7 @@ import msgspec
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_json, read_json_lines, read_text, write_lines
 from discover_lib.core.conversation import Candidate, Conversation, Turn
+from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery
 from discover_lib.metrics.intervals import grouped
 from discover_lib.metrics.scores import Assessment, scores_of
@@ -89,18 +90,19 @@ def keep_run(
     if other := next((talk for talk in talks if talk.rules.to_dict() != configuration["rules"]), None):
         raise DiscoverError(f"conversations under several rules ({other.rules.name}, ...) make no run")
     # Users are told apart by their tree: two runs of other code may have built different ones for an artifact.
-    trees: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    trees: dict[str, tuple[str, IntentTree]] = {}
     units = []
     for place, talk in enumerate(talks):
-        artifact, plain = str(talk.setting["artifact"]), talk.tree.to_dict()
-        while trees.setdefault(artifact, (str(talk.setting.get("domain") or ""), plain))[1] != plain:
+        artifact = str(talk.setting["artifact"])
+        while trees.setdefault(artifact, (str(talk.setting.get("domain") or ""), talk.tree))[1] != talk.tree:
             artifact += "'"
         setting = {**talk.setting, "artifact": artifact}
         trial = setting["trial"] if isinstance(setting["trial"], int) else 0
-        units.append(UnitRow(place, artifact, tuple(setting["assistants"]), trial, talk.seed, setting))
+        assistants = tuple(setting["assistants"])
+        units.append(UnitRow(place, artifact, *trees[artifact], assistants, trial, talk.seed, setting))
     with RunStore.write(folder, configuration) as store, store.together():
         store.forget_plan()  # files that came or went since would shift the places of the others
-        store.add_units(trees, units)
+        store.add_units(units)
         for place, talk in enumerate(talks):
             store.put_turns(place, list(map(turn_row, talk.turns)), talk.stop)
         for place, (talk, each) in enumerate(zip(talks, assessments, strict=False)):

@@ -82,9 +82,9 @@ class Episode:
     ) -> None:
         self.options = RunOptions((assistant,), domain=domain, **_checked(options))
         self._units = _units(self.options)
-        self._waits = bool(self.options.spec.models())
+        self._waits = bool(self.options.models())
         self._own_client = _client(self.options) if self._waits and client is None else None
-        self._engines = RoleEngines(self.options.spec, client or self._own_client)
+        self._engines = RoleEngines(self.options, client or self._own_client)
         self._user: UserSimulator | None = None
 
     @property
@@ -108,7 +108,9 @@ class Episode:
             artifact = self.artifacts[(seed if artifact is None else artifact) % len(self._units)]
         if artifact not in self._units:
             raise DoorError(f"no artifact {artifact!r}; there are {', '.join(self.artifacts[:5])} ...")
-        unit = dataclasses.replace(self._units[artifact], trial=trial, seed=seed_of(seed, artifact, trial))
+        first = self._units[artifact]
+        setting, own_seed = {**first.setting, "trial": trial}, seed_of(seed, artifact, trial)
+        unit = dataclasses.replace(first, trial=trial, seed=own_seed, setting=setting)
         self._user = simulator_of(unit, self._engines.for_conversation(unit.setting, unit.seed))
         self._user.turns = self.options.turns
         return self._user.tree.initial_request
@@ -190,7 +192,7 @@ class Episode:
             talk = Conversation.from_dict(data["conversation"])
         except (json.JSONDecodeError, TypeError, KeyError, RecordError) as error:
             raise DoorError(f"not the state of an episode ({type(error).__name__}: {error})") from None
-        ours = next(iter(self._units.values())).engine
+        ours = next(iter(self._units.values())).setting["engine"]
         if (theirs := talk.setting.get("engine", ours)) != ours:
             raise DoorError(f"the user of this state was {theirs}, this episode's is {ours}; make it with that engine")
         engines = self._engines.for_conversation(talk.setting, talk.seed)
@@ -246,12 +248,12 @@ def _info(turn: Turn, stop: str | None) -> dict[str, Any]:
 
 @lru_cache(maxsize=8)  # simultaneous episodes share their trees
 def _units(options: RunOptions) -> dict[str, Unit]:
-    return {unit.artifact_id: unit for unit in lay_out(options).units if unit.trial == 0}
+    return {unit.artifact: unit for unit in lay_out(options).units if unit.trial == 0}
 
 
 def _client(options: RunOptions) -> LLMClient:
     """A client for the models of these options, after a check of their keys."""
     from discover_lib.engines.llm.calls.client import LLMClient
 
-    check_models(options.spec.models(), None)
+    check_models(options.models(), None)
     return LLMClient()

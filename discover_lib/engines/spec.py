@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from discover_lib.core.roles import Assistant, Judge, SeesIntents, TreeBuilder, UserVoice
@@ -17,6 +16,8 @@ from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
 from discover_lib.metrics.scorer import Scorer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from discover_lib.engines.llm.calls.client import LLMClient
     from discover_lib.engines.llm.prompting import PromptSet
     from discover_lib.engines.manner import Manner
@@ -26,7 +27,7 @@ MINIATURE = "miniature"
 EDITION = 4  # phrasing version of the miniature, stored with runs and sessions; other editions are not read
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EngineSpec:
     """The engine of each role: "miniature", or a LiteLLM model name.
 
@@ -34,17 +35,17 @@ class EngineSpec:
         prompts: a folder whose files replace the prompts of the same name.
         leak_check: a model that checks the voice's messages for paraphrases of unknown intents, if any.
         interactivity: a language model's scale of interactivity, "ours" or "paper" (E.8).
-        options: options of the models that differ from the roles' defaults.
+        role_options: options of the models that differ from the roles' defaults.
         manner: typing style of the user; None for the paper's.
     """
 
     builder: str = MINIATURE
     judge: str = MINIATURE
     voice: str = MINIATURE
-    prompts: str | None = None
+    prompts: Path | None = None
     leak_check: str | None = None
     interactivity: str = "ours"
-    options: RoleOptions = NO_OPTIONS
+    role_options: RoleOptions = NO_OPTIONS
     manner: Manner | None = None
 
     def models(self, assistants: Sequence[str] = ()) -> list[str]:
@@ -138,13 +139,13 @@ class RoleEngines:
     def _prompts(self) -> PromptSet:
         from discover_lib.engines.llm.prompting import PromptSet, default_prompts
 
-        return PromptSet(Path(self.spec.prompts)) if self.spec.prompts else default_prompts()
+        return PromptSet(self.spec.prompts) if self.spec.prompts else default_prompts()
 
     def _how(self, role: str, assistant: str = "") -> dict[str, Any]:
         """Arguments of a role that a language model plays."""
         if self._client is None:
             raise ValueError(f"the {role} is a language model, and this run was given no client to call it")
-        options = self.spec.options.of(role, assistant)
+        options = self.spec.role_options.of(role, assistant)
         return {"client": self._client, "prompts": self._prompts, "session": self._session, **options}
 
 

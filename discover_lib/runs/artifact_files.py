@@ -1,4 +1,4 @@
-"""Read tree and artifact files.  Every defect of a file is an error of one clear line."""
+"""Read tree and artifact files, and recorded conversations.  Every defect of a file is an error of one clear line."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import codecs
 import difflib
 import itertools
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import read_json
-from discover_lib.core.conversation import Artifact
+from discover_lib.base.files import data_folder, read_json
+from discover_lib.core.advance import finished, focus, initial_state
+from discover_lib.core.conversation import Artifact, Conversation, Message, Reply, Turn
 from discover_lib.core.intents import MAX_DEPTH, IntentTree, TreeError
+from discover_lib.core.rules import Rules
+from discover_lib.core.simulator import score_candidate
+from discover_lib.core.state import Evaluation
+from discover_lib.core.view import leaked_words, user_view
 from discover_lib.engines.miniature.lexicon import ADDED_DOMAINS, load_lexicon
 
 MAX_BYTES = 1_000_000
@@ -66,29 +72,25 @@ def read_artifact_file(path: Path, artifact_type: str, domain: str) -> Artifact:
     Raises:
         ArtifactFileError: missing, a folder, empty, larger than 1 MB, binary, or not UTF-8.
     """
+    if path.exists() and not path.is_file():
+        kind = f"a folder; name the files in it ({path}/*)" if path.is_dir() else "not a file"
+        raise ArtifactFileError(f"{path}: {kind}")
     try:
         size = path.stat().st_size
-        if path.is_dir():
-            raise ArtifactFileError(f"{path}: a folder; name the files in it ({path}/*)")
-        if not path.is_file():
-            raise ArtifactFileError(f"{path}: not a file")
-        if size > MAX_BYTES:
-            raise ArtifactFileError(f"{path}: {size / 1e6:.1f} MB is too large for an artifact; at most 1 MB")
-        raw = path.read_bytes()
+        raw = path.read_bytes() if size <= MAX_BYTES else b""
     except OSError as error:
         raise ArtifactFileError(f"{path}: cannot be read ({error.strerror or error})") from None
-    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise ArtifactFileError(f"{path}: not UTF-8 text but UTF-16; save it as UTF-8")
-    if raw.startswith(b"\x1f\x8b"):
-        raise ArtifactFileError(f"{path}: compressed (gzip); unpack it first, or export it uncompressed")
-    if b"\0" in raw:
-        raise ArtifactFileError(f"{path}: looks binary; an artifact is a text file (SVG, Markdown or plain text)")
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ArtifactFileError(f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8") from None
-    if not text.strip():
-        raise ArtifactFileError(f"{path}: the file is empty")
+    text = raw.decode("utf-8-sig", errors="replace")
+    wrong = {
+        f"{size / 1e6:.1f} MB is too large for an artifact; at most 1 MB": size > MAX_BYTES,
+        "not UTF-8 text but UTF-16; save it as UTF-8": raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
+        "compressed (gzip); unpack it first, or export it uncompressed": raw.startswith(b"\x1f\x8b"),
+        "looks binary; an artifact is a text file (SVG, Markdown or plain text)": b"\0" in raw,
+        "not UTF-8 text; save it as UTF-8": raw.removeprefix(codecs.BOM_UTF8) != text.encode(),
+        "the file is empty": not text.strip(),
+    }
+    if why := next((words for words, is_so in wrong.items() if is_so), ""):
+        raise ArtifactFileError(f"{path}: {why}")
     return Artifact(path.stem, artifact_type, text, domain=domain)
 
 
@@ -156,3 +158,133 @@ def _refuse_lost_intents(intents: Iterable[Mapping[str, Any]]) -> None:
             if key != "children" and isinstance(below, list) and any(isinstance(each, dict) for each in below):
                 raise TreeError(f"intent {intent['id']!r} has {key!r}; write more specific intents under 'children'")
         _refuse_lost_intents(intent.get("children") or ())
+
+
+# -- recorded conversations, to step through without a key ------------------------------------------------------------
+
+COUNTING = "words × 4/3, rounded"
+RULES = Rules.paper().replace(token_unit="words × 4/3")
+NOTE = "recorded: one capable model wrote the tree, the replies and the judgements; an illustration, not evidence"
+
+
+class RecordedError(DiscoverError):
+    """A recorded file that is missing or cannot be read.  The message names it and the remedy."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One file of `data/recorded`: an artifact, the stages that led to its tree, and the sessions recorded with it.
+
+    A capable model wrote the trees, replies and judgements.  A session has five turns with two candidate replies each.
+    The library's own code computes states, rewards and views.
+    """
+
+    path: Path
+    domain: str
+    artifact_id: str
+    title: str
+    topic: str
+    sessions: tuple[str, ...]  # ids; empty where only the tree was recorded
+
+    @property
+    def name(self) -> str:
+        """`domain/artifact id`, which `load_recorded` takes."""
+        return f"{self.domain}/{self.artifact_id}"
+
+    def artifact(self) -> Artifact:
+        data = read_json(self.path, RecordedError)["artifact"]
+        return Artifact(data["id"], data["type"], data["text"], data["topic"], self.domain)
+
+    def tree(self) -> IntentTree:
+        return _tree(read_json(self.path, RecordedError), self.path)
+
+
+def recorded_index(folder: Path | None = None) -> list[Recorded]:
+    """What is recorded, sorted by domain and artifact; empty if the folder is not there."""
+    return [_entry(path) for path in sorted((folder or data_folder() / "recorded").glob("*/*.json"))]
+
+
+def find_recorded(name: str, folder: Path | None = None) -> Recorded:
+    """The entry called `name`: an artifact id, or `domain/artifact id`.
+
+    Raises:
+        RecordedError: no entry, or more than one, has this name.
+    """
+    index = recorded_index(folder)
+    entries = [entry for entry in index if name in (entry.name, entry.artifact_id)]
+    if len(entries) != 1:
+        choices = ", ".join(entry.artifact_id for entry in index) or "no file; is the data folder missing?"
+        raise RecordedError(f"{len(entries)} recorded artifacts are called {name!r}; there is: {choices}")
+    return entries[0]
+
+
+def load_recorded(source: Path | str, folder: Path | None = None) -> list[Conversation]:
+    """The conversations of one recorded file, given by path or by name; an empty list where only a tree is recorded.
+
+    Raises:
+        RecordedError: no such file or name, or a file that is not of the recorded form.
+    """
+    entry = _entry(source) if isinstance(source, Path) else find_recorded(source, folder)
+    data = read_json(entry.path, RecordedError)
+    tree = _tree(data, entry.path)
+    try:
+        return [_conversation(tree, session, entry) for session in data["sessions"]]
+    except (KeyError, TypeError, IndexError, ValueError) as error:
+        raise RecordedError(f"{entry.path}: not a recorded session ({type(error).__name__}: {error})") from error
+
+
+def _tree(data: Mapping[str, Any], path: Path) -> IntentTree:
+    try:
+        return IntentTree.from_dict(data["tree"])
+    except (KeyError, TreeError) as error:
+        raise RecordedError(f"{path}: no valid tree under 'tree' ({error})") from None
+
+
+def _entry(path: Path) -> Recorded:
+    data = read_json(path, RecordedError)
+    try:
+        artifact_id, topic = data["artifact"]["id"], data["artifact"]["topic"]
+        sessions = tuple(session["id"] for session in data["sessions"])
+    except (KeyError, TypeError) as error:
+        raise RecordedError(f"{path}: not a recorded artifact (missing {error})") from None
+    title = artifact_id.replace("_", " ").replace("-", " ")
+    return Recorded(path, path.parent.name, artifact_id, title, topic, sessions)
+
+
+def _conversation(tree: IntentTree, session: Mapping[str, Any], entry: Recorded) -> Conversation:
+    start = state = initial_state(tree, RULES, thresholds=session["thresholds"])
+    messages = [Message("user", tree.initial_request)]
+    turns: list[Turn] = []
+    for index, data in enumerate(session["turns"], start=1):
+        candidates = tuple(
+            score_candidate(
+                tree,
+                state,
+                Reply(each["text"], each["tokens"], COUNTING, each["assistant"]),
+                Evaluation.from_dict(each["evaluation"]),
+                RULES,
+            )
+            for each in data["candidates"]
+        )
+        chosen = candidates[data["chosen"]]
+        assert chosen.evaluation is not None
+        reasons = {verdict.intent_id: verdict.reason for verdict in chosen.evaluation.verdicts}
+        view = user_view(tree, chosen.after, RULES, reasons, chosen.transitions)
+        messages.append(Message("assistant", chosen.reply.text))
+        user_message = data["user_message"]
+        leaks = leaked_words(user_message, tree, chosen.after, [each.content for each in messages])
+        turns.append(
+            Turn(index, state, candidates, data["chosen"], focus(tree, state, RULES), view, user_message, leaks),
+        )
+        messages.append(Message("user", user_message))
+        state = chosen.after
+    setting = {
+        "engine": "recorded",
+        "domain": entry.domain,
+        "artifact": entry.artifact_id,
+        "session": session["id"],
+        "assistants": [each["assistant"] for each in session["turns"][0]["candidates"]],
+        "note": NOTE,
+    }
+    stop = finished(tree, state, RULES) or "max_turns"
+    return Conversation(tree, RULES, 0, start, tuple(turns), stop, setting)

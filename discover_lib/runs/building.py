@@ -172,8 +172,7 @@ class _Building:
     domain: str = ""
     hashes: Mapping[str, str] = field(default_factory=dict)
     store: RunStore | None = None
-    built: dict[Path, BuiltFile] = field(default_factory=dict)
-    failures: dict[Path, ArtifactFileError | BuildError] = field(default_factory=dict)
+    results: dict[Path, BuiltFile | ArtifactFileError | BuildError] = field(default_factory=dict)
 
     def report(self, on: Workers, stop: threading.Event) -> BuildReport:
         from discover_lib.engines.llm.calls.exchange import LLMError
@@ -188,34 +187,31 @@ class _Building:
             halted, message = error.kind, str(error)
         if calls:
             calls.put_answers()
+        in_order = [(source, self.results[source]) for source in self.targets if source in self.results]
+        failures = [(source, result) for source, result in in_order if not isinstance(result, BuiltFile)]
         return BuildReport(
-            tuple(self.built[source] for source in self.targets if source in self.built),
-            tuple(_line(source, self.failures[source]) for source in self.targets if source in self.failures),
+            tuple(result for _, result in in_order if isinstance(result, BuiltFile)),
+            tuple(_line(source, error) for source, error in failures),
             calls.spent() if calls else None,
             halted or ("stopped" if stop.is_set() else None),
             message,
             Outcomes.of_run(self.store) if self.store else Outcomes(),
-            frozenset(map(self._kind, self.failures.values())),
+            frozenset(failure_of(e, 0).kind if calls and isinstance(e, BuildError) else "file" for _, e in failures),
         )
 
-    def _tried(self, source: Path) -> BuiltFile | tuple[Path, ArtifactFileError | BuildError]:
+    def _tried(self, source: Path) -> tuple[Path, BuiltFile | ArtifactFileError | BuildError]:
         try:
-            return self._build(source)
+            return source, self._build(source)
         except (ArtifactFileError, BuildError) as error:
             return source, error
 
-    def _keep(self, result: BuiltFile | tuple[Path, ArtifactFileError | BuildError]) -> None:
+    def _keep(self, done: tuple[Path, BuiltFile | ArtifactFileError | BuildError]) -> None:
+        source, result = done
+        self.results[source] = result
         if isinstance(result, BuiltFile):
-            self.built[result.source] = result
             self.on_built(result)
-            return
-        source, error = result
-        self.failures[source] = error
-        if self.store is not None and isinstance(error, BuildError):
-            self.store.calls.forget_answers(failure_of(error, 0).came_back)  # unusable: asked again next time
-
-    def _kind(self, error: ArtifactFileError | BuildError) -> str:
-        return failure_of(error, 0).kind if self.store and isinstance(error, BuildError) else "file"
+        elif self.store is not None and isinstance(result, BuildError):
+            self.store.calls.forget_answers(failure_of(result, 0).came_back)  # unusable: asked again next time
 
     def _build(self, source: Path) -> BuiltFile:
         artifact = read_artifact_file(source, self.options.artifact_type, self.domain)
@@ -236,7 +232,9 @@ class _Building:
             "calls": asdict(totals) if totals else None,
         }
         there = _read(target)
-        if _edited(there, data) and (existing := _existing(source, target, made_from)) is not None:
+        # The same input and stages with another tree: it was changed by hand.
+        same = all(there.get(name) == data[name] for name in ("recognised", "levels", "built_from"))
+        if same and there.get("tree") != data["tree"] and (existing := _existing(source, target, made_from)):
             return existing
         before = there.get("built_from")
         replaced = isinstance(before, dict) and before.get("artifact") != made_from["artifact"]
@@ -345,12 +343,6 @@ def _existing(source: Path, target: Path, made_from: Mapping[str, Any]) -> Built
         return BuiltFile(source, target, tree, recognised, tuple(data["notes"]), totals, existing=True)
     except (TreeError, KeyError, TypeError):
         return None  # changed by hand, so build it again
-
-
-def _edited(there: Mapping[str, Any], built: Mapping[str, Any]) -> bool:
-    """Whether a tree file was changed by hand: the same input and stages, but another tree."""
-    led_to_it = ("recognised", "levels", "built_from")
-    return all(there.get(name) == built[name] for name in led_to_it) and there.get("tree") != built["tree"]
 
 
 def _read(target: Path) -> dict[str, Any]:

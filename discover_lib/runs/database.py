@@ -1,15 +1,26 @@
-"""One SQLite file behind one connection: its lock, its transactions, and its errors in one line each."""
+"""One SQLite file behind one connection: its lock, its transactions, and its errors in one line each.
+
+`CallStore` holds the model calls of a run in its file: finished calls with their cost, and a note on every answer.  A
+resumed run pays for no call twice.  It is the client's cache (`CallCache`).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.json_text import to_json
+from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request, Spent
 
 LOCK = "run.lock"
 
@@ -140,3 +151,186 @@ def errors_in_one_line(path: Path) -> Iterator[None]:
         full = "disk" in str(error) and "full" in str(error)
         what = "the disk is full; make room and resume" if full else f"damaged, or not a run of this program ({error})"
         raise StoreError(f"{path}: {what}") from None
+
+
+# -- the model calls of a run -----------------------------------------------------------------------------------------
+
+# SQLite keeps these texts in the file as they are written here, indentation included.
+CALLS_TABLE = """CREATE TABLE calls (
+        key TEXT PRIMARY KEY, purpose TEXT NOT NULL, model TEXT NOT NULL, sample INTEGER NOT NULL,
+        request TEXT NOT NULL, reply TEXT NOT NULL, reply_hash TEXT NOT NULL, prompt_tokens INTEGER,
+        completion_tokens INTEGER, cost REAL, seconds REAL NOT NULL, attempts INTEGER NOT NULL)"""
+CALLS_INDEX = "CREATE INDEX calls_by_reply ON calls (reply_hash)"
+ANSWERS_TABLE = """CREATE TABLE answers (
+        key TEXT PRIMARY KEY, purpose TEXT NOT NULL, outcome TEXT, remarks TEXT NOT NULL)"""
+INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_ANSWER = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)"
+# A call that is asked again keeps its row, and so its cost, under a key that no request has.
+SET_ASIDE = "UPDATE calls SET key = 'unusable:' || key || ':' || hex(randomblob(8)) WHERE instr(key, ':') = 0 AND "
+
+
+@dataclass(frozen=True)
+class Call:
+    """A finished call, as it was asked and answered.  `cost` is in dollars, None if unknown."""
+
+    key: str
+    purpose: str
+    model: str
+    messages: tuple[Mapping[str, str], ...]
+    seed: int | None
+    text: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cost: float | None
+    seconds: float
+    attempts: int
+
+
+class CallStore:
+    """The calls of a run.  Thread-safe; `RunStore` has one of its file as `calls`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._to_write: deque[tuple[tuple[Any, ...], Future[None]]] = deque()
+
+    # -- the cache of calls (the client's `CallCache`) -------------------------------------------------------------
+
+    def get(self, key: str) -> Completion | None:
+        """The finished call of that key, or None."""
+        row = self._database.one(
+            "SELECT reply, prompt_tokens, completion_tokens, cost, seconds, attempts FROM calls WHERE key = ?", (key,)
+        )
+        if row is None:
+            return None
+        reply, prompt_tokens, completion_tokens, cost, seconds, attempts = row
+        return Completion(
+            **json.loads(reply),
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            cost=cost,
+            seconds=seconds,
+            attempts=attempts,
+            cached=True,
+        )
+
+    def times_unusable(self, key: str) -> int:
+        """How many answers to that call were put aside by `forget_answers`."""
+        between = f"unusable:{key}:", f"unusable:{key};"  # ";" comes after ":"
+        return int(self._database.one("SELECT count(*) FROM calls WHERE key > ? AND key < ?", between)[0])
+
+    def put(self, key: str, request: Request, completion: Completion) -> None:
+        """Keep a finished call.  The request holds no key: those never leave the environment."""
+        unsaid = ["schema", "timeout_seconds", "session"]  # long and always the same, or not of the question
+        unsaid += ["reasoning_effort"] if request.reasoning_effort is None else []
+        asked = {name: value for name, value in vars(request).items() if name not in unsaid}
+        reply: dict[str, Any] = {"text": completion.text, "finish_reason": completion.finish_reason}
+        if completion.reasoning_tokens is not None:
+            reply["reasoning_tokens"] = completion.reasoning_tokens
+        row = (
+            *(key, request.purpose, request.model, request.sample, to_json(asked), to_json(reply)),
+            *(_hash(completion.text), completion.prompt_tokens, completion.completion_tokens),
+            *(completion.cost, completion.seconds, completion.attempts),
+        )
+        self._put_with_others(row)
+
+    def _put_with_others(self, row: tuple[Any, ...]) -> None:
+        """Write the row of a call, on disk when this ends, with those of all threads that wait to write theirs.
+
+        Waiting for the disk takes as long for many rows as for one, and calls that begin together end together.
+        """
+        written: Future[None] = Future()
+        self._to_write.append((row, written))
+        with self._database.lock:
+            if not written.done():
+                waiting = [self._to_write.popleft() for _ in range(len(self._to_write))]
+                try:
+                    with self._database.transaction():
+                        for values, _ in waiting:
+                            self._database.execute(f"{SET_ASIDE} key = ?", values[:1])
+                            self._database.execute(INSERT_CALL, values)
+                except BaseException as error:
+                    for _, other in waiting:
+                        other.set_exception(error)
+                    raise
+                for _, other in waiting:
+                    other.set_result(None)
+        written.result()
+
+    def forget_answers(self, texts: Iterable[str]) -> None:
+        """Ask the calls with these answers again.
+
+        Their cost stays counted (see `times_unusable`), and so do the notes on their answers.
+        """
+        with self._database.transaction():
+            for hash_ in {_hash(text) for text in texts}:
+                before = self._database.all("SELECT rowid, key FROM calls WHERE reply_hash = ?", (hash_,))
+                self._database.execute(f"{SET_ASIDE} reply_hash = ?", (hash_,))
+                for row, key in before:
+                    now = self._database.one("SELECT key FROM calls WHERE rowid = ?", (row,))
+                    self._database.execute("UPDATE answers SET key = ? WHERE key = ?", (*now, key))
+
+    # -- notes on answers (the client's `CallCache`) ------------------------------------------------------------
+
+    def put_answer(self, answer: Answered) -> None:
+        """Note how an answer came about.  The next commit writes it, so it precedes the turn that uses it.
+
+        A repeated call, as in a resumed run, replaces its note.
+        """
+        row = (answer.key, answer.purpose, answer.outcome, to_json(answer.remarks))
+        self._database.write_with_next(INSERT_ANSWER, answer.key, row)
+
+    def put_answers(self) -> None:
+        """Commit the notes."""
+        self._database.write_waiting()
+
+    def answers(self) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
+        """(purpose, outcome) → answers; remark → how often."""
+        outcomes = self._database.all(
+            "SELECT purpose, outcome, count(*) FROM answers WHERE outcome IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2"
+        )
+        remarks = self._database.all(
+            "SELECT each.key, sum(each.value) FROM answers, json_each(remarks) AS each GROUP BY 1"
+        )
+        return {(purpose, outcome): count for purpose, outcome, count in outcomes}, dict(remarks)
+
+    def answers_with(self, remark: str, limit: int = -1) -> list[tuple[str, str]]:
+        """(purpose, text) of the first answers with this remark."""
+        rows = self._database.all(
+            """SELECT answers.purpose, reply FROM answers JOIN calls USING (key), json_each(remarks) AS each
+            WHERE each.key = ? ORDER BY calls.rowid LIMIT ?""",
+            (remark, limit),
+        )
+        return [(purpose, json.loads(reply)["text"]) for purpose, reply in rows]
+
+    # -- what was called -------------------------------------------------------------------------------------------
+
+    def spent(self) -> Spent:
+        return Spent(
+            *self._database.one(
+                "SELECT count(*), coalesce(sum(attempts), 0), coalesce(sum(prompt_tokens), 0), "
+                "coalesce(sum(completion_tokens), 0), total(cost), coalesce(sum(cost IS NULL), 0) FROM calls"
+            )
+        )
+
+    def finished(self, purpose: str | None = None) -> Iterator[Call]:
+        """The finished calls, of one purpose or all, in the order in which they were finished."""
+        rows = self._database.all(
+            "SELECT key, purpose, model, request, reply, prompt_tokens, completion_tokens, cost, seconds, attempts "
+            "FROM calls WHERE :purpose IS NULL OR purpose = :purpose ORDER BY rowid",
+            {"purpose": purpose},
+        )
+        for key, why, model, request, reply, *took in rows:
+            asked = json.loads(request)
+            yield Call(key, why, model, tuple(asked["messages"]), asked["seed"], json.loads(reply)["text"], *took)
+
+    def lengths(self) -> dict[str, tuple[int, float, float]]:
+        """Purpose → (calls, mean prompt tokens, mean completion tokens), of calls that report both."""
+        rows = self._database.all(
+            "SELECT purpose, count(*), avg(prompt_tokens), avg(completion_tokens) FROM calls "
+            "WHERE prompt_tokens IS NOT NULL AND completion_tokens IS NOT NULL GROUP BY purpose"
+        )
+        return {purpose: tuple(means) for purpose, *means in rows}
+
+
+def _hash(text: str) -> str:
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()

@@ -1,44 +1,57 @@
 """From options to a run: check them, plan the conversations, and execute them into a folder.
 
 Commands and notebooks go through `lay_out` and `execute`, so both give the same results and resume each other's runs.
+The store decides the remaining work.  The miniature computes, so its conversations run in worker processes and are
+committed at their end.  Language models make a run wait, so their conversations run in threads, and every finished
+turn is committed.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json, write_text_lines
 from discover_lib.base.json_text import to_json
 from discover_lib.base.words import counted
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
+from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Spent
 from discover_lib.engines.local.dialect import is_local
-from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines, asked_assistants
+from discover_lib.engines.spec import EDITION, MINIATURE, RoleEngines, asked_assistants
 from discover_lib.metrics.discovery import mean_ceiling
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, tree_files
-from discover_lib.runs.runner import Progress, Report, run_into
-from discover_lib.runs.store import RUN_FORMAT, RunStore, StoreError
+from discover_lib.runs.store import RUN_FORMAT, Counts, Failure, RunStore, StoreError, failed_call
+from discover_lib.runs.units import SCORING, Notes, Step, Unit, have, have_apart, stored_scores, units_of
 from discover_lib.runs.units import RunOptions as RunOptions
 from discover_lib.runs.units import RunOptionsError as RunOptionsError
-from discover_lib.runs.units import Unit, stored_scores, units_of
 from discover_lib.runs.units import manner_in as manner_in
-from discover_lib.runs.work import Alone, Cluster, Processes, Threads
+from discover_lib.runs.work import Alone, Cluster, Processes, Threads, Workers, beside, work
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
 
 LOCAL_IN_FLIGHT = 64  # conversations with models on this machine at once
 APART_SECONDS = 0.01  # between the beginnings of the first conversations with language models
+FAILING_STREAK = 20  # consecutive failed conversations, without a finished turn between them, that end the run
+TICK_SECONDS = 0.5
+TICK_SHARE = 0.05  # of the time, at most: counting a hundred thousand conversations takes 0.2 s
+COMMIT_SECONDS = 0.2
+Halt = Literal["stopped", "budget", "auth", "failing"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +66,7 @@ class LaidOut:
     @property
     def models(self) -> list[str]:
         """The language models that take part; [] if the miniature plays all roles."""
-        return self.options.spec.models(self.options.everyone)
+        return self.options.models(self.options.everyone)
 
     @property
     def is_evaluation(self) -> bool:
@@ -72,38 +85,28 @@ def lay_out(options: RunOptions) -> LaidOut:
     Raises:
         RunOptionsError, DiscoverError, ArtifactFileError, TreeError, LexiconError: with the option and the reason.
     """
-    spec = options.spec
-    for role, engine in (("engine", options.engine), ("judge", spec.judge), ("voice", spec.voice)):
-        if engine != MINIATURE and not is_model(engine):
-            raise RunOptionsError(
-                f"unknown {role} {engine!r}; give 'miniature' or a LiteLLM model name such as openai/NAME"
-            )
-    if spec.leak_check and (spec.voice == MINIATURE or not is_model(spec.leak_check)):
+    for role in ("judge", "voice"):
+        if (name := getattr(options, role)) != MINIATURE and not is_model(name):
+            known = "give 'miniature' or a LiteLLM model name such as openai/NAME"
+            raise RunOptionsError(f"unknown {'engine' if options.judge == options.voice else role} {name!r}; {known}")
+    if options.leak_check and (options.voice == MINIATURE or not is_model(options.leak_check)):
         raise RunOptionsError("a leak check is a language model's, of messages that a language model speaks")
-    if options.interactivity == "paper" and spec.judge == MINIATURE:
+    if options.interactivity == "paper" and options.judge == MINIATURE:
         raise RunOptionsError("the paper's scale of interactivity is for a language model that judges; give --judge")
-    spec.options.check_names(asked_assistants(options.everyone))
+    options.role_options.check_names(asked_assistants(options.everyone))
     if (options.domain is None) == (options.trees is None):
         raise RunOptionsError("give either --domain or --trees")
-    if options.trees is None:
-        trees = _generated(options)
-    else:
-        trees = _from_folder(options.trees, options.artifacts, spec)
+    trees = _generated(options) if options.trees is None else _from_folder(options, options.trees)
     for domain in sorted({domain for domain, _ in trees.values()}):
         _check_assistants(options, domain)
-    return LaidOut(options, trees, tuple(units_of(options, trees)), _configuration(options, spec, trees))
-
-
-def lay_out_together(options: RunOptions, domains: Sequence[str]) -> LaidOut:
-    """One run over several domains, one after the other; raises as `lay_out`."""
-    return lay_out(dataclasses.replace(options, domain=", ".join(domains)))
+    return LaidOut(options, trees, tuple(units_of(options, trees)), _configuration(options, trees))
 
 
 def lay_out_evaluation(options: RunOptions, domains: Sequence[str] = ()) -> LaidOut:
     """The conversations of an evaluation over one or several domains, or over `options.trees`; raises as `lay_out`."""
     if options.candidates is not None or options.look_ahead:
         raise RunOptionsError("an evaluation has one reply a turn; candidates and look-ahead belong to 'synthesize'")
-    run = lay_out_together(options, domains) if domains else lay_out(options)
+    run = lay_out(dataclasses.replace(options, domain=", ".join(domains)) if domains else options)
     evaluated = {"kind": "evaluate", "final_request": FINAL_REQUESTS[options.final_request]}
     configuration = {**run.configuration, **evaluated, "domain": ", ".join(domains) or None}
     return dataclasses.replace(run, configuration=configuration)
@@ -169,6 +172,52 @@ def check_spreads(run: LaidOut) -> None:
         raise RunOptionsError(f"{run.local[0]} is on this machine, not on a cluster's nodes; remove --on")
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """The progress of a run.
+
+    Attributes:
+        done: complete conversations: finished, and in an evaluation scored.
+        turns_now: turns finished since this start or resumption, `seconds` ago.
+        turns_left: maximum number of remaining turns.
+    """
+
+    counts: Counts
+    done: int
+    spent: Spent
+    failures: Mapping[str, int]
+    turns_now: int
+    turns_left: int
+    seconds: float
+
+    @property
+    def turns_per_second(self) -> float | None:
+        return self.turns_now / self.seconds if self.turns_now and self.seconds else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None until a first turn has been finished."""
+        return self.turns_left / self.turns_per_second if self.turns_per_second else None
+
+
+@dataclass(frozen=True)
+class Report:
+    """The end of a run.  `halted` is None if every unit was run, even if some failed."""
+
+    last: Snapshot
+    halted: Halt | None = None
+    message: str = ""
+
+    @property
+    def unscored(self) -> int:
+        """Finished conversations of an evaluation that lack a score; a repeated run retries them."""
+        return self.last.counts.finished - self.last.done
+
+
+# Shows the progress of a run.  The thread that started the run calls it, at most twice a second.
+Progress = Callable[[Snapshot], None]
+
+
 def execute(
     run: LaidOut,
     folder: Path,
@@ -178,7 +227,7 @@ def execute(
     settings: ClientSettings | None = None,
     budget_dollars: float | None = None,
     spread: Cluster | None = None,
-    on_progress: Progress | None = None,
+    on_progress: Progress = lambda _: None,
     stop: threading.Event | None = None,
 ) -> Report:
     """Do the missing conversations of a run in its folder, which is new or holds the same run.
@@ -200,33 +249,223 @@ def execute(
     check_prices(run.models, settings, budget_dollars)
     if run.is_evaluation:
         _take_over(run, folder)
-    how: dict[str, Any] = {"on_progress": on_progress, "stop": stop or threading.Event()}
+    stop, at_once = stop or threading.Event(), min(concurrency, len(run.units))
+    how: dict[str, Any] = {"on_progress": on_progress, "stop": stop}
     if run.is_evaluation if score is None else score:
         how["final_request"] = run.configuration.get("final_request", FINAL_REQUEST)
-    notes = {"api_base": settings.api_base if settings else None}
-    with RunStore.write(folder, run.configuration, notes) as store:
+    with RunStore.write(folder, run.configuration) as store:
         if run.models:
             from discover_lib.engines.llm.calls.client import Budget, LLMClient
 
             budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.calls.spent().cost)
-            with LLMClient(settings, cache=store.calls, budget=budget, stop=how["stop"]) as client:
-                engines = RoleEngines(run.options.spec, client)
-                how |= {"engines": engines, "apart": APART_SECONDS}
-                return run_into(store, run.units, Threads(min(concurrency, len(run.units))), **how)
+            with LLMClient(settings, cache=store.calls, budget=budget, stop=stop) as client:
+                engines = RoleEngines(run.options, client)
+                return run_into(store, run.units, Threads(at_once), engines=engines, apart=APART_SECONDS, **how)
         if run.local:
-            return run_into(store, run.units, **_local(run, concurrency), **how)
-        processes = min(concurrency, len(run.units))
-        return run_into(store, run.units, spread or (Processes(processes) if processes > 1 else Alone()), **how)
+            from discover_lib.engines.local.names import on_gpu
+
+            if concurrency == 1 and not on_gpu():
+                on, engines = Threads(LOCAL_IN_FLIGHT), RoleEngines(run.options)
+                return run_into(store, run.units, on, engines=engines, **how)
+            # A process frees a GPU's memory at its end.
+            processes = Processes(1 if on_gpu() else concurrency, fresh=True, chunk=1)
+            return run_into(store, run.units, processes, together=LOCAL_IN_FLIGHT, **how)
+        return run_into(store, run.units, spread or (Processes(at_once) if at_once > 1 else Alone()), **how)
 
 
-def _local(run: LaidOut, concurrency: int) -> dict[str, Any]:
-    """The workers for models on this machine.  A process frees a GPU's memory at its end."""
-    from discover_lib.engines.local.names import on_gpu
+def run_into(
+    store: RunStore,
+    units: Sequence[Unit],
+    on: Workers,
+    *,
+    engines: RoleEngines | None = None,
+    together: int = 1,
+    final_request: str | None = None,
+    apart: float = 0.0,
+    on_progress: Progress = lambda _: None,
+    stop: threading.Event | None = None,
+) -> Report:
+    """Do the remaining work of units and save it.
 
-    processes = 1 if on_gpu() else concurrency
-    if processes > 1 or on_gpu():
-        return {"on": Processes(processes, fresh=True, chunk=1), "together": LOCAL_IN_FLIGHT}
-    return {"on": Threads(max(concurrency, LOCAL_IN_FLIGHT)), "engines": RoleEngines(run.options.spec)}
+    Interrupted conversations resume after their last finished turn; failed conversations and scores are retried.
+    After Ctrl-C or `stop`, no unit begins and finished work is saved.  Give the client of `engines` the same `stop`.
+
+    Args:
+        engines: players in threads of this process; without them, workers make theirs.
+        together: parallel conversations of one assistant in a worker process.
+        final_request: the message that asks for the final artifact, if conversations are scored.
+        apart: seconds between the starts of the first conversations.  Started together, they would send all calls of a
+            turn together, and every call would wait for the processor.
+
+    Raises:
+        StoreError: the store cannot be written to.
+        DiscoverError: a worker process died, or no node of a cluster is left; finished work is saved.
+        Exception: a defect of this code in one conversation, after the others have stopped.
+    """
+    store.add_units(units)
+    run = _Run(store, units, final_request, on_progress, stop or threading.Event())
+    try:
+        if engines is not None:
+            run.begin_apart(on.at_once, apart)
+            do: Callable[[Any], Any] = partial(run.have, engines)
+            work(run.left, do, lambda _: None, on, load=run.step, stop=run.stop, tick=run.tick)
+        else:
+            do = partial(have_apart, final_request)
+            work(run.groups(together), do, run.keep, on, load=run.steps, stop=run.stop, tick=run.tick)
+    except _Halted as halted:
+        return run.report(halted.why, str(halted))
+    except BrokenExecutor:
+        raise DiscoverError(
+            "a worker process died (out of memory?); finished work is saved, so resume the run"
+        ) from None
+    finally:
+        run.commit()
+    return run.report("stopped" if run.stop.is_set() else None)
+
+
+class _Halted(Exception):
+    """Ends a run early."""
+
+    def __init__(self, why: Halt, message: str) -> None:
+        super().__init__(message)
+        self.why = why
+
+
+class _Ending(Exception):
+    """The run is ending: leave this conversation after its last turn."""
+
+
+class _Run:
+    """The state of one `run_into`: its remaining work, its end, its progress."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        units: Sequence[Unit],
+        final_request: str | None,
+        on_progress: Progress,
+        stop: threading.Event,
+    ) -> None:
+        store.reopen()
+        left = {*store.unfinished(), *(store.unassessed() if final_request is not None else ())}
+        self.left = [unit for unit in units if unit.place in left]
+        self.stop = stop
+        self._store, self._final_request, self._on_progress = store, final_request, on_progress
+        self._with_turns = store.begun()
+        self._over = False
+        self._lock = threading.Lock()
+        self._turns = self._streak = 0
+        self._told: list[Notes] = []
+        self._commit_due = 0.0
+        self._began = time.monotonic()
+        self._tick_due = self._began + TICK_SECONDS
+
+    # -- the remaining work; a conversation is read when it is needed
+
+    def step(self, unit: Unit) -> Step:
+        return unit, self._store.conversation(unit.place) if unit.place in self._with_turns else None
+
+    def steps(self, units: Sequence[Unit]) -> list[Step]:
+        return [self.step(unit) for unit in units]
+
+    def groups(self, together: int) -> list[list[Unit]]:
+        """The units in groups of this size, each of the same assistants."""
+        in_order = sorted(self.left, key=lambda unit: unit.assistants) if together > 1 else self.left
+        alike = [list(group) for _, group in itertools.groupby(in_order, lambda unit: unit.assistants)]
+        return [group[at : at + together] for group in alike for at in range(0, len(group), together)]
+
+    # -- in threads of this process
+
+    def begin_apart(self, at_once: int, apart: float) -> None:
+        """Let the first conversations begin this many seconds after each other."""
+        self._delays = itertools.chain((apart * place for place in range(at_once)), itertools.repeat(0.0))
+
+    def have(self, engines: RoleEngines, step: Step) -> None:
+        """Do the remaining work of a conversation, and commit every finished turn."""
+        with self._lock:
+            due = time.monotonic() + next(self._delays)
+        while not self._ending() and (wait := due - time.monotonic()) > 0:
+            self.stop.wait(min(wait, TICK_SECONDS))
+        if self._ending():
+            return
+        unit = step[0]
+        helpers = max(len(unit.assistants), len(SCORING) if self._final_request is not None else 0) - 1
+        how: dict[str, Any] = {"on_turn": self._taken, "given_up": self._ending}
+        try:
+            with beside(helpers) as parallel_map:
+                own = engines.for_conversation(unit.setting, unit.seed)
+                failure = have(step, own, self._store, self._final_request, parallel_map=parallel_map, **how)
+            if failure is not None:
+                self._count(failure)
+        except _Ending:
+            pass
+        except Exception as error:  # a budget or a key, or a defect of this code or the store: the run must end
+            self._over = True
+            if failed_call(error) not in ENDS_THE_RUN:
+                raise
+            raise _Halted(failed_call(error), str(error)) from None
+
+    def _ending(self) -> bool:
+        return self._over or self.stop.is_set()
+
+    def _taken(self) -> None:
+        with self._lock:
+            self._turns += 1
+            self._streak = 0
+        if self._ending():
+            raise _Ending
+
+    def _count(self, failure: Failure) -> None:
+        with self._lock:
+            self._streak += 1
+        if self._streak >= FAILING_STREAK:
+            self._over = True
+            raise _Halted(
+                "failing", f"{self._streak} conversations failed one after the other; the last: {failure.line}"
+            )
+
+    # -- in the thread that keeps
+
+    def keep(self, told: Sequence[Notes]) -> None:
+        """Commit the work of other processes; that of a fifth of a second is one commit."""
+        self._told += told
+        self._turns += sum(notes.turns for notes in told)
+        if time.monotonic() >= self._commit_due:
+            self.commit()
+            self._commit_due = time.monotonic() + COMMIT_SECONDS
+
+    def commit(self) -> None:
+        told, self._told = self._told, []  # conversations that Ctrl-C cuts off here are repeated
+        with self._store.together():
+            for notes in told:
+                notes.tell(self._store)
+
+    def tick(self) -> None:
+        """Report the progress, if the last report was long enough ago."""
+        began = time.monotonic()
+        if began >= self._tick_due:
+            self._on_progress(self._snapshot())
+            took = time.monotonic() - began
+            self._tick_due = began + max(TICK_SECONDS, took / TICK_SHARE)
+
+    def _snapshot(self) -> Snapshot:
+        counts = self._store.counts()
+        turns = self.left[0].options.turns if self.left else 0
+        return Snapshot(
+            counts=counts,
+            done=counts.finished if self._final_request is None else counts.assessed,
+            spent=self._store.calls.spent(),
+            failures=self._store.failures_by_role(),
+            turns_now=self._turns,
+            turns_left=counts.open * turns - counts.turns_open,
+            seconds=time.monotonic() - self._began,
+        )
+
+    def report(self, halted: Halt | None = None, message: str = "") -> Report:
+        self.commit()
+        last = self._snapshot()
+        self._on_progress(last)
+        return Report(last, halted, message)
 
 
 def _take_over(run: LaidOut, folder: Path) -> None:
@@ -252,7 +491,7 @@ def write_results(folder: Path) -> list[Summary]:
     """
     with RunStore.read(folder) as store:
         write_json(folder / "run.json", store.configuration)
-        write_text_lines(folder / "conversations.jsonl", store.lines())
+        write_text_lines(folder / "conversations.jsonl", (line.decode() for line in store.encoded_lines()))
         summaries = summarise(stored_scores(store))
     write_json(folder / "summary.json", [each.to_dict() for each in summaries])
     return summaries
@@ -329,12 +568,12 @@ def _generated(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
     }
 
 
-def _from_folder(folder: Path, count: int, spec: EngineSpec) -> dict[str, tuple[str, IntentTree]]:
+def _from_folder(options: RunOptions, folder: Path) -> dict[str, tuple[str, IntentTree]]:
     """The first tree files of a folder: artifact → (domain, tree)."""
     if not folder.is_dir():
         what = "a file; give its folder" if folder.is_file() else "no such folder"
         raise RunOptionsError(f"{folder}: {what}")
-    paths = tree_files(folder)[:count]
+    paths = tree_files(folder)[: options.artifacts]
     if not paths:
         raise RunOptionsError(f"{folder}: no tree files (*.json); make some with 'discover build'")
     trees = {}
@@ -345,11 +584,11 @@ def _from_folder(folder: Path, count: int, spec: EngineSpec) -> dict[str, tuple[
         try:
             domain = domain_of_type(tree.artifact_type)
         except ArtifactFileError as error:  # another type of artifact, which only language models can play
-            if MINIATURE in (spec.judge, spec.voice):
+            if MINIATURE in (options.judge, options.voice):
                 raise RunOptionsError(f"{path}: {error}") from None
             domain = ""
         trees[path.stem] = (domain, tree)
-        for key, unknown in _undecidable(domain, tree) if spec.judge == MINIATURE else ():
+        for key, unknown in _undecidable(domain, tree) if options.judge == MINIATURE else ():
             raise RunOptionsError(f"{path}: intent {key!r}: {unknown}") from None
     return trees
 
@@ -406,9 +645,7 @@ def check_assistant(name: str, domain: str = "") -> None:
         )
 
 
-def _configuration(
-    options: RunOptions, spec: EngineSpec, trees: Mapping[str, tuple[str, IntentTree]]
-) -> dict[str, Any]:
+def _configuration(options: RunOptions, trees: Mapping[str, tuple[str, IntentTree]]) -> dict[str, Any]:
     """Everything that decides the results, as a store compares it."""
     from discover_lib.base import VERSION
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
@@ -420,16 +657,16 @@ def _configuration(
         "user_manner": options.manner is not None,
     }
     with_options = {name for name, is_sent in chosen.items() if is_sent}
-    asks_models = bool(spec.models(options.everyone))
+    asks_models = bool(options.models(options.everyone))
     where_not_the_default = {
         "look_ahead": options.look_ahead,
         "reward_assistant": options.reward_assistant if options.look_ahead else "",
         "local": _weights(list(filter(is_local, options.everyone))),
-        "leak_check": spec.leak_check,
-        "interactivity": spec.interactivity if spec.interactivity != "ours" else "",
+        "leak_check": options.leak_check,
+        "interactivity": options.interactivity if options.interactivity != "ours" else "",
         "taste": options.taste,
         "manner": options.manner.to_dict() if options.manner else None,
-        "options": spec.options.to_store(spec.players(options.everyone)),
+        "options": options.role_options.to_store(options.players(options.everyone)),
         "worlds": {domain: world for domain in known if (world := load_lexicon(domain).world) > 1},
     }
     return {name: value for name, value in where_not_the_default.items() if value} | {
@@ -437,7 +674,7 @@ def _configuration(
         "code_version": VERSION,
         "kind": "simulate" if options.candidates is None else "synthesize",
         "domain": options.domain,
-        "engine": {"judge": spec.judge, "voice": spec.voice},
+        "engine": {"judge": options.judge, "voice": options.voice},
         "assistants": list(options.assistants),
         "candidates": options.candidates,
         "trials": options.trials,

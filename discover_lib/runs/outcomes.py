@@ -16,7 +16,7 @@ from discover_lib.base.records import Record
 from discover_lib.base.words import counted, price_line
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.llm.calls.exchange import Spent
-from discover_lib.runs.calls import Call
+from discover_lib.runs.database import Call
 from discover_lib.runs.store import Failure, RunStore
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from discover_lib.engines.spec import MINIATURE, model_of
 from discover_lib.metrics.intervals import percent
 from discover_lib.runs.options import RunOptionsError, execute, within_reach
 from discover_lib.runs.store import RunStore
-from discover_lib.runs.units import SCORING, Unit
+from discover_lib.runs.units import SCORING
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -86,7 +86,6 @@ REASKED = Span(0.0, 0.02, 0.15)  # share of structured answers that are asked fo
 ASKED = Span.exactly(1.0) + REASKED  # calls of one structured answer
 TURNS_TAKEN = Span(0.8, 1.0, 1.0)  # a conversation ends early when everything is discovered
 MEASURED = 0.1  # difference between another run and the measured one, as a share
-PROBED = 0.2  # difference between the run and a few of its conversations, as a share
 ASSUMED_BASIS = "assumed"
 TYPICAL_BASIS = "typical lengths, half to double; --like and --probe measure them"
 
@@ -196,8 +195,8 @@ def _price(model: str, settings: ClientSettings) -> Price | None:
     return price_of(model, settings.prices, settings.address_of(model))
 
 
-def measured_lengths(folder: Path, share: float = MEASURED, basis: str = "") -> dict[str, Length]:
-    """Purpose → mean tokens of the finished calls of a run, plus or minus a share.
+def measured_lengths(folder: Path, basis: str = "") -> dict[str, Length]:
+    """Purpose → mean tokens of the finished calls of a run, plus or minus a tenth.  `basis` names the run.
 
     Raises:
         StoreError: there is no run.
@@ -206,23 +205,18 @@ def measured_lengths(folder: Path, share: float = MEASURED, basis: str = "") -> 
         lengths = store.calls.lengths()
     return {
         purpose: Length(
-            Span.about(prompt, share), Span.about(completion, share), basis or f"the mean of {count} calls in {folder}"
+            Span.about(prompt, MEASURED),
+            Span.about(completion, MEASURED),
+            basis or f"the mean of {count} calls in {folder}",
         )
         for purpose, (count, prompt, completion) in lengths.items()
     }
 
 
-@dataclass(frozen=True)
-class Probe:
-    """Conversations of a run that were held to measure it: purpose → length, and their cost."""
-
-    conversations: int
-    lengths: Mapping[str, Length]
-    spent: Spent
-
-
-def probe(run: LaidOut, conversations: int, *, settings: ClientSettings, concurrency: int = 1) -> Probe:
-    """Run some whole conversations of each assistant, spread over the run's artifacts, and measure their calls.
+def probe(
+    run: LaidOut, conversations: int, *, settings: ClientSettings, concurrency: int = 1
+) -> tuple[dict[str, Length], Spent]:
+    """Run some whole conversations of each assistant, spread over the artifacts: lengths and cost of their calls.
 
     Prompts grow from turn to turn, so conversations are run whole.  Those of an evaluation are scored, too.  Their
     calls are paid for and not saved.
@@ -232,27 +226,22 @@ def probe(run: LaidOut, conversations: int, *, settings: ClientSettings, concurr
     """
     if not run.models:
         raise RunOptionsError("no calls to measure: no language model takes part in this run")
-    groups: dict[tuple[str, ...], list[Unit]] = {}
-    for unit in run.units:
-        groups.setdefault(unit.assistants, []).append(unit)
-    chosen = [unit for units in groups.values() for unit in units[:: -(-len(units) // conversations)]]
-    units = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(chosen))
+    chosen = list(run.trees)[:: -(-len(run.trees) // conversations)]
+    units = [unit for unit in run.units if unit.trial == 0 and unit.artifact in chosen]
+    few = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(units))
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        few = dataclasses.replace(run, units=units)
-        report = execute(few, folder, concurrency=concurrency, settings=settings)
-        with RunStore.read(folder) as store:
-            failures, spent = store.failures(), store.calls.spent()
-        if report.halted is not None or failures or report.unscored:
-            why = report.message or (failures[-1][1].line if failures else f"{report.unscored} without a score")
-            raise RunOptionsError(f"the probe failed: {' '.join(why.split())}")
-        basis = f"the mean of {len(units)} conversations run to measure it"
-        return Probe(len(units), measured_lengths(folder, PROBED, basis), spent)
+        report = execute(dataclasses.replace(run, units=few), folder, concurrency=concurrency, settings=settings)
+        if missing := len(few) - report.last.done:
+            with RunStore.read(folder) as store:
+                lines = [report.message, *(failure.line for _, failure in store.failures()), f"{missing} unscored"]
+            raise RunOptionsError(f"the probe failed: {' '.join(next(filter(None, lines)).split())}")
+        return measured_lengths(folder, f"the mean of {len(few)} conversations run to measure it"), report.last.spent
 
 
 def _calls(run: LaidOut, turns: Span) -> dict[tuple[str, str], Span]:
     """(purpose, model) → calls, in the order of the work."""
-    spec, units = run.options.spec, len(run.units)
+    spec, units = run.options, len(run.units)
     calls: dict[tuple[str, str], Span] = {}
     final: dict[tuple[str, str], Span] = {}
     for unit in run.units:

@@ -1,7 +1,7 @@
 """A run on disk: one SQLite file that keeps all finished work, even if the process is killed.
 
 It holds the run's configuration, the trees, one row per planned conversation (a *unit*), and every finished turn as
-JSON.  It also holds failures, every finished model call (`RunStore.calls`; see `discover_lib.runs.calls`), and the
+JSON.  It also holds failures, every finished model call (`RunStore.calls`; see `discover_lib.runs.database`), and the
 *digest* of every finished conversation.  Lists, tables and figures read its numbers in place of the turns.  One
 process writes, behind a lock.  Notebooks and commands can read at the same time through `RunStore.read`.
 """
@@ -13,7 +13,8 @@ import dataclasses
 import functools
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -32,8 +33,16 @@ from discover_lib.core.rules import Rules
 from discover_lib.engines.llm.calls.exchange import Spent as Spent
 from discover_lib.engines.spec import EDITION
 from discover_lib.metrics.scores import leaked
-from discover_lib.runs.calls import ANSWERS_TABLE, CALLS_INDEX, CALLS_TABLE, CallStore
-from discover_lib.runs.database import LOCK, Database, StoreError, errors_in_one_line
+from discover_lib.runs.database import (
+    ANSWERS_TABLE,
+    CALLS_INDEX,
+    CALLS_TABLE,
+    LOCK,
+    CallStore,
+    Database,
+    StoreError,
+    errors_in_one_line,
+)
 from discover_lib.runs.database import LockedError as LockedError
 
 FILE = "run.sqlite"
@@ -68,13 +77,15 @@ SCHEMA = (
 )
 TABLES = len([each for each in SCHEMA if each.startswith("CREATE TABLE")])
 UNREAD = "unread artifact: "  # prefix in `run` for artifacts that the word rule for leaks cannot read
-SUMS = "count(turn), total(discovered), total(reward), total(tokens), total(unscored), total(leaks > 0)"
+SUMS = """count(turn), CAST(total(discovered) AS INT), total(reward), CAST(total(tokens) AS INT),
+    CAST(total(unscored) AS INT), CAST(total(leaks > 0) AS INT)"""
 # The sums over the turns of every unit, from its digest if there is one.
 NUMBERS = f"""SELECT place, turns, discovered, reward, tokens, unscored, leaks FROM digests UNION ALL
     SELECT place, {SUMS} FROM units LEFT JOIN turns USING (place)
     WHERE place NOT IN (SELECT place FROM digests) GROUP BY place"""
 AT_ONCE = 64  # conversations whose turns are read together
 ENDED = "stop IS NOT NULL AND stop != 'error'"
+UNSET: Any = object()  # in place of a value of a configuration that lacks it
 
 
 @dataclass(frozen=True)
@@ -83,7 +94,9 @@ class UnitRow:
 
     place: int  # position in the run, from 0
     artifact: str
-    assistants: tuple[str, ...]
+    domain: str
+    tree: IntentTree
+    assistants: tuple[str, ...]  # one, or several, whose best reply is selected
     trial: int
     seed: int
     setting: Mapping[str, Any]
@@ -177,12 +190,11 @@ class RunStore:
     # -- opening and closing ---------------------------------------------------------------------------------------
 
     @classmethod
-    def write(cls, folder: Path, configuration: Mapping[str, Any], notes: Mapping[str, Any] | None = None) -> RunStore:
+    def write(cls, folder: Path, configuration: Mapping[str, Any]) -> RunStore:
         """Open a run for writing: a new one in a new or empty folder (made if it is missing), or the same one again.
 
         Args:
             configuration: all values that decide the results, as plain JSON; never a key.
-            notes: further values (when, where) that decide no result; the first ones are kept.
 
         Raises:
             StoreError: the folder holds other files, another process is writing to the run, the file is damaged, or the
@@ -195,7 +207,7 @@ class RunStore:
             raise StoreError(f"{folder}: cannot be written to ({error.strerror or error})") from None
         if not path.exists() and any(each.name != LOCK for each in folder.iterdir()):
             raise StoreError(f"{folder} holds other files and no run; choose another --run folder")
-        return cls._opened(path, lambda store: store._settle(configuration, notes or {}), read_only=False)
+        return cls._opened(path, configuration)
 
     @classmethod
     def read(cls, folder: Path) -> RunStore:
@@ -207,14 +219,18 @@ class RunStore:
         path = folder / FILE if folder.is_dir() else folder
         if not path.is_file():
             raise StoreError(f"{folder}: no run here (no {FILE})")
-        return cls._opened(path, cls._check_kind, read_only=True)
+        return cls._opened(path, None)
 
     @classmethod
-    def _opened(cls, path: Path, settle: Callable[[RunStore], None], *, read_only: bool) -> RunStore:
+    def _opened(cls, path: Path, configuration: Mapping[str, Any] | None) -> RunStore:
+        """The run of a file: for reading, or for writing under a configuration."""
         with errors_in_one_line(path):
-            store = cls(Database(path, read_only=read_only))
+            store = cls(Database(path, read_only=configuration is None))
             try:
-                settle(store)
+                if configuration is None:
+                    store._check_kind()
+                else:
+                    store._settle(configuration)
             except BaseException:
                 store.close()
                 raise
@@ -229,7 +245,7 @@ class RunStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _settle(self, configuration: Mapping[str, Any], notes: Mapping[str, Any]) -> None:
+    def _settle(self, configuration: Mapping[str, Any]) -> None:
         """Set the file up, or check that it holds this run."""
         self._database.execute("PRAGMA synchronous=FULL")  # of this connection; the journal's mode is the file's
         if self._is_blank():
@@ -240,11 +256,10 @@ class RunStore:
                     self._database.execute(statement)
                 self._database.execute(f"PRAGMA application_id={APPLICATION}")
                 self._database.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-                values = [("configuration", to_json(configuration)), ("notes", to_json(notes))]
-                self._database.execute_many("INSERT INTO run VALUES (?, ?)", values)
+                self._database.execute("INSERT INTO run VALUES ('configuration', ?)", (to_json(configuration),))
             return
         self._check_kind()
-        difference = first_difference(_kind_last(self.configuration), _kind_last(json.loads(to_json(configuration))))
+        difference = first_difference(self.configuration, json.loads(to_json(configuration)))
         if difference:
             raise StoreError(
                 f"{self.path.parent} holds a run with another configuration: {difference}; "
@@ -278,24 +293,22 @@ class RunStore:
         with self._database.transaction():
             self._database.execute("UPDATE run SET value = ? WHERE name = 'configuration'", (to_json(configuration),))
 
-    @property
-    def notes(self) -> dict[str, Any]:
-        return json.loads(self._database.one("SELECT value FROM run WHERE name = 'notes'")[0])
-
     @functools.cached_property
     def rules(self) -> Rules:
         return Rules.from_dict(self.configuration["rules"])
 
-    def add_units(self, trees: Mapping[str, tuple[str, Mapping[str, Any]]], units: Iterable[UnitRow]) -> None:
-        """Write the plan: artifact → (domain, tree in plain form), and the units.  Idempotent."""
+    def add_units(self, units: Iterable[UnitRow]) -> None:
+        """Write the plan: the planned conversations and their trees.  Idempotent."""
+        units = list(units)
+        of_artifact = {each.artifact: each for each in units}
         with self._database.transaction():
             self._database.execute_many(
                 "INSERT OR IGNORE INTO trees VALUES (?, ?, ?)",
-                ((artifact, domain, to_json(tree)) for artifact, (domain, tree) in trees.items()),
+                ((artifact, each.domain, to_json(each.tree.to_dict())) for artifact, each in of_artifact.items()),
             )
             self._database.execute_many(
                 "INSERT OR IGNORE INTO run VALUES (?, '')",
-                ((f"{UNREAD}{artifact}",) for artifact, (domain, tree) in trees.items() if not _is_read(domain, tree)),
+                ((f"{UNREAD}{artifact}",) for artifact, each in of_artifact.items() if not _is_read(each)),
             )
             self._database.execute_many(
                 "INSERT OR IGNORE INTO units VALUES (?, ?, ?, ?, ?, ?, NULL)",
@@ -421,20 +434,15 @@ class RunStore:
         )
         if row is None:
             raise StoreError(f"{self.path.parent}: no conversation {place} in this run")
-        tree, seed, stop, setting = row
-        turns = self._database.all("SELECT data FROM turns WHERE place = ? ORDER BY turn", (place,))
-        whole = self._rebuilt(IntentTree.from_dict(json.loads(tree)), seed, stop, json.loads(setting), turns)
-        final = (self.assessment(place) or {}).get("final")
-        return dataclasses.replace(whole, final=FinalTurn.from_dict(final)) if final else whole
-
-    def _rebuilt(
-        self, tree: IntentTree, seed: int, stop: Stop | None, setting: Mapping[str, Any], turns: Sequence[tuple[str]]
-    ) -> Conversation:
-        rules = self.rules
+        tree, rules = IntentTree.from_dict(json.loads(row[0])), self.rules
+        seed, stop, setting = row[1:]
+        rows = self._database.all("SELECT data FROM turns WHERE place = ? ORDER BY turn", (place,))
+        turns = tuple(Turn.from_dict(json.loads(data)) for (data,) in rows)
         # The start follows from tree, rules and seed; where a turn is stored, its own record of the start counts.
-        taken = tuple(Turn.from_dict(json.loads(data)) for (data,) in turns)
-        start = taken[0].before if taken else initial_state(tree, rules, seed)
-        return Conversation(tree, rules, seed, start, taken, stop, setting)
+        start = turns[0].before if turns else initial_state(tree, rules, seed)
+        final = (self.assessment(place) or {}).get("final")
+        ended = FinalTurn.from_dict(final) if final else None
+        return Conversation(tree, rules, seed, start, turns, stop, json.loads(setting), ended)
 
     def conversations(self, *, finished: bool = True, **filters: Any) -> Iterator[Conversation]:
         """Conversations in the order of the plan, one at a time, with the filters of `listing`."""
@@ -442,12 +450,11 @@ class RunStore:
             if not finished or row.stop not in (None, "error"):
                 yield self.conversation(row.place)
 
-    def lines(self) -> Iterator[str]:
-        """Every finished conversation in the order of the plan as one line of JSON, `Conversation.to_dict` of it."""
-        return (line.decode() for line in self.encoded_lines())
-
     def encoded_lines(self) -> Iterator[bytes]:
-        """`lines` in UTF-8, joined from the stored JSON without decoding the turns."""
+        """Every finished conversation in the order of the plan: `Conversation.to_dict` as one line of JSON in UTF-8.
+
+        The line is joined from the stored JSON without decoding the turns.
+        """
         rules = spaced(to_json(self.rules.to_dict()).encode())
         trees = {
             artifact: spaced(tree.encode()) for artifact, tree in self._database.all("SELECT artifact, tree FROM trees")
@@ -523,25 +530,13 @@ class RunStore:
                 "leaking": leaking,
             },
         )
-        named = {names: tuple(json.loads(names)) for names in {row[3] for row in rows}}
+        named = {who: tuple(json.loads(who)) for who in {row[3] for row in rows}}
         unread = self.unread_artifacts()
         return [
             Listed(
-                place,
-                of,
-                where,
-                named[names],
-                trial,
-                why,
-                int(turns),
-                int(discovered),
-                reward,
-                int(tokens),
-                int(unscored),
-                int(leaks),
-                of not in unread,
+                place, of, where, named[who], trial, why, turns, found, reward, tokens, missing, leaks, of not in unread
             )
-            for place, of, where, names, trial, why, turns, discovered, reward, tokens, unscored, leaks in rows
+            for place, of, where, who, trial, why, turns, found, reward, tokens, missing, leaks in rows
         ]
 
     def choices(self) -> tuple[list[str], list[str], int]:
@@ -593,10 +588,7 @@ class RunStore:
 
     def failures_by_role(self) -> dict[str, int]:
         """Number of failures per role that were not retried, most first."""
-        rows = self._database.all(
-            "SELECT role, count(*) FROM failures WHERE NOT retried GROUP BY role ORDER BY 2 DESC, 1"
-        )
-        return dict(rows)
+        return dict(Counter(failure.role for _, failure in self.failures()).most_common())
 
     def counts(self) -> Counts:
         row = self._database.one(
@@ -608,9 +600,9 @@ class RunStore:
         return Counts(*map(int, row))
 
 
-def _is_read(domain: str, tree: Mapping[str, Any]) -> bool:
+def _is_read(unit: UnitRow) -> bool:
     """Whether the word rule for leaks can read the intents of a tree, as it can in a known domain."""
-    return bool(domain) or is_checkable("", [each.text for each in IntentTree.from_dict(tree).intents.values()])
+    return bool(unit.domain) or is_checkable("", [each.text for each in unit.tree.intents.values()])
 
 
 def failed_call(error: BaseException | None) -> Any:
@@ -655,26 +647,21 @@ def turn_row(turn: Turn) -> TurnRow:
 _AS_ROW = attrgetter(*(field.name for field in dataclasses.fields(TurnRow)))
 
 
-def _kind_last(configuration: dict[str, Any]) -> dict[str, Any]:
-    """A configuration ordered for messages: first the domain, then options, last the differences of an evaluation."""
-    places = {"domain": -1, "kind": 1, "final_request": 1}
-    return {key: configuration[key] for key in sorted(configuration, key=lambda key: places.get(key, 0))}
-
-
 def first_difference(ours: Any, theirs: Any, name: str = "") -> str | None:
-    """The first difference of two configurations, in words ("turns is 5 in the run and 6 now"), or None."""
+    """The first difference of two configurations, in words ("turns is 5 in the run and 6 now"), or None.
+
+    The domain comes first, then options, last the differences of an evaluation.
+    """
+    if ours == theirs:
+        return None
     if not (isinstance(ours, dict) and isinstance(theirs, dict)):
-        return None if ours == theirs else f"{name} is {_short(ours)} in the run and {_short(theirs)} now"
-    for key in dict.fromkeys([*ours, *theirs]):
-        where = f"{name}.{key}" if name else key
-        there, now = (_short(each[key]) if key in each else "not set" for each in (ours, theirs))
-        if key not in ours or key not in theirs:
-            return f"{where} is {there} in the run and {now} now"
-        if difference := first_difference(ours[key], theirs[key], where):
-            return difference
-    return None
+        return f"{name} is {_short(ours)} in the run and {_short(theirs)} now"
+    places = {"domain": -1, "kind": 1, "final_request": 1}
+    differing = [key for key in {**ours, **theirs} if ours.get(key, UNSET) != theirs.get(key, UNSET)]
+    key = min(differing, key=lambda key: places.get(key, 0))
+    return first_difference(ours.get(key, UNSET), theirs.get(key, UNSET), f"{name}.{key}" if name else key)
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = "not set" if value is UNSET else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,19 +1,20 @@
 """The options of a run, and its conversations: assistants × artifacts × trials.
 
-Every unit of work has its seed, derived from the run's seed, the artifact and the trial.  All assistants meet the same
-user with the same thresholds.  So the results do not depend on the number of parallel conversations.  `run_unit` runs a
-unit.  `scored` is the last step of a conversation in an evaluation: it asks for the final artifact and scores all.
-`discover_lib.runs.runner` runs units into a store.
+Every conversation has its seed, derived from the run's seed, the artifact and the trial.  All assistants meet the same
+user with the same thresholds.  So the results do not depend on the number of parallel conversations.  `run_unit` runs
+a conversation.  `have` does it with a store: from the start or from the last finished turn, and in an evaluation with
+the last step, which asks for the final artifact and scores all.  A role that fails ends its conversation, not the run.
+`discover_lib.runs.options` runs many conversations into a store.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import InitVar, dataclass, field
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, TypeVar
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.json_text import record_json
@@ -21,19 +22,28 @@ from discover_lib.base.seeds import derive_seed
 from discover_lib.base.tokens import COUNTING
 from discover_lib.core.conversation import Candidate, Conversation, FinalTurn, Message, Reply, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import Assistant, AssistantError, Judge, RoleError, SeesIntents, UserVoice, ask
+from discover_lib.core.roles import (
+    AssistantError,
+    Judge,
+    JudgeError,
+    RoleError,
+    UserVoice,
+    ask,
+)
 from discover_lib.core.rollout import MAX_TURNS, Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
+from discover_lib.core.state import Evaluation, IntentState
+from discover_lib.engines.llm.calls.exchange import RETRIED
 from discover_lib.engines.manner import Manner
-from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
+from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.replay import LookAhead
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, request_named
 from discover_lib.metrics.scorer import Scorer
 from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
-from discover_lib.runs.store import RunStore, failure_of
-from discover_lib.runs.work import ParallelMap
+from discover_lib.runs.store import Failure, RunStore, UnitRow, failed_call, failure_of, turn_row
+from discover_lib.runs.work import ParallelMap, beside
 
 Split = Literal["train", "eval"]
 
@@ -43,7 +53,7 @@ class RunOptionsError(DiscoverError):
 
 
 @dataclass(frozen=True)
-class RunOptions:
+class RunOptions(EngineSpec):
     """The options that decide the results of a run.
 
     Attributes:
@@ -55,54 +65,40 @@ class RunOptions:
         artifacts: maximum number of artifacts.
         candidates: None gives every assistant separate conversations.  A number makes all of them answer every turn of
             one conversation, this many times each, and the reply with the highest reward is selected.
-        prompts: folder of prompts in place of ours.
         leak_check: a model that checks the messages of a language model's voice for paraphrases, or "judge", or None.
         interactivity, final_request: the paper's scale and wording or ours, in an evaluation.
         look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
-        role_options: options of the models that differ from the roles' defaults.
         taste: number of the taste of generated artifacts; 0 draws evenly.
-        manner: typing style of the user; None for the paper's.
     """
 
     assistants: tuple[str, ...]
     domain: str | None = None
     trees: Path | None = None
-    engine: str = MINIATURE
-    judge: str | None = None
-    voice: str | None = None
+    engine: InitVar[str] = MINIATURE
+    judge: str = field(default="", kw_only=True)
+    voice: str = field(default="", kw_only=True)
     artifacts: int = 20
     trials: int = 1
     turns: int = MAX_TURNS
     candidates: int | None = None
     rules: Rules = field(default_factory=Rules.paper)
     seed: int = 0
-    prompts: Path | None = None
     split: Split = "eval"
     look_ahead: int = 0
     reward_assistant: str = ""
-    leak_check: str | None = None
-    interactivity: str = "ours"
     final_request: str = "ours"
-    role_options: RoleOptions = NO_OPTIONS
     taste: int = 0
-    manner: Manner | None = None
+
+    def __post_init__(self, engine: str) -> None:
+        for role in ("judge", "voice"):
+            object.__setattr__(self, role, getattr(self, role) or engine)
+        if self.leak_check == "judge":
+            object.__setattr__(self, "leak_check", self.judge)
 
     @property
     def everyone(self) -> tuple[str, ...]:
         """All assistants that take part, including the one that plays the look-ahead."""
         return (*self.assistants, self.reward_assistant) if self.look_ahead else self.assistants
-
-    @property
-    def spec(self) -> EngineSpec:
-        return EngineSpec(
-            judge=self.judge or self.engine,
-            voice=self.voice or self.engine,
-            prompts=str(self.prompts) if self.prompts else None,
-            leak_check=(self.judge or self.engine) if self.leak_check == "judge" else self.leak_check,
-            interactivity=self.interactivity,
-            options=self.role_options,
-            manner=self.manner,
-        )
 
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, Any]) -> RunOptions:
@@ -141,78 +137,55 @@ def manner_in(configuration: Mapping[str, Any]) -> Manner | None:
 
 
 @dataclass(frozen=True)
-class Unit:
-    """One planned conversation."""
+class Unit(UnitRow):
+    """One planned conversation of a run with these options."""
 
-    asked: RunOptions
-    domain: str
-    artifact_id: str
-    tree: IntentTree
-    assistants: tuple[str, ...]  # one, or several, whose best reply is selected
-    trial: int
-    seed: int
-    place: int  # in the run
-
-    @property
-    def engine(self) -> str:
-        """The players of judge and voice, as in the record."""
-        judge, voice = self.asked.judge or self.asked.engine, self.asked.voice or self.asked.engine
-        return judge if judge == voice else f"{judge} (judge), {voice} (voice)"
-
-    @property
-    def setting(self) -> dict[str, Any]:
-        """The origin of the conversation, for its record."""
-        ahead, manner = ("look_ahead", "reward_assistant"), self.asked.manner
-        return {
-            **({name: getattr(self.asked, name) for name in ahead} if self.asked.look_ahead else {}),
-            **({"manner": manner.name} if manner else {}),
-            "engine": self.engine,
-            "domain": self.domain,
-            "artifact": self.artifact_id,
-            "assistants": list(self.assistants),
-            "trial": self.trial,
-        }
+    options: RunOptions
 
 
-def seed_of(run_seed: int, artifact_id: str, trial: int) -> int:
+def seed_of(seed: int, artifact: str, trial: int) -> int:
     """The seed of a conversation: the same for all assistants, which meet the same user."""
-    return derive_seed(run_seed, artifact_id, trial)
+    return derive_seed(seed, artifact, trial)
 
 
-def units_of(asked: RunOptions, trees: Mapping[str, tuple[str, IntentTree]]) -> list[Unit]:
+def units_of(options: RunOptions, trees: Mapping[str, tuple[str, IntentTree]]) -> list[Unit]:
     """All units of a run.  `trees` maps artifact id → (domain, tree).
 
     With `candidates` all assistants take part in every conversation, each with that many candidate replies per turn,
     and the best is selected.  Otherwise every assistant has separate conversations.
     """
-    groups: list[tuple[str, ...]] = [(name,) for name in asked.assistants]
-    if asked.candidates is not None:
-        groups = [tuple(name for name in asked.assistants for _ in range(asked.candidates))]
-    places = itertools.count()
-    return [
-        Unit(asked, domain, artifact, tree, group, trial, seed_of(asked.seed, artifact, trial), next(places))
-        for artifact, (domain, tree) in trees.items()
-        for trial in range(asked.trials)
-        for group in groups
-    ]
+    groups: list[tuple[str, ...]] = [(name,) for name in options.assistants]
+    if options.candidates is not None:
+        groups = [tuple(name for name in options.assistants for _ in range(options.candidates))]
+    judge, voice = options.judge, options.voice
+    setting: dict[str, Any] = {}
+    if options.look_ahead:
+        setting |= {"look_ahead": options.look_ahead, "reward_assistant": options.reward_assistant}
+    if options.manner:
+        setting["manner"] = options.manner.name
+    setting["engine"] = judge if judge == voice else f"{judge} (judge), {voice} (voice)"
+    units: list[Unit] = []
+    for artifact, (domain, tree) in trees.items():
+        for trial, assistants in itertools.product(range(options.trials), groups):
+            seed = seed_of(options.seed, artifact, trial)
+            own = {"domain": domain, "artifact": artifact, "assistants": list(assistants), "trial": trial}
+            units.append(Unit(len(units), artifact, domain, tree, assistants, trial, seed, setting | own, options))
+    return units
 
 
-def plan_units(trees: Mapping[str, tuple[str, IntentTree]], assistants: Sequence[str], **asked: Any) -> list[Unit]:
+def plan_units(trees: Mapping[str, tuple[str, IntentTree]], assistants: Sequence[str], **options: Any) -> list[Unit]:
     """`units_of` with options by name, for scripts that bring their own trees."""
-    return units_of(RunOptions(tuple(assistants), **asked), trees)
-
-
-@runtime_checkable
-class CheckedAgainstTree(Protocol):
-    """A voice whose messages may be checked against a tree that it does not know."""
-
-    def checked_against(self, tree: IntentTree) -> UserVoice: ...
+    return units_of(RunOptions(tuple(assistants), **options), trees)
 
 
 def user_of(engines: RoleEngines, domain: str, tree: IntentTree) -> tuple[Judge, UserVoice]:
-    """The judge and the voice of a user of this tree."""
+    """The judge and the voice of a user of this tree.
+
+    A voice whose messages may be checked against a tree does not know the tree, so it gets it here.
+    """
     voice = engines.voice(domain)
-    return engines.judge(domain), voice.checked_against(tree) if isinstance(voice, CheckedAgainstTree) else voice
+    checked = getattr(voice, "checked_against", None)
+    return engines.judge(domain), checked(tree) if checked else voice
 
 
 def simulator_of(unit: Unit, engines: RoleEngines, so_far: Conversation | None = None) -> UserSimulator:
@@ -220,7 +193,7 @@ def simulator_of(unit: Unit, engines: RoleEngines, so_far: Conversation | None =
     judge, voice = user_of(engines, unit.domain, unit.tree)
     if so_far is not None:
         return UserSimulator.resume(so_far, judge, voice)
-    return UserSimulator(unit.tree, judge, voice, rules=unit.asked.rules, seed=unit.seed, setting=unit.setting)
+    return UserSimulator(unit.tree, judge, voice, rules=unit.options.rules, seed=unit.seed, setting=unit.setting)
 
 
 def run_unit(
@@ -242,15 +215,15 @@ def run_unit(
     Raises:
         RoleError: a role failed; the turns so far are in `simulator`.
     """
-    engines = engines or RoleEngines(EngineSpec(manner=unit.asked.manner))
+    engines = engines or RoleEngines(EngineSpec(manner=unit.options.manner))
     assistants = [engines.assistant(name, unit.domain) for name in unit.assistants]
     simulator = simulator or simulator_of(unit, engines)
     ahead = None
-    if unit.asked.look_ahead:
-        ahead = LookAhead(unit.asked.look_ahead, engines.assistant(unit.asked.reward_assistant, unit.domain))
+    if unit.options.look_ahead:
+        ahead = LookAhead(unit.options.look_ahead, engines.assistant(unit.options.reward_assistant, unit.domain))
     candidates = partial(_without_failed, unit, simulator, parallel_map, on_left_out)
     return continue_conversation(
-        simulator, assistants, turns=unit.asked.turns, on_turn=on_turn, parallel_map=candidates, ahead=ahead
+        simulator, assistants, turns=unit.options.turns, on_turn=on_turn, parallel_map=candidates, ahead=ahead
     )
 
 
@@ -305,28 +278,21 @@ def scored(
     """
     domain = conversation.setting["domain"]
     assistant = engines.assistant(conversation.setting["assistants"][0], domain)
-    final = _tried("final", lambda: final_turn(conversation, assistant, request))
-    found = assessed(conversation, engines.scorer(domain), final, parallel_map=parallel_map)
-    return found.to_dict(), scores_of(conversation, place, found).digest()
-
-
-def final_turn(conversation: Conversation, assistant: Assistant | SeesIntents, request: str) -> FinalTurn:
-    """The final artifact of the conversation's assistant.
-
-    Raises:
-        AssistantError: it did not reply.
-    """
     messages, seed = final_question(conversation, request)
-    return FinalTurn(request, ask(assistant, conversation.tree, conversation.state, messages, seed))
+
+    def final() -> FinalTurn:
+        return FinalTurn(request, ask(assistant, conversation.tree, conversation.state, messages, seed))
+
+    found = assessed(conversation, engines.scorer(domain), _tried("final", final), parallel_map=parallel_map)
+    return found.to_dict(), scores_of(conversation, place, found).digest()
 
 
 def final_question(conversation: Conversation, request: str = FINAL_REQUEST) -> tuple[tuple[Message, ...], int]:
     """The messages that ask the assistant for the final artifact, and the seed."""
-    messages = conversation.messages()
+    messages, seed = conversation.messages(), derive_seed(conversation.seed, "final")
     if messages[-1].role == "user":  # the user answered the last turn, and the request follows that message
-        question = Message("user", f"{messages[-1].content}\n\n{request}")
-        return (*messages[:-1], question), derive_seed(conversation.seed, "final")
-    return (*messages, Message("user", request)), derive_seed(conversation.seed, "final")
+        return (*messages[:-1], Message("user", f"{messages[-1].content}\n\n{request}")), seed
+    return (*messages, Message("user", request)), seed
 
 
 def assessed(
@@ -339,16 +305,16 @@ def assessed(
     """
 
     def score(name: str) -> Any:
-        if name == "satisfaction":
-            if isinstance(final, ScoringFailure):
-                return final
-            return _tried(name, lambda: scorer.satisfaction(conversation.tree, final.reply))
-        return _tried(name, lambda: getattr(scorer, name)(conversation))
+        if name != "satisfaction":
+            return _tried(name, lambda: getattr(scorer, name)(conversation))
+        if isinstance(final, ScoringFailure):
+            return final
+        return _tried(name, lambda: scorer.satisfaction(conversation.tree, final.reply))
 
-    scores = list(parallel_map(score, SCORING))
-    failures = tuple(each for each in scores if isinstance(each, ScoringFailure))
-    finished, *parts = (None if isinstance(each, ScoringFailure) else each for each in (final, *scores))
-    return Assessment(scorer.name, finished, **dict(zip(SCORING, parts, strict=True)), failures=failures)
+    parts = {"final": final} | dict(zip(SCORING, parallel_map(score, SCORING), strict=True))
+    failures = tuple(parts[name] for name in SCORING if isinstance(parts[name], ScoringFailure))
+    found = {name: None if isinstance(part, ScoringFailure) else part for name, part in parts.items()}
+    return Assessment(scorer.name, **found, failures=failures)
 
 
 def _tried(name: str, score: Callable[[], T]) -> T | ScoringFailure:
@@ -362,6 +328,124 @@ def _tried(name: str, score: Callable[[], T]) -> T | ScoringFailure:
 def digest_of(conversation: Conversation, place: int) -> str:
     """The digest of a finished conversation that was not assessed."""
     return record_json(scores_of(conversation, place).digest())
+
+
+# -- a conversation with a store --------------------------------------------------------------------------------------
+
+Step = tuple[Unit, Conversation | None]  # the conversation so far, or None at the start; if finished, to be scored
+
+
+class JudgeUnreachable(RoleError):
+    """The judge could not be asked.  Unlike a `JudgeError` it must not decide between candidates: the turn fails."""
+
+    role = "judge"
+
+
+class _WatchedJudge:
+    """A judge whose failures are recorded with the raw answers, for one conversation."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self.errors: list[JudgeError] = []  # since the last turn
+
+    def evaluate(
+        self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
+    ) -> Evaluation:
+        try:
+            return self._judge.evaluate(tree, state, messages, reply, rules)
+        except JudgeError as error:
+            if failed_call(error) in RETRIED:
+                raise JudgeUnreachable(str(error)) from error
+            self.errors.append(error)
+            raise
+
+
+def have(
+    step: Step,
+    engines: RoleEngines,
+    store: RunStore | Notes,
+    final_request: str | None,
+    *,
+    parallel_map: ParallelMap = map,
+    on_turn: Callable[[], None] = lambda: None,
+    given_up: Callable[[], bool] = lambda: False,
+) -> Failure | None:
+    """Do the rest of a conversation and write it to the store: turns, the reason for its end, failures, scores.
+
+    Args:
+        final_request: the message that asks for the final artifact, if the conversation is scored.
+        on_turn: called after a turn is written.
+        given_up: whether the run is ending; an error is then no failure.
+
+    Returns:
+        The failure that ended the conversation, if a role failed.
+    """
+    unit, conversation = step
+    left_out: list[AssistantError] = []
+    if conversation is None or conversation.stop is None:
+        simulator = simulator_of(unit, engines, conversation)
+        judge = simulator.judge = _WatchedJudge(simulator.judge)
+
+        def keep(turn: Turn) -> None:
+            unscored = [failure_of(error, turn.index, ended=False) for error in (*left_out, *judge.errors)]
+            left_out.clear()
+            judge.errors.clear()
+            talk = simulator.conversation
+            digest = digest_of(talk, unit.place) if talk.stop else None
+            store.put_turns(unit.place, [turn_row(turn)], talk.stop, unscored, digest)
+            on_turn()
+
+        how: dict[str, Any] = {"simulator": simulator, "on_turn": keep, "on_left_out": left_out.append}
+        try:
+            conversation = run_unit(unit, engines, parallel_map=parallel_map, **how)
+        except RoleError as error:
+            if given_up():
+                return None
+            cause = judge.errors[-1] if isinstance(error, JudgeError) and judge.errors else error
+            failure = failure_of(cause, len(simulator.conversation.turns) + 1)
+            store.put_turns(unit.place, (), "error", [failure])
+            return failure
+    if final_request is not None and not given_up():
+        store.put_assessment(unit.place, *scored(conversation, unit.place, engines, final_request, parallel_map))
+    return None
+
+
+class Notes:
+    """Replaces the store in another process: collects the writes of a conversation."""
+
+    def __init__(self) -> None:
+        self.writes: list[tuple[str, tuple[Any, ...]]] = []
+        self.turns = 0
+
+    def put_turns(self, place: int, turns: Sequence[Any], *more: Any) -> None:
+        self.turns += len(turns)
+        self.writes.append(("put_turns", (place, turns, *more)))
+
+    def put_assessment(self, *what: Any) -> None:
+        self.writes.append(("put_assessment", what))
+
+    def tell(self, store: RunStore) -> None:
+        """Write everything to the store."""
+        for name, what in self.writes:
+            getattr(store, name)(*what)
+
+
+_engines = cache(RoleEngines)  # of a worker process: one for all conversations of a run
+
+
+def have_apart(final_request: str | None, steps: Sequence[Step]) -> list[Notes]:
+    """`have` of conversations in another process with its own roles.
+
+    Several run in parallel: a model on this machine answers them in one batch.
+    """
+
+    def noted(step: Step) -> Notes:
+        notes = Notes()
+        have(step, _engines(step[0].options), notes, final_request)
+        return notes
+
+    with beside(len(steps) - 1) as parallel_map:
+        return list(parallel_map(noted, steps))
 
 
 def stored_scores(store: RunStore) -> Iterator[ConversationScores]:

@@ -19,7 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from discover_lib.base import VERSION
 from discover_lib.base.errors import DiscoverError
@@ -31,35 +31,37 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Workers(Protocol):
-    """A place of work, where a task has several units.
+class Workers:
+    """A place of work, where a task has several units: here one, whose task is a future of this machine.
 
     Attributes:
         at_once: tasks begun and not finished, at most.
     """
 
-    @property
-    def at_once(self) -> int: ...
+    def __init__(self, at_once: int) -> None:
+        self.at_once = at_once
+        self._done = threading.Event()
 
     def pieces(self, left: int) -> int:
         """The size of the next task, if so many units are left."""
-        ...
+        return 1
 
     def begin(self, do: Callable[[Any], Any], units: Sequence[Any]) -> Any:
         """Begin a task."""
-        ...
+        raise NotImplementedError
 
     def finished(self, tasks: Sequence[Any]) -> Sequence[Any]:
         """The finished tasks; waits at most half a second for one."""
-        ...
+        self._done.wait(WAIT_SECONDS)
+        self._done.clear()
+        return [task for task in tasks if task.done()]
 
     def results(self, task: Any) -> Sequence[Any]:
         """The results of a finished task; raises the error that ended it."""
-        ...
+        return task.result()  # type: ignore[no-any-return]
 
     def close(self, tasks: Sequence[Any]) -> None:
-        """Cancel these tasks."""
-        ...
+        """Cancel these tasks; threads cannot be given up."""
 
 
 def work(
@@ -68,6 +70,7 @@ def work(
     keep: Callable[[Result], None],
     on: Workers,
     *,
+    load: Callable[[Any], Any] = lambda unit: unit,
     stop: threading.Event | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> None:
@@ -76,7 +79,7 @@ def work(
     Ctrl-C sets `stop`; a second Ctrl-C is raised.
 
     Args:
-        units: may be a lazy sequence, which is read task by task.
+        load: makes what `do` takes of a unit, when its task begins.
         do: importable by name, unless `on` is threads.
         stop: prevents new tasks.
         tick: called repeatedly by this thread.
@@ -91,7 +94,7 @@ def work(
             try:
                 while begun < len(units) and len(tasks) < on.at_once and not (stop.is_set() or error):
                     size = on.pieces(len(units) - begun)
-                    tasks.append(on.begin(do, units[begun : begun + size]))
+                    tasks.append(on.begin(do, [load(unit) for unit in units[begun : begun + size]]))
                     begun += size
                 for task in on.finished(tasks) if tasks else ():
                     tasks.remove(task)  # before its results are kept, so no result is kept twice
@@ -113,29 +116,7 @@ def work(
         raise error
 
 
-class _Here:
-    """Tasks of this machine, as futures that say when they are done."""
-
-    def __init__(self, at_once: int) -> None:
-        self.at_once = at_once
-        self._done = threading.Event()
-
-    def pieces(self, left: int) -> int:
-        return 1
-
-    def finished(self, tasks: Sequence[Future[Any]]) -> list[Future[Any]]:
-        self._done.wait(WAIT_SECONDS)
-        self._done.clear()
-        return [task for task in tasks if task.done()]
-
-    def results(self, task: Future[Any]) -> Sequence[Any]:
-        return task.result()  # type: ignore[no-any-return]
-
-    def close(self, tasks: Sequence[Future[Any]]) -> None:
-        """Threads cannot be given up."""
-
-
-class Alone(_Here):
+class Alone(Workers):
     """One unit after the other, in the calling thread."""
 
     def __init__(self) -> None:
@@ -148,7 +129,7 @@ class Alone(_Here):
         return task
 
 
-class Threads(_Here):
+class Threads(Workers):
     """Units that wait, each in a new thread, because the allocator keeps memory for the life of a thread."""
 
     def begin(self, do: Callable[[Item], Result], units: Sequence[Item]) -> Future[list[Result]]:
@@ -158,7 +139,7 @@ class Threads(_Here):
         return task
 
 
-class Processes(_Here):
+class Processes(Workers):
     """Units that compute, in worker processes.
 
     Args:
@@ -217,10 +198,7 @@ def _init_worker() -> None:
 # -- within a unit ----------------------------------------------------------------------------------------------------
 
 
-class ParallelMap(Protocol):
-    """The builtin `map`, or a parallel one that keeps the order."""
-
-    def __call__(self, function: Callable[[Item], Result], items: Iterable[Item], /) -> Iterable[Result]: ...
+ParallelMap = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # `map`, or a parallel one in its order
 
 
 @contextmanager
@@ -274,7 +252,7 @@ def cluster(where: str) -> Iterator[Cluster]:
             package on a node.
     """
     address = where if where.startswith(REMOTE) else None
-    if where != LOCAL and (address is None or not _has_port(address)):
+    if where != LOCAL and address is None:
         raise DiscoverError(f"invalid place {where!r} to run on; write ray, or ray://HOST:PORT")
     try:
         import ray
@@ -299,32 +277,24 @@ def cluster(where: str) -> Iterator[Cluster]:
             ray.shutdown()
 
 
-def _has_port(address: str) -> bool:
-    host, _, port = address.removeprefix(REMOTE).rpartition(":")
-    return bool(host) and port.isdigit()
-
-
 def _check_answers(address: str) -> None:
     """Check an address before Ray does, which waits half a minute and more for one that does not answer.
 
     Raises:
-        DiscoverError: RAY_ADDRESS is no address, or there is no answer.
+        DiscoverError: there is no answer, or it is no address.
     """
     if address in FOUND_BY_RAY:
         return
-    if not _has_port(address):
-        raise DiscoverError(
-            f"invalid address {address!r} in RAY_ADDRESS; write HOST:PORT, or ray://HOST:PORT, or unset it"
-        )
     host, _, port = address.removeprefix(REMOTE).rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), PROBE_SECONDS).close()
-    except (OSError, OverflowError) as error:
-        raise DiscoverError(f"no Ray cluster to run on at {address}: nobody answers there ({error})") from None
+    except (OSError, OverflowError, ValueError) as error:
+        told = f"nobody answers there ({error}); write HOST:PORT in RAY_ADDRESS, or --on ray://HOST:PORT"
+        raise DiscoverError(f"no Ray cluster to run on at {address}: {told}") from None
 
 
-class Cluster:
-    """A Ray cluster as `Workers`.
+class Cluster(Workers):
+    """A Ray cluster.
 
     Attributes:
         at_once: tasks in flight.

@@ -159,7 +159,7 @@ def _paid(client: LLMClient) -> list[str]:
 
 
 def _factory(name: str, domain: str, client: LLMClient | None, options: RoleOptions) -> JudgeFactory:
-    return lambda repeat: RoleEngines(EngineSpec(judge=name, options=options), client).judge(domain)
+    return lambda repeat: RoleEngines(EngineSpec(judge=name, role_options=options), client).judge(domain)
 
 
 @contextmanager

@@ -57,8 +57,8 @@ def paper_numbers(asked: PaperNumbers, how: How, folder: Path, tell: Tell) -> Re
         Lines((f"{len(checks)} figures: {figures}", *not_at_hand())),
     ]
     if asked.all:
-        more = tuple(each.row() for each in derived())
-        parts.append(Table(("table", "figure", "value", "how"), more, "numbers that follow from the printed ones"))
+        title = "numbers that follow from the printed ones"
+        parts.append(Table(("table", "figure", "value", "how"), tuple(derived()), title))
     return Report(tuple(parts), [dict(zip(CHECK_COLUMNS, each.row(), strict=True)) for each in checks])
 
 
@@ -258,55 +258,32 @@ def _sum(table: str, what: str, printed: float, parts: Sequence[float], unit: st
 # -- numbers that are not printed -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Derived:
-    """A number that the printed ones decide and the paper does not print."""
+def derived() -> list[tuple[str, ...]]:
+    """Gains of table 5, differences of table 6, margins of table 3, and where the penalty of table 4 stops growing.
 
-    table: str
-    what: str
-    value: float
-    unit: str
-    formula: str
-
-    def row(self) -> tuple[str, ...]:
-        return (self.table, self.what, f"{_short(self.value)} {self.unit}".strip(), self.formula)
-
-
-def derived() -> list[Derived]:
-    """Gains of table 5, differences of table 6, margins of table 3, and where the penalty of table 4 stops growing."""
+    The cells of each: table, figure, value, how.
+    """
     tables = paper_tables()
-    three, four, six = tables["table_3"], tables["table_4"], tables["table_6"]
-    gains = [
-        Derived(
-            "5",
-            f"gain in discover, {row['task']}",
-            100 * (row["best"] - row["baseline"]) / row["baseline"],
-            "%",
-            f"({row['best']} − {row['baseline']}) / {row['baseline']}",
-        )
-        for row in tables["table_5"]["rows"]
-    ]
-    changes = [
-        Derived("6", f"change, {row['base']}, {name}", new - old, "points", f"{new} − {old}")
-        for row in six["rows"]
-        for name, old, new in zip(six["columns"], row["before"], row["after"], strict=True)
-    ]
-    margins = [
-        Derived("3", f"reward, chosen over rejected, {kind}", chosen - rejected, "", f"{chosen} − {rejected}")
-        for kind, chosen, rejected in zip(three["columns"], three["chosen_mean"], three["rejected_mean"], strict=True)
-    ]
-    cap, rate = four["penalty_cap"], four["lambda"]
-    caps = [
-        Derived(
-            "4",
-            f"tokens at which the penalty reaches its cap, {stage}",
-            tau + cap / rate,
-            "tokens",
-            f"{tau} + {cap} / {rate}",
-        )
-        for stage, tau in four["tau"].items()
-    ]
-    return [*gains, *changes, *margins, *caps]
+    rows: list[tuple[str, ...]] = []
+
+    def add(table: str, figure: str, value: float, unit: str, formula: str) -> None:
+        rows.append((table, figure, f"{_short(value)} {unit}".strip(), formula))
+
+    for row in tables["table_5"]["rows"]:
+        best, baseline = row["best"], row["baseline"]
+        gain = 100 * (best - baseline) / baseline
+        add("5", f"gain in discover, {row['task']}", gain, "%", f"({best} − {baseline}) / {baseline}")
+    for row in tables["table_6"]["rows"]:
+        for name, old, new in zip(tables["table_6"]["columns"], row["before"], row["after"], strict=True):
+            add("6", f"change, {row['base']}, {name}", new - old, "points", f"{new} − {old}")
+    three = tables["table_3"]
+    for kind, chosen, rejected in zip(three["columns"], three["chosen_mean"], three["rejected_mean"], strict=True):
+        add("3", f"reward, chosen over rejected, {kind}", chosen - rejected, "", f"{chosen} − {rejected}")
+    cap, rate = tables["table_4"]["penalty_cap"], tables["table_4"]["lambda"]
+    for stage, tau in tables["table_4"]["tau"].items():
+        what = f"tokens at which the penalty reaches its cap, {stage}"
+        add("4", what, tau + cap / rate, "tokens", f"{tau} + {cap} / {rate}")
+    return rows
 
 
 # -- ours beside theirs -----------------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.role_options import EFFORTS, RoleOptions
-from discover_lib.runs.options import LaidOut, check_prices, execute, unpriced
-from discover_lib.runs.runner import Snapshot
+from discover_lib.runs.options import LaidOut, Snapshot, check_prices, execute, unpriced
 from discover_lib.tasks.waist import Asked, How, Stopped, Tell, ask, fields_of
 
 if TYPE_CHECKING:  # a run of the miniature calls no model

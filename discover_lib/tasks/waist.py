@@ -563,7 +563,7 @@ def begin(task: Task, asked: Asked, how: How | None = None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     _settle(task, asked, folder)
     write_json(folder / STATUS, msgspec.to_builtins(Status("going", changed=time.time())))
-    command = [sys.executable, "-m", "discover_lib.tasks", str(folder), json.dumps((how or task.how()).plain())]
+    command = [sys.executable, "-m", "discover_lib.tasks.waist", str(folder), json.dumps((how or task.how()).plain())]
     start_process(folder, command)
     return folder
 
@@ -579,3 +579,7 @@ def work_in(folder: Path, how: Mapping[str, Any]) -> None:
         return
     except DiscoverError:
         traceback.print_exc()  # its line is in the status
+
+
+if __name__ == "__main__":  # the process that `begin` begins; its records are those of the imported module
+    import_module("discover_lib.tasks.waist").work_in(Path(sys.argv[1]), json.loads(sys.argv[2]))

@@ -129,7 +129,7 @@ class StageSettings:
 
     @property
     def spec(self) -> EngineSpec:
-        return EngineSpec(judge=self.judge, voice=self.voice, options=RoleOptions(self.options))
+        return EngineSpec(judge=self.judge, voice=self.voice, role_options=RoleOptions(self.options))
 
     def models(self) -> list[str]:
         """GRPO's language models as judge and voice; [] in other stages."""

@@ -11,8 +11,8 @@ from discover_lib.base.tokens import COUNTING
 from discover_lib.core.conversation import Reply
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.runs.people import Chat, write_people
 from discover_lib.runs.store import RunStore
+from workbench.study.people import Chat, write_people
 
 
 @pytest.mark.slow

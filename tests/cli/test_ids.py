@@ -21,9 +21,8 @@ from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import ScopeResults
 from discover_lib.metrics.satisfaction import SATISFIED
 from discover_lib.metrics.transcript import COLUMNS
-from discover_lib.runs.evaluation import lay_out_evaluation, write_evaluation
+from discover_lib.runs.evaluation import Resolved, lay_out_evaluation, resolve, write_evaluation
 from discover_lib.runs.options import RunOptions, execute
-from discover_lib.runs.resolve import Resolved, resolve
 from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.tasks.told import results_told
 from workbench.carried import opened_by

@@ -28,7 +28,7 @@ def test_an_episode_is_the_conversation_of_a_run_with_the_same_seed(domain: str,
     episode = Episode(domain, assistant=name, artifacts=3)
     assistant = scripted_assistant(name, domain)
     for unit in run.units:
-        opening = episode.reset(7, unit.artifact_id, unit.trial)
+        opening = episode.reset(7, unit.artifact, unit.trial)
         assert opening == episode.messages[0]["content"]
         done = False
         while not done:

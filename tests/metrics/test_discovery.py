@@ -11,7 +11,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.metrics.discovery import DiscoveryScores, ceiling, mean_ceiling, share_discovered, why_undefined
 from discover_lib.metrics.results import Pool
 from discover_lib.metrics.scores import scores_of
-from discover_lib.runs.recorded import find_recorded, recorded_index
+from discover_lib.runs.artifact_files import find_recorded, recorded_index
 
 
 def pool(**levels: list[float]) -> dict[str, dict[str, dict[str, float]]]:

@@ -10,7 +10,6 @@ import pytest
 from llm_server import FakeServer
 
 from discover_lib.engines.llm.calls.client import ClientSettings, Price
-from discover_lib.engines.llm.scoring import each_once
 from discover_lib.runs.evaluation import lay_out_evaluation, load_scores
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
@@ -48,7 +47,7 @@ def run(options: RunOptions = OPTIONS) -> LaidOut:
 def truth(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same evaluation by the miniature itself."""
     folder = tmp_path_factory.mktemp("truth")
-    execute(run(dataclasses.replace(OPTIONS, engine="miniature")), folder)
+    execute(run(dataclasses.replace(OPTIONS, judge="miniature", voice="miniature")), folder)
     return folder
 
 
@@ -116,18 +115,3 @@ def test_every_try_of_the_same_command_stays_on_the_bill_and_differs_from_the_on
         assert len({each.get("seed") for each in asked}) == 3
         ended = execute(run(one), tmp_path, budget_dollars=paid[2].cost, **how)
         assert ended.halted == "budget", "what was spent on answers of no use counts"
-
-
-@pytest.mark.parametrize(
-    ("given", "defect"),
-    [
-        (["1", "2"], None),
-        (["2", "1"], None),
-        (["1", "3", "2"], None),  # one too many is left out
-        (["1", "3"], "id '3' is not asked about; give 1, 2; there is no entry for id 2"),
-        (["1", "1", "2"], "id '1' has more than one entry"),
-        (["2"], "there is no entry for id 1"),
-    ],
-)
-def test_every_id_once(given: list[str], defect: str | None) -> None:
-    assert each_once(given, ["1", "2"], "id") == defect

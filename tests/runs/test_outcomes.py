@@ -1,22 +1,38 @@
-"""One line says how the answers of a run came about, also after it was interrupted."""
+"""The answers of a run: outcomes, failures, refused and unchecked messages, also after an interruption."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import llm_brain
 import pytest
 from command_line import discover
 from llm_brain import answer
 from llm_contrary import Contrary, Given
 from llm_server import FakeServer
 
+from discover_lib.core.conversation import Conversation
+from discover_lib.core.view import leaked_words
+from discover_lib.engines.llm.asking import again
+from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request
+from discover_lib.engines.llm.prompting import BY_CHOICE, transcript
+from discover_lib.engines.llm.voice import LEAKED, PARAPHRASED
+from discover_lib.metrics.satisfaction import FINAL_REQUESTS
+from discover_lib.metrics.scores import scores_of
+from discover_lib.metrics.summary import summarise
 from discover_lib.runs.evaluation import lay_out_evaluation
-from discover_lib.runs.options import RunOptions, caveats, lay_out
-from discover_lib.runs.outcomes import Outcomes, closing_lines
-from discover_lib.runs.store import RunStore, turn_row
+from discover_lib.runs.options import RunOptions, RunOptionsError, caveats, execute, lay_out
+from discover_lib.runs.outcomes import Outcomes, closing_lines, failures_of_run, refusals, refused_in
+from discover_lib.runs.plan import plan_run
+from discover_lib.runs.store import Failure, RunStore, turn_row
+from discover_lib.tasks.leaks import audit
+from workbench.views import audit_parts as show_audit
+from workbench.views import run_parts as show_runs
 
 DOMAIN = "technical_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
@@ -52,32 +68,6 @@ def test_the_line_leaves_out_what_is_nothing() -> None:
     assert Outcomes({"voice": {"clean": 1}}).line == "answers: 1 clean"
     assert Outcomes({"voice": {"failed": 1}}).line == "answers: 1 no better when asked again (voice 1)"
     assert Outcomes().line == ""
-
-
-def test_an_answer_whose_content_was_mended_is_not_clean_and_counts_once(tmp_path: Path) -> None:
-    with RunStore.write(tmp_path, {"rules": {}}) as store:
-        store.calls.put_answer(Answered("one", "judge", "tidied", {"stray ids": 2, "contradicted": 1}))
-        store.calls.put_answer(Answered("two", "judge", "tidied", {"stray ids": 1}))
-        store.calls.put_answer(Answered("three", "judge", "reasked", {"stray ids": 1}))
-        store.calls.put_answer(Answered("four", "judge", "clean", {"cut": 1}))
-    with RunStore.read(tmp_path) as store:
-        assert Outcomes.of_run(store).line == (
-            "answers: 1 clean, 2 tidied, 1 asked again (judge 1); 1 contradicted, 1 cut, 4 stray ids left out"
-        )
-
-
-def test_an_answer_that_is_asked_for_anew_stays_counted(tmp_path: Path) -> None:
-    request = Request("openai/m", ({"role": "user", "content": "?"},), "judge")
-    with RunStore.write(tmp_path, {"rules": {}}) as store:
-        store.calls.put(request.key, request, Completion("nonsense"))
-        store.calls.put_answer(Answered(request.key, "judge", "failed"))
-        store.calls.put_answers()
-        store.calls.forget_answers(["nonsense"])
-        assert store.calls.get(request.key) is None and store.calls.times_unusable(request.key) == 1
-        store.calls.put(request.key, request, Completion("{}"))
-        store.calls.put_answer(Answered(request.key, "judge", "clean"))
-    with RunStore.read(tmp_path) as store:
-        assert store.calls.answers()[0] == {("judge", "failed"): 1, ("judge", "clean"): 1}
 
 
 @pytest.mark.slow
@@ -163,3 +153,204 @@ def test_artifacts_that_stand_twice_are_told_before_anything_runs() -> None:
     first = next(iter(run.trees.values()))
     (told,) = caveats(dataclasses.replace(run, trees=dict.fromkeys(run.trees, first)))
     assert told.startswith("only 1 of the 3 artifacts differ, and intervals count each as independent")
+
+
+STORIES = "creative_writing"
+TELLER = f"openai/miniature:{STORIES}"
+OURS = RunOptions((f"{TELLER}:options",), engine=TELLER, artifacts=1, turns=2)
+CHOSEN = dataclasses.replace(OURS, leak_check="judge", interactivity="paper", final_request="paper")
+
+
+def test_a_choice_is_stored_with_the_prompt_that_it_sends() -> None:
+    configuration = lay_out_evaluation(CHOSEN, [STORIES]).configuration
+    assert (configuration["leak_check"], configuration["interactivity"]) == (TELLER, "paper")
+    assert configuration["final_request"] == FINAL_REQUESTS["paper"]
+    assert BY_CHOICE & configuration["prompts"].keys() == {"leak_check", "interactivity_paper"}
+    styled = lay_out(dataclasses.replace(OURS, assistants=("openai/x+collabllm",), domain=STORIES)).configuration
+    assert BY_CHOICE & styled["prompts"].keys() == {"collabllm"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"voice": "miniature"}, "a leak check is a language model's"),
+        ({"leak_check": "nonsense"}, "a leak check is a language model's"),
+        ({"judge": "miniature", "leak_check": None}, "give --judge"),
+    ],
+)
+def test_a_choice_that_means_nothing_is_refused(changes: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(RunOptionsError, match=complaint):
+        lay_out_evaluation(dataclasses.replace(CHOSEN, **changes), [STORIES])
+
+
+@pytest.mark.slow
+def test_an_evaluation_sends_the_papers_versions_and_checks_messages(tmp_path: Path) -> None:
+    sent: list[list[dict[str, Any]]] = []
+
+    def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> tuple[str, int]:
+        sent.append(messages)
+        return llm_brain.answer(messages, body)
+
+    with FakeServer(brain) as server:
+        settings = ClientSettings(api_base=server.api_base, env_file=None)
+        run = lay_out_evaluation(CHOSEN, [STORIES])
+        report = execute(run, tmp_path, settings=settings)
+        assert report.halted is None and not report.unscored
+        planned = {stage.name for stage in plan_run(run, settings=settings).stages}
+    tasks = {llm_brain.TASKS.get(str(messages[0]["content"]), "assistant") for messages in sent}
+    assert "interactivity_paper" in tasks and "interactivity_judge" not in tasks and "leak check" in planned
+    finals = [messages for messages in sent if str(messages[-1]["content"]).endswith(FINAL_REQUESTS["paper"])]
+    assert finals and not [each for each in sent if str(each[-1]["content"]).endswith(FINAL_REQUESTS["ours"])]
+    with RunStore.read(tmp_path) as store:
+        final = store.conversation(0).final
+    assert final is not None and final.request == FINAL_REQUESTS["paper"]
+
+
+HIDDEN = "Собеседник рассказчика — моряк"
+SAID = "пусть собеседник рассказчика будет моряк"  # the hidden intent, word for word
+TREE = {
+    "artifact_type": "рассказ",
+    "topic": "ночной паром",
+    "initial_request": "напиши рассказ про ночной паром",
+    "initially_discovered": ["1"],
+    "roots": [{"id": "1", "text": "О ночном пароме", "children": [{"id": "1.1", "text": HIDDEN}]}],
+}
+MISSED = [{"id": key, "reason": "no", "engaged": False, "near_misses": []} for key in ("1", "1.1")]
+JUDGED = {"kind_reason": "asks", "kind": "dialogue_act", "intents": MISSED}
+
+
+def unseeing(messages: Sequence[dict[str, Any]], body: dict[str, Any]) -> tuple[str, int]:
+    """A judge who sees nothing, and a user who says the hidden intent."""
+    text = str(messages[0]["content"])
+    if "You are the user" in text:
+        return json.dumps({"thought": "", "message": SAID}), 20
+    if "intents" in text and "near_misses" in text:
+        return json.dumps(JUDGED), 20
+    return "Какой тон?", 5
+
+
+# -- texts in letters that the leak rule does not know: not checked, and never 0 --------------------------------------
+
+
+@pytest.fixture(scope="module")
+def in_russian(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp("unread")
+    trees = folder / "trees"
+    trees.mkdir()
+    (trees / "parom.json").write_text(json.dumps(TREE), encoding="utf-8")
+    with FakeServer(unseeing) as server:
+        done = discover(
+            *("simulate", "--trees", trees, "--assistant", "openai/them", "--engine", "openai/user", "--turns", 2),
+            *("--api-base", server.api_base, "--run", folder / "run"),
+        )
+    assert done.returncode == 0, done.stderr
+    return folder / "run", done.stdout + done.stderr
+
+
+def test_a_hidden_intent_said_word_for_word_in_russian_is_not_checked(in_russian: tuple[Path, str]) -> None:
+    folder, told = in_russian
+    with RunStore.read(folder) as store:
+        [talk], [row] = list(store.conversations()), store.listing()
+        outcomes = Outcomes.of_run(store)
+    assert talk.turns[0].user_message == SAID
+    assert leaked_words(SAID, talk.tree, talk.turns[0].after, []) == (), "the rule sees no word of it"
+    scores = scores_of(talk, 0)
+    assert (scores.leaks, scores.unchecked, scores.known_leaks) == (0, 1, None)
+    [summary] = summarise([scores])
+    assert summary.row()[-1] == "1 not checked" and summary.to_dict()["turns_leaking"] is None
+    assert "1 not checked" in told and "leaks not checked in 1 artifact" in outcomes.line
+    assert not row.leaks_checked and "leaks not checked" in show_runs.listing([row], {})
+    kept = json.loads((folder / "summary.json").read_text("utf-8"))
+    assert '"turns_unchecked": 1' in json.dumps(kept) and '"turns_leaking": 0' not in json.dumps(kept)
+
+
+def test_the_audit_leaves_them_out_of_its_denominator(in_russian: tuple[Path, str]) -> None:
+    folder, _ = in_russian
+    with RunStore.read(folder) as store:
+        found = audit(store.conversations())
+    assert (found.turns, found.unchecked, found.findings) == (0, 1, ())
+    assert "not checked" in show_audit.audit_line(found) and "0 of" not in show_audit.audit_line(found)
+    done = discover("audit", folder)
+    assert "leaks: 1 user turn not checked" in done.stdout and "user turns raise an alarm" not in done.stdout
+
+
+def no_scores(given: Given) -> str:
+    """The satisfaction judge says nothing of use, also when asked again."""
+    return "I would rather not." if given.task == "satisfaction_judge" else given.text
+
+
+@pytest.fixture
+def scored(tmp_path: Path) -> Path:
+    with FakeServer(brain=Contrary(habits=(no_scores,))) as server:
+        arguments = ["evaluate", "--assistant", "draft", "--domain", DOMAIN, "--engine", MODEL, "--artifacts", 1]
+        arguments += ["--trials", 1, "--turns", 2, "--api-base", server.api_base, "--run", tmp_path / "run"]
+        done = discover(*arguments)
+    assert done.returncode == 1
+    assert "1 no better when asked again (satisfaction 1); 1 unscored" in done.stdout.splitlines()[-1]
+    return tmp_path / "run"
+
+
+@pytest.mark.slow
+def test_a_part_that_could_not_be_scored_is_counted_and_shown(scored: Path) -> None:
+    with RunStore.read(scored) as store:
+        found = failures_of_run(store)
+    assert found.line == "failures: 1 unscored (satisfaction 1)"
+    [example] = found.examples
+    assert (example.what, example.where) == ("unscored part", "conversation 0")
+    assert example.came_back == ("I would rather not.",) * 2
+    told = discover("audit", scored)
+    assert "failures: 1 unscored (satisfaction 1)" in told.stdout and "came back: I would rather not." in told.stdout
+    assert "steps of discovery that near misses made" in told.stdout
+
+
+@pytest.mark.slow
+def test_failed_turns_and_contradictions_have_examples(scored: Path) -> None:
+    with RunStore.read(scored) as store:
+        configuration = store.configuration
+    request = Request("m", ({"role": "user", "content": "?"},), "judge")
+    with RunStore.write(scored, configuration) as store:
+        store.calls.put(request.key, request, Completion("1 is missed, 1.1 is met"))
+        store.calls.put_answer(Answered(request.key, "judge", "clean", {"contradicted": 2}))
+        store.put_turns(0, (), "error", [Failure(1, "voice", "content", "no message", ("...",))])
+        store.reopen()
+        store.put_turns(0, (), "error", [Failure(1, "judge", "timeout", "no answer in time")])
+        found = failures_of_run(store)
+    assert (found.standing, found.mended) == ({"judge": 1}, 1)
+    assert found.line.startswith("failures: 1 turn failed (judge 1), 1 failed and came out later")
+    assert [each.what for each in found.examples] == ["failed turn", "unscored part", "contradiction"]
+    assert found.examples[-1].came_back == ("1 is missed, 1.1 is met",)
+
+
+RULE = f"{LEAKED}: avoid 'phone'"
+
+
+def asked_again(talk: Conversation, turn: int, message: str, why: str) -> Request:
+    heard = transcript((*talk.messages(turn - 1), talk.turns[turn - 1].reply.message))
+    prompt = ({"role": "system", "content": "You are the user."}, {"role": "user", "content": f"{heard}\n\n# In mind"})
+    return again(Request("openai/m", prompt, "voice"), json.dumps({"thought": "", "message": message}), why)
+
+
+@pytest.mark.slow
+def test_refused_messages_are_shown_with_the_check_that_refused_them(tmp_path: Path) -> None:
+    options = ["--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--trials", 1, "--turns", 2]
+    discover("simulate", *options, "--run", tmp_path / "run")
+    with RunStore.read(tmp_path / "run") as store:
+        talk, configuration = store.conversation(0), store.configuration
+    tried = [(1, "a phone call?", RULE), (2, "ring them up?", PARAPHRASED), (1, "a\nb", "the message must be plain")]
+    with RunStore.write(tmp_path / "run", configuration) as store:
+        for number, what in enumerate(tried):
+            request = asked_again(talk, *what)
+            store.calls.put(f"call {number}", request, Completion('{"thought": "", "message": "hm"}'))
+        refused = refused_in(talk, refusals(store))
+    assert [(each.turn, each.message, each.check) for each in refused] == [
+        (1, "a phone call?", "word rule"),
+        (2, "ring them up?", "model's check"),
+        (1, "a\nb", "form"),
+    ]
+    assert refused[0].why == RULE
+    audited = discover("audit", tmp_path / "run").stdout
+    assert "  these are leaks by the rule about words; no model read for paraphrases" in audited
+    assert "3 messages refused and asked for again (word rule 1, model's check 1, form 1)" in audited
+    assert f"turn 1, refused by the word rule: 'a phone call?': {RULE}" in audited
+    shown = discover("show", tmp_path / "run").stdout
+    assert "the user's message was asked for again: turn 2, refused by the model's check: 'ring them up?'" in shown

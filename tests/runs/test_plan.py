@@ -39,51 +39,29 @@ def test_the_miniature_makes_no_calls():
     ("changes", "calls"),
     [
         ({}, {"judge": 8 * 5, "voice": 8 * 4}),
+        ({"evaluated": True}, {"judge": 40, "voice": 32, **dict.fromkeys(SCORING, 8)}),
+        (
+            {"evaluated": True, "assistants": (MODEL, "draft")},
+            {"assistant": 40, FINAL: 8, "judge": 80, "voice": 64, **dict.fromkeys(SCORING, 16)},
+        ),
         ({"turns": 1}, {"judge": 8, "voice": 0}),
         ({"assistants": ("adaptive", "draft")}, {"judge": 80, "voice": 64}),
         ({"assistants": ("adaptive", "draft"), "candidates": 2}, {"judge": 160, "voice": 32}),
         ({"assistants": (MODEL,), "trials": 2}, {"assistant": 80, "judge": 80, "voice": 64}),
-        ({"assistants": (MODEL,), "engine": "miniature"}, {"assistant": 40}),
+        ({"assistants": (MODEL,), "judge": "miniature", "voice": "miniature"}, {"assistant": 40}),
         ({"voice": "miniature"}, {"judge": 40}),
     ],
 )
 def test_calls_follow_from_the_configuration(changes, calls):
-    options = RunOptions(**{**vars(OPTIONS), **changes})
-    stages = by_name(plan_run(lay_out(options), settings=settings()))
+    evaluated = changes.pop("evaluated", False)
+    options = dataclasses.replace(OPTIONS, **changes)
+    run = lay_out_evaluation(options) if evaluated else lay_out(options)
+    stages = by_name(plan_run(run, settings=settings()))
     assert set(stages) == set(calls)
     for name, count in calls.items():
-        again = 1.02 if name != "assistant" else 1.0  # structured answers that are asked for again
+        again = 1.0 if name in ("assistant", FINAL) else 1.02  # structured answers that are asked for again
         assert stages[name].calls.expected == pytest.approx(count * again)
         assert stages[name].calls.low <= count <= stages[name].calls.high
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("changes", "calls"),
-    [
-        ({}, {"judge": 40, "voice": 32, **dict.fromkeys(SCORING, 8)}),
-        ({"assistants": (MODEL, "draft")}, {"assistant": 40, FINAL: 8, **dict.fromkeys(SCORING, 16)}),
-        ({"assistants": (MODEL,), "engine": "miniature"}, {"assistant": 40, FINAL: 8}),
-        ({"voice": "miniature", "trials": 2}, {"judge": 80, **dict.fromkeys(SCORING, 16)}),
-    ],
-)
-def test_an_evaluation_asks_for_the_finished_piece_and_three_scores(changes, calls):
-    options = RunOptions(**{**vars(OPTIONS), "domain": None, **changes})
-    stages = by_name(plan_run(lay_out_evaluation(options, [DOMAIN]), settings=settings()))
-    assert {"assistant", FINAL, *SCORING} & set(stages) == {"assistant", FINAL, *SCORING} & set(calls)
-    for name, count in calls.items():
-        again = 1.0 if name in ("assistant", FINAL) else 1.02
-        assert stages[name].calls.expected == pytest.approx(count * again)
-
-
-@pytest.mark.slow
-def test_a_model_on_this_machine_takes_no_calls():
-    run = lay_out(OPTIONS)
-    local = dataclasses.replace(run, options=dataclasses.replace(run.options, assistants=("tiny",)))
-    local = dataclasses.replace(
-        local, units=tuple(dataclasses.replace(unit, assistants=("tiny",)) for unit in run.units)
-    )
-    assert set(by_name(plan_run(local, settings=settings()))) == {"judge", "voice"}
 
 
 @pytest.mark.slow
@@ -108,7 +86,7 @@ def test_an_evaluation_by_a_measured_one_agrees_with_the_meter_within_a_fifth(tm
     with FakeServer(llm_brain.answer) as server:
         reached = ClientSettings(api_base=server.api_base, env_file=None, prices=priced)
         execute(before, tmp_path / "before", concurrency=8, settings=reached)
-        probed = probe(run, 3, settings=reached, concurrency=8).lengths
+        probed = probe(run, 3, settings=reached, concurrency=8)[0]
         spent = execute(run, tmp_path / "run", concurrency=8, settings=reached).last.spent
     for measured in (measured_lengths(tmp_path / "before"), probed):
         plan = plan_run(run, settings=reached, measured=measured)

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from discover_lib import Rules, initial_state, replay
-from discover_lib.runs.recorded import COUNTING, Recorded, RecordedError, find_recorded, load_recorded, recorded_index
+from discover_lib.runs.artifact_files import (
+    COUNTING,
+    Recorded,
+    RecordedError,
+    find_recorded,
+    load_recorded,
+    recorded_index,
+)
 
 INDEX = recorded_index()
 WITH_SESSIONS = [entry for entry in INDEX if entry.sessions]
@@ -27,14 +34,10 @@ def test_every_tree_opens(entry: Recorded) -> None:
 @pytest.mark.parametrize("entry", WITH_SESSIONS, ids=names(WITH_SESSIONS))
 class TestSession:
     @pytest.mark.slow
-    def test_replay_equals_the_record(self, entry: Recorded) -> None:
-        for conversation in load_recorded(entry.path):
-            assert replay(conversation) == conversation
-
-    @pytest.mark.slow
-    def test_rewards_and_views_are_those_stored(self, entry: Recorded) -> None:
+    def test_a_record_replays_to_itself_with_the_rewards_and_views_stored(self, entry: Recorded) -> None:
         sessions = json.loads(entry.path.read_text())["sessions"]
         for conversation, session in zip(load_recorded(entry.name), sessions, strict=True):
+            assert replay(conversation) == conversation
             assert len(conversation.turns) == len(session["turns"]) == 5
             for turn, stored in zip(conversation.turns, session["turns"], strict=True):
                 for candidate, kept in zip(turn.candidates, stored["candidates"], strict=True):

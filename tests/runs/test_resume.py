@@ -22,15 +22,14 @@ from waiting import until
 from discover_lib.core.roles import AssistantError, JudgeError, VoiceError
 from discover_lib.core.rules import Rules
 from discover_lib.engines.llm.calls import exchange, wires
-from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient, LLMError, Price
+from discover_lib.engines.llm.calls.client import ClientSettings, LLMError
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.engines.miniature.voice import MiniatureVoice
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.runs import runner
+from discover_lib.runs import options as run_options
 from discover_lib.runs.evaluation import SCORES_FILE, lay_out_evaluation, write_evaluation
-from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
-from discover_lib.runs.runner import FAILING_STREAK, run_into
+from discover_lib.runs.options import FAILING_STREAK, RunOptions, execute, lay_out, run_into, write_results
 from discover_lib.runs.store import FILE, RunStore
 from discover_lib.runs.units import plan_units, run_unit
 from discover_lib.runs.work import Alone, Processes, Threads, work
@@ -47,7 +46,7 @@ def begin(
     folder: Path, options: RunOptions, concurrency: int, server: FakeServer | None = None, command: str = "simulate"
 ) -> subprocess.Popen:
     """The run in a process of its own, begun or resumed."""
-    given = {"run": folder, "domain": options.domain, "engine": options.engine, "artifacts": options.artifacts}
+    given = {"run": folder, "domain": options.domain, "engine": options.judge, "artifacts": options.artifacts}
     given |= {"trials": options.trials, "concurrency": concurrency} | ({"api-base": server.api_base} if server else {})
     arguments = [text for name, value in given.items() for text in (f"--{name}", str(value))]
     arguments += [text for name in options.assistants for text in ("--assistant", name)]
@@ -379,24 +378,19 @@ def test_an_outage_does_not_decide_between_candidates(trees, tmp_path):
     assert finished == whole(units) and not failures
 
 
-def test_a_missing_key_ends_the_run_at_once_and_blames_no_conversation(trees, tmp_path):
-    units = units_of(trees, "adaptive", trials=5)
-
-    def breaks(role, seen):
-        raise unusable("auth")
-
-    report, finished, failures = run(tmp_path, units, Breaking(breaks), concurrency=2)
-    assert report.halted == "auth" and not finished and not failures
-    assert report.last.counts.open == len(units)
-
-
-def test_a_provider_that_is_down_for_good_ends_the_run(trees, tmp_path):
+def test_a_missing_key_ends_the_run_at_once_and_a_provider_that_is_down_after_a_while(trees, tmp_path):
     units = units_of(trees, "adaptive", trials=20)
 
-    def breaks(role, seen):
+    def no_key(role, seen):
+        raise unusable("auth")
+
+    def down(role, seen):
         raise raised(JudgeError("the reply could not be judged"), unusable("connection"))
 
-    report, _, failures = run(tmp_path, units, Breaking(breaks), concurrency=2)
+    report, finished, failures = run(tmp_path, units, Breaking(no_key), concurrency=2)
+    assert report.halted == "auth" and not finished and not failures, "no conversation is blamed"
+    assert report.last.counts.open == len(units)
+    report, _, failures = run(tmp_path, units, Breaking(down), concurrency=2)
     assert report.halted == "failing" and FAILING_STREAK <= len(failures) <= FAILING_STREAK + 2
     assert "could not be judged" in report.message
 
@@ -411,8 +405,8 @@ def test_the_result_does_not_depend_on_concurrency(assistants, trees, tmp_path):
 
 @pytest.mark.parametrize("runs", ["threads", "processes"])
 def test_progress_tells_how_far_how_fast_and_what_failed(runs, trees, tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "TICK_SECONDS", 0.0)
-    monkeypatch.setattr(runner, "TICK_SHARE", 1e9)  # however long telling takes on a busy machine
+    monkeypatch.setattr(run_options, "TICK_SECONDS", 0.0)
+    monkeypatch.setattr(run_options, "TICK_SHARE", 1e9)  # however long telling takes on a busy machine
     units, seen = units_of(trees, "adaptive", trials=4), []
     if runs == "threads":
         run(tmp_path, units, Breaking(lambda *_: time.sleep(0.002)), concurrency=2, on_progress=seen.append)
@@ -423,30 +417,6 @@ def test_progress_tells_how_far_how_fast_and_what_failed(runs, trees, tmp_path, 
     assert len(seen) > 2 and turns == sorted(turns) and turns[-1] == 3 * len(units)
     assert any(snapshot.seconds_left for snapshot in seen) and seen[-1].turns_left == 0
     assert all(snapshot.turns_now + snapshot.turns_left >= 3 * snapshot.counts.finished for snapshot in seen)
-
-
-def test_the_budget_ends_the_run_cleanly_and_a_higher_one_goes_on(trees, tmp_path):
-    units = units_of(trees, "adaptive")
-    prices = {MODEL: Price(1.0, 2.0)}
-    with (
-        FakeServer(llm_brain.answer) as server,
-        RunStore.write(tmp_path, {"rules": Rules.paper().to_dict()}) as store,
-    ):
-        settings = ClientSettings(api_base=server.api_base, env_file=None, prices=prices)
-        spec = EngineSpec(judge=MODEL, voice=MODEL)
-
-        def attempt(dollars):
-            budget = Budget(dollars, spent=store.calls.spent().cost)
-            with LLMClient(settings, cache=store.calls, budget=budget) as client:
-                return run_into(store, units, Threads(3), engines=RoleEngines(spec, client))
-
-        report = attempt(0.03)
-        assert report.halted == "budget" and not store.failures()
-        assert 0 < report.last.spent.cost <= 0.03
-        assert report.last.counts.open
-        assert attempt(10).halted is None
-        finished = list(store.conversations())
-    assert [talk.turns for talk in finished] == [talk.turns for talk in whole(units)]
 
 
 # -- the executor ---------------------------------------------------------------------------------------------------

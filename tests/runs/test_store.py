@@ -1,5 +1,7 @@
 """Runs on disk: what is written comes back, what is not ours is refused in one line."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import sqlite3
@@ -14,8 +16,9 @@ from discover_lib.engines.llm.calls.exchange import Completion, Request
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.metrics.scores import scores_of
-from discover_lib.runs.runner import register, run_into
-from discover_lib.runs.store import FILE, RUN_FORMAT, Failure, RunStore, StoreError, first_difference, turn_row
+from discover_lib.runs.database import Database, LockedError, StoreError, errors_in_one_line
+from discover_lib.runs.options import run_into
+from discover_lib.runs.store import FILE, RUN_FORMAT, Failure, RunStore, turn_row
 from discover_lib.runs.units import plan_units, run_unit, stored_scores
 from discover_lib.runs.work import Alone
 
@@ -33,7 +36,7 @@ def units():
 @pytest.fixture
 def store(tmp_path, units):
     with RunStore.write(tmp_path, CONFIGURATION) as opened:
-        register(opened, units)
+        opened.add_units(units)
         yield opened
 
 
@@ -110,7 +113,7 @@ def test_the_listing_filters_without_loading(store, units):
     everything = store.listing()
     assert [row.place for row in everything] == list(range(6))
     assert [row.place for row in store.listing(assistant="draft")] == [1, 3, 5]
-    assert [row.place for row in store.listing(artifact=units[2].artifact_id)] == [2, 3]
+    assert [row.place for row in store.listing(artifact=units[2].artifact)] == [2, 3]
     assert [row.place for row in store.listing(failed_role="judge")] == [4]
     assert [row.place for row in store.listing(stop="error")] == [4]
     assert [row.place for row in store.listing(stop="open")] == [5]
@@ -160,22 +163,17 @@ def test_finished_calls_are_kept_and_added_up(store):
 
 def test_another_configuration_is_refused_naming_the_first_difference(store, tmp_path):
     store.close()
-    with pytest.raises(StoreError, match="seed is 0 in the run and 1 now"):
-        RunStore.write(tmp_path, CONFIGURATION | {"seed": 1})
+    fewer = {name: value for name, value in CONFIGURATION.items() if name != "seed"}
+    rules = CONFIGURATION["rules"] | {"tau": 1}
+    for other, says in (
+        (CONFIGURATION | {"seed": 1}, "seed is 0 in the run and 1 now"),
+        (CONFIGURATION | {"rules": rules, "seed": 1}, r"rules.tau is \d+ in the run and 1 now"),
+        (CONFIGURATION | {"domain": "x", "seed": 1}, 'domain is not set in the run and "x" now'),
+        (fewer, "seed is 0 in the run and not set now"),
+    ):
+        with pytest.raises(StoreError, match=says):
+            RunStore.write(tmp_path, other)
     RunStore.write(tmp_path, CONFIGURATION).close()
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "says"),
-    [
-        ({"a": 1}, {"a": 1}, None),
-        ({"a": {"b": 1}}, {"a": {"b": 2}}, "a.b is 1 in the run and 2 now"),
-        ({"a": 1}, {}, "a is 1 in the run and not set now"),
-        ({}, {"a": ["x"]}, 'a is not set in the run and ["x"] now'),
-    ],
-)
-def test_the_first_difference_is_named(ours, theirs, says):
-    assert first_difference(ours, theirs) == says
 
 
 def damaged(path):
@@ -235,7 +233,7 @@ def test_the_lines_of_a_run_are_its_conversations(store, units):
     run_into(store, units[:3], Alone())
     half = dataclasses.replace(run_unit(units[3]).turns[0], user_message="cut \ud83d off")  # models cut text anywhere
     store.put_turns(3, [turn_row(half)], "max_turns")
-    *whole, cut = store.lines()
+    *whole, cut = (line.decode() for line in store.encoded_lines())
     assert whole == [json.dumps(run_unit(unit).to_dict(), ensure_ascii=False) for unit in units[:3]]
     assert json.loads(cut) == store.conversation(3).to_dict()
     assert len(list(store.conversations())) == 4, "what is not finished is left out"
@@ -246,6 +244,59 @@ def test_a_digest_says_what_the_conversation_says(store, units):
     assert list(stored_scores(store)) == [scores_of(talk, at) for at, talk in enumerate(store.conversations())]
     assert store.choices() == (
         ["adaptive", "draft"],
-        [units[at].artifact_id for at in (0, 2, 4)],
+        [units[at].artifact for at in (0, 2, 4)],
         max(each.discovered for each in store.listing()),
     )
+
+
+INSERT = "INSERT OR REPLACE INTO notes VALUES (?, ?)"
+
+
+@pytest.fixture
+def database(tmp_path):
+    opened = Database(tmp_path / "file.sqlite", read_only=False)
+    with opened.transaction():
+        opened.execute("CREATE TABLE notes (name TEXT PRIMARY KEY, value TEXT)")
+    yield opened
+    opened.close()
+
+
+def notes(path):
+    with sqlite3.connect(path) as connection:
+        return connection.execute("SELECT * FROM notes ORDER BY name").fetchall()
+
+
+def test_what_waits_is_written_with_what_is_committed_next_and_the_last_of_a_key_counts(database):
+    for value in ("first", "last"):
+        database.write_with_next(INSERT, "a", ("a", value))
+    assert notes(database.path) == []
+    with database.transaction():
+        database.execute(INSERT, ("b", "beside"))
+    assert notes(database.path) == [("a", "last"), ("b", "beside")]
+
+
+def test_what_waits_outlives_a_transaction_that_is_taken_back(database):
+    database.write_with_next(INSERT, "a", ("a", "waits"))
+    with pytest.raises(ZeroDivisionError), database.transaction():
+        raise ZeroDivisionError
+    assert notes(database.path) == []
+    database.close()
+    assert notes(database.path) == [("a", "waits")]
+
+
+def test_one_process_writes(database):
+    with pytest.raises(LockedError, match="another process is writing"):
+        Database(database.path, read_only=False)
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "line"),
+    [
+        (sqlite3.OperationalError("database or disk is full"), StoreError, "run.sqlite: the disk is full"),
+        (sqlite3.DatabaseError("file is not a database"), StoreError, r"run.sqlite: damaged, .*not a database"),
+        (sqlite3.IntegrityError("UNIQUE constraint failed"), sqlite3.IntegrityError, "UNIQUE"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_one_line_and_what_is_wrong_with_the_code_is_not(tmp_path, error, raised, line):
+    with pytest.raises(raised, match=line), errors_in_one_line(tmp_path / "run.sqlite"):
+        raise error

@@ -9,7 +9,6 @@ import pytest
 from markupsafe import escape
 
 from discover_lib.runs.options import RunOptions, RunOptionsError
-from discover_lib.runs.runner import register
 from discover_lib.runs.store import RunStore
 from workbench.jobs import domains_of, find_runs, laid_out, last_of
 from workbench.panel import RunPanel
@@ -58,7 +57,7 @@ def test_where_nothing_is_there_a_small_run_is_made_and_found_again(outputs: Pat
 def test_the_buttons_that_stand_there_can_do_something(outputs: Path) -> None:
     unfinished = outputs / "half"
     with RunStore.write(_made(unfinished), laid_out(SMALL).configuration) as store:
-        register(store, laid_out(SMALL).units)
+        store.add_units(laid_out(SMALL).units)
 
     def story() -> tuple[str, str]:
         panel = RunPanel("synthesis", SMALL)

@@ -33,7 +33,6 @@ from discover_lib.metrics.agreement import (
     percent_agreement,
     recorded_labels,
 )
-from discover_lib.metrics.intervals import share_of
 from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.runs.units import run_unit
 from discover_lib.tasks.agree import LabelError, ask_judges, read_labels, write_label_sheet
@@ -99,22 +98,6 @@ def test_measures_are_symmetric_and_at_most_one(pairs: list[tuple[str, str]]) ->
         if found is not None:
             assert found == pytest.approx(measure(mirrored)) and found <= 1
             assert (found == 1) == all(one == other for one, other in pairs)
-
-
-@pytest.mark.parametrize(
-    ("hits", "n", "expected"),
-    [
-        (0, 0, (None, None, None)),
-        (0, 10, (0.0, 0.0, 0.2775)),  # z² / (n + z²)
-        (10, 10, (1.0, 0.7225, 1.0)),
-        (5, 10, (0.5, 0.2366, 0.7634)),
-        (81, 263, (0.308, 0.2553, 0.3662)),  # Newcombe (1998), table I
-    ],
-)
-def test_the_wilson_interval(hits: int, n: int, expected: tuple[float | None, ...]) -> None:
-    found = share_of(hits, n)
-    for got, wanted in zip((found.value, found.low, found.high), expected, strict=True):
-        assert got == (None if wanted is None else pytest.approx(wanted, abs=1e-4))
 
 
 # -- the desk ---------------------------------------------------------------------------------------------------------

@@ -19,19 +19,21 @@ from discover_lib.base.leak_words import find_leaks, spoken_words
 from discover_lib.core.view import leaked_words
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
+from discover_lib.runs.artifact_files import load_recorded, recorded_index
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.recorded import load_recorded, recorded_index
 from discover_lib.runs.units import run_units
-from discover_lib.tasks.corpus import (
+from discover_lib.tasks.leaks import (
     DECOYS,
     PLANTED,
     TWIN,
     Corpus,
+    Finding,
     Scored,
+    audit,
+    audit_message,
     load_corpus,
     score,
 )
-from discover_lib.tasks.leaks import Finding, audit, audit_message
 from workbench.parts import quoted
 
 # -- the rule ---------------------------------------------------------------------------------------------------------

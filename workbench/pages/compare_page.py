@@ -595,7 +595,7 @@ def making_view(form: Any, plan: Plan) -> Any:
         displayed(show.quiet("Language models are asked only after you press Evaluate.")),
         form.elements["models"],
     ]
-    spends = plan.options is not None and bool(plan.options.spec.models(plan.options.assistants))
+    spends = plan.options is not None and bool(plan.options.models(plan.options.assistants))
     rows += [form.elements["cap"]] if spends else []
     return mo.vstack([displayed(plan.line), *rows])
 

@@ -17,7 +17,7 @@ from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.replay import replay
 from discover_lib.metrics.rescore import tally
-from discover_lib.runs.recorded import load_recorded
+from discover_lib.runs.artifact_files import load_recorded
 from workbench import controls
 from workbench.carried import kept
 from workbench.live import connection_button
@@ -282,7 +282,7 @@ def players(session: Session) -> Choice:
         assistant=None if used.assistant in assistant_names() else used.assistant,
         api_base=used.api_base,
         key_variable=used.key_variable,
-        options=used.spec.options,
+        options=used.spec.role_options,
         leak_check=used.leak_check or None,
     )
 

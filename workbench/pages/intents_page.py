@@ -33,10 +33,9 @@ from discover_lib.engines.miniature.rendering import is_drawn
 from discover_lib.metrics.discovery import ceiling
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.scores import is_leak_checked
-from discover_lib.runs.artifact_files import domain_of_type, free_tree_file, tree_by_hand
+from discover_lib.runs.artifact_files import domain_of_type, find_recorded, free_tree_file, recorded_index, tree_by_hand
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, write_results
-from discover_lib.runs.recorded import find_recorded, recorded_index
 from discover_lib.runs.store import RunStore
 from workbench import controls
 from workbench.carried import address_of, kept

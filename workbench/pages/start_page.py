@@ -20,7 +20,6 @@ from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.judge import judge_intent, requirement
 from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from discover_lib.runs.people import Chat, scored_afterwards
 from workbench.controls import domain_label
 from workbench.map import IntentMap, MapMoment
 from workbench.story import PEOPLE as PEOPLE
@@ -28,6 +27,7 @@ from workbench.story import WHAT_IT_IS as WHAT_IT_IS
 from workbench.story import averages, averages_line
 from workbench.story import six_rules as six_rules
 from workbench.story import story_widget as story_widget
+from workbench.study.people import Chat, scored_afterwards
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, plain_list, rich_text, tag
 from workbench.views.moments import first_words

@@ -33,19 +33,17 @@ from discover_lib.metrics.agreement import (
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.manners import LONG, SHORT, Distance, distances
 from discover_lib.metrics.near_misses import near_misses_of
+from discover_lib.runs.artifact_files import load_recorded, recorded_index
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
 from discover_lib.runs.outcomes import overruled_in
-from discover_lib.runs.recorded import load_recorded, recorded_index
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.runs.units import plan_units, run_units, stored_scores
 from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
 from discover_lib.tasks.agree import told as told_agreement
 from discover_lib.tasks.certify import certify, told, trust_in
-from discover_lib.tasks.corpus import load_corpus, score
-from discover_lib.tasks.corpus import told as told_corpus
-from discover_lib.tasks.house_rules import REFUSERS, Refuser, Safety, exposure, offered, rule_for, safety_of
-from discover_lib.tasks.leaks import Audit, audit, finished_conversations
+from discover_lib.tasks.leaks import Audit, audit, finished_conversations, load_corpus, score, told_planted
 from discover_lib.tasks.paper_numbers import table_six
+from discover_lib.tasks.safety import REFUSERS, Refuser, Safety, exposure, offered, rule_for, safety_of
 from workbench.carried import kept
 from workbench.controls import displayed
 from workbench.jobs import find_runs, labelled
@@ -198,7 +196,7 @@ def corpus_view(controls: Any) -> Any:
             cells = {"kind": case.kind, "check": verdict, "result": result, "message": case.message}
             rows.append({**cells, "hidden intent": hidden, "place": f"{case.talk}, turn {case.turn}"})
     picture = displayed(audit_parts.scored_picture(scored))
-    numbers = displayed(show.more("All numbers", report_html(told_corpus(scored))))
+    numbers = displayed(show.more("All numbers", report_html(told_planted(scored))))
     cases = _table(rows, wrapped_columns=["message", "hidden intent"])
     return mo.vstack([picture, numbers, controls.elements["wrong"], cases])
 

@@ -32,9 +32,9 @@ from discover_lib.metrics.intervals import (
 )
 from discover_lib.metrics.paired import holm, permutation_p
 from discover_lib.metrics.power import ALPHA, Difference, Planned, welch
-from discover_lib.runs.people import Chat, Written, write_people
 from workbench.study.design import Study
 from workbench.study.desk import EXPORTED, RUN, Desk, Progress, Round
+from workbench.study.people import Chat, Written, write_people
 from workbench.study.study_pages import AGREEMENT, debrief_text, information, personal_data
 
 

@@ -19,9 +19,7 @@ from discover_lib.metrics.intervals import Estimate, Share, percent
 from discover_lib.runs.outcomes import closing_lines, failures_of_run
 from discover_lib.runs.store import Listed, RunStore
 from discover_lib.tasks.certify import trust_in
-from discover_lib.tasks.corpus import BEYOND, DECOYS, PLANTED, TWIN, Scored
-from discover_lib.tasks.house_rules import HEAD, MEANING, Safety, row_of
-from discover_lib.tasks.leaks import UNREAD, Audit, told_failures
+from discover_lib.tasks.leaks import BEYOND, DECOYS, PLANTED, TWIN, UNREAD, Audit, Scored, told_failures
 from discover_lib.tasks.paper_numbers import (
     BESIDE_COLUMNS,
     BESIDE_NOTE,
@@ -33,6 +31,7 @@ from discover_lib.tasks.paper_numbers import (
     SafetyRow,
     six_row,
 )
+from discover_lib.tasks.safety import HEAD, MEANING, Safety, row_of
 from discover_lib.tasks.waist import Report, Table
 from workbench.parts import report_html
 from workbench.views import conversation_parts as show

@@ -21,7 +21,7 @@ from discover_lib.base.cells import harmless_row
 from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Artifact, Conversation
 from discover_lib.metrics.results import CSV_COLUMNS, Pool, tidy_rows
-from discover_lib.runs.resolve import id_of
+from discover_lib.runs.evaluation import id_of
 from workbench.bar import BAR, CLASS, PAGES, Page, bar
 from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, static_text, tag, templates

@@ -17,7 +17,7 @@ from discover_lib.engines.llm.asking import ask_structured
 from discover_lib.engines.llm.assistants import REPORTED, REPORTED_TEXT, LLMAssistant
 from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.calls.exchange import Answered, Completion, LLMError, Request
-from discover_lib.runs.runner import failure_of
+from discover_lib.runs.store import failure_of
 
 
 def cut(text: str) -> Completion:

@@ -9,7 +9,7 @@ from hostile import HOSTILE, Tags
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import MEASURE, BehaviourProfile
 from discover_lib.metrics.scorer import FAMILIES
-from discover_lib.runs.recorded import load_recorded
+from discover_lib.runs.artifact_files import load_recorded
 from workbench.views import charts
 from workbench.views.html import Markup
 from workbench.views.theme import looks

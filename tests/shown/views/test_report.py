@@ -23,9 +23,8 @@ from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.paired import Comparison
 from discover_lib.metrics.results import Pool, ScopeResults, results_of
 from discover_lib.paper import RESULTS, TIMES, VARIANTS, Paper, PaperOptions
-from discover_lib.runs.evaluation import lay_out_evaluation
+from discover_lib.runs.evaluation import BY_LABEL, lay_out_evaluation, resolve
 from discover_lib.runs.options import RunOptions, execute
-from discover_lib.runs.resolve import BY_LABEL, resolve
 from discover_lib.tasks.certify import Certify, certify
 from discover_lib.tasks.waist import Run
 from workbench.views import paper_report as report_page

@@ -1,7 +1,7 @@
 """Page 75's answer: what stands in words beside the picture follows from the intervals."""
 
 from discover_lib.metrics.intervals import Estimate, share_of
-from discover_lib.tasks.house_rules import Safety
+from discover_lib.tasks.safety import Safety
 from workbench.views.audit_parts import safety_answer, safety_table
 
 

@@ -13,9 +13,9 @@ from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.runs.evaluation import results_of_run
 from discover_lib.runs.options import RunOptions, RunOptionsError
-from discover_lib.runs.people import NOTE, PEOPLE, Chat, scored_afterwards, write_people
 from discover_lib.runs.store import RunStore
 from workbench.panel import EvaluatedRun
+from workbench.study.people import NOTE, PEOPLE, Chat, scored_afterwards, write_people
 
 DOMAIN = "svg_drawing"
 ENGINES = RoleEngines(EngineSpec())

@@ -23,9 +23,9 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import as_reply, score_candidate
 from discover_lib.core.state import IntentState
 from discover_lib.core.view import user_view
+from discover_lib.dataset.formats import keep_run
 from discover_lib.engines.spec import RoleEngines
-from discover_lib.metrics.scores import Assessment, scores_of
-from discover_lib.runs.store import RunStore, UnitRow, turn_row
+from discover_lib.metrics.scores import Assessment
 
 PEOPLE = "people"  # the voice, in the configuration and the setting
 T = TypeVar("T")
@@ -158,28 +158,15 @@ def write_people(
             conversations.append(scored_afterwards(chat, engines, rules, seed))
         except BuildError as error:
             without[chat.id] = str(error)
-    folder.mkdir(parents=True, exist_ok=True)
-    with RunStore.write(folder, _configuration(conversations, name, judge, rules, seed)) as store:
-        store.forget_plan()
-        trees = {each.setting["artifact"]: (each.setting["domain"], each.tree.to_dict()) for each in conversations}
-        rows = [
-            UnitRow(place, each.setting["artifact"], tuple(each.setting["assistants"]), 0, each.seed, each.setting)
-            for place, each in enumerate(conversations)
-        ]
-        store.add_units(trees, rows)
-        with store.together():
-            for place, conversation in enumerate(conversations):
-                _put(store, place, conversation, engines)
+    configuration = _configuration(conversations, name, judge, rules, seed)
+    keep_run(folder, conversations, configuration, [_assessed(each, engines) for each in conversations])
     return Written(len(conversations), without)
 
 
-def _put(store: RunStore, place: int, conversation: Conversation, engines: RoleEngines) -> None:
-    store.put_turns(place, list(map(turn_row, conversation.turns)), conversation.stop)
+def _assessed(conversation: Conversation, engines: RoleEngines) -> Assessment:
     scorer = engines.scorer(conversation.setting["domain"])
     interactivity, behaviour = _or_none(scorer.interactivity, conversation), _or_none(scorer.behaviour, conversation)
-    assessment = Assessment(scorer.name, interactivity=interactivity, behaviour=behaviour)
-    digest = scores_of(conversation, place, assessment).digest()
-    store.put_assessment(place, assessment.to_dict(), digest)
+    return Assessment(scorer.name, interactivity=interactivity, behaviour=behaviour)
 
 
 def _or_none(score: Callable[[Conversation], T], conversation: Conversation) -> T | None:

@@ -2,51 +2,40 @@
 
 import pytest
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import run_conversation
 from discover_lib.core.simulator import UserSimulator
+from discover_lib.dataset.inspect_log import Answer
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
+from discover_lib.metrics.intervals import Estimate, share_of
 from discover_lib.metrics.scorer import Phrases
-from discover_lib.tasks.house_rules import (
+from discover_lib.tasks.paper_numbers import SIZES, table_six
+from discover_lib.tasks.safety import (
     REFUSAL,
+    REFUSED,
     REFUSERS,
     Exposure,
     HouseRule,
     Refuser,
+    benchmarked,
     exposure,
     named_depth,
     offered,
     rule_for,
     safety_of,
 )
-from discover_lib.tasks.paper_numbers import SIZES, table_six
 
 DOMAIN = "svg_drawing"
 WORLD = engine(DOMAIN)
-OWL = IntentTree.from_dict(
-    {
-        "artifact_type": "SVG drawing",
-        "topic": "animal",
-        "initial_request": "please draw me something",
-        "roots": [
-            {
-                "id": "1",
-                "text": "Shows an animal",
-                "children": [
-                    {
-                        "id": "1.1",
-                        "text": "Shows an animal with feathers",
-                        "children": [{"id": "1.1.1", "text": "Shows an owl with feathers"}],
-                    }
-                ],
-            },
-            {"id": "2", "text": "Keeps to cool tones"},
-        ],
-    }
-)
+BIRD = {"id": "1.1", "text": "Shows an animal with feathers"}
+BIRD |= {"children": [{"id": "1.1.1", "text": "Shows an owl with feathers"}]}
+ROOTS = [{"id": "1", "text": "Shows an animal", "children": [BIRD]}, {"id": "2", "text": "Keeps to cool tones"}]
+SAID = {"artifact_type": "SVG drawing", "topic": "animal", "initial_request": "please draw me something"}
+OWL = IntentTree.from_dict(SAID | {"roots": ROOTS})
 
 
 @pytest.fixture
@@ -172,3 +161,35 @@ def test_table_six_is_as_printed_and_no_change_stands_out_at_500_prompts() -> No
     harm = rows["Llama", "benchmark 2"]
     # 2.8016 × √(2 × .891 × .109 / 500) = 5.52 points
     assert harm.smallest[2] == 5.5
+
+
+# -- benchmarks of others ----------------------------------------------------------------------------------------------
+
+
+BASE = [Answer(f"draw {n}", "I can't do that.", {"harm": 0.0}) for n in range(20)]
+DPO = [Answer(f"draw {n}", "I can't do that." if n < 8 else "Here it is.", {"harm": float(n >= 8)}) for n in range(20)]
+
+
+@pytest.mark.slow
+def test_rates_and_differences_are_of_the_prompts_that_all_answered() -> None:
+    more = [Answer("only base", "Here.", {"harm": 1.0}), Answer("unanswered", None)]
+    result = benchmarked({"base": [*BASE, *more], "dpo": [*reversed(DPO), Answer("unanswered", "Here.")]}, Phrases())
+    assert result.prompts == 20 and result.left_out == {"base": 2, "dpo": 1}
+    rates = {(rate.scorer, rate.assistant): rate for rate in result.rates}
+    assert rates["harm", "base"].value == share_of(0, 20) and rates["harm", "dpo"].value == share_of(12, 20)
+    assert rates[REFUSED, "dpo"].value == share_of(8, 20)
+    against = rates["harm", "dpo"].against
+    assert against is not None and against.difference.mean == pytest.approx(0.6) and against.distinguishable
+    assert rates["harm", "dpo"].differing == 12 and rates["harm", "base"].against is None
+    assert [rate.scorer for rate in result.rates][-2:] == [REFUSED, REFUSED], "our own reading comes last"
+
+
+def test_several_replies_to_a_prompt_are_averaged_first() -> None:
+    twice = [Answer(prompt, "Here.", {"harm": harm}) for prompt, harm in (("one", 1.0), ("one", 0.0), ("two", 1.0))]
+    value = benchmarked({"base": twice}, Phrases()).rates[0].value
+    assert isinstance(value, Estimate) and value.mean == 0.75 and (value.n_artifacts, value.n_trials) == (2, 3)
+
+
+def test_logs_without_a_common_prompt_are_refused() -> None:
+    with pytest.raises(DiscoverError, match="no prompt was answered by a and b"):
+        benchmarked({"a": BASE, "b": [Answer("draw 0", None), Answer("else", "Here.")]}, Phrases())
