@@ -82,15 +82,6 @@ def show_learning(mo, moments, page, panel, update):
     return
 
 
-@app.cell
-def settle(StageSettings, fields, judging, menus, mo, page):
-    recipe, contradictions = page.read_recipe(menus.value, fields.value)
-    settings = StageSettings(menus.value["stage"], recipe=recipe, **page.read_menus(menus.value), **judging.settings)
-    # run_stage(settings, folder) trains in this cell; the button starts the same training in a process.
-    mo.show_code()
-    return contradictions, recipe, settings
-
-
 @app.cell(hide_code=True)
 def show_tab(tab):
     tab
@@ -132,6 +123,15 @@ def ask_both(measure, mo, moments, page, panel, tab):
     discovered = page.meet_both(panel, users=20) if measure.value else measure
     mo.show_code(mo.vstack([page.ask_both(panel), discovered]))
     return
+
+
+@app.cell
+def settle(StageSettings, fields, judging, menus, mo, page):
+    recipe, contradictions = page.read_recipe(menus.value, fields.value)
+    settings = StageSettings(menus.value["stage"], recipe=recipe, **page.read_menus(menus.value), **judging.settings)
+    # run_stage(settings, folder) trains in this cell; the button starts the same training in a process.
+    mo.show_code()
+    return contradictions, recipe, settings
 
 
 @app.cell(hide_code=True)

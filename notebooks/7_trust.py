@@ -16,8 +16,7 @@ def introduce(mo):
     mo.md("""
     # Can this simulated user be trusted?
 
-    A score is only as good as the simulated user. The user must be **honest** about their knowledge, similar to
-    **human** users, and
+    A score is only as good as the simulated user: **honest** about their knowledge, similar to **human** users, and
     **harmless** to explore with.
     """)
     return

@@ -28,7 +28,7 @@ from workbench.session import answered
 from workbench.views.columns import PARTS, Averages, Part, column, story
 from workbench.views.html import static_text
 
-YOU = Part("you", "you reply", "your replies, judged like the others")
+YOU = Part("you", "you reply", "your replies", "They are judged like the other replies.")
 OPTIONS_HINTED = 3
 # Drawings and stories in which the three assistants differ as they do on average (`averages`).
 PEOPLE = (("svg_drawing", 17), ("svg_drawing", 22), ("creative_writing", 8), ("svg_drawing", 3))

@@ -94,9 +94,9 @@ def test_conversations_become_rows_that_can_be_trusted(synthesis: Synthesis) -> 
     assert 0 < synthesis.kept < before
     kept = synthesis.kept
 
-    synthesis.tab("Export")
+    synthesis.tab("Files")
     expect(page.get_by_text("--min-margin 1 ").first).to_be_visible(timeout=60 * SECOND)
-    synthesis.button("Export").click()
+    synthesis.button("Write rows").click()
     exported = page.get_by_role("log", name="Exported")
     expect(exported).to_contain_text("prompt rows", timeout=60 * SECOND)
     folder = synthesis.outputs / "rows" / synthesis.run.name / "preference"

@@ -337,7 +337,8 @@ def loss_curve(panel: TrainingPanel) -> Any:
         return displayed(show.quiet("No training run yet."))
     resumed = [each.from_step for each in status.attempts]
     curve = show_training.main_curve(logged, status.total_steps, resumed, run_before(panel))
-    return displayed(curve + show_training.alarm_lines(logged))
+    turned = show_training.turning(logged, panel.job.rows() if panel.job else None)
+    return displayed(curve + turned + show_training.alarm_lines(logged))
 
 
 def run_before(panel: TrainingPanel) -> Sequence[Mapping[str, Any]]:
@@ -392,14 +393,13 @@ def gpu_price(settings: StageSettings) -> Any:
 
 
 def all_curves(panel: TrainingPanel) -> Any:
-    """Everything that the open run has logged, where held-out loss turned, and which round was kept."""
+    """Everything that the open run has logged, and which round was kept."""
     status, logged = panel.status, panel.logged
     if status is None or panel.job is None:
         return displayed(show.quiet("No training run yet."))
     resumed = [each.from_step for each in status.attempts]
     kept_round = show_training.kept_round(panel.job.result()) if status.state == "finished" else EMPTY
-    turned = show_training.turning(logged, panel.job.rows())
-    return displayed(kept_round, turned, show_training.curves(logged, status.total_steps, resumed))
+    return displayed(kept_round, show_training.curves(logged, status.total_steps, resumed))
 
 
 def samples_table(panel: TrainingPanel) -> Any:

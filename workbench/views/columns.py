@@ -41,7 +41,12 @@ class Part:
 
 
 PARTS = (
-    Part("ask", "asks", "open questions only", "A question helps only with intents that the user can name."),
+    Part(
+        "ask",
+        "asks",
+        "open questions, most about the subject",
+        "A question helps only with intents that the user can name.",
+    ),
     Part(
         "draft",
         "drafts",

@@ -124,6 +124,8 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure, ids: 
     first = rivals[0]
     pairs = [each.facing(first) for each in compared if first in (each.ours, each.theirs)]
     pairs = sorted((each for each in pairs if each.theirs in rivals), key=lambda each: abs(each.difference.mean))
+    if all(each.too_few for each in pairs):
+        return _too_few(table, rivals, measure, ids)
     close = [each for each in pairs if not each.distinguishable]
     estimate = table[first][measure.name]
     notes = [FEWER] if measure.fewer_is_better else []
@@ -152,6 +154,14 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure, ids: 
         data_tone="open" if close or finds_less else None,
         **_id(ids, assistants=first, measure=measure.label),
     )
+
+
+def _too_few(table: Table, rivals: Sequence[str], measure: Measure, ids: DiscoverId | None) -> Markup:
+    """The means of assistants that met too few users for a verdict: no assistant leads."""
+    count = table[rivals[0]][measure.name].n_artifacts
+    lead = tag("p", tag("b", "Too few to tell"), f" which assistant is best: n = {count} artifact{'s' * (count != 1)}.")
+    means = (f"{name}: {in_words(table[name][measure.name].mean, measure)}" for name in sorted(rivals))
+    return tag("div", lead, bullets(means), class_="ds-answer", data_tone="open", **_id(ids, measure=measure.label))
 
 
 def _leads(measure: Measure) -> str:

@@ -321,7 +321,12 @@ function intentMap(root, model) {
 
   // -- the model ----------------------------------------------------------------------------------------------------
   const heard = {
-    "change:frame": () => { trouble = ""; read(); },
+    "change:frame": () => {
+      const held = tree.contains(root.getRootNode().activeElement);
+      trouble = "";
+      read();
+      if (held) focusOn(at);
+    },
     "change:moments": () => { moment = model.get("moments")[Math.min(model.get("at"), model.get("moments").length - 1)]; if (moment.states.length === frame.ids.length) { unfoldMoved(); paint(); } },
     "change:at": () => { moment = model.get("moments")[model.get("at")] || moment; if (moment.states.length === frame.ids.length) { unfoldMoved(); paint(); } },
     "change:fog": () => build(),
