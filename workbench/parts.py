@@ -139,6 +139,7 @@ def listing(
         selection="single",
         initial_selection=selected,
         page_size=page_size,
+        show_search=len(rows) > page_size,
         show_column_summaries=False,
         show_data_types=False,
         format_mapping=dict.fromkeys(scored, _shown_cell),

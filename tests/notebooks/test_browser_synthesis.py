@@ -97,7 +97,7 @@ def test_conversations_become_rows_that_can_be_trusted(synthesis: Synthesis) -> 
     synthesis.tab("Files")
     expect(page.get_by_text("--min-margin 1 ").first).to_be_visible(timeout=60 * SECOND)
     synthesis.button("Write rows").click()
-    exported = page.get_by_role("log", name="Exported")
+    exported = page.get_by_role("log", name="Written")
     expect(exported).to_contain_text("prompt rows", timeout=60 * SECOND)
     folder = synthesis.outputs / "rows" / synthesis.run.name / "preference"
     rows = [row for split in read_rows(folder).values() for row in split]

@@ -579,7 +579,7 @@ def planned(menus: Mapping[str, Any], models: Mapping[str, Any]) -> Plan:
     users = options.artifacts * options.trials * len(menus["domains"])
     size = f"{len(options.assistants)} assistants × {users} users = {users * len(options.assistants)} conversations"
     domains = () if options.trees else menus["domains"]
-    line = controls.run_plan(f"Evaluate: {size}, judged by {choice.judge}.", options, domains, choice)
+    line = controls.run_plan(f"Evaluate: {size}; judge: {choice.judge}.", options, domains, choice)
     if len(options.assistants) >= 2 and options.artifacts < 10:
         line += score_parts.too_few_line(len(options.assistants))
     return Plan(options, choice, refusal, line)
@@ -606,12 +606,10 @@ def more_settings(menus: Any, making: Making, plan: Plan, shown: Any) -> Any:
         displayed(show.quiet("Language models are asked only after you press Evaluate.")),
         making.models.elements["models"],
         *([making.models.elements["cap"]] if spends else []),
+        mo.md("### The numbers below"),
+        in_a_row(shown),
     ]
-    folded = {
-        "More settings of the evaluation": mo.vstack(rows),
-        "Measure, and which conversations count": in_a_row(shown),
-    }
-    return mo.vstack([displayed(plan.line), mo.accordion(folded)], gap=0.3)
+    return mo.vstack([displayed(plan.line), mo.accordion({"More": mo.vstack(rows)})], gap=0.3)
 
 
 def panel() -> RunPanel:
