@@ -17,8 +17,7 @@ def introduce(mo):
     mo.md("""
     # How does an artifact become a tree of intents?
 
-    A builder reads a finished artifact and makes each requirement broader, step by step. Point at a number to see
-    its intent.
+    A builder reads a finished artifact and makes each requirement broader. Point at a number to see its intent.
     """)
     return
 
@@ -45,7 +44,7 @@ def take_files(mo):
 def choose_artifact(domain_choice, file_drop, mo, page, pasted, source_choice):
     domain, source = domain_choice.value, source_choice.value
     piece_choice = page.artifact_menu(domain, source)
-    menus = mo.hstack([domain_choice, source_choice, piece_choice], justify="start", align="end", wrap=True)
+    menus = mo.vstack([domain_choice, source_choice, piece_choice])
     own_files = mo.vstack([file_drop, mo.accordion({"or paste one": pasted})], gap=0)
     mo.hstack([menus, own_files], align="start", widths=[3, 2], gap=2, wrap=True)
     return domain, piece_choice, source

@@ -17,7 +17,7 @@ def introduce(mo):
     mo.md("""
     # What does each reply discover?
 
-    Press *Next*: the assistant replies, the user answers, and the map shows the intents that the reply discovered.
+    Press *Next*. The map shows the intents that each reply discovered.
     """)
     return
 

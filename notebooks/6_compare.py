@@ -17,7 +17,7 @@ def introduce(mo):
     mo.md("""
     # Which assistant discovers more?
 
-    Every assistant meets the **same** users: the same hidden intents, first message and thresholds.
+    Every assistant meets the **same** users, with the same hidden intents.
     """)
     return
 
@@ -45,9 +45,9 @@ def show_run(asked, clock, get_activity, get_folder, panel, run_choice):
 
 
 @app.cell(hide_code=True)
-def read_scores(get_folder, get_progress, page, panel):
-    folder = get_folder()
-    run = page.opened(panel, folder, get_progress())
+def read_scores(get_folder, get_progress, page):
+    folder, _grown = get_folder(), get_progress()  # runs again when there is more to read
+    run = page.EvaluatedRun.of_run(folder)
     menus = page.page_menus(run.scores)
     return folder, menus, run
 

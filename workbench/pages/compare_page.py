@@ -40,7 +40,7 @@ from workbench.controls import displayed, in_a_row
 from workbench.echo import run_command
 from workbench.jobs import SensitivityJob, configuration_of, find_runs, last_of, own_trees_of, run_label
 from workbench.panel import EvaluatedRun, RunPanel, evaluation_panel
-from workbench.parts import Scored, listing
+from workbench.parts import Scored, listing, plain_table
 from workbench.views import audit_parts, explain, run_parts, score_parts
 from workbench.views import beside as side_by_side
 from workbench.views import conversation_parts as show
@@ -55,15 +55,6 @@ TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "The pap
 
 
 # -- the run and its scores --------------------------------------------------------------------------------------------
-
-
-def opened(panel: RunPanel, folder: Path, progress: int) -> EvaluatedRun:
-    """The scores of a run, so far.
-
-    Args:
-        progress: read from the state of the panel, so that the cell runs again when there is more to read.
-    """
-    return EvaluatedRun.of_run(folder)
 
 
 def need_scores(run: EvaluatedRun) -> None:
@@ -338,8 +329,7 @@ def _evidence(side: side_by_side.Side) -> Any:
     rows.sort(key=lambda row: row["turn"])
     if not rows:
         return mo.md("This conversation discovered no hidden intent.")
-    how: dict[str, Any] = {"selection": None, "show_column_summaries": False, "show_data_types": False}
-    return mo.ui.table(rows, wrapped_columns=["intent", "because", "in the reply"], page_size=8, **how)
+    return plain_table(rows, wrapped_columns=["intent", "because", "in the reply"], page_size=8)
 
 
 # -- the tabs ----------------------------------------------------------------------------------------------------------
@@ -499,9 +489,8 @@ def runs_view(compared: Compared) -> Any:
         link = mo.md(f"[{run_label(folder)}](/?file={page}&run={quote(name)})")
         cells = {"finished": counts.finished, "of": counts.units, "failed": counts.failed, "turns": counts.turns}
         rows.append({"run": link, "kind": kind, **cells, "model calls": spent.calls, "dollars": spent.cost})
-    how: dict[str, Any] = {"selection": None, "page_size": 8, "show_column_summaries": False, "show_data_types": False}
     open_run = displayed(run_parts.run_view(compared.folder))
-    return mo.vstack([mo.ui.table(rows, **how), mo.accordion({"The open run": open_run})])
+    return mo.vstack([plain_table(rows, page_size=8), mo.accordion({"The open run": open_run})])
 
 
 def export_view(compared: Compared) -> Any:

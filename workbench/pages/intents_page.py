@@ -45,6 +45,7 @@ from workbench.echo import shown_path
 from workbench.jobs import folder_of, own_trees_of
 from workbench.live import Calls, Errand, StagedBuild, connection_button
 from workbench.map import NEW_TEXT, IntentMap
+from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
 from workbench.views.artifact_parts import numbers_of, read_piece
 from workbench.views.html import EMPTY, Markup, error_line, more, quiet, styled, table, tag
@@ -120,7 +121,7 @@ def stages(built: BuiltTree) -> Any:
         {"requirement": each.text, "aspect": each.dimension.replace("_", " "), "evidence": each.reason}
         for each in built.recognised
     ]
-    found = mo.ui.table(rows, selection=None, page_size=8, show_column_summaries=False, show_data_types=False)
+    found = plain_table(rows, page_size=8)
     notes = [mo.md("; ".join(built.notes) + ".")] if built.notes else []
     read = mo.accordion({"Recognized parts, and where they are": mo.vstack([found, *notes])})
     return mo.vstack([mo.hstack(stats, justify="start", wrap=True), mo.md(request), read])

@@ -49,6 +49,7 @@ from workbench.controls import (
 from workbench.echo import train_command
 from workbench.jobs import configuration_of, places_scored, training_places
 from workbench.panel import TrainingPanel, talks_earlier
+from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
 from workbench.views import pair_parts as show_pairs
 from workbench.views import training as show_training
@@ -383,9 +384,9 @@ def gpu_price(settings: StageSettings) -> Any:
         f"{base.weights / 1e6:,.1f} million weights. Unsloth is a library that trains the same adapter in less memory. "
         "The backend “auto” uses it where it is installed and a GPU is present."
     )
-    table = mo.ui.table(lines, selection=None, show_column_summaries=False, show_data_types=False)
+    table = plain_table(lines)
     card = CARD_OF_RECIPE.get(settings.recipe.name.partition(" ")[0], "t4")
-    title = f"On a GPU: {price(card, 'transformers')}"
+    title = f"On a GPU: {price(card, 'transformers').partition(' (')[0]}"
     return mo.accordion({title: mo.vstack([displayed(show.quiet(note)), table])})
 
 
@@ -420,7 +421,7 @@ def samples_table(panel: TrainingPanel) -> Any:
     ]
     if not lines:
         return mo.md("No sample was written yet; the recipe’s `sample_steps` sets how often.")
-    return mo.ui.table(lines, selection=None, page_size=5, show_column_summaries=False, show_data_types=False)
+    return plain_table(lines, page_size=5)
 
 
 def row_slider(rows: Sequence[Row]) -> Any:

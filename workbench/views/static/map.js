@@ -168,7 +168,8 @@ function intentMap(root, model) {
     });
     const hidden = [...moment.states].filter((_, i) => !frame.given.includes(i)), last = model.get("moments").length - 1;
     const known = hidden.filter((state) => state === "2").length, turn = last ? `turn ${moment.turn} · ` : "";
-    count.textContent = asked ? `${met} match` : `${turn}${known} of ${hidden.length} hidden intents discovered`;
+    const discovered = `${turn}${known} of ${hidden.length} hidden intents discovered`;
+    count.textContent = asked ? `${met} match` : editable() ? `${frame.ids.length} intents` : discovered;
     slider.hidden = !last;
     key.textContent = last || moment.turn ? KEY_OF_TURNS : KEY;
     Object.assign(slider, { max: last, value: model.get("at") });
