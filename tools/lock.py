@@ -11,8 +11,8 @@ from install import CONSTRAINTS, GPU_VERSIONS, ROOT, InstallError, ready_uv, run
 
 HEADER = """\
 # Versions that the workbench is tested with. Made by `make lock` from pyproject.toml, for every platform; do not edit.
-# torch and the packages that come with its CUDA builds are left open on purpose: which build is right (CPU, CUDA, ROCm)
-# depends on the machine, and pinning one would forbid the others.
+# torch and the packages that come with its CUDA builds are left open on purpose. The machine decides which build is right
+# (CPU, CUDA, ROCm). A pinned build would forbid the others.
 """
 EXTRAS = ("test",)
 COMES_WITH_TORCH = re.compile(r"(torch|triton|nvidia-[\w-]+|cuda-[\w-]+)(==|\s)")
