@@ -1,6 +1,5 @@
 # /// script
 # requires-python = ">=3.11"
-#
 # [tool.marimo.opengraph]
 # title = "Intents"
 # description = "From a finished artifact to its tree of intents. Use our artifacts or 1 to 20 files of your own."
@@ -30,14 +29,9 @@ def choose_kind(carried, mo, page):
     source_choice = carried.kept(
         mo.ui.dropdown, "source", page.SOURCES, value="hand-written", label="Source", forgets=("piece",)
     )
-    return domain_choice, source_choice
-
-
-@app.cell(hide_code=True)
-def take_files(mo):
     file_drop = mo.ui.file(kind="area", multiple=True, max_size=1_000_000, label="Your own: drop 1 to 20 files")
     pasted = mo.ui.text_area(placeholder="A text or an SVG", rows=3, full_width=True)
-    return file_drop, pasted
+    return domain_choice, file_drop, pasted, source_choice
 
 
 @app.cell

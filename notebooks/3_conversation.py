@@ -1,6 +1,5 @@
 # /// script
 # requires-python = ">=3.11"
-#
 # [tool.marimo.opengraph]
 # title = "Conversation"
 # description = "Step a simulated user turn by turn, and see which intents each reply discovers."
@@ -145,19 +144,7 @@ def imports():
     from workbench.stage import stage
 
     controls.page_has_sheet()
-    return (
-        IntentMap,
-        UserSimulator,
-        carried,
-        controls,
-        engine,
-        mo,
-        moments_of,
-        page,
-        replay,
-        scripted_assistant,
-        stage,
-    )
+    return IntentMap, UserSimulator, carried, controls, engine, mo, moments_of, page, replay, scripted_assistant, stage
 
 
 if __name__ == "__main__":

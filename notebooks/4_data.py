@@ -44,15 +44,10 @@ def show_run(clock, get_activity, get_folder, panel, run_choice):
 
 
 @app.cell(hide_code=True)
-def read_run(data, get_folder, get_progress, panel):
+def read_run(data, get_folder, get_progress, labels, panel):
     run = data.read_run(panel, get_folder(), get_progress())
-    return (run,)
-
-
-@app.cell(hide_code=True)
-def choose_labels(data, labels, run):
     label_choice = data.label_controls(labels.value, run.rules)
-    return (label_choice,)
+    return label_choice, run
 
 
 @app.cell(hide_code=True)

@@ -1,6 +1,5 @@
 # /// script
 # requires-python = ">=3.11"
-#
 # [tool.marimo.opengraph]
 # title = "Compare"
 # description = "Which assistant discovers more, and is the difference real?"
@@ -69,7 +68,7 @@ def show_answer(answer, compared, mo, score_dots):
 @app.cell
 def show_scores(compared, mo, page, score_table):
     scores = score_table(compared)
-    mo.show_code(mo.vstack([scores, page.below_the_table(compared)]))
+    mo.show_code(mo.vstack([scores, page.below_the_table(compared), page.about_the_run(compared)]))
     return (scores,)
 
 
@@ -92,12 +91,6 @@ def show_behind(behind, compared, mo, ours, rival):
 def read_conversation(compared, conversations, mo, open_sides, reader, rival):
     sides = open_sides(compared, conversations, rival.value)
     mo.show_code(reader(compared, sides, conversations.value[0]["no."]))
-    return
-
-
-@app.cell(hide_code=True)
-def show_basis(compared, page):
-    page.about_the_run(compared)
     return
 
 
