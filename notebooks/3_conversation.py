@@ -82,10 +82,9 @@ def score_again(base, carried, changes, lam, mo, p, page, player, replay, tau):
 
 
 @app.cell(hide_code=True)
-def show_rewards(lam, mo, p, page, rescored, rules, rules_choice, tau):
+def show_rewards(lam, mo, p, rescored, rules_choice, tau):
     _sliders = mo.hstack([rules_choice, p, tau, lam], justify="start", wrap=True)
-    _facts = mo.accordion({"Four facts about rewards": mo.lazy(lambda: mo.md(page.facts(rules)))})
-    mo.accordion({"Reward of this turn under other rules": mo.vstack([_sliders, rescored, _facts])})
+    mo.accordion({"Reward of this turn under other rules": mo.vstack([_sliders, rescored])})
     return
 
 

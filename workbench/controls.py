@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.rules import Rules
+from discover_lib.core.rules import NAMED_RULES, Rules
 from discover_lib.engines.role_options import EFFORTS, NO_OPTIONS, RoleOptions, typed
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.satisfaction import request_named
@@ -373,44 +373,31 @@ def evaluation_menus(now: Mapping[str, Any], own_trees: Path | None = None) -> A
     trained, asked = trained_assistants(), now.get("assistants", COMPARED)
     domains = {name.replace("_", " "): name for name in ALL_DOMAINS}
     chosen = [each.replace("_", " ") for each in (now.get("domain") or "svg_drawing").split(", ")]
-    per_domain = str(len(now["artifacts"]) // len(chosen)) if "artifacts" in now else "50"
+    per_domain = len(now["artifacts"]) // len(chosen) if "artifacts" in now else 50
     others = [each for each in asked if each not in (*SCRIPTED, *trained.values())]
+    rules = now.get("rules", {"name": "paper"})
     caps = {"all": None, "1": 1, "2": 2, "3": 3}
-    cap = now.get("rules", {}).get("near_miss_cap")
-    numbers = {name: now.get(name, value) for name, value in (("trials", 1), ("turns", 5), ("seed", 0))}
-    rules = now.get("rules", {}).get("name", "paper").partition(" with ")[0]
-
-    def menu(options: Any, value: Any, label: str) -> Any:
-        return mo.ui.dropdown(_with(options, value), value=value, label=label)
-
+    cap = str(rules.get("near_miss_cap") or "all")
+    place = "tiny, hf:FOLDER, hf:FOLDER+ADAPTER"
+    menu, menus, number = mo.ui.dropdown, mo.ui.multiselect, mo.ui.number
+    if own_trees:
+        domains, chosen = {OWN_TREES: own_trees}, [OWN_TREES]
     return mo.ui.dictionary(
         {
-            "domains": mo.ui.multiselect(
-                {OWN_TREES: own_trees} if own_trees else domains, [OWN_TREES] if own_trees else chosen, label="Domains"
-            ),
-            "scripts": mo.ui.multiselect(
-                list(SCRIPTED), [each for each in asked if each in SCRIPTED], label="Assistants"
-            ),
-            "artifacts": menu(["5", "10", "20", "50", "100"], per_domain, "Artifacts"),
-            "trials": menu(["1", "2", "3", "5"], str(numbers["trials"]), "Trials"),
-            "turns": menu(["1", "2", "3", "4", "5", "6", "8", "10"], str(numbers["turns"]), "Turns"),
-            "rules": menu(["paper", "authors"], rules, "Rules"),
-            "cap": mo.ui.dropdown(caps, value="all" if cap is None else str(cap), label="Near misses per reply"),
-            "seed": menu([str(each) for each in range(30)], str(numbers["seed"]), "Seed"),
-            "interactivity": menu(["ours", "paper"], now.get("interactivity", "ours"), "Interactivity scale"),
-            "final_request": menu(["ours", "paper"], request_named(now.get("final_request")), "Final request"),
-            "trained": mo.ui.multiselect(
-                trained, [label for label, name in trained.items() if name in asked], label="Trained here"
-            ),
-            "others": mo.ui.text(
-                ", ".join(others), "tiny, hf:FOLDER, hf:FOLDER+ADAPTER", label="Models on this machine", full_width=True
-            ),
+            "domains": menus(domains, chosen, label="Domains"),
+            "scripts": menus(list(SCRIPTED), [each for each in asked if each in SCRIPTED], label="Assistants"),
+            "artifacts": number(1, 1000, value=per_domain, label="Artifacts"),
+            "trials": number(1, 20, value=now.get("trials", 1), label="Trials"),
+            "turns": number(1, 50, value=now.get("turns", 5), label="Turns"),
+            "rules": menu(list(NAMED_RULES), rules["name"].partition(" with ")[0], label="Rules"),
+            "cap": menu(caps, cap, label="Near misses per reply"),
+            "seed": number(0, 2**31, value=now.get("seed", 0), label="Seed"),
+            "interactivity": menu(["ours", "paper"], now.get("interactivity", "ours"), label="Interactivity scale"),
+            "final_request": menu(["ours", "paper"], request_named(now.get("final_request")), label="Final request"),
+            "trained": menus(trained, [key for key, name in trained.items() if name in asked], label="Trained here"),
+            "others": mo.ui.text(", ".join(others), place, label="Models on this machine", full_width=True),
         }
     )
-
-
-def _with(options: list[str], value: str) -> list[str]:
-    return options if value in options else [*options, value]
 
 
 def read_evaluation(
@@ -419,7 +406,7 @@ def read_evaluation(
     """What the menus and the chooser of models ask for, and who plays; or a line that says why it cannot be."""
     from discover_lib.runs.options import RunOptions, RunOptionsError
 
-    numbers = {name: int(menus[name]) for name in ("artifacts", "trials", "turns", "seed")}
+    numbers = {name: int(menus[name] or 0) for name in ("artifacts", "trials", "turns", "seed")}
     named = [name.strip() for name in menus["others"].split(",") if name.strip()]
     try:
         choice = read_choice(models)

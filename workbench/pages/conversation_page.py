@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING, Any
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.forest import figure
-from discover_lib.core.rules import NAMED_RULES, Rules
+from discover_lib.core.rules import NAMED_RULES
 from discover_lib.engines.miniature.assistants import POOL, SCRIPTED, about
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.spec import MINIATURE
-from discover_lib.metrics.replay import replay
-from discover_lib.metrics.rescore import tally
-from discover_lib.runs.recorded import load_recorded
 from workbench import controls
 from workbench.carried import kept
 from workbench.live import connection_button
@@ -34,7 +31,7 @@ from workbench.sources import (
 from workbench.views import reward_parts as parts_of_reward
 from workbench.views.conversation_parts import candidates, chat, receipt
 from workbench.views.figures.charts import discovery_curves
-from workbench.views.html import EMPTY, Markup, beside, error_line, more, quiet, signed, styled, tag
+from workbench.views.html import EMPTY, Markup, beside, error_line, more, quiet, styled, tag
 
 if TYPE_CHECKING:
     from discover_lib.core.conversation import Conversation
@@ -108,25 +105,6 @@ def run_rows(folder: Path) -> list[dict[str, Any]]:
             }
             for row in store.listing()
         ]
-
-
-def facts(rules: Rules) -> str:
-    """Four counts over the recorded conversations under these rules, in Markdown."""
-    recorded = [load_recorded(entry.name)[0] for entry in recorded_choices()]
-    counts = tally(
-        [replay(each, rules.replace(name=rules.name, token_unit=each.rules.token_unit)) for each in recorded]
-    )
-    return f"""
-Counted over {len(recorded)} recorded conversations, under the {rules.name} rules.
-
-1. **A reply that builds exactly what the user asked for** occurred in {counts.asked} turns.
-{counts.asked_for_nothing} of
-   these replies discovered nothing, because an intent that a user states plainly is already discovered.
-2. **Both replies discovered the same** in {counts.tied} of {counts.compared} turns. The shorter reply won in
-   {counts.shorter} of these turns.
-3. **{counts.emerging} intents became emerging.** Together these moves earned {signed(counts.emerging_paid)}.
-4. **Near misses alone** made {counts.by_near_miss} of {counts.discovered} discoveries.
-"""
 
 
 # The first user: a drawing whose next replies by this assistant each discover something.
