@@ -371,7 +371,7 @@ def evaluation_menus(now: Mapping[str, Any], own_trees: Path | None = None) -> A
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 
     trained, asked = trained_assistants(), now.get("assistants", COMPARED)
-    domains = {name.replace("_", " "): name for name in ALL_DOMAINS}
+    domains: dict[str, Any] = {name.replace("_", " "): name for name in ALL_DOMAINS}
     chosen = [each.replace("_", " ") for each in (now.get("domain") or "svg_drawing").split(", ")]
     per_domain = len(now["artifacts"]) // len(chosen) if "artifacts" in now else 50
     others = [each for each in asked if each not in (*SCRIPTED, *trained.values())]
@@ -406,7 +406,7 @@ def read_evaluation(
     """What the menus and the chooser of models ask for, and who plays; or a line that says why it cannot be."""
     from discover_lib.runs.options import RunOptions, RunOptionsError
 
-    numbers = {name: int(menus[name] or 0) for name in ("artifacts", "trials", "turns", "seed")}
+    numbers: dict[str, Any] = {name: int(menus[name] or 0) for name in ("artifacts", "trials", "turns", "seed")}
     named = [name.strip() for name in menus["others"].split(",") if name.strip()]
     try:
         choice = read_choice(models)
@@ -416,7 +416,7 @@ def read_evaluation(
         rules = Rules.named(menus["rules"])
         if menus["cap"] is not None:
             rules = rules.replace(near_miss_cap=menus["cap"])
-        whose: dict[str, Any] = {name: menus[name] for name in ("interactivity", "final_request")}
+        whose = {name: menus[name] for name in ("interactivity", "final_request")}
         if isinstance(trees := menus["domains"][0], Path):
             whose |= {"trees": trees}
         options = RunOptions(tuple(dict.fromkeys(names)), **choice.roles, **numbers, **whose, rules=rules)
