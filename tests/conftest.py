@@ -101,7 +101,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         folder.mkdir(parents=True)
     execute(lay_out(FIRST_SYNTHESIS), synthesis)
     assistants = ("draft", "ask", "adaptive")
-    execute(lay_out_evaluation(RunOptions(assistants, artifacts=6), ["creative_writing"]), stories)
+    execute(lay_out_evaluation(RunOptions(assistants, artifacts=8), ["creative_writing"]), stories)
     execute(lay_out_evaluation(RunOptions(assistants, artifacts=10), ["svg_drawing"]), drawings)
     with workbench(XDG_CONFIG_HOME=str(settings), DISCOVER_OUTPUTS=str(outputs)) as running:
         running.outputs = outputs

@@ -63,7 +63,7 @@ def test_conversations_become_rows_that_can_be_trusted(synthesis: Synthesis) -> 
     page.get_by_text("The next run: assistants").click()
     synthesis.choose("Domain", "Creative writing")
     synthesis.choose("Users", "10")
-    expect(page.get_by_text("10 users × 5 turns × 2 replies").last).to_be_visible(timeout=60 * SECOND)
+    expect(page.get_by_text("10 users × 5 turns × 3 replies").last).to_be_visible(timeout=60 * SECOND)
     synthesis.button("Synthesize").click()
     expect(synthesis.status).to_contain_text(re.compile("creative.writing.*10 of 10"), timeout=60 * SECOND)
     with RunStore.read(synthesis.run) as store:

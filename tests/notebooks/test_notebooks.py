@@ -69,6 +69,7 @@ def test_start_plays_keeps_its_ending_and_answers_a_visitor(
     page.get_by_label("Be the assistant yourself").fill("What do you have in mind?")
     page.get_by_role("button", name="Send").click()
     page.locator(".st-col[data-key=you] .st-heard").get_by_text(re.compile(r"\w")).first.wait_for()
+    expect(page.locator(".st-captions li:visible")).to_have_text(re.compile("^You reply: "))
     page.get_by_role("slider", name="Turn").first.fill("5")
     expect(page.locator(".st-verdict")).to_have_text("You guessed “explores”: right.")
     expect(page.locator(".st-captions")).to_be_visible()
