@@ -77,7 +77,7 @@ def test_an_earlier_copy_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_button_opens_an_editable_copy_with_the_arguments_of_the_page(server: Server, page: Tab) -> None:
     page.goto(f"{server.url}/?file={COMPARE}&run=drawings")
-    page.get_by_role("button", name="More").last.click()
+    page.get_by_role("button", name="More", exact=True).click()
     with page.expect_popup() as opened:
         page.get_by_role("link", name="Open this page as a notebook").click()
     copy = opened.value

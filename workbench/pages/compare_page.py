@@ -598,7 +598,7 @@ def more_settings(menus: Any, making: Making, plan: Plan, shown: Any) -> Any:
         mo.md("### The numbers below"),
         in_a_row(shown),
     ]
-    return mo.vstack([displayed(plan.line), mo.accordion({"More": mo.vstack(rows)})], gap=0.3)
+    return mo.vstack([displayed(plan.line), mo.accordion({"More settings": mo.vstack(rows)})], gap=0.3)
 
 
 def panel() -> RunPanel:
