@@ -129,7 +129,7 @@ class Liker(random.Random):
         self.weights, self.lexicon = weights, load_lexicon(domain)
 
     def liked(self, value: str) -> float:
-        leaves = self.lexicon.leaves_under(value) if value in self.lexicon.values else ()
+        leaves = self.lexicon.below[value] if value in self.lexicon.values else ()
         return max((self.weights[leaf] for leaf in leaves or (value,) if leaf in self.weights), default=0.0)
 
     def choice(self, values: Any) -> Any:
@@ -183,7 +183,7 @@ class Work:
 
     def base(self, gift: bool) -> Path:
         """The pretrained base, one for all seeds; without the gift it need not pass the gate, and is measured."""
-        recipe = TinyRecipe(taxonomy=gift).resolved()
+        recipe = TinyRecipe(taxonomy=gift)
         folder = outputs_folder() / "cache" / "tiny" / recipe.key
         if not (folder / "tiny.json").is_file():
             save_model(pretrain(recipe), vocabulary(recipe.domains), folder)

@@ -13,6 +13,7 @@ the user's after the last.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
@@ -104,7 +105,9 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
     units = units_of(options.conversations)
     at_once = min(options.at_once, len(units))
     with ServerProcess("llm_brain:answer", options.latency) as server:
-        settings = ClientSettings(api_base=server.api_base, wire=options.wire, concurrency=at_once * len(CANDIDATES))
+        os.environ.update({"OPENAI_BASE_URL": server.api_base, "OPENAI_API_KEY": "unused"})  # for LiteLLM
+        address = server.api_base if options.wire == "direct" else None
+        settings = ClientSettings(api_base=address, concurrency=at_once * len(CANDIDATES))
         plan = {"rules": Rules.paper().to_dict()}
         with RunStore.write(folder, plan) as store, LLMClient(settings, cache=store.calls) as client:
             engines = RoleEngines(EngineSpec(judge=USER_MODEL, voice=USER_MODEL), client)
@@ -119,7 +122,7 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
             print(f"{len(units)} conversations, {at_once} at once, {len(CANDIDATES)} candidates, wire {options.wire}")
             print(f"took {seconds:.2f} s, ideal {ideal:.2f} s, efficiency {ideal / seconds:.1%}")
             print(f"{usage.total.calls} calls, {1000 * processor / usage.total.calls:.1f} ms of processor time a call")
-            print(f"failures {dict(usage.failures)}, halted {report.halted}, answers {dict(usage.answers)}")
+            print(f"halted {report.halted}, answers {dict(usage.answers)}")
             print(watch.verdict())
             if usage.total.calls != server.counts["served"]:
                 raise SystemExit("the server and the client disagree on the number of calls")
@@ -130,7 +133,7 @@ def main() -> None:
     parser.add_argument("--conversations", type=int, default=64)
     parser.add_argument("--at-once", type=int, default=64)
     parser.add_argument("--latency", type=float, default=1.0, help="seconds a reply")
-    parser.add_argument("--wire", choices=("auto", "litellm"), default="auto")
+    parser.add_argument("--wire", choices=("direct", "litellm"), default="direct")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         measure(options, Path(folder))

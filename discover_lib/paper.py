@@ -36,8 +36,7 @@ from discover_lib.engines.local.dialect import read_card
 from discover_lib.engines.local.names import base_folder
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
-from discover_lib.metrics.evidence import BROKEN, ids_at, ids_of_results
-from discover_lib.metrics.results import results_by_scope
+from discover_lib.metrics.results import BROKEN, ids_at, ids_of_results, results_by_scope
 from discover_lib.runs.evaluation import ceilings_by_scope, ceilings_of, lay_out_evaluation, load_scores
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out_together
 from discover_lib.runs.resolve import broken_replies

@@ -135,10 +135,9 @@ def write_rows(data, filters, get_folder, label_choice, menus, mo, options, tab,
 def import_names():
     import marimo as mo
 
-    from discover_lib.dataset.filters import sieve
+    from discover_lib.dataset.export import sieve
     from discover_lib.dataset.lengths import table_3
-    from discover_lib.dataset.pairs import labelled_turns
-    from discover_lib.dataset.rows import examples
+    from discover_lib.dataset.rows import examples, labelled_turns
     from workbench.controls import page_has_sheet
     from workbench.pages import data_page as data
     from workbench.panel import synthesis_panel

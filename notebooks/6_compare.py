@@ -95,15 +95,14 @@ def read_conversation(compared, conversations, mo, open_sides, reader, rival):
 
 
 @app.cell(hide_code=True)
-def choose_tab(folder, mo, page, panel, tab_choice):
-    mapping = page.mapping_button(panel, folder)
+def choose_tab(mo, page, tab_choice):
+    mapping = page.mapping_button()
     mo.vstack([mo.md("## More about these numbers"), tab_choice])
     return (mapping,)
 
 
 @app.cell(hide_code=True)
-def show_tab(compared, get_activity, mapping, page, tab_choice):
-    get_activity()
+def show_tab(compared, mapping, page, tab_choice):
     page.tab_content(tab_choice.value, compared, mapping)
     return
 

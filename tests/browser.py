@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, Request, WebSocket
+from waiting import until
 
 # The shell has no windows to draw: a page takes half of the processor time that it takes in the whole browser.
 CHROMIUM_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -95,11 +95,22 @@ def as_make_opens() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
+def answers(url: str) -> bool:
+    """True if a server answers at `url`, be it with an error page, which the test is going to see."""
+    try:
+        urllib.request.urlopen(url, timeout=30).close()
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
 @contextmanager
-def workbench(*options: str, timeout_seconds: float = 120.0, **environment: str) -> Iterator[Server]:
+def workbench(*options: str, **environment: str) -> Iterator[Server]:
     """Run `discover open` on a free port, with `environment` beside ours; yield once it answers, and end it afterwards.
 
-    Raises RuntimeError with its error stream if it ends early, TimeoutError if it does not answer in time.
+    If it ends early, an assertion fails with its error stream.
     """
     port = free_port()
     command = [str(Path(sys.executable).parent / "discover"), "open", "--port", str(port), *options]
@@ -110,26 +121,16 @@ def workbench(*options: str, timeout_seconds: float = 120.0, **environment: str)
             command, env=quiet, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True
         )
         server = Server(f"http://127.0.0.1:{port}", process, log)
+
+        def is_there() -> bool:
+            assert process.poll() is None, f"`discover open` ended with {process.returncode}:\n{server.errors}"
+            return answers(server.url)
+
         try:
-            _wait_until_it_answers(server, timeout_seconds)
+            until(is_there, 120)
             yield server
         finally:
             _end(process)
-
-
-def _wait_until_it_answers(server: Server, timeout_seconds: float) -> None:
-    deadline = time.monotonic() + timeout_seconds
-    while time.monotonic() < deadline:
-        if server.process.poll() is not None:
-            raise RuntimeError(f"`discover open` ended with status {server.process.returncode}:\n{server.errors}")
-        try:
-            with urllib.request.urlopen(server.url, timeout=30):
-                return
-        except urllib.error.HTTPError:
-            return  # an error page is an answer, and the test is going to see it
-        except OSError:
-            time.sleep(0.1)
-    raise TimeoutError(f"no answer from {server.url} in {timeout_seconds:.0f} s:\n{server.errors}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -137,7 +138,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
-            process.wait(timeout=30)
+            process.wait(timeout=60)
             return
         except ProcessLookupError:
             return

@@ -18,7 +18,7 @@ def discover(*arguments: object) -> subprocess.CompletedProcess[str]:
 def discover_apart(*arguments: object) -> subprocess.CompletedProcess[str]:
     """The command as a process of its own."""
     command = [sys.executable, "-c", "from workbench.main import main; main()", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
 
 
 def assert_one_line_error(result: subprocess.CompletedProcess[str], says: str, code: int = 2) -> None:

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browser import CHROMIUM_NAMES, CHROMIUM_OPTIONS, Server, asked_outside, find_chromium, workbench
@@ -16,14 +17,18 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("facts", deadline=None)
 settings.load_profile("facts")
 
+PATIENCE = 120_000  # ms; a busy machine answers late, and that is no failure
 WHOLLY_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
+IN_A_BROWSER = re.compile(r"^from playwright|pytest\.mark\.browser\b", re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave unread what is slow as a whole where nothing slow is asked for: importing it takes seconds of its own."""
-    if collection_path.suffix == ".py" and "not slow" in config.option.markexpr.split(" and "):
-        return True if WHOLLY_SLOW.search(collection_path.read_text("utf-8")) else None
-    return None
+    """Leave a file unread if none of its tests is asked for: to import them all takes seconds."""
+    if collection_path.suffix != ".py":
+        return None
+    asked, text = config.option.markexpr, collection_path.read_text("utf-8")
+    slow = "not slow" in asked.split(" and ") and WHOLLY_SLOW.search(text)
+    return True if slow or (asked == "browser" and not IN_A_BROWSER.search(text)) else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,6 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
+            assert IN_A_BROWSER.search(item.path.read_text("utf-8")), f"{item.path}: import its page from playwright"
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     asked = set(filter(None, config.getoption("--integrations").split(",")))
     left_out = [item for item in items if packages_of(item) - asked or (asked and not packages_of(item))]
@@ -57,32 +63,51 @@ def browser() -> Iterator[Browser]:
     """A headless Chromium."""
     path = find_chromium()
     assert path, f"no Chromium on this machine: set CHROMIUM to its path, or install one of {CHROMIUM_NAMES}"
-    expect.set_options(timeout=45_000)  # ms; a busy machine answers late, and that is no failure
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, headless=True, args=list(CHROMIUM_OPTIONS))
         yield chromium
         chromium.close()
 
 
+def fresh_profile(browser: Browser, **options: Any) -> BrowserContext:
+    """A browser profile without a history, 1400 × 900."""
+    # Service workers would fetch behind the back of the guard below.
+    profile = browser.new_context(viewport={"width": 1400, "height": 900}, service_workers="block", **options)
+    profile.set_default_timeout(PATIENCE)
+    return profile
+
+
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    """A fresh browser profile, 1400 × 900."""
-    # Service workers would fetch behind the back of the guard below.
-    fresh = browser.new_context(viewport={"width": 1400, "height": 900}, service_workers="block")
+    """A browser profile of the test's own."""
+    fresh = fresh_profile(browser)
     yield fresh
     fresh.close()
 
 
+@pytest.fixture(scope="session")
+def window(browser: Browser) -> Iterator[tuple[BrowserContext, list[str]]]:
+    """The profile in whose tabs tests open pages, so that the front end is read once; what the tabs ask for outside."""
+    shared = fresh_profile(browser, color_scheme="light")
+    outside = asked_outside(shared)
+    yield shared, outside
+    shared.close()
+
+
 @pytest.fixture
-def outside_requests(context: BrowserContext) -> list[str]:
+def outside_requests(window: tuple[BrowserContext, list[str]]) -> list[str]:
     """URLs outside this machine that the test's pages have asked for so far; each was blocked."""
-    return asked_outside(context)
+    window[1].clear()
+    return window[1]
 
 
 @pytest.fixture
-def page(context: BrowserContext, outside_requests: list[str]) -> Page:
-    """An empty page; what it asks for outside this machine is blocked and listed in `outside_requests`."""
-    return context.new_page()
+def page(window: tuple[BrowserContext, list[str]], outside_requests: list[str]) -> Iterator[Page]:
+    """An empty tab; what it asks for outside this machine is blocked and listed in `outside_requests`."""
+    tab = window[0].new_page()
+    yield tab
+    tab.close()
 
 
 @pytest.fixture(scope="session")
@@ -96,13 +121,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     from workbench.panel import FIRST_SYNTHESIS
 
     outputs, settings = tmp_path_factory.mktemp("outputs"), tmp_path_factory.mktemp("settings")
-    synthesis, stories, drawings = outputs / "synthesis" / "small", outputs / "stories", outputs / "drawings"
-    for folder in (synthesis, stories, drawings):
-        folder.mkdir(parents=True)
-    execute(lay_out(FIRST_SYNTHESIS), synthesis)
-    assistants = ("draft", "ask", "adaptive")
-    execute(lay_out_evaluation(RunOptions(assistants, artifacts=8), ["creative_writing"]), stories)
-    execute(lay_out_evaluation(RunOptions(assistants, artifacts=10), ["svg_drawing"]), drawings)
+    stories = lay_out_evaluation(RunOptions(("draft", "ask", "adaptive"), artifacts=8), ["creative_writing"])
+    for name, run in {"synthesis/small": lay_out(FIRST_SYNTHESIS), "stories": stories}.items():
+        (outputs / name).mkdir(parents=True)
+        execute(run, outputs / name)
     with workbench(XDG_CONFIG_HOME=str(settings), DISCOVER_OUTPUTS=str(outputs)) as running:
         running.outputs = outputs
         yield running

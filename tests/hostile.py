@@ -4,16 +4,7 @@ from html.parser import HTMLParser
 
 from scripted import ScriptedJudge
 
-from discover_lib import (
-    Conversation,
-    Evaluation,
-    IntentTree,
-    Message,
-    Reply,
-    UserSimulator,
-    UserView,
-    Verdict,
-)
+from discover_lib import Conversation, Evaluation, IntentTree, Message, Reply, UserSimulator, UserView, Verdict
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10"><circle cx="5" cy="5" r="4"/></svg>'
 

@@ -67,12 +67,7 @@ def evaluate(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any
         for intent_id, text in asked + _ITEM.findall(wishes)
     ]
     entries = [
-        {
-            "id": each.intent_id,
-            "reason": each.reason,
-            "engaged": each.engaged,
-            "near_misses": list(each.near_misses),
-        }
+        {"id": each.intent_id, "reason": each.reason, "engaged": each.engaged, "near_misses": list(each.near_misses)}
         for each in verdicts
     ]
     return {"kind_reason": reply.kind_reason, "kind": reply.kind, "intents": entries}

@@ -131,14 +131,14 @@ class FakeServer:
         ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self.serve(ready.set)), daemon=True)
         self._thread.start()
-        if not ready.wait(10):
+        if not ready.wait(60):
             raise RuntimeError("the fake server did not start")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
         if self._loop and self._done:
             self._loop.call_soon_threadsafe(self._done.set)
-            self._thread.join(10)
+            self._thread.join(60)
 
     async def serve(self, ready: Callable[[], None]) -> None:
         """Serve until `__exit__`, or for ever."""
@@ -242,9 +242,7 @@ class FakeServer:
             raise _CutError
 
     async def _stream(self, writer: asyncio.StreamWriter, reply: dict[str, Any], cut: bool) -> None:
-        writer.write(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
-        )
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
         words = re.findall(r"\s*\S+|\s+$", reply["choices"][0]["message"]["content"])
         for word in words[: len(words) // 2] if cut else words:
             _write_event(writer, _chunk(reply, {"content": word}, None))
@@ -360,7 +358,7 @@ class ServerProcess:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 def main() -> None:

@@ -1,8 +1,10 @@
 """People for a study: over HTTP, over a line that breaks, and in a browser."""
 
+import html
 import random
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -12,7 +14,7 @@ import msgspec
 from playwright.sync_api import Page
 from starlette.testclient import TestClient
 
-from workbench.study.bots import Bot, Form, PageReader
+from workbench.study.bots import Bot
 from workbench.study.design import Study
 
 PAPER = Path(__file__).resolve().parents[1] / "data" / "study" / "paper.yaml"
@@ -29,39 +31,54 @@ def with_chat(study: Study, **changes: Any) -> Study:
 
 
 @dataclass
+class Seen:
+    """A page as a participant sees it."""
+
+    page: str
+
+    def values(self, name: str) -> list[str]:
+        """The values of the fields of a name, such as the steps of its forms."""
+        return [html.unescape(each) for each in re.findall(rf'name="{name}" value="([^"]*)"', self.page)]
+
+    @property
+    def replies(self) -> list[str]:
+        return re.findall(r'<li data-role="assistant" data-text="([^"]*)"', self.page)
+
+
+@dataclass
 class Person:
     """A browser without a script: follows redirects, keeps cookies and every byte that it was sent."""
 
     client: TestClient
     served: list[bytes]
 
-    def get(self, path: str = "/") -> PageReader:
+    def get(self, path: str = "/") -> Seen:
         return self._read(self.client.get(path))
 
-    def post(self, fields: Mapping[str, str], path: str = "/") -> PageReader:
+    def post(self, fields: Mapping[str, str], path: str = "/") -> Seen:
         return self._read(self.client.post(path, data=dict(fields)))
 
-    def _read(self, answer: Any) -> PageReader:
+    def _read(self, answer: Any) -> Seen:
         for each in (*answer.history, answer):
             self.served += [each.content, repr(sorted(each.headers.items())).encode(), str(each.url).encode()]
         self.page = answer.text
         self.status = answer.status_code
-        return PageReader(answer.text)
+        return Seen(answer.text)
 
-    def admitted(self, path: str = "/") -> PageReader:
+    def admitted(self, path: str = "/") -> Seen:
         """Through consent and eligibility, to the task."""
         self.get(path)
         self.post({"step": "consent", "agreed": "1", "action": "yes"})
         return self.post({"step": "eligibility", "adult": "yes", "english": "yes", "weekly": "yes"})
 
-    def chosen(self) -> PageReader:
-        topics = self.admitted().forms[0].radios["topic"]
+    def chosen(self) -> Seen:
+        topics = self.admitted().values("topic")
         return self.post({"step": "task", "topic": topics[0]})
 
-    def say(self, text: str, n: int, **more: str) -> PageReader:
+    def say(self, text: str, n: int, **more: str) -> Seen:
         return self.post({"step": "chat", "action": "send", "n": str(n), "text": text, **more})
 
-    def finish(self) -> PageReader:
+    def finish(self) -> Seen:
         """Two exchanges, the rating and the final answers."""
         self.say("I would like something about the sea", 0)
         self.say("a bit warmer, please", 1)
@@ -91,9 +108,9 @@ class PatientBot(Bot):
                 time.sleep(0.1)
         raise TimeoutError("the server does not come back")
 
-    def filled(self, form: Form, reader: PageReader) -> dict[str, str]:
-        fields = super().filled(form, reader)
-        if fields["step"] == "chat" and fields.get("action") == "send":
+    def filled(self, step: str, page: str) -> dict[str, str]:
+        fields = super().filled(step, page)
+        if fields.get("action") == "send":
             self.said.append(fields["text"])
         return fields
 
@@ -105,33 +122,26 @@ class BrowserPerson:
         reload, drop: chances before every form that is sent; the line is back a moment later.
     """
 
-    def __init__(self, page: Page, name: str, rng: random.Random, *, reload: float = 0, drop: float = 0) -> None:
-        self.page, self.name, self.rng = page, name, rng
-        self.reload, self.drop = reload, drop
+    def __init__(self, page: Page, rng: random.Random, *, reload: float = 0, drop: float = 0) -> None:
+        self.page, self.rng, self.reload, self.drop = page, rng, reload, drop
         self.said: list[str] = []
-        self.served: list[bytes] = []
         self.reloads = self.drops = 0
-        page.on("response", self._keep)
-
-    def _keep(self, response: Any) -> None:
-        self.served.append(f"{response.url} {response.headers}".encode())
 
     def take_part(self, url: str, most: int = 60) -> str:
         """Go through the pages; returns the last heading."""
-        patiently(lambda: self.page.goto(f"{url}/?PROLIFIC_PID={self.name}&SESSION_ID=s-{self.name}"))
+        self.page.goto(f"{url}/?PROLIFIC_PID=kim&SESSION_ID=s-kim")
         for _ in range(most):
-            self.served.append(patiently(self.page.content).encode())
             if self.rng.random() < self.reload:
                 self.reloads += 1
-                patiently(self.page.reload)
+                self.page.reload()
             step = self.page.locator("input[name=step]").first
             if not step.count():
                 break
-            self._answer(str(step.input_value()))
+            self.answer(str(step.input_value()))
         return str(self.page.locator("h1").inner_text())
 
-    def _answer(self, step: str) -> None:
-        page, button = self.page, page_button(self.page)
+    def answer(self, step: str) -> None:
+        page, button = self.page, self.page.locator("main button").first
         for group in page.locator("fieldset").all():
             choices = group.locator("input[type=radio]")
             yes = group.get_by_label("yes", exact=True)
@@ -142,7 +152,7 @@ class BrowserPerson:
         if step == "chat" and finish.count():
             button = finish
         for place, area in enumerate(page.locator("textarea").all()):
-            text = f"{self.name} wants the sea, try {len(self.said)}" if step == "chat" else f"{LONG} {place}"
+            text = f"kim wants the sea, try {len(self.said)}" if step == "chat" else f"{LONG} {place}"
             area.fill(text)
             if step == "chat" and button is not finish:
                 self.said.append(text)
@@ -151,25 +161,10 @@ class BrowserPerson:
         if dropped:
             self.drops += 1
             page.context.set_offline(True)
-        button.click()
-        if dropped:
-            time.sleep(0.3)
+            with page.expect_event("requestfailed"):
+                button.click()
             page.context.set_offline(False)
+        else:
+            button.click()
         page.locator("main:not([data-seen]) h1").wait_for()
         page.locator("form[data-resume]").wait_for(state="detached")
-
-
-def page_button(page: Page) -> Any:
-    return page.locator("main button").first
-
-
-def patiently(visit: Callable[[], Any]) -> Any:
-    """Again and again while the server is away."""
-    for _ in range(300):
-        try:
-            return visit()
-        except Exception as error:
-            if "ERR_" not in str(error) and "navigating" not in str(error):
-                raise
-            time.sleep(0.1)
-    raise TimeoutError("the server does not come back")

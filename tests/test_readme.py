@@ -18,6 +18,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXTENDING = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 LONGEST = 90  # lines; results and measurements live in docs/
+SMALL_RUN = "--domain svg_drawing --assistant draft --assistant ask --artifacts 2 --trials 1 --run run".split()
 
 
 def section(title: str, page: str = README) -> str:
@@ -47,8 +48,21 @@ def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-def discover(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return run_in(folder, "-c", "from workbench.main import main; main()", *words)
+def discover(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = run_in(folder, "-c", "from workbench.main import main; main()", *words)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def insert(path: Path, opening: str, lines: str, above: str = "") -> None:
+    """Write lines after the line that opens a table, and what they name above it."""
+    head, opening, rest = path.read_text(encoding="utf-8").partition(f"{opening}\n")
+    path.write_text(f"{head}{above}{opening}{lines}{rest}", encoding="utf-8")
+
+
+def blocks(page: str, title: str) -> list[str]:
+    """The blocks of code of a section."""
+    return re.findall(r"```\w*\n(.*?)```", section(title, (ROOT / page).read_text(encoding="utf-8")), re.DOTALL)
 
 
 def test_it_is_short_and_holds_no_results() -> None:
@@ -75,18 +89,15 @@ def test_a_domain_is_added(copy: Path) -> None:
     (copy / path).write_text(lexicon, encoding="utf-8")
     (command,) = commands(prose)
     done = discover(copy, *command)
-    assert done.returncode == 0, done.stderr
     assert "· postcard ·" in done.stdout and "3 trees" in done.stdout
     assert "postcard" in discover(copy, "demo", "--help").stdout
     artifact = json.loads((copy / "outputs" / "demo" / "demo.json").read_text(encoding="utf-8"))["artifact"]
     (copy / "card.txt").write_text(artifact["text"], encoding="utf-8")
-    built = discover(copy, "build", "card.txt", "--type", "postcard", "--out", "trees")
-    assert built.returncode == 0, built.stderr
-    played = discover(copy, "simulate", "--trees", "trees", "--assistant", "draft", "--run", "run")
-    assert played.returncode == 0, played.stderr
+    discover(copy, "build", "card.txt", "--type", "postcard", "--out", "trees")
+    discover(copy, "simulate", "--trees", "trees", "--assistant", "draft", "--run", "run")
     many = discover(copy, *"plan --domain postcard --assistant draft --artifacts 20".split())
     assert "of the 20 artifacts differ" in many.stdout + many.stderr
-    assert "'postcard'" in discover(copy, "build", "card.txt", "--type", "opera").stderr
+    assert "'postcard'" in discover(copy, "build", "card.txt", "--type", "opera", code=2).stderr
 
 
 @pytest.mark.slow
@@ -94,13 +105,9 @@ def test_an_assistant_is_added(copy: Path) -> None:
     prose, policy = recipe("an assistant")
     (path,) = re.findall(r"`(discover_lib/\S+\.py)`", prose)
     (entry,) = re.findall(r'`("\w+": \w+,)`', prose)
-    source = (copy / path).read_text(encoding="utf-8")
-    head, opening, rest = source.partition("POLICIES: dict[str, Policy] = {\n")
-    (copy / path).write_text(f"{head}{policy}\n\n{opening}    {entry}\n{rest}", encoding="utf-8")
+    insert(copy / path, "POLICIES: dict[str, Policy] = {", f"    {entry}\n", above=f"{policy}\n\n")
     (command,) = commands(prose)
-    done = discover(copy, *command)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("\nturn ") >= 1
+    assert discover(copy, *command).stdout.count("\nturn ") >= 1
     told = run_in(copy, "-c", "from workbench.pages.conversation_page import ABOUT; print(ABOUT['patient'])")
     assert told.stdout == "Shows samples until a wish is clear, then builds.\n"
 
@@ -115,34 +122,28 @@ def test_an_engine_is_added() -> None:
 
 @pytest.mark.slow
 def test_an_agent_of_ones_own_enters_an_evaluation(tmp_path: Path) -> None:
-    guide = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8").partition("## Your own agent")[2]
-    code, command = re.findall(r"```\w*\n(.*?)```", guide, re.DOTALL)[:2]
+    code, command = blocks("docs/serving.md", "Your own agent")[:2]
     port = str(free_port())
     (tmp_path / "agent.py").write_text(code.replace("9000", port), encoding="utf-8")
     agent = subprocess.Popen([sys.executable, "agent.py"], cwd=tmp_path, stderr=subprocess.DEVNULL)
     try:
         words = command.partition("discover ")[2].replace("\\\n", "").replace("9000", port).split()
         words[words.index("--artifacts") + 1] = "2"
-        done = discover(tmp_path, *words, "--trials", "1")
+        discover(tmp_path, *words, "--trials", "1")
     finally:
         agent.kill()
         agent.wait()
-    assert done.returncode == 0, done.stderr
     scored = json.loads((tmp_path / "outputs" / "agent" / "results.json").read_text(encoding="utf-8"))
     assert {"openai/agent", "draft"} <= set(re.findall(r'"([^"]+)"', json.dumps(scored)))
 
 
 @pytest.mark.slow
 def test_a_measure_is_added(copy: Path) -> None:
-    guide = section("Add a measure", EXTENDING)
-    entry, line = re.findall(r"```(?:python)?\n(.*?)```", guide, re.DOTALL)[:2]
-    measures, words = copy / "discover_lib/metrics/results.py", copy / "discover_lib/base/glossary.txt"
-    head, opening, rest = measures.read_text(encoding="utf-8").partition("MEASURES = (\n")
-    measures.write_text(f"{head}{opening}    {entry.strip()},\n{rest}", encoding="utf-8")
+    entry, line = blocks("docs/extending.md", "Add a measure")[:2]
+    insert(copy / "discover_lib/metrics/results.py", "MEASURES = (", f"    {entry.strip()},\n")
+    words = copy / "discover_lib/base/glossary.txt"
     words.write_text(words.read_text(encoding="utf-8") + line, encoding="utf-8")
-    run = "--domain svg_drawing --assistant draft --assistant ask --artifacts 2 --trials 1 --run run".split()
-    done = discover(copy, "evaluate", *run)
-    assert done.returncode == 0, done.stderr
+    done = discover(copy, "evaluate", *SMALL_RUN)
     scored = json.loads((copy / "run" / "results.json").read_text(encoding="utf-8"))
     assert scored["measures"]["leaks"] == "Messages in which the user says what they cannot know yet."
     assert re.search(r"[│┃] leaks +[│┃]", done.stdout)
@@ -150,15 +151,11 @@ def test_a_measure_is_added(copy: Path) -> None:
 
 @pytest.mark.slow
 def test_a_desk_is_added(copy: Path) -> None:
-    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Add a question about a run")[2]
-    desk, entry = re.findall(r"```(?:python)?\n(.*?)```", guide, re.DOTALL)[:2]
+    desk, entry = blocks("CONTRIBUTING.md", "Add a question about a run")[:2]
     assert len(desk.splitlines()) <= 60
     (copy / "discover_lib/tasks/repeats.py").write_text(desk, encoding="utf-8")
-    commands = copy / "discover_lib/cli/command_list.py"
-    head, opening, rest = commands.read_text(encoding="utf-8").partition("COMMANDS = {\n")
-    commands.write_text(f"{head}{opening}    {entry.strip()}\n{rest}", encoding="utf-8")
-    run = "--domain svg_drawing --assistant draft --assistant ask --artifacts 2 --trials 1 --run run".split()
-    assert discover(copy, "simulate", *run).returncode == 0
+    insert(copy / "discover_lib/cli/command_list.py", "COMMANDS = {", f"    {entry.strip()}\n")
+    discover(copy, "simulate", *SMALL_RUN)
     done = run_in(
         copy, "-c", "from discover_lib.cli.command_list import main; main()", *"repeats run --out told.json".split()
     )
@@ -187,8 +184,7 @@ def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_a_run_under_rules_of_ones_own_is_as_any_other(copy: Path) -> None:
-    guide = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8").partition("## Custom rules")[2]
-    (code,) = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+    (code,) = blocks("docs/commands.md", "Custom rules")
     (copy / "own.py").write_text(code.replace("artifacts=20", "artifacts=2, trials=1"), encoding="utf-8")
     for time in ("first", "again"):
         done = run_in(copy, "own.py")

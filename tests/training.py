@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import Source, make_rows, write_rows
 from discover_lib.dataset.rows import Origin, RowOptions
@@ -49,21 +50,25 @@ def make_base(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
+def lines(folder: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
+    """The lines of a file of a run."""
+    return [json.loads(line) for line in (folder / name).read_text().splitlines()]
+
+
+def make_talks(domain: str, artifacts: int, turns: int = 3, **options: Any) -> list[Conversation]:
+    """Conversations of two scripted assistants, both of them candidates of every turn."""
+    builder = engine(domain).builder
+    trees = {each.id: (domain, builder.build(each).tree) for each in generate_artifacts(domain, "train", artifacts)}
+    asked: dict[str, Any] = {"trials": 1, "rules": Rules.paper(), "seed": 0, "candidates": 1, **options}
+    return list(run_units(plan_units(trees, ("draft", "adaptive"), turns=turns, **asked)))
+
+
 def make_data(folder: Path, artifacts: int = 6, turns: int = 3, domain: str = DOMAIN, **options: Any) -> Path:
     """Rows of all three kinds, from conversations of two scripted assistants; a folder for each stage."""
-    builder = engine(domain).builder
-    made = generate_artifacts(domain, "train", artifacts)
-    trees = {each.id: (domain, builder.build(each).tree) for each in made}
-    units = plan_units(trees, ("draft", "adaptive"), trials=1, turns=turns, rules=Rules.paper(), seed=0, candidates=1)
-    talks = list(run_units(units))
+    sources = [Source(Origin("test"), make_talks(domain, artifacts, turns))]
     for stage, kind in FORMATS.items():
-        rows = make_rows(
-            kind,
-            [Source(Origin("test"), talks)],
-            RowOptions(**{"text": "notation", **options}),
-            shares={"train": 0.5, "test": 0.5},
-        )
-        write_rows(rows, folder / stage)
+        made = RowOptions(**{"text": "notation", **options})
+        write_rows(make_rows(kind, sources, made, shares={"train": 0.5, "test": 0.5}), folder / stage)
     return folder
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def until(holds: Callable[[], Any], seconds: float = 90) -> Any:
+def until(holds: Callable[[], Any], seconds: float = 180) -> Any:
     """The first true value of the condition; an assertion fails after so many seconds without one."""
     deadline = time.monotonic() + seconds
     while not (value := holds()):

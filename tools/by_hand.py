@@ -23,8 +23,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm import answers, builder, judge, organisation, voice
-from discover_lib.engines.llm.asking import Read, UnusableError, read_answer
-from discover_lib.engines.llm.scoring import each_once
+from discover_lib.engines.llm.asking import Read, UnusableError, each_once, read_answer
 
 FOLDER = Path(__file__).parents[1] / "tests" / "data" / "by-hand"
 RULES = Rules.paper()
@@ -160,7 +159,7 @@ def _evaluation(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
         call.answer, answers.ResponseEvaluation, lambda each: judge.defect(each, shown, tree, state, RULES)
     )
     stray = [f"stray id {each}" for each in judge.stray(result.value, tree, state, RULES)]
-    denied = [f"contradicted {each.id}" for each in judge.contradicted(result.value, tree, shown)]
+    denied = [f"contradicted {each.id}" for each in judge.contradicted(result.value, shown)]
     return result, (*stray, *denied)
 
 
@@ -177,8 +176,7 @@ def _message(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
     view, messages = spoken_view(call)
 
     def check(answer: answers.UserMessage) -> str | None:
-        flaws = voice.find_flaws(voice.plain(answer.message), view, messages)
-        return "; ".join(flaw.line for flaw in flaws) or None
+        return "; ".join(voice.find_flaws(voice.plain(answer.message), view, messages).values()) or None
 
     return read_answer(call.answer, answers.UserMessage, check), ()
 

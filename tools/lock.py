@@ -11,7 +11,7 @@ from install import CONSTRAINTS, GPU_VERSIONS, ROOT, InstallError, ready_uv, run
 
 HEADER = """\
 # Versions that the workbench is tested with. Made by `make lock` from pyproject.toml, for every platform; do not edit.
-# torch and the packages that come with its CUDA builds are left open on purpose. The machine decides which build is right
+# torch and the packages of its CUDA builds are left open on purpose. The machine decides which build is right
 # (CPU, CUDA, ROCm). A pinned build would forbid the others.
 """
 EXTRAS = ("test",)

@@ -16,9 +16,9 @@ from typing import Any
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.metrics.intervals import bootstrap_mean
+from discover_lib.metrics.summary import newly_discovered
+from workbench.lessons import checks
 from workbench.lessons import exercise as people
-from workbench.lessons import lesson_rules as rules
-from workbench.lessons import trusting
 from workbench.panel import trained_earlier
 from workbench.views.html import Markup, joined, tag
 
@@ -124,7 +124,7 @@ def sum_of_a_reply() -> Markup:
 def pair(place: int) -> Markup:
     """The two replies of one turn: what each found, and its length."""
     marks = []
-    rewards = zip(("A", "B"), trusting.rewards_of(trusting.PAIRS[place]), strict=True)
+    rewards = zip(("A", "B"), checks.rewards_of(checks.PAIRS[place]), strict=True)
     for row, (name, reward) in enumerate(rewards):
         y = 16 + row * 58
         marks.append(word(8, y + 18, name, "head"))
@@ -153,7 +153,7 @@ def curve(points: Sequence[tuple[float, float]]) -> Markup:
 def intervals() -> Markup:
     marks = [line(62, 8, 62, HEIGHT - 8)]
     for row, name in enumerate(("adaptive", "draft", "options", "ask")):
-        found = {str(each): [float(people.found(people.talk(each, name)))] for each in people.EVERYBODY}
+        found = {str(each): [float(newly_discovered(people.talk(each, name)))] for each in people.EVERYBODY}
         estimate, y = bootstrap_mean(found), 22 + row * 30
         unit = (WIDTH - 80) / 9
         if estimate.low is not None and estimate.high is not None:
@@ -164,16 +164,16 @@ def intervals() -> Markup:
 
 def messages() -> Markup:
     """Messages of a user; those that give a wish away are marked."""
-    right = next(each for each in ([2, 5],) if trusting.find_the_leak(each).passed)
-    marks, unit = [], (WIDTH - 24) / max(map(len, trusting.MESSAGES))
-    for place, message in enumerate(trusting.MESSAGES, 1):
+    right = next(each for each in ([2, 5],) if checks.find_the_leak(each).passed)
+    marks, unit = [], (WIDTH - 24) / max(map(len, checks.MESSAGES))
+    for place, message in enumerate(checks.MESSAGES, 1):
         y = 8 + (place - 1) * 20
         marks.append(rect(12, y, len(message) * unit, 13, "loss" if place in right else "fog-box"))
     return joined(marks)
 
 
 def taus() -> Markup:
-    points = {name: [(tau, rules.earned(name, tau)) for tau in range(0, 1401, 100)] for name in ("draft", "verbose")}
+    points = {name: [(tau, checks.earned(name, tau)) for tau in range(0, 1401, 100)] for name in ("draft", "verbose")}
     ys = [y for each in points.values() for _, y in each]
     up = (HEIGHT - 30) / (max(ys) - min(ys))
 

@@ -19,8 +19,8 @@ from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.train.comparison import FOLLOWED, before_and_after, follow
 from discover_lib.train.data import default_data
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.run_stage import StageSettings
-from discover_lib.train.training_job import TrainingJob, run_here
+from discover_lib.train.run_stage import StageSettings, run_here
+from discover_lib.train.training_job import TrainingJob
 from workbench.panel import trained_earlier
 
 DOMAIN, USERS = "svg_drawing", 12

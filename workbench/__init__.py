@@ -9,9 +9,6 @@ import importlib
 import sys
 from typing import Any
 
-from discover_lib import Artifact, Conversation, IntentState, IntentTree, Reward, Turn, UserSimulator
-from discover_lib.core.roles import BuiltTree
-
 
 def _show_in_cells() -> None:
     """Where IPython runs, values at the end of a cell are drawn, not spelled out; the drawing is loaded when one is."""
@@ -24,6 +21,9 @@ def _show_in_cells() -> None:
 
     running = getattr(sys.modules.get("IPython"), "get_ipython", None)
     if running is not None and (shell := running()) is not None:
+        from discover_lib import Artifact, Conversation, IntentState, IntentTree, Reward, Turn, UserSimulator
+        from discover_lib.core.roles import BuiltTree
+
         for kind in (Artifact, BuiltTree, Conversation, IntentState, IntentTree, Reward, Turn, UserSimulator):
             shell.display_formatter.formatters["text/html"].for_type(kind, drawn)
             shell.display_formatter.formatters["text/plain"].for_type(kind, written)

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.files import REPOSITORY
 from discover_lib.core.rules import Rules
-from discover_lib.dataset.filters import Filters
+from discover_lib.dataset.export import Filters
 from discover_lib.dataset.rows import GRPO_TAU, RowOptions
 from discover_lib.runs.options import RunOptions, RunOptionsError
 
@@ -35,60 +35,87 @@ def run_command(folder: Path, configuration: Mapping[str, Any]) -> str:
     cap = options.rules.near_miss_cap
     if options.rules not in (named, named.replace(near_miss_cap=cap)):
         return ""
-    words = ["discover", configuration["kind"], "--run", shown_path(folder)]
-    for domain in configuration["domain"].split(", "):
-        words += ["--domain", domain]
-    for name in options.assistants:
-        words += ["--assistant", name]
-    words += ["--split", options.split, "--artifacts", str(options.artifacts), "--trials", str(options.trials)]
-    words += ["--turns", str(options.turns), "--rules", named.name, "--seed", str(options.seed)]
-    words += ["--near-miss-cap", str(cap)] if cap is not None else []
-    words += ["--candidates", str(options.candidates)] if options.candidates is not None else []
-    if options.look_ahead:
-        words += ["--look-ahead", str(options.look_ahead), "--reward-assistant", options.reward_assistant]
-    words += ["--leak-check", options.leak_check] if options.leak_check else []
-    for name in ("interactivity", "final_request"):
-        words += [f"--{name.replace('_', '-')}", getattr(options, name)] if getattr(options, name) != "ours" else []
-    words += ["--judge", str(options.judge), "--voice", str(options.voice)]
-    return shlex.join([*words, *options.role_options.words()])
+    given = {
+        "run": shown_path(folder),
+        "domain": configuration["domain"].split(", "),
+        "assistant": options.assistants,
+        "split": options.split,
+        "artifacts": options.artifacts,
+        "trials": options.trials,
+        "turns": options.turns,
+        "rules": named.name,
+        "seed": options.seed,
+        "near-miss-cap": cap,
+        "candidates": options.candidates,
+        "look-ahead": options.look_ahead or None,
+        "reward-assistant": options.reward_assistant if options.look_ahead else None,
+        "leak-check": options.leak_check or None,
+        "interactivity": _unless("ours", options.interactivity),
+        "final-request": _unless("ours", options.final_request),
+        "judge": options.judge,
+        "voice": options.voice,
+    }
+    return _joined(configuration["kind"], given, options.role_options.words())
 
 
 def export_command(
     run: Path, out: Path, kind: str, files: str, options: RowOptions, filters: Filters, base: str = ""
 ) -> str:
     """The command that writes rows of a run.  It labels under the run's own rules, whatever `options.rules` says."""
-    words = ["discover", "export", shown_path(run), "--format", kind, "--files", files]
-    words += ["--system", options.system, "--text", options.text]
-    words += ["--min-margin", f"{filters.min_margin:g}", "--max-similarity", f"{filters.max_similarity:g}"]
-    words += ["--max-tokens", str(filters.max_tokens)] if filters.max_tokens else []
-    words += ["--tau", f"{options.grpo_tau:g}"] if options.grpo_tau not in (None, GRPO_TAU) else []
-    words += ["--base", base] if base else []
-    words += ["--leaks"] if filters.leaks else []
-    return shlex.join([*words, "--out", shown_path(out)])
+    given = {
+        "format": kind,
+        "files": files,
+        "system": options.system,
+        "text": options.text,
+        "min-margin": f"{filters.min_margin:g}",
+        "max-similarity": f"{filters.max_similarity:g}",
+        "max-tokens": filters.max_tokens or None,
+        "tau": None if options.grpo_tau in (None, GRPO_TAU) else f"{options.grpo_tau:g}",
+        "base": base or None,
+        "leaks": filters.leaks,
+        "out": shown_path(out),
+    }
+    return _joined("export", given, argument=shown_path(run))
 
 
 def train_command(settings: StageSettings, preset: Recipe, folder: Path, access: Access | None = None) -> str:
     """The command that trains a stage, with its recipe as changes of a preset."""
     from discover_lib.train.recipes import changes_between
 
-    words = ["discover", "train", settings.stage, "--data", shown_path(Path(settings.data))]
-    words += ["--base", "tiny" if Path(settings.base).parent.name == "tiny" else settings.base]
-    words += ["--adapter", shown_path(Path(settings.adapter))] if settings.adapter else []
-    words += ["--recipe", preset.name]
-    for change in changes_between(preset, settings.recipe, settings.stage):
-        words += ["--set", change]
-    words += ["--backend", settings.backend] if settings.backend != "auto" else []
-    words += ["--system", settings.system] if settings.system != "none" else []
-    words += ["--thinking"] if settings.thinking else []
-    for role in ("judge", "voice"):
-        words += [f"--{role}", getattr(settings, role)] if getattr(settings, role) != "miniature" else []
-    words += ["--seed", str(settings.seed)] if settings.seed else []
-    if access is not None:
-        words += ["--budget", f"{access.budget_dollars:g}"] if access.budget_dollars is not None else []
-        words += ["--api-base", access.client.api_base] if access.client.api_base else []
-        words += ["--key-variable", access.client.key_variable] if access.client.key_variable else []
-    words += settings.spec.options.words()
-    return shlex.join([*words, "--run", shown_path(folder)])
+    client = access.client if access else None
+    given = {
+        "data": shown_path(Path(settings.data)),
+        "base": "tiny" if Path(settings.base).parent.name == "tiny" else settings.base,
+        "adapter": shown_path(Path(settings.adapter)) if settings.adapter else None,
+        "recipe": preset.name,
+        "set": changes_between(preset, settings.recipe, settings.stage),
+        "backend": _unless("auto", settings.backend),
+        "system": _unless("none", settings.system),
+        "thinking": settings.thinking,
+        "judge": _unless("miniature", settings.judge),
+        "voice": _unless("miniature", settings.voice),
+        "seed": settings.seed or None,
+        "budget": f"{access.budget_dollars:g}" if access and access.budget_dollars is not None else None,
+        "api-base": (client.api_base or None) if client else None,
+        "key-variable": (client.key_variable or None) if client else None,
+        "run": shown_path(folder),
+    }
+    return _joined("train", given, settings.spec.options.words(), settings.stage)
+
+
+def _unless(default: str, value: str) -> str | None:
+    """A value that is written because it is not the default."""
+    return None if value == default else value
+
+
+def _joined(command: str, given: Mapping[str, Any], more: Sequence[str] = (), argument: str = "") -> str:
+    """A command line: None and False are left out, True is a flag alone, and a list repeats its option."""
+    words = ["discover", command, *([argument] if argument else [])]
+    for name, value in given.items():
+        for each in value if isinstance(value, list | tuple) else [value]:
+            if each is not None and each is not False:
+                words += [f"--{name}"] if each is True else [f"--{name}", str(each)]
+    return shlex.join([*words, *more])
 
 
 def shown_path(path: Path) -> str:

@@ -9,18 +9,17 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.json_text import to_json
 from discover_lib.dataset.export import MARK
-from discover_lib.runs.evaluation import lay_out_evaluation, write_sensitivity
+from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import LaidOut, RunOptions, check_models, execute, lay_out
 from discover_lib.runs.runner import Snapshot
 from discover_lib.runs.store import FILE, RunStore, StoreError
@@ -33,26 +32,30 @@ IN_FLIGHT = 8  # conversations with language models at a time, from a page
 # in the server's process the work would hold the interpreter, and the page would hear no press of Stop for as long.
 APART_FROM = 40
 
-_jobs: dict[tuple[type[Work], Path], Work] = {}
+_jobs: dict[Path, Job] = {}
 _lock = threading.Lock()
 
 
 @dataclass
-class Work:
-    """Something long, done in a thread of its own; subclasses say what in `work`.
+class Job:
+    """One run in a thread of its own, begun or resumed; with `domains` an evaluation, whose conversations are scored.
 
     Attributes:
         folder: what it is known by, and where its results are.
+        domains: the domains of an evaluation; () for a run that is not scored.
+        done: conversations that nothing is left to do of, and how many there are.
         trouble: one line on what went wrong, or "".
     """
 
     folder: Path
+    options: RunOptions
+    domains: tuple[str, ...] = ()
+    settings: ClientSettings | None = None
+    budget_dollars: float | None = None
+    done: tuple[int, int] = field(default=(0, 0), init=False)
     trouble: str = field(default="", init=False)
     _stop: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
     _thread: threading.Thread | None = field(default=None, init=False, repr=False)
-
-    def work(self) -> None:
-        raise NotImplementedError
 
     @property
     def running(self) -> bool:
@@ -72,29 +75,13 @@ class Work:
 
     def _run(self) -> None:
         try:
-            self.work()
+            self._work()
         except (DiscoverError, OSError) as error:
             self.trouble = " ".join(str(error).split())
         except Exception as error:  # nobody else would ever hear of it
             self.trouble = f"the run broke: {type(error).__name__}: {error}"
 
-
-@dataclass
-class Job(Work):
-    """One run, begun or gone on with; with `domains` an evaluation, whose conversations are scored, too.
-
-    Attributes:
-        domains: the domains of an evaluation; () for a run that is not scored.
-        done: conversations that nothing is left to do of, and how many there are.
-    """
-
-    options: RunOptions
-    domains: tuple[str, ...] = ()
-    settings: ClientSettings | None = None
-    budget_dollars: float | None = None
-    done: tuple[int, int] = field(default=(0, 0), init=False)
-
-    def work(self) -> None:
+    def _work(self) -> None:
         run = laid_out(self.options, self.domains)
         if self._stop.is_set():
             return
@@ -113,40 +100,26 @@ class Job(Work):
         )
         self.trouble = report.message
         if report.halted is None and report.unscored:
-            self.trouble = (
-                f"{report.unscored} conversations could not be scored in full; go on with the run to try again"
-            )
+            self.trouble = f"{report.unscored} conversations could not be scored in full; resume the run to try again"
 
     def _count(self, snapshot: Snapshot) -> None:
         self.done = snapshot.done, snapshot.counts.units
 
 
-@dataclass
-class SensitivityJob(Work):
-    """Scores a run again under other rules and writes which conclusions change."""
-
-    def work(self) -> None:
-        write_sensitivity(self.folder)
-
-
-W = TypeVar("W", bound=Work)
-
-
-def started(work: W) -> W:
-    """Start the work, or return the one of its kind already running in this folder."""
+def started(job: Job) -> Job:
+    """Start the job, or return the one already running in this folder."""
     with _lock:
-        running = _jobs.get((type(work), work.folder))
-        if isinstance(running, type(work)) and running.running:
+        running = _jobs.get(job.folder)
+        if running is not None and running.running:
             return running
-        _jobs[type(work), work.folder] = work
-        work.start()
-        return work
+        _jobs[job.folder] = job
+        job.start()
+        return job
 
 
-def last_of(kind: type[W], folder: Path) -> W | None:
-    """The last work of a kind that this process began in a folder."""
-    work = _jobs.get((kind, folder))
-    return work if isinstance(work, kind) else None
+def last_of(folder: Path) -> Job | None:
+    """The last job that this process began in a folder."""
+    return _jobs.get(folder)
 
 
 def laid_out(options: RunOptions, domains: Sequence[str] = ()) -> LaidOut:
@@ -208,12 +181,8 @@ def _scored(folder: Path) -> bool:
     )
 
 
-def run_label(folder: Path, now: float | None = None) -> str:
-    """A run as people name it, such as "4 assistants, 20 users, svg drawing · today 21:39".
-
-    Args:
-        now: Unix seconds; the present by default.
-    """
+def run_label(folder: Path) -> str:
+    """A run as people name it, such as "4 assistants, 20 users, svg drawing · today 21:39"."""
     configuration = configuration_of(folder)
     if not configuration:
         return folder.name
@@ -221,7 +190,7 @@ def run_label(folder: Path, now: float | None = None) -> str:
     who = f"{len(assistants)} assistants" if len(assistants) > 2 else " and ".join(assistants) or "conversations"
     what = (configuration.get("domain") or "own trees").replace("_", " ")
     parts = [who, *([f"{users} user{'s' * (users != 1)}"] if users else []), what]
-    return f"{', '.join(parts)} · {_day((folder / FILE).stat().st_mtime, now)}"
+    return f"{', '.join(parts)} · {_day((folder / FILE).stat().st_mtime)}"
 
 
 def labelled(folders: Sequence[Path]) -> dict[str, Path]:
@@ -233,10 +202,10 @@ def labelled(folders: Sequence[Path]) -> dict[str, Path]:
     }
 
 
-def _day(changed: float, now: float | None) -> str:
+def _day(changed: float) -> str:
     """A time as "today 21:39", "yesterday 21:39" or "3 Nov 21:39"."""
     then = datetime.fromtimestamp(changed)
-    days = (datetime.fromtimestamp(time.time() if now is None else now).date() - then.date()).days
+    days = (datetime.now().date() - then.date()).days
     day = {0: "today", 1: "yesterday"}.get(days, f"{then.day} {then:%b}" if days < 300 else f"{then:%Y-%m-%d}")
     return f"{day} {then:%H:%M}"
 

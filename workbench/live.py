@@ -87,12 +87,7 @@ class StagedBuild:
     STAGES = ("synthesis", "abstraction", "organisation", "initial request")
 
     def __init__(
-        self,
-        artifact: Artifact,
-        model: str,
-        settings: ClientSettings,
-        calls: Calls,
-        options: RoleOptions = NO_OPTIONS,
+        self, artifact: Artifact, model: str, settings: ClientSettings, calls: Calls, options: RoleOptions = NO_OPTIONS
     ) -> None:
         self.artifact, self.model, self._options = artifact, model, options
         self.done: tuple[Stage, ...] = ()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from discover_lib.cli.command_list import CHECKS, SHARING, START, TRAINING, Entry, command_line
-from discover_lib.cli.command_list import COMMANDS as LIBRARY
-from discover_lib.cli.command_list import main as begin
+import gc
+
+gc.set_threshold(20_000, 20, 20)  # before the imports: by default the search for cycles takes a tenth of the start
+
+from discover_lib.cli.command_list import CHECKS, SHARING, START, TRAINING, Entry, command_line  # noqa: E402
+from discover_lib.cli.command_list import COMMANDS as LIBRARY  # noqa: E402
+from discover_lib.cli.command_list import main as begin  # noqa: E402
 
 OWN = {
     "open": Entry(

@@ -29,8 +29,8 @@ from workbench.bar import bar, moved
 from workbench.first_sight import FirstSight
 from workbench.notebook_copies import HOME_VARIABLE, NotebookCopies, copy_button
 from workbench.serve import notebooks_folder
-from workbench.views.gallery import gallery_page
 from workbench.views.html import Markup, tag
+from workbench.views.saved_pages import gallery_page
 
 OF_A_CLASS = "DISCOVER_CLASS_"  # how the names of what a class's server finds in its environment begin
 TOKEN = "access_token"  # the argument with which a browser comes in to edit

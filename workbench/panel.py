@@ -1,4 +1,4 @@
-"""A page's panels: of any task (`TaskPanel`), and of the runs that a page makes: open one, begin, stop, go on.
+"""A page's panels: of any task (`TaskPanel`), and of the runs that a page makes: open one, begin, stop, resume.
 
 marimo runs a cell anew when a state or a control that it *names* has changed, and forgets the controls of a cell that
 it runs anew.  So the page takes the panel in four cells, one for each thing that changes at another time:
@@ -23,7 +23,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,6 @@ from discover_lib.tasks.waist import (
     Field,
     R,
     Report,
-    Run,
     Status,
     Task,
     begin,
@@ -61,8 +60,6 @@ from discover_lib.train.training_job import TrainingJob
 from workbench.carried import address
 from workbench.jobs import (
     Job,
-    SensitivityJob,
-    Work,
     configuration_of,
     domains_of,
     find_evaluations,
@@ -266,77 +263,29 @@ def _next(count: int) -> int:
 # -- runs and evaluations ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class AskedRun:
-    """What a page's controls ask for.
+def standing(folder: Path, going: bool) -> tuple[Markup, int, bool] | None:
+    """How far a run is in words, how much there is to read, and whether it can resume; None before its plan is there.
 
-    Attributes:
-        domains: of an evaluation; () for a run that is not scored.
-        cap_dollars: what may be spent at most, where language models take part.
-        refusal: why it cannot be begun, in one line, or "".
+    What is to be read grows with every conversation and every score.  The words say what language models were asked.
     """
-
-    options: RunOptions | None = None
-    domains: tuple[str, ...] = ()
-    settings: ClientSettings | None = None
-    cap_dollars: float | None = None
-    refusal: str = ""
-
-    @property
-    def spends(self) -> bool:
-        """Whether language models are asked, which costs money."""
-        return self.options is not None and bool(self.options.spec.models(self.options.everyone))
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How far a run is; `assessed` of the finished conversations are scored, None where none is to be.
-
-    `asked` says what language models were asked and how their answers came about; nothing where none takes part.
-    """
-
-    units: int
-    finished: int
-    failed: int
-    assessed: int | None
-    asked: tuple[str, ...] = ()
-
-    @classmethod
-    def of_run(cls, folder: Path) -> Standing | None:
-        """None while there is nothing to read yet."""
-        try:
-            with RunStore.read(folder) as store:
-                counts, scored = store.counts(), store.configuration.get("kind") == "evaluate"
-                assessed = counts.finished - len(store.unassessed()) if scored else None
-                asked = tuple(closing_lines(store))
-        except StoreError:
-            return None
-        return cls(counts.units, counts.finished, counts.failed, assessed, asked)
-
-    @property
-    def read(self) -> int:
-        """Grows with every conversation and every score."""
-        return self.finished + (self.assessed or 0)
-
-    @property
-    def share(self) -> float:
-        return self.read / max(1, self.units * (1 if self.assessed is None else 2))
-
-    @property
-    def complete(self) -> bool:
-        return self.share >= 1
-
-    def line(self, name: str, going: bool) -> Markup:
-        """In words, with a bar."""
-        scored = "" if self.assessed is None else f", {self.assessed} scored"
-        failed = f", {self.failed} failed" if self.failed else ""
-        state = "" if self.complete else " · not finished; it can resume"
-        state = " · in progress; finished conversations are saved" if going else state
-        bar = Markup('<progress value="{:.3f}" style="display:block;width:100%"></progress>').format(self.share)
-        words = f": {self.finished} of {self.units} conversations{scored}{failed}{state}"
-        asked = Markup("").join(show.quiet(line) for line in self.asked)
-        told = Markup('<span class="dl-quiet dl-small">{}{}</span>').format(name, words)
-        return told + (bar if going or not self.complete else "") + asked
+    try:
+        with RunStore.read(folder) as store:
+            counts, scored = store.counts(), store.configuration.get("kind") == "evaluate"
+            asked = closing_lines(store)
+    except StoreError:
+        return None
+    if not counts.units:
+        return None
+    read = counts.finished + (counts.assessed if scored else 0)
+    share = read / (counts.units * (2 if scored else 1))
+    done = f", {counts.assessed} scored" if scored else ""
+    failed = f", {counts.failed} failed" if counts.failed else ""
+    state = " · in progress; finished conversations are saved" if going else ""
+    state = state or ("" if share >= 1 else " · not finished; it can resume")
+    words = f"{folder.name}: {counts.finished} of {counts.units} conversations{done}{failed}{state}"
+    bar = Markup('<progress value="{:.3f}" style="display:block;width:100%"></progress>').format(share)
+    told = show.quiet(words, small=True) + (bar if going or share < 1 else show.EMPTY)
+    return told + show.joined(map(show.quiet, asked)), read, share < 1
 
 
 class RunPanel(Panel):
@@ -355,7 +304,8 @@ class RunPanel(Panel):
     ) -> None:
         self._place, self._first, self._domains = place, first, tuple(domains)
         self._first_is = first_is or "a small run"
-        self.asked = AskedRun()
+        self._asked: Job | None = None
+        self._refusal = ""
         super().__init__(begin)
 
     def ask(
@@ -366,21 +316,26 @@ class RunPanel(Panel):
         *,
         domains: Sequence[str] = (),
         refusal: str = "",
-    ) -> AskedRun:
-        """Say what the button is to begin, or why it cannot."""
-        asked = AskedRun(options, tuple(domains), settings, cap_dollars, refusal)
-        self.asked = asked if asked.spends else AskedRun(options, tuple(domains), refusal=refusal)
-        return self.asked
+    ) -> None:
+        """Say what the button is to begin, or why it cannot.
+
+        Args:
+            cap_dollars: the most that may be spent where language models take part, which costs money.
+            domains: of an evaluation; () for a run that is not scored.
+        """
+        self._asked, self._refusal = None, refusal or "choose what to run"
+        if options is None or refusal:
+            return
+        if not options.spec.models(options.everyone):
+            settings = cap_dollars = None
+        elif not cap_dollars:
+            self._refusal = "language models cost money: enter the maximum cost, then press again"
+            return
+        self._asked = Job(outputs_folder(), options, tuple(domains), settings, cap_dollars)
 
     def folder_of(self, options: RunOptions, domains: Sequence[str] = ()) -> Path:
         """Where a run of this page is; the same for the same options.  Raises as `workbench.jobs.folder_of`."""
         return folder_of(options, outputs_folder() / self._place, domains)
-
-    def start(self, work: Work) -> Work:
-        """Begin other work on a run, such as its sensitivity map, and have the clock tick for it."""
-        work = started(work)
-        self._set_activity(_next)
-        return work
 
     # -- of runs -------------------------------------------------------------------------------------------------------
 
@@ -394,7 +349,7 @@ class RunPanel(Panel):
         trouble = ""
         if asked:
             named = outputs_folder() / asked
-            if asked in find_runs(outputs_folder()) or last_of(Job, named):
+            if asked in find_runs(outputs_folder()) or last_of(named):
                 return named, trouble
             trouble = f"there is no run {asked!r} here; this is another one"
         if self._domains and (known := self.known()):
@@ -417,17 +372,14 @@ class RunPanel(Panel):
         return job.folder, job.trouble
 
     def begin(self) -> Path:
-        asked = self.asked
-        if asked.refusal or asked.options is None:
-            raise RunOptionsError(asked.refusal or "choose what to run")
-        if asked.spends and not asked.cap_dollars:
-            raise RunOptionsError("language models cost money: enter the maximum cost, then press again")
-        folder = self.folder_of(asked.options, asked.domains)
-        return started(Job(folder, asked.options, asked.domains, asked.settings, asked.cap_dollars)).folder
+        if self._asked is None:
+            raise RunOptionsError(self._refusal)
+        folder = self.folder_of(self._asked.options, self._asked.domains)
+        return started(replace(self._asked, folder=folder)).folder
 
     def stop(self) -> Path | None:
-        for work in self._work():
-            work.stop()
+        if job := last_of(self.get_folder()):
+            job.stop()
         return None
 
     def resume(self) -> Path | None:
@@ -439,25 +391,19 @@ class RunPanel(Panel):
             )
         return started(Job(self.get_folder(), options, domains_of(configuration))).folder
 
-    def _work(self) -> list[Work]:
-        """What this process has begun in the open folder."""
-        of_kinds: list[Work | None] = [last_of(Job, self.get_folder()), last_of(SensitivityJob, self.get_folder())]
-        return [work for work in of_kinds if work is not None]
-
     @property
     def going(self) -> bool:
-        return any(work.running for work in self._work())
+        job = last_of(self.get_folder())
+        return job is not None and job.running
 
     def _look(self) -> tuple[Markup, int, bool]:
         folder, going = self.get_folder(), self.going
-        now = Standing.of_run(folder)
-        if now is None or not now.units:
-            words = "planning the conversations …" if going else "nothing here yet"
-            return Markup("<b>{}</b>: {}").format(folder.name, words), -1, False
-        return now.line(folder.name, going), now.read, not now.complete
+        words = "planning the conversations …" if going else "nothing here yet"
+        return standing(folder, going) or (Markup("<b>{}</b>: {}").format(folder.name, words), -1, False)
 
     def _ended(self) -> str:
-        return next((work.trouble for work in self._work() if work.trouble), "")
+        job = last_of(self.get_folder())
+        return job.trouble if job else ""
 
 
 # -- what pages read of a run ------------------------------------------------------------------------------------------
@@ -541,9 +487,6 @@ def control(field: Field) -> Any:
 
     value = None if field.default is REQUIRED else field.default
     label = field.ask.help.rstrip(".")
-    if field.kind is Run:
-        runs = labelled(list(find_runs(outputs_folder()).values()))
-        return mo.ui.dropdown(runs, value=next(iter(runs), None), label=label, searchable=True, full_width=True)
     if field.choices:
         return mo.ui.dropdown(list(field.choices), value=value, label=label)
     if field.kind is bool:

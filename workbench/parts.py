@@ -9,8 +9,9 @@ from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import Measure
 from discover_lib.tasks.waist import Cell, Chart, Interval, Lines, Mark, Picture, Quote, Report, Table
 from workbench.carried import address
-from workbench.views.figures.charts import Span, dots, span_of, strip
+from workbench.views.charts import Span, dots, span_of, strip
 from workbench.views.html import Markup, cells, drawing, grid, joined, more, notice, tag
+from workbench.views.score_parts import bounds
 
 LONG = 12  # rows; a longer table opens by a press
 SIGNS = {"plain": "", "good": "✓ ", "open": "? ", "bad": "✗ "}
@@ -63,9 +64,14 @@ def _cell(cell: Cell, span: Span) -> Markup | str:
             sign = tag("span", SIGNS[cell.tone], aria_hidden="true")
             return tag("span", sign, cell.text, class_="da-verdict", data_tone=cell.tone)
         case Quote():
-            parts = (tag("mark", words) if marked else words for words, marked in cell.parts())
-            return tag("div", *parts, class_="da-said")
+            return quoted(cell)
     return "" if cell is None else str(cell)
+
+
+def quoted(quote: Quote) -> Markup:
+    """Words of somebody, some of them marked."""
+    parts = (tag("mark", words) if marked else words for words, marked in quote.parts())
+    return tag("div", *parts, class_="da-said")
 
 
 # -- tables of a page --------------------------------------------------------------------------------------------------
@@ -83,12 +89,7 @@ class Scored(float):
     @classmethod
     def of(cls, estimate: Estimate, measure: Measure, span: Span) -> Scored:
         """A mean with its interval, on the scale of its column."""
-        bounds = (
-            ""
-            if estimate.low is None or estimate.high is None
-            else (f" [{measure.shown(estimate.low)}, {measure.shown(estimate.high)}]")
-        )
-        words = tag("b", measure.shown(estimate.mean)) + tag("small", bounds)
+        words = tag("b", measure.shown(estimate.mean)) + tag("small", f" {bounds(estimate, measure)}")
         return cls(estimate.mean)._showing(tag("span", words, strip(estimate, span), class_="ds-scored-cell"))
 
     @classmethod

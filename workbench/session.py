@@ -32,15 +32,7 @@ from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngine
 from discover_lib.metrics.replay import replay
 from discover_lib.runs.units import user_of
 from workbench.live import Calls, open_roles
-from workbench.sources import (
-    SessionError,
-    Settings,
-    assistant_names,
-    check_players,
-    engine_name,
-    open_source,
-    refusal,
-)
+from workbench.sources import SessionError, Settings, assistant_names, check_players, engine_name, open_source, refusal
 from workbench.views.touched import read_by_miniature
 
 FORMAT = "discover-session/1"
@@ -82,8 +74,8 @@ class Session:
     cursor: int
     considered: tuple[Candidate, ...] = ()
 
-    def __init__(self, settings: Settings, session_id: str | None = None, folder: Path | None = None) -> None:
-        self.id = _checked_id(session_id or secrets.token_hex(6))
+    def __init__(self, settings: Settings, folder: Path | None = None) -> None:
+        self.id = secrets.token_hex(6)
         self.folder = folder or outputs_folder() / "sessions"
         self._prepare()
         self.configure(settings)

@@ -16,9 +16,9 @@ from discover_lib.runs.store import FILE, RunStore, id_of_run
 from discover_lib.runs.units import stored_scores
 from workbench.session import Session
 from workbench.views import score_parts as show_scores
+from workbench.views.audit_parts import listing
 from workbench.views.html import Markup
 from workbench.views.moments import Strip
-from workbench.views.run_parts import listing
 from workbench.views.saved_pages import Shared, facts
 
 MOST = 1_000  # conversations in one file
@@ -64,7 +64,7 @@ def _run(folder: Path, most: int) -> Shared:
     number = counted(len(taken), "conversation")
     told = number if len(taken) == len(rows) else f"the first {number} of {len(rows):,}"
     heading = f"{str(configuration.get('kind', 'run')).capitalize()} {folder.resolve().name}"
-    return Shared(heading, told, records, listing(taken, flawed, most), parts, first=(taken[0].place, 0, 1))
+    return Shared(heading, told, records, listing(taken, flawed), parts, first=(taken[0].place, 0, 1))
 
 
 def _tables(store: RunStore) -> list[tuple[str, Markup]]:

@@ -1,19 +1,25 @@
-"""The story of the page Start with a kernel: more users, and the visitor as the assistant."""
+"""The story of the page Start: its record, which `static/story.js` plays, its users, and the visitor as the assistant.
+
+The record is plain JSON and has every turn, so a page plays it without a kernel.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from discover_lib.base.seeds import derive_rng
+from discover_lib.base.svg import svg_data_uri
 from discover_lib.core.advance import advance, initial_state
-from discover_lib.core.conversation import Conversation
+from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.rollout import MAX_TURNS, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.core.state import Evaluation, IntentState, Transition, Verdict
+from discover_lib.core.state import Discovery, Evaluation, IntentState, Transition, Verdict
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
@@ -22,11 +28,182 @@ from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.notation import TOKENS_PER_WORD
 from discover_lib.engines.miniature.rendering import typed_reply
-from discover_lib.metrics.discovery import ceiling
-from discover_lib.metrics.intervals import bootstrap_difference, bootstrap_mean
+from discover_lib.metrics.discovery import ceiling, share_discovered
+from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, percent
 from workbench.session import answered
-from workbench.views.columns import PARTS, Averages, Part, column, story
-from workbench.views.html import static_text
+from workbench.views.conversation_parts import level_name, state_glyph
+from workbench.views.html import Markup, joined, quiet, rich_text, signed, static_text, tag
+
+# -- the record of a story ---------------------------------------------------------------------------------------------
+
+
+Imagine = Callable[[IntentTree, IntentState], Imagined]
+MOST_NAMED = 2  # intents that a caption names
+
+
+@dataclass(frozen=True)
+class Part:
+    """One assistant of the story.
+
+    Attributes:
+        name: what it does, as a verb: "asks".
+        about: what it does, in a line.
+        lesson: what is to be learnt from it, whoever the person is.
+    """
+
+    key: str
+    name: str
+    about: str
+    lesson: str = ""
+
+
+PARTS = (
+    Part(
+        "ask",
+        "asks",
+        "open questions, most about the subject",
+        "A question helps only with intents that the user can name.",
+    ),
+    Part(
+        "draft",
+        "drafts",
+        "a whole artifact, then revisions",
+        "A draft shows one value of every kind. Only the values of the tree in focus count.",
+    ),
+    Part(
+        "adaptive",
+        "explores",
+        "options first, then a draft",
+        "With options the user can point at an intent that they could not name.",
+    ),
+)
+
+
+def story(tree: IntentTree, parts: Sequence[tuple[Part, Conversation]], imagine: Imagine) -> dict[str, Any]:
+    """The whole story of one person; `imagine` says what they can picture in a state."""
+    start = parts[0][1].start
+    known = dataclasses.replace(start, discovery=dict.fromkeys(tree.intents, Discovery.DISCOVERED))
+    return {
+        "request": str(rich_text(tree.initial_request)),
+        "wanted": _picture(imagine(tree, known)),
+        "turns": max(len(conversation.turns) for _, conversation in parts),
+        "glyph": str(state_glyph("undiscovered")),
+        "intents": [
+            {"id": key, "text": tree.text(key), "tree": tree.root_of[key], "depth": key.count(".")}
+            for key in tree.intents
+        ],
+        "columns": [column(part, conversation, imagine) for part, conversation in parts],
+    }
+
+
+def column(part: Part, conversation: Conversation, imagine: Imagine) -> dict[str, Any]:
+    """One assistant's part of the story: the moment before its first reply and after each."""
+    moments = [
+        _moment(conversation, None, imagine),
+        *(_moment(conversation, turn, imagine) for turn in conversation.turns),
+    ]
+    caption = str(_caption(part, conversation)) if part.lesson else ""
+    return {"key": part.key, "name": part.name, "about": part.about, "caption": caption, "moments": moments}
+
+
+def _caption(part: Part, conversation: Conversation) -> Markup:
+    """What this assistant found, with links to the turn and the intents that tell it."""
+    tree = conversation.tree
+    hidden = [key for key in tree.intents if key not in tree.initially_discovered]
+    found = sum(key in conversation.state.discovered for key in hidden)
+    finds = {turn.index: newly_discovered(turn) for turn in conversation.turns}
+    # The lesson of the explorer is about options, so its example is a turn with options where one discovered intents.
+    options = {turn.index for turn in conversation.turns if _has_options(str(rich_text(turn.reply.text)))}
+    best = max(finds, key=lambda index: (bool(finds[index]) and index in options, len(finds[index])), default=0)
+    named = finds.get(best, [])[-MOST_NAMED:]  # the most specific come last
+    head = tag("b", f"{part.name.capitalize()}: {found} of {len(hidden)} hidden intents discovered.")
+    if not named:
+        return joined([head, Markup(" "), tag("span", part.lesson)])
+    texts = [
+        tag("button", tree.text(key), type="button", class_="st-link", data_turn=best, data_node=key) for key in named
+    ]
+    more = len(finds[best]) - len(named)
+    rest = f" and {more} more" if more else ""
+    seen = tag("span", f" Turn {best} discovered: ", Markup(", ").join(texts), f"{rest}. ")
+    return joined([head, seen, tag("span", part.lesson)])
+
+
+def _has_options(reply: str) -> bool:
+    """Whether a reply shows several options side by side."""
+    return max(map(reply.count, ("<blockquote", "dl-figure"))) > 1
+
+
+def newly_discovered(turn: Turn) -> list[str]:
+    """The intents that became discovered in a turn, broad before specific."""
+    return [each.intent_id for each in turn.candidate.transitions if each.moved and each.after is Discovery.DISCOVERED]
+
+
+def _moment(conversation: Conversation, turn: Turn | None, imagine: Imagine) -> dict[str, Any]:
+    tree = conversation.tree
+    state = conversation.state_after(turn.index if turn else 0)
+    moved = {} if turn is None else {each.intent_id: each for each in turn.candidate.transitions if each.moved}
+    hidden = [key for key in tree.intents if key not in tree.initially_discovered]
+    known = sum(key in state.discovered for key in hidden)
+    reward = turn.candidate.reward if turn else None
+    reply = str(rich_text(turn.reply.text)) if turn else ""
+    return {
+        "reply": reply,
+        "options": _has_options(reply),
+        "user": str(rich_text(turn.user_message)) if turn and turn.user_message is not None else "",
+        "states": {key: level_name(state[key]) for key in tree.intents},
+        "moved": list(moved),
+        "known": known,
+        "of": len(hidden),
+        "reward": signed(reward.total) if reward else "",
+        "picture": _picture(imagine(tree, state)),
+    }
+
+
+def _picture(piece: Imagined) -> dict[str, Any]:
+    share = piece.known / piece.of if piece.of else 1.0
+    return {
+        "drawing": svg_data_uri(piece.drawing) if piece.drawing else "",
+        "lines": list(piece.lines),
+        "share": round(share, 3),
+    }
+
+
+@dataclass(frozen=True)
+class Averages:
+    """What is true of more people than one.
+
+    Attributes:
+        shares: what an assistant does, as a verb → the share of the hidden wishes that it finds.
+        gain: what the last of them finds more than the one before it, person by person.
+        ceiling: what a perfect reply in every turn would find.
+    """
+
+    shares: Mapping[str, Estimate]
+    gain: Estimate
+    ceiling: float
+
+
+def averages_line(averages: Averages) -> Markup:
+    """The averages in two sentences."""
+    *_, second, first = averages.shares
+    finds = "; ".join(f"{name} {_percent(each)}" for name, each in averages.shares.items())
+    gain = averages.gain
+    bounds = "" if gain.low is None or gain.high is None else f" [{100 * gain.low:.0f}, {100 * gain.high:.0f}]"
+    more = f"{100 * gain.mean:.0f} points{bounds}"
+    return quiet(
+        f"One user is an anecdote. With {gain.n_artifacts} other users, the mean share of hidden intents discovered in "
+        f"five turns is: {finds}. Perfect replies would discover {percent(averages.ceiling)}. The assistant that "
+        f"{first} is {more} ahead of the one that {second}. The brackets are 95% intervals over users."
+    )
+
+
+def _percent(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return percent(estimate.mean)
+    return f"{percent(estimate.mean)} [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"
+
+
+# -- the people of a story, and what happens to them -------------------------------------------------------------------
 
 YOU = Part("you", "you reply", "your replies", "They are judged like the other replies.")
 OPTIONS_HINTED = 3
@@ -94,7 +271,7 @@ def averages(domain: str, people: int) -> Averages:
     teller = StoryTeller([(domain, index) for index in range(people)])
     told = {part.name: [teller.conversation(part, index) for index in range(people)] for part in PARTS}
     shares = {
-        name: {str(index): [_share(conversation)] for index, conversation in enumerate(conversations)}
+        name: {str(index): [share_discovered(conversation) or 0.0] for index, conversation in enumerate(conversations)}
         for name, conversations in told.items()
     }
     *_, second, first = shares
@@ -104,12 +281,6 @@ def averages(domain: str, people: int) -> Averages:
         bootstrap_difference(shares[first], shares[second]),
         sum(ceilings) / len(ceilings),
     )
-
-
-def _share(conversation: Conversation) -> float:
-    tree = conversation.tree
-    hidden = [key for key in tree.intents if key not in tree.initially_discovered]
-    return sum(key in conversation.state.discovered for key in hidden) / len(hidden)
 
 
 def near_misses_on_one_wish(theta: float) -> Callable[[int], Transition]:

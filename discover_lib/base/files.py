@@ -8,12 +8,14 @@ Writes are atomic.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -88,15 +90,34 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, Any]]:
         raise DiscoverError(f"{path}: line {number} is not JSON ({error})") from None
 
 
-def read_yaml(path: Path) -> Any:
-    """The data of a YAML file of the library, or of the JSON file beside it.
+def read_yaml(path: Path, error: type[DiscoverError] = DiscoverError) -> Any:
+    """The data of a YAML file of the library, or of the JSON file beside it, which the site writes.
 
-    The site writes the JSON: in a browser YAML takes more than a second.
+    The data is kept as JSON among the files that Python compiles, because to read YAML takes a hundred times as long.
+
+    Raises:
+        error: the file is not YAML in UTF-8.
     """
     parsed = path.with_suffix(".json")
     if parsed.is_file():
         return json.loads(parsed.read_text(encoding="utf-8"))
-    return _parsed_yaml(path.read_text(encoding="utf-8"))
+    source, kept = path.read_bytes(), path.parent / "__pycache__" / f"{path.name}.json"
+    digest = hashlib.sha256(source).hexdigest()
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        found = json.loads(kept.read_bytes())
+        if found["source"] == digest:
+            return found["data"]
+    import yaml
+
+    try:
+        data = _parsed_yaml(source.decode())
+    except (UnicodeDecodeError, yaml.YAMLError) as problem:
+        raise error(f"{path.name}: not YAML in UTF-8: {' '.join(str(problem).split())}") from None
+    with suppress(OSError, TypeError):  # a read-only folder, or values that JSON does not have
+        whole = {"source": digest, "data": data}
+        if not sys.dont_write_bytecode and json.loads(json.dumps(whole)) == whole:
+            write_json(kept, whole)
+    return data
 
 
 def _parsed_yaml(text: str) -> Any:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import enum
+import itertools
 import operator
 import types
 import typing
@@ -70,13 +71,14 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """This record as plain data, which `json.dumps` takes."""
-        form, data = _form(type(self)), {}  # type: ignore[arg-type]
-        for name, written in form.always:
-            value = getattr(self, name)
-            data[name] = written(value) if written else value
-        for name, written, default in form.omitted:
-            if (value := getattr(self, name)) != default:
-                data[name] = written(value) if written else value
+        form = _form(type(self))  # type: ignore[arg-type]
+        data = dict(zip(form.written, map(getattr, itertools.repeat(self), form.written), strict=True))
+        for name, default in form.omitted:
+            if data[name] == default:
+                del data[name]
+        for name, written in form.changed:
+            if name in data:
+                data[name] = written(data[name])
         return data
 
     @classmethod
@@ -109,8 +111,9 @@ class Record:
 class _Form(NamedTuple):
     """How one class of records is written and read; a change of None leaves the value as it is."""
 
-    always: list[tuple[str, Change | None]]  # name and change of the fields that are always written
-    omitted: list[tuple[str, Change | None, Any]]  # the others, with the default at which they are left out
+    written: tuple[str, ...]  # the fields in the order in which they are written
+    omitted: list[tuple[str, Any]]  # those that are left out at a default, with it
+    changed: list[tuple[str, Change]]  # those that are not written as they are
     read: dict[str, Change | None]
     required: frozenset[str]
     known: frozenset[str]
@@ -125,8 +128,9 @@ def _form(cls: type[Record]) -> _Form:
     if {*order, *cls._omit} != changes.keys():
         raise TypeError(f"{cls.__name__}: 'order' and 'omit' must name every field, and no other")
     return _Form(
-        [(name, changes[name][0]) for name in order if name not in cls._omit],
-        [(name, changes[name][0], fields[name].default) for name in cls._omit],
+        (*(name for name in order if name not in cls._omit), *cls._omit),
+        [(name, fields[name].default) for name in cls._omit],
+        [(name, change) for name in order if (change := changes[name][0])],
         {name: changes[name][1] for name in fields},
         frozenset(name for name, each in fields.items() if each.default is each.default_factory),
         frozenset(changes),

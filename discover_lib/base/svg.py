@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
+from functools import lru_cache
 from xml.etree import ElementTree
 
 from defusedxml import ElementTree as DefusedElementTree
@@ -72,8 +73,8 @@ def parse_svg(text: str) -> ElementTree.Element:
     if "xlink:" in text and "xmlns:xlink" not in text:  # common in hand-written files, and browsers forgive it in HTML
         text = re.sub(r"<svg\b", f'<svg xmlns:xlink="{XLINK_NAMESPACE}"', text, count=1)
     root = _parsed(text.strip())
-    if _local_name(root.tag) != "svg":
-        raise SvgError(f"the outermost element is <{_local_name(root.tag)}>; give a document that starts with <svg>")
+    if local_name(root.tag) != "svg":
+        raise SvgError(f"the outermost element is <{local_name(root.tag)}>; give a document that starts with <svg>")
     if text.count("<") > MAX_DEPTH:  # fewer tags than that can be neither too deep nor too many
         _check_extent(root)
     return root
@@ -128,15 +129,17 @@ def _check_extent(root: ElementTree.Element) -> None:
         level = [child for element in level for child in element]
 
 
-def _local_name(tag: object) -> str:
+@lru_cache(maxsize=16384)
+def local_name(tag: object) -> str:
+    """A tag or an attribute without its namespace; "" for what is no element."""
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
 def _clean(element: ElementTree.Element) -> None:
     """Clean `element` and its descendants in place; their parent removes forbidden elements."""
-    element.tag = f"{{{SVG_NAMESPACE}}}{_local_name(element.tag)}"
+    element.tag = f"{{{SVG_NAMESPACE}}}{local_name(element.tag)}"
     element.attrib = dict(_clean_attributes(element.attrib))
-    if _local_name(element.tag) == "style":
+    if local_name(element.tag) == "style":
         element.text, element[:] = _clean_css("".join(element.itertext())), []
     kept = [child for child in element if _is_safe(child)]
     for child in kept:
@@ -154,7 +157,7 @@ def _is_safe(element: ElementTree.Element) -> bool:
 def _clean_attributes(attributes: dict[str, str]) -> list[tuple[str, str]]:
     kept = []
     for name, value in attributes.items():
-        local = _local_name(name).lower()
+        local = local_name(name).lower()
         if local == "href":
             if value.strip().startswith("#") or _INLINE_IMAGE.match(value.strip()):
                 kept.append((_XLINK_HREF if name == _XLINK_HREF else "href", value.strip()))

@@ -16,7 +16,6 @@ from discover_lib.base.files import outputs_folder, write_json
 from discover_lib.cli.common import at_terminal, console, flags_of, with_flags, writable_file
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.inspect_log import Answer, read_benchmark
-from discover_lib.engines.llm.calls.wires import NO_KEY
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.metrics.agreement import moments_of
 from discover_lib.metrics.scorer import Phrases, RefusalJudge
@@ -24,6 +23,7 @@ from discover_lib.runs.store import RunStore
 from discover_lib.tasks import corpus
 from discover_lib.tasks.agree import Agree, agree, write_label_sheet
 from discover_lib.tasks.benchmarks import (
+    NO_KEY,
     OUTPUT,
     RATE_HEAD,
     RATE_MEANING,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -165,11 +165,12 @@ def signed(run: Callable[..., Any], parameters: Iterable[inspect.Parameter], hel
     return run
 
 
-def parameters_of(command: Callable[..., Any]) -> list[inspect.Parameter]:
+@cache  # several commands share a record of options
+def parameters_of(command: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
     """The parameters of a function, their annotations read."""
     hints = get_type_hints(command, include_extras=True)
     found = inspect.signature(command).parameters.values()
-    return [each.replace(annotation=hints[each.name]) for each in found]
+    return tuple(each.replace(annotation=hints[each.name]) for each in found)
 
 
 def example_of(words: str) -> str:
@@ -343,12 +344,37 @@ def progress(unit: str) -> Iterator[Callable[..., None]]:
         bar.stop()
 
 
+class _Quickly:
+    """Reads the common values of options.  Typer reads the others by pydantic, whose import takes 0.1 s."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        kind = param.type_descriptor.annotation
+        if value is None:
+            return () if param.multiple or param.nargs == -1 else None
+        if kind == list[str]:
+            return list(value)
+        chosen = get_origin(kind) is Literal and value in get_args(kind)
+        if chosen or type(value) is kind:
+            return value
+        if kind is int and value.isdecimal() and _is_within(int(value), param.type_descriptor.parameter_info):
+            return int(value)
+        if kind is Path and not Path(value).exists():  # Typer checks the access to a path that exists
+            return Path(value)
+        param._runtime_param = None
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
+
+
+def _is_within(number: int, bounds: Any) -> bool:
+    return (bounds.min is None or bounds.min <= number) and (bounds.max is None or number <= bounds.max)
+
+
 class PlainHelp:
     """A command whose --help has no type."""
 
     def get_help_option(self, ctx: Any) -> Any:
         option = super().get_help_option(ctx)  # type: ignore[misc]
         option.metavar = ""
+        option._runtime_param = _Quickly()
         return option
 
 
@@ -356,6 +382,8 @@ class OneValueCommand(PlainHelp, TyperCommand):
     """A command that refuses a second value for an option of one value; Typer would keep the last."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for each in self.params:
+            each._runtime_param = _Quickly()  # type: ignore[attr-defined]
         parser = self.make_parser(ctx)
         options = [option for option in parser._long_opt.values() if option.action == "store"]
         for option in options:

@@ -26,10 +26,8 @@ from discover_lib.dataset.authors_format import (
     row_set_of,
     rows_of_conversation,
 )
-from discover_lib.dataset.export import RowSet, Source, make_rows, write_rows, write_table
-from discover_lib.dataset.filters import Filters
+from discover_lib.dataset.export import Filters, RowSet, Source, make_rows, write_hub_folder, write_rows, write_table
 from discover_lib.dataset.formats import write_jsonl
-from discover_lib.dataset.hub import write_folder
 from discover_lib.dataset.inspect_log import import_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
 from discover_lib.metrics.discovery import why_undefined
@@ -163,7 +161,7 @@ def _export_conversations(run: Path, form: str, folder: Path) -> None:
             path, written = folder, f"{export_runs(folder, talks)} run files"
             note = f"; their format cannot hold {'; '.join(NOT_HELD)}"
         elif form == "hub":
-            path, _ = folder, write_folder(folder, store)
+            path, _ = folder, write_hub_folder(folder, store)
         elif form == "inspect":
             write_log(path, store)
         elif form == "authors-rows":

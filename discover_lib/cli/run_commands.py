@@ -289,7 +289,7 @@ def _plan_of_training(
 ) -> Plan:
     """The calls to the judge and the voice of a GRPO stage."""
     from discover_lib.train.access import Access
-    from discover_lib.train.forecast import plan_stage
+    from discover_lib.train.estimate import plan_stage
     from discover_lib.train.recipes import Recipe, assignments
     from discover_lib.train.run_stage import StageSettings
 

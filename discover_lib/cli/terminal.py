@@ -18,8 +18,8 @@ _COLOUR = r"(?:[0-4]|7|9|[34][0-79]|[34]8;5;\d{1,3}|[34]8;2(?:;\d{1,3}){3}|9[0-7
 _COLOURS = rf"\x1b\[(?:{_COLOUR}(?:;{_COLOUR})*)?m"
 _MOVES = r"\x1b\[(?:2K|\d{0,2}[AG]|\?25[lh])|\r"  # of rich's bars, and of those of other libraries
 _OBEYED = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-_IN_TEXT = re.compile(rf"({_COLOURS}|\r\n)|{_OBEYED}")
-_BESIDE_BARS = re.compile(rf"({_COLOURS}|{_MOVES})|{_OBEYED}")
+_IN_TEXT = rf"({_COLOURS}|\r\n)|{_OBEYED}"
+_BESIDE_BARS = rf"({_COLOURS}|{_MOVES})|{_OBEYED}"
 _ALONE = re.compile(_OBEYED)
 
 
@@ -36,7 +36,10 @@ class Shown:
         self._obeyed = _BESIDE_BARS if bars else _IN_TEXT
 
     def write(self, text: str) -> int:
-        self._stream.write(self._obeyed.sub(lambda found: found[1] or _written_out(found), text))
+        shown = text
+        if _ALONE.search(text):  # to compile the longer expression takes 10 ms
+            shown = re.sub(self._obeyed, lambda found: found[1] or _written_out(found), text)
+        self._stream.write(shown)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

@@ -27,7 +27,7 @@ from discover_lib.cli.common import (
     progress,
     with_flags,
 )
-from discover_lib.engines.local.dialect import PREFIX, LocalModelError, is_local
+from discover_lib.engines.local.dialect import PREFIX, is_local
 from discover_lib.engines.local.names import base_folder, serving
 from discover_lib.engines.local.names import merge as merge_local
 from discover_lib.engines.spec import MINIATURE
@@ -46,9 +46,8 @@ from discover_lib.train.estimate import (
     without_bf16,
 )
 from discover_lib.train.recipes import STAGES, Recipe, assignments, beside_the_paper
-from discover_lib.train.run_files import alarms, latest
-from discover_lib.train.run_stage import StageError, StageSettings, checked, problems
-from discover_lib.train.training_job import JobStatus, TrainingJob
+from discover_lib.train.run_stage import StageError, StageSettings, checked, problems, run_here
+from discover_lib.train.training_job import JobStatus, TrainingJob, alarms, latest
 
 TINY = "tiny"  # the name of the miniature's base model
 POLL_SECONDS = 0.5
@@ -138,7 +137,7 @@ def train(
         typer.echo(f"training in {run}, process {job.status().pid}; discover open shows it on the page Train")
         return
     with _watched(job):
-        status = jobs.run_here(settings, run, partial(typer.echo, err=True), access)
+        status = run_here(settings, run, partial(typer.echo, err=True), access)
     raise typer.Exit(_closing(job, status))
 
 
@@ -186,9 +185,9 @@ def _say_what_fits(settings: StageSettings, card: Card, meant: str) -> None:
     except DiscoverError as error:
         typer.echo(error)
         return
-    typer.echo(f"{base.weights / 1e9:.2f} billion weights: {base.source}")
+    typer.echo(f"{base.weights / 1e9:.2f} billion weights: config.json of {settings.base}")
     for each in STAGES:
-        typer.echo(estimate(each, base, settings.recipe, card, meant).line)
+        typer.echo(f"{each} {estimate(each, base, settings.recipe, card, meant).line}")
     typer.echo(f"{FORMULA}\nnot measured on a GPU; memory that grows with the batch: ± {percent(ERROR)}")
     _refuse([line for each in STAGES if (line := refusal(each, base, settings.recipe, card, meant))])
 
@@ -203,17 +202,10 @@ def merge(
     out: Annotated[Path, typer.Option(help="New folder for the merged model.")],
 ) -> None:
     """Merge a model and its adapters into one folder, and print how to serve it."""
-    try:
-        folder = merge_local(model if is_local(model) else f"{PREFIX}{model}", out)
-        typer.echo(f"merged → {folder}")
-        for what, line in serving(folder).items():
-            typer.echo(f"  {what}: {line}")
-    except LocalModelError as error:
-        # The tiny model is merged and usable here, but no server supports it.
-        if (out / "config.json").is_file():
-            typer.echo(str(error))
-        else:
-            raise
+    folder = merge_local(model if is_local(model) else f"{PREFIX}{model}", out)
+    typer.echo(f"merged → {folder}")
+    for what, line in serving(folder).items():
+        typer.echo(f"  {what}: {line}")
 
 
 def push(

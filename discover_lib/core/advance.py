@@ -99,16 +99,13 @@ def walk(
 
 
 def _visit(intent: Intent, state: IntentState, decide: Callable[[Intent], Verdict]) -> Iterator[Verdict]:
-    to_visit = [intent]
-    while to_visit:
-        intent = to_visit.pop()
-        opened = intent.id in state.discovered
-        if intent.id not in state.satisfied:
-            verdict = decide(intent)
-            yield verdict
-            opened = opened or verdict.engaged
-        if opened:
-            to_visit.extend(reversed(intent.children))
+    opened = intent.id in state.discovered
+    if intent.id not in state.satisfied:
+        verdict = decide(intent)
+        yield verdict
+        opened = opened or verdict.engaged
+    for child in intent.children if opened else ():
+        yield from _visit(child, state, decide)
 
 
 def advance(
@@ -145,20 +142,18 @@ def advance(
 def _counting(
     tree: IntentTree, state: IntentState, verdicts: Mapping[str, Verdict], update: _Update, rules: Rules
 ) -> Iterator[Verdict]:
-    """The verdicts that count, parents first, one by one as those before are applied to the `update`."""
+    """The verdicts that count, parents first, one by one as those before are applied to the `update`.
+
+    They are on roots, and on intents whose parent is discovered or becomes so in this very reply (eq. 3).
+    """
     if rules.gate == "parent_passed":
-        return authors.counting(tree, state, focus(tree, state, rules), verdicts, update.satisfied)
-    return _counting_under_discovered(tree, state, verdicts, update.discovery)
-
-
-def _counting_under_discovered(
-    tree: IntentTree, state: IntentState, verdicts: Mapping[str, Verdict], now: Mapping[str, Discovery]
-) -> Iterator[Verdict]:
-    """On roots, and on intents whose parent is discovered or becomes so in this very reply (eq. 3)."""
+        yield from authors.counting(tree, state, focus(tree, state, rules), verdicts, update.satisfied)
+        return
     for intent_id in tree.intents:  # in the order of the tree, which transitions keep
         if intent_id in verdicts:
             parent = tree.parents[intent_id]
-            if parent is None or now.get(parent) is Discovery.DISCOVERED or intent_id in state.discovered:
+            now = parent is None or update.discovery.get(parent) is Discovery.DISCOVERED
+            if now or intent_id in state.discovered:
                 yield verdicts[intent_id]
 
 
@@ -208,7 +203,7 @@ class _Update:
         before = self._level(intent_id)
         # Rounding keeps a score that equals θ on paper (3 × 0.1 against 0.3) from crossing by a floating-point hair.
         margin = round(score - theta, 12)
-        crossed = authors.crosses(margin) if self.rules.crossing == ">=" else margin > 0
+        crossed = margin > 0 or (margin == 0 and self.rules.crossing == ">=")
         after = Discovery(before + 1) if crossed else before
         self.discovery[intent_id] = after
         left = self._lower_threshold(intent_id, crossed, 0.0 - margin)
@@ -219,15 +214,12 @@ class _Update:
     def _near_misses(self, verdict: Verdict) -> int:
         """Near misses that count: distinct in the reply and, if the rules say so, in the conversation."""
         if self.rules.gate == "parent_passed":
-            return authors.near_misses(verdict)
+            return len(verdict.near_misses)  # as the list comes, repetitions included
         distinct = frozenset(" ".join(miss.lower().split()) for miss in verdict.near_misses)
+        seen: frozenset[str] = frozenset()
         if self.rules.near_misses == "per_conversation":
-            return self._new_in_conversation(verdict.intent_id, distinct)
-        return len(distinct)
-
-    def _new_in_conversation(self, intent_id: str, distinct: frozenset[str]) -> int:
-        seen = self.counted.get(intent_id, frozenset())
-        self.counted[intent_id] = seen | distinct
+            seen = self.counted.get(verdict.intent_id, seen)
+            self.counted[verdict.intent_id] = seen | distinct
         return len(distinct - seen)
 
     def _theta(self, intent_id: str) -> float | None:

@@ -4,8 +4,9 @@ Each function replaces a function of the paper's method, which calls it in its f
 Each difference has one switch in `Rules`, so that each can be tried alone:
 
     focus="unsatisfied_leaf"          focus, finished
-    gate="parent_passed"              visit, counting, near_misses (which it counts as listed, equal ones again)
-    thresholds=2, crossing=">="       initial_state, threshold_in_force, lowered, use_up; crosses
+    crossing=">="                     a comparison in `advance`: a score equal to θ crosses it
+    gate="parent_passed"              visit, counting; `advance` counts near misses as listed, equal ones again
+    thresholds=2                      initial_state, threshold_in_force, lowered, use_up
     achieved="open_parents"           achieved_and_pursued
     discovery_reward="level_change"   discovery_reward
     ties="authors"                    chosen_on_tie
@@ -48,9 +49,8 @@ def visit(intent: Intent, state: IntentState, decide: Callable[[Intent], Verdict
         verdict = decide(intent)
         yield verdict
         opened = verdict.engaged
-    if opened:
-        for child in intent.children:
-            yield from visit(child, state, decide)
+    for child in intent.children if opened else ():
+        yield from visit(child, state, decide)
 
 
 def counting(
@@ -75,11 +75,6 @@ def counting(
                     passed.add(intent.id)
 
 
-def near_misses(verdict: Verdict) -> int:
-    """Near misses are counted as the list comes, repetitions included."""
-    return len(verdict.near_misses)
-
-
 def _is_done(intent: Intent, state: IntentState) -> bool:
     """Satisfied, or discovered with all its children discovered: the authors' code asks about it no more."""
     if intent.id in state.satisfied:
@@ -91,13 +86,12 @@ def _is_done(intent: Intent, state: IntentState) -> bool:
 def initial_state(tree: IntentTree, start: Mapping[str, Discovery], seed: int, given: Mapping[str, Any]) -> IntentState:
     """Two draws of θ per intent, each used once.  Intents that start discovered have no draw left."""
     pairs = {key: _checked_pair(key, value) for key, value in given.items()}
-    drawn: dict[str, Threshold] = {key: pairs[key] if key in pairs else _drawn_pair(key, seed) for key in tree.intents}
+    drawn: dict[str, Threshold] = {
+        key: pairs.get(key, (unit_uniform(seed, "theta", key), unit_uniform(seed, "theta 2", key)))
+        for key in tree.intents
+    }
     left = {key: () if start[key] is Discovery.DISCOVERED else pair for key, pair in drawn.items()}
     return IntentState(start, frozenset(), left, drawn)
-
-
-def _drawn_pair(intent_id: str, seed: int) -> tuple[float, ...]:
-    return (unit_uniform(seed, "theta", intent_id), unit_uniform(seed, "theta 2", intent_id))
 
 
 def _checked_pair(intent_id: str, value: Any) -> tuple[float, ...]:
@@ -119,11 +113,6 @@ def lowered(pair: tuple[float, ...], crossed: bool, remainder: float) -> tuple[f
 def use_up(thresholds: dict[str, Threshold], intent_id: str) -> None:
     """An intent that passes has no thresholds left."""
     thresholds[intent_id] = ()
-
-
-def crosses(margin: float) -> bool:
-    """A score equal to θ crosses it."""
-    return margin >= 0
 
 
 def achieved_and_pursued(

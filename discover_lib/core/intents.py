@@ -40,11 +40,9 @@ class Intent(Record, omit=("aspect",)):
 
     def walk(self) -> Iterator[Intent]:
         """This intent and all below it, parents first."""
-        stack = [self]
-        while stack:
-            intent = stack.pop()
-            yield intent
-            stack.extend(reversed(intent.children))
+        yield self
+        for child in self.children:
+            yield from child.walk()
 
 
 @dataclass(frozen=True)
@@ -72,22 +70,18 @@ class IntentTree(Record):
     def __post_init__(self) -> None:
         intents: dict[str, Intent] = {}
         parents: dict[str, str | None] = {}
-        root_of: dict[str, str] = {}
-        ids_of: dict[str, tuple[str, ...]] = {}
         for root in self.roots:
             for intent in root.walk():
                 _check_intent(intent, intents)
                 intents[intent.id] = intent
                 parents.setdefault(intent.id, None)
-                root_of[intent.id] = root.id
                 for child in intent.children:
                     _check_child(intent, child)
                     parents[child.id] = intent.id
-            ids_of[root.id] = tuple(intent.id for intent in root.walk())
-        object.__setattr__(self, "intents", intents)
-        object.__setattr__(self, "parents", parents)
-        object.__setattr__(self, "root_of", root_of)
-        object.__setattr__(self, "ids_of", ids_of)
+        ids_of = {root.id: tuple(intent.id for intent in root.walk()) for root in self.roots}
+        root_of = {key: root_id for root_id, ids in ids_of.items() for key in ids}
+        for name, value in (("intents", intents), ("parents", parents), ("root_of", root_of), ("ids_of", ids_of)):
+            object.__setattr__(self, name, value)
         self._check()
 
     def _check(self) -> None:
@@ -134,11 +128,10 @@ class IntentTree(Record):
         discovered = () if discovered is None else discovered
         if not isinstance(discovered, list | tuple) or not all(isinstance(item, str) for item in discovered):
             raise TreeError("'initially_discovered' must be a list of intent ids (strings)")
-        strings = {}
-        for name in ("artifact_type", "topic", "initial_request"):
-            strings[name] = data.get(name, "")
-            if not isinstance(strings[name], str):
-                raise TreeError(f"{name!r} must be text, got {type(strings[name]).__name__}")
+        strings = {name: data.get(name, "") for name in ("artifact_type", "topic", "initial_request")}
+        for name, value in strings.items():
+            if not isinstance(value, str):
+                raise TreeError(f"{name!r} must be text, got {type(value).__name__}")
         budget = [MAX_INTENTS]
         return cls(
             **strings,
@@ -186,10 +179,8 @@ class IntentTree(Record):
         """
         import networkx
 
-        if not graph.is_directed() or any(degree > 1 for _, degree in graph.in_degree):
-            raise TreeError("this graph is no forest: give every intent at most one parent")
-        if not networkx.is_directed_acyclic_graph(graph):
-            raise TreeError("this graph is no forest: it has a cycle")
+        if not graph.is_directed() or (len(graph) and not networkx.is_branching(graph)):
+            raise TreeError("this graph is no forest: give every intent at most one parent, and remove cycles")
         if networkx.dag_longest_path_length(graph, weight=None) >= MAX_DEPTH:
             raise TreeError(f"this graph is deeper than {MAX_DEPTH} levels; flatten it")
         given: list[str] = []

@@ -66,7 +66,6 @@ class TreeBuilder(Protocol):
         Raises:
             BuildError: the build failed; the message names the stage and the missing part.
         """
-        ...
 
 
 class Judge(Protocol):
@@ -81,25 +80,21 @@ class Judge(Protocol):
         Raises:
             JudgeError: the judge gave no verdict; the turn is then unscored and does not count as zero.
         """
-        ...
 
 
 class UserVoice(Protocol):
+    """The user's words.
+
+    A voice that may return a message in spite of a flaw has a method `flaws` that takes a message, its view and the
+    messages before it.  It returns the kinds of flaw, none if the message is as it should be.
+    """
+
     def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
         """The user's next message, said from the filtered view alone (paper, appendix A.2.3).
 
         Raises:
             VoiceError: the voice gave no message.
         """
-        ...
-
-
-class ChecksItself(Protocol):
-    """A voice that can find flaws in a message, because it may return a message in spite of a flaw."""
-
-    def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
-        """The kinds of flaw in a message said from that view to that conversation; empty if it is as it should be."""
-        ...
 
 
 class Assistant(Protocol):
@@ -111,7 +106,6 @@ class Assistant(Protocol):
         Raises:
             AssistantError: the assistant gave no reply.
         """
-        ...
 
 
 class SeesIntents(Protocol):

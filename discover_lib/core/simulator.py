@@ -134,9 +134,7 @@ class UserSimulator:
         if conversation.stop is not None:
             raise ValueError(f"the conversation is over ({conversation.stop}); branch from an earlier turn")
         index = len(conversation.turns) + 1
-        if choose is None and len(candidates) == 1:
-            choose = 0
-        elif choose is None:
+        if choose is None:
             choose = choose_candidate(candidates, rules, derive_seed(conversation.seed, "tie", index))
         chosen = candidates[choose]
         if chosen.evaluation is None:
@@ -156,7 +154,7 @@ class UserSimulator:
         voice = self.voice.of(self.conversation.seed) if hasattr(self.voice, "of") else self.voice  # of many manners
         message = voice.speak(turn.view, messages, derive_seed(self.conversation.seed, "voice", turn.index))
         leaks = leaked_words(message, self.tree, turn.after, [before.content for before in messages])
-        flaws = voice.flaws(message, turn.view, messages) if hasattr(voice, "flaws") else ()  # ChecksItself
+        flaws = voice.flaws(message, turn.view, messages) if hasattr(voice, "flaws") else ()
         return dataclasses.replace(turn, user_message=message, leaks=leaks, flaws=flaws)
 
     # -- time travel -----------------------------------------------------------------------------------------------
@@ -206,7 +204,7 @@ def choose_candidate(candidates: Sequence[Candidate], rules: Rules, seed: int) -
     """Index of the selected candidate: the highest reward; a scored candidate wins over an unscored one.
 
     Ties, paper: fewer tokens, then a draw by `seed`.  Ties, authors' code: the last if all are equal, else the first.
-    Which candidate a pair for training rejects: `discover_lib.dataset.pairs.label`.
+    Which candidate a pair for training rejects: `discover_lib.dataset.rows.label`.
     """
     totals = comparable_rewards(candidates)
     if not totals:

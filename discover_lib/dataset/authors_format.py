@@ -8,7 +8,7 @@ What their files hold and our records do not (prompts of assistants, abstraction
 from __future__ import annotations
 
 import dataclasses
-import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,8 +28,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import DIGITS
 from discover_lib.core.state import Discovery, Evaluation, IntentState, Threshold, Transition
 from discover_lib.core.view import leaked_words, user_view
-from discover_lib.dataset.export import RowSet, Source, row_set
-from discover_lib.dataset.filters import Filters
+from discover_lib.dataset.export import Filters, RowSet, Source, row_set
 from discover_lib.dataset.formats import Foreign, Number, keep_run, parse
 from discover_lib.dataset.rows import SIMILARITY, Example, Origin, RowOptions, digest, pair_example, similarity_of
 from discover_lib.metrics.intervals import grouped
@@ -216,16 +215,20 @@ def _thresholds_left(state: IntentState, intent_id: str) -> list[float]:
 # -- run files: reading --------------------------------------------------------------------------------------------
 
 
+class BrokenOffError(DiscoverError):
+    """A run file of a conversation that ended in an error before the first message; their code leaves it empty."""
+
+
 def read_run_file(path: Path) -> Conversation:
     """A run file (best_of_1 or best_of_n); a seed.json beside it tells the artifact's type.
 
     Raises:
+        BrokenOffError: it has no conversation.
         DiscoverError: naming the field that is missing or wrong.
     """
-    return _read(path, read_json(path))
-
-
-def _read(path: Path, data: Any) -> Conversation:
+    data = read_json(path)
+    if isinstance(data, dict) and data.get("conversation") == [] and "error" in str(data.get("terminated_reason")):
+        raise BrokenOffError(f"{path}: ended in an error before the first message")
     beside = path.parent / "seed.json"
     artifact_type = parse(SeedFile, read_json(beside), str(beside)).artifact_type if beside.is_file() else ""
     try:
@@ -333,13 +336,7 @@ class _Reader:
 
 
 def _candidate(
-    tree: IntentTree,
-    before: IntentState,
-    after: IntentState,
-    text: str,
-    name: str,
-    delta: float,
-    total: float | None,
+    tree: IntentTree, before: IntentState, after: IntentState, text: str, name: str, delta: float, total: float | None
 ) -> Candidate:
     """A reply with the reward that the file gives it, and our count of its length if the file has no length."""
     reply = Reply(text, count_tokens(text), COUNTING, name)
@@ -487,9 +484,7 @@ def run_files(path: Path) -> list[Path]:
 
 
 def import_run(path: Path, folder: Path) -> Imported:
-    """Read run files into a run of ours in `folder`.
-
-    Their code writes an empty file over that of a conversation which breaks off: such files are left out and named.
+    """Read run files into a run of ours in `folder`; files without a conversation are left out and named.
 
     Raises:
         DiscoverError: a file is wrong (the message names its field), or no file has a conversation; no run is written.
@@ -497,20 +492,14 @@ def import_run(path: Path, folder: Path) -> Imported:
     """
     talks, empty = [], []
     for file in run_files(path):
-        data = read_json(file)
-        if _broke_off(data):
-            empty.append(file)
-        else:
-            talks.append(_read(file, data))
+        try:
+            talks.append(read_run_file(file))
+        except BrokenOffError as error:
+            empty.append((file, error))
     if not talks:
-        raise DiscoverError(f"{empty[0]}: ended in an error before the first message")
+        raise empty[0][1]
     count = keep_run(folder, talks, {"kind": "import", "files": [str(path)], "rules": RULES.to_dict()})
-    return Imported(count, tuple(empty))
-
-
-def _broke_off(data: Any) -> bool:
-    ended = isinstance(data, dict) and str(data.get("terminated_reason")).startswith("error")
-    return ended and data.get("conversation") == []
+    return Imported(count, tuple(file for file, _ in empty))
 
 
 def export_runs(folder: Path, conversations: Sequence[Conversation] | Iterator[Conversation]) -> int:
@@ -519,20 +508,16 @@ def export_runs(folder: Path, conversations: Sequence[Conversation] | Iterator[C
     Conversations that would share a file name get numbers from the second on.
     """
     places: dict[str, int] = {}
-    written: set[Path] = set()
+    written: Counter[Path] = Counter()
     for talk in conversations:
-        names = "+".join(talk.setting.get("assistants", ()))
-        place = places.setdefault(names, len(places))
-        trial = int(talk.setting.get("trial") or 0)
-        several = any(len(turn.candidates) > 1 for turn in talk.turns)
-        stem = "best_of_n" if several else f"assistant_{place}"
+        place = places.setdefault("+".join(talk.setting.get("assistants", ())), len(places))
+        data, trial = run_file(talk), int(talk.setting.get("trial") or 0)
+        stem = "best_of_n" if data["mode"] == "best_of_n" else f"assistant_{place}"
         stem = f"{stem}_trial_{trial}" if trial else stem
-        target = folder / _folder_name(str(talk.setting.get("artifact", "")))
-        numbered = (target / f"{stem}{f'_{number}' if number > 1 else ''}.json" for number in itertools.count(1))
-        file = next(each for each in numbered if each not in written)
-        write_json(file, run_file(talk))
-        written.add(file)
-    return len(written)
+        file = folder / _folder_name(data["artifact_id"]) / f"{stem}.json"
+        written[file] += 1
+        write_json(file.with_stem(f"{stem}_{written[file]}") if written[file] > 1 else file, data)
+    return written.total()
 
 
 def _folder_name(artifact_id: str) -> str:
@@ -564,15 +549,13 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         DiscoverError: naming the row and the field that is wrong.
     """
     if path.suffix == ".jsonl":
-        listed = list(read_json_lines(path))
+        listed = dict(read_json_lines(path))
     else:
-        rows = read_json(path)
-        if not isinstance(rows, list):
-            raise DiscoverError(f"{path}: the file must be a list, got {rows!r:.60}")
-        listed = [(f"{path}: row {place}", row) for place, row in enumerate(rows)]
-    for where, row in listed:
+        rows = parse(list[Any], read_json(path), str(path))
+        listed = {f"{path}: row {place}": row for place, row in enumerate(rows)}
+    for where, row in listed.items():
         parse(Row, row, where)
-    return [row for _, row in listed]
+    return list(listed.values())
 
 
 def examples_of(
@@ -623,11 +606,9 @@ def row_set_of(path: Path, filters: Filters | None = None, tokens: TokenCount | 
     """Their rows as preference rows of ours, ready for `discover_lib.dataset.export.write_rows`.
 
     Raises:
-        DiscoverError: a row that cannot be read.
-        DiscoverError: no pair is left.
+        DiscoverError: a row cannot be read, or no pair is left.
     """
-    tokens = tokens or TokenCount()
-    origin = Origin(path.name)
+    tokens, origin = tokens or TokenCount(), Origin(path.name)
     made = examples_of(read_rows(path), origin, tokens)
     return row_set("preference", made, [Source(origin, ())], RowOptions(tokens=tokens), filters)
 

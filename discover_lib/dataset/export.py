@@ -1,4 +1,6 @@
-"""Training rows as files that others load: JSON lines, Parquet, Hugging Face datasets; always with a card.
+"""Training rows as files for others: JSON lines, Parquet, Hugging Face datasets; and a run as a folder for the Hub.
+
+Filters decide which examples become rows and count the others.  Splits keep artifacts apart.
 
 A folder is written whole or not at all.  Beside the rows it holds `dropped.jsonl` (every example left out, with its
 reasons), `dataset.json` (options, counts and statistics, for programs) and `README.md` (the card, for people).
@@ -8,25 +10,162 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import whole_folder, write_json, write_lines
+from discover_lib.base.files import whole_file, whole_folder, write_json, write_lines
+from discover_lib.base.ids import DiscoverId
+from discover_lib.base.seeds import derive_seed
+from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
-from discover_lib.dataset.filters import Filters, Sieved, sieve, split_by_artifact
 from discover_lib.dataset.formats import library, to_frame
-from discover_lib.dataset.hub import card
+from discover_lib.dataset.inspect_log import was_judged
 from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report, table_3
 from discover_lib.dataset.rows import Example, Kind, Origin, RowOptions, examples
-from discover_lib.runs.store import RunStore
+from discover_lib.engines.spec import MINIATURE
+from discover_lib.metrics.scores import scores_of
+from discover_lib.runs.resolve import id_of
+from discover_lib.runs.store import RunStore, id_of_run
 
 Files = Literal["jsonl", "parquet", "datasets"]
 FORMAT = "discover-rows/1"
 MARK = "dataset.json"  # a folder with this file is one of ours and may be replaced
 SPLITS: Mapping[str, float] = {"train": 0.9, "test": 0.1}
+
+
+# -- which examples become rows ---------------------------------------------------------------------------------------
+
+# Why an example can be left out, in the order in which it is asked; the first that holds is the one it is counted by.
+REASONS: Mapping[str, str] = {
+    "unfinished": "the conversation is not finished",
+    "one_candidate": "only one candidate, so there is no preference",
+    "failed_assistant": "an assistant failed: fewer than two candidates were judged",
+    "failed_judgement": "fewer than two candidates were judged",
+    "tie": "equal rewards: no label",
+    "empty": "a reply without text",
+    "identical": "both replies differ only in case, punctuation and spaces",
+    "near_identical": "the replies are nearly the same",
+    "margin": "the rewards differ by less than asked",
+    "leak": "the user leaked a hidden intent in the prompt",
+    "too_long": "longer than the token budget",
+    "invalid": "text that is not valid Unicode, which no tokenizer can read",
+    "duplicate": "the same as an earlier row",
+}
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which examples become rows.  Ties, single candidates and failed judgements have no label and never do.
+
+    Attributes:
+        min_margin: least difference of a pair's rewards.
+        max_similarity: pairs at least this alike are near-identical (see `SIMILARITY`); above 1 keeps all but equals.
+        max_tokens: budget for the longest sequence of a row; None for any.
+        leaks: keep rows in which the user leaked a hidden intent.
+    """
+
+    min_margin: float = 0.0
+    max_similarity: float = 0.9
+    max_tokens: int | None = None
+    leaks: bool = False
+
+    def reasons(self, example: Example) -> tuple[str, ...]:
+        """All reasons to leave it out (names of `REASONS`, in their order); () to keep it."""
+        margin, similarity = example.margin, example.similarity
+        holds = {
+            "empty": example.empty,
+            "identical": example.identical,
+            "near_identical": similarity is not None and not example.identical and similarity >= self.max_similarity,
+            "margin": margin is not None and margin < self.min_margin,
+            "leak": bool(example.leaks) and not self.leaks,
+            "invalid": example.invalid,
+            "too_long": self.max_tokens is not None and example.n_tokens > self.max_tokens,
+        }
+        return tuple(reason for reason in REASONS if reason == example.problem or holds.get(reason))
+
+
+@dataclass(frozen=True)
+class Sieved:
+    """The kept examples, and the dropped ones with their reasons.
+
+    Attributes:
+        dropped: (example, all its reasons), in order.
+    """
+
+    kept: tuple[Example, ...]
+    dropped: tuple[tuple[Example, tuple[str, ...]], ...]
+
+    @property
+    def considered(self) -> int:
+        return len(self.kept) + len(self.dropped)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Reason → examples dropped for it first; with the kept ones they add up to those considered."""
+        first = Counter(reasons[0] for _, reasons in self.dropped)
+        return {reason: first[reason] for reason in REASONS if first[reason]}
+
+    @property
+    def counts_all(self) -> dict[str, int]:
+        """Reason → examples that it holds for, other reasons included."""
+        every = Counter(reason for _, reasons in self.dropped for reason in reasons)
+        return {reason: every[reason] for reason in REASONS if every[reason]}
+
+
+def sieve(examples: Iterable[Example], filters: Filters | None = None) -> Sieved:
+    """Keep the examples that no filter holds back; of rows that teach the same the first."""
+    filters = filters or Filters()
+    kept: list[Example] = []
+    dropped: list[tuple[Example, tuple[str, ...]]] = []
+    seen: set[str] = set()
+    for example in examples:
+        reasons = filters.reasons(example)
+        if not reasons:
+            identity = example.identity
+            reasons = ("duplicate",) if identity in seen else ()
+            seen.add(identity)
+        if reasons:
+            dropped.append((example, reasons))
+        else:
+            kept.append(example)
+    return Sieved(tuple(kept), tuple(dropped))
+
+
+def split_by_artifact(rows: Sequence[Example], shares: Mapping[str, float], seed: int = 0) -> dict[str, list[Example]]:
+    """Rows by split, all rows of an artifact in the same one.
+
+    Artifacts are put in an order drawn by `seed` and their names, and cut in proportion to `shares`; every split with
+    a share has at least one artifact.
+
+    Args:
+        shares: split → its share of the artifacts, e.g. ``{"train": 0.9, "test": 0.1}``; they add up to 1.
+
+    Raises:
+        DiscoverError: wrong shares, or fewer artifacts than splits.
+    """
+    if not shares or any(share <= 0 for share in shares.values()) or abs(sum(shares.values()) - 1) > 1e-9:
+        raise DiscoverError(f"shares of splits must be positive and add up to 1, got {dict(shares)}")
+    names = sorted({row.artifact for row in rows}, key=lambda name: derive_seed(seed, "split", name))
+    if len(names) < len(shares):
+        raise DiscoverError(
+            f"{counted(len(names), 'artifact')} cannot be split {len(shares)} ways; take more, or --test-share 0"
+        )
+    split_of: dict[str, str] = {}
+    reached, begin = 0.0, 0
+    for left, (split, share) in zip(range(len(shares) - 1, -1, -1), shares.items(), strict=True):
+        reached += share
+        end = min(max(round(reached * len(names)), begin + 1), len(names) - left)
+        split_of |= dict.fromkeys(names[begin:end], split)
+        begin = end
+    return {split: [row for row in rows if split_of[row.artifact] == split] for split in shares}
+
+
+# -- making -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -126,7 +265,7 @@ def row_set(
     )
 
 
-# -- writing --------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def write_rows(rows: RowSet, folder: Path, files: Files = "jsonl") -> None:
@@ -185,10 +324,9 @@ def description(rows: RowSet, files: Files) -> dict[str, Any]:
 
 
 def _check_free(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise DiscoverError(f"{folder}: this is a file; choose another folder")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
-        raise DiscoverError(f"{folder} holds other files; choose a new or empty folder")
+    held = folder.is_file() or (folder.is_dir() and any(folder.iterdir()))
+    if held and not (folder / MARK).is_file():
+        raise DiscoverError(f"{folder} is a file or holds other files; choose a new or empty folder")
 
 
 Splits = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -228,7 +366,7 @@ def write_table(path: Path, conversations: Iterable[Conversation]) -> None:
     partial.replace(path)
 
 
-# -- reading --------------------------------------------------------------------------------------------------------
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 
 def read_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -261,3 +399,119 @@ def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
         from datasets import load_from_disk
 
         return load_from_disk(str(folder))[split].to_list()
+
+
+# -- a run for the Hub -------------------------------------------------------------------------------------------------
+
+# `sessions/` holds one file a conversation in the Hub's Session Traces Format: a header line, then a line per message.
+DATA = "data/conversations.jsonl"
+HARNESS = "discover"
+COLUMNS = {
+    "id": "artifact, trial and assistants",
+    "discover_id": "the origin of the row's numbers: `discover show` opens it where the run is",
+    "artifact, domain, trial, assistants, seed, rules, stop": "which conversation it is, and why it ended",
+    "messages": "role and content, the user's opening first",
+    "rewards": "of every turn; null where it is unscored",
+    "discovered": "hidden intents that were discovered; null: unscored",
+    "share": "share of the hidden intents that the user discovered; null: unscored",
+    "tokens, leaks": "of all replies, and user messages that leaked a hidden intent",
+}
+
+
+def write_hub_folder(folder: Path, store: RunStore) -> int:
+    """Write the finished conversations of a run as a data set with its card and its sessions; returns how many."""
+    count, run = 0, id_of_run(store.path.parent)
+    with whole_file(folder / DATA) as data:
+        for count, talk in enumerate(store.conversations(), 1):
+            row = conversation_row(talk, run)
+            data.write(json.dumps(row, ensure_ascii=False) + "\n")
+            name = re.sub(r"[^\w.-]+", "_", row["id"])
+            write_lines(folder / "sessions" / f"{count - 1:06d}-{name}.jsonl", _session(row))
+    asked, engine = store.configuration, store.configuration.get("engine") or {}
+    values = {"count": count, "data": DATA, "columns": COLUMNS.items(), "assistants": asked.get("assistants", ())}
+    warning = beware(str(engine.get("judge", "")), str(engine.get("voice", "")))
+    with whole_file(folder / "README.md") as card_file:
+        card_file.write(rendered(Path(__file__).with_name("hub_card.md.jinja"), **values, warning=warning))
+    return count
+
+
+def conversation_row(talk: Conversation, run: DiscoverId) -> dict[str, Any]:
+    """A conversation of a run as one row: its origin, its messages and its numbers."""
+    setting, scores = talk.setting, scores_of(talk, 0)
+    judged = was_judged(talk)
+    return {
+        "id": f"{setting['artifact']}/{setting['trial']}/{scores.assistant}",
+        "discover_id": str(id_of(run, scores)),
+        "artifact": setting["artifact"],
+        "domain": scores.domain,
+        "trial": setting["trial"],
+        "assistants": list(setting["assistants"]),
+        "seed": str(talk.seed),  # of 63 bits, more than some readers of JSON keep
+        "rules": talk.rules.name,
+        "stop": talk.stop,
+        "messages": [{"role": each.role, "content": each.content} for each in talk.messages()],
+        "rewards": list(scores.rewards),
+        "discovered": scores.discovered if judged else None,
+        "share": scores.share_discovered if judged else None,
+        "tokens": sum(scores.tokens),
+        "leaks": scores.known_leaks,
+    }
+
+
+def _session(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    about = {key: value for key, value in row.items() if key != "messages"}
+    header = {"type": "session", "harness": HARNESS, "name": row["messages"][0]["content"], **about}
+    return [header, *({"type": "message", "message": message} for message in row["messages"])]
+
+
+# -- the card ----------------------------------------------------------------------------------------------------------
+
+KINDS = {
+    "sft": "supervised fine-tuning: whole conversations as they went, the best of each turn's candidates in them",
+    "preference": "preference pairs: per turn the best and the worst of the candidates, judged in the same state",
+    "prompt": "prompts for reinforcement learning: a conversation so far, and the simulated user at that point as JSON",
+}
+
+
+def card(about: Mapping[str, Any]) -> str:
+    """The card (Markdown with the front matter that dataset hubs read) of a row set.
+
+    Args:
+        about: the result of `description`.
+    """
+    warnings = dict.fromkeys(beware(run["judge"], run["voice"]) for run in about["runs"])
+    template = Path(__file__).with_name("rows_card.md.jinja")
+    return rendered(template, **about, meaning=KINDS[about["kind"]], reasons=REASONS, warnings=warnings)
+
+
+def beware(judge: str, voice: str) -> str:
+    """A warning about the judge and the user of the rows; "" as a name means unknown."""
+    if judge == voice == MINIATURE:
+        return (
+            "**A miniature.** Users, judge and artifacts are those of a small self-contained world without language "
+            "models. Good for learning how the method works and for testing a pipeline, not for training a product."
+        )
+    if not judge:
+        return "Read from files made elsewhere: who judged, and under which rules, is not known here."
+    return f"Judge ({judge}) and user ({voice}) are language models; their mistakes are in the labels."
+
+
+def rendered(template: Path, **values: Any) -> str:
+    """A card from its template.
+
+    Raises:
+        jinja2.UndefinedError: the template names a value that is not given.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    return environment.from_string(template.read_text(encoding="utf-8")).render(values, table=table)
+
+
+def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
+    """Rows as a table in Markdown."""
+    titles = list(head)
+    lines: list[Iterable[object]] = [titles, ["---"] * len(titles), *rows]
+    return "".join(f"| {' | '.join(str(cell).replace('|', '/') for cell in line)} |\n" for line in lines)

@@ -6,7 +6,10 @@ formats of the authors' code are in `discover_lib.dataset.authors_format`.
 
 from __future__ import annotations
 
+import csv
+import io
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import msgspec
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_lines
+from discover_lib.base.files import read_json, read_json_lines, read_text, write_lines
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.state import Discovery
+from discover_lib.metrics.intervals import grouped
 from discover_lib.metrics.scores import Assessment, scores_of
 
 if TYPE_CHECKING:
@@ -44,7 +48,7 @@ def parse(model: type[Model], data: Any, file: str) -> Model:
         raise DiscoverError(f"{file}: {error}") from None
 
 
-# -- JSON lines ----------------------------------------------------------------------------------------------------
+# -- JSON lines -------------------------------------------------------------------------------------------------------
 
 
 def write_jsonl(path: Path, conversations: Iterable[Conversation]) -> None:
@@ -61,7 +65,7 @@ def library(what: str, name: str = "a library that is not installed", extra: str
         raise DiscoverError(f"{what} needs {name}: pip install 'discover-lib[{extra}]'") from None
 
 
-# -- a run of imported conversations -------------------------------------------------------------------------------
+# -- a run of imported conversations ----------------------------------------------------------------------------------
 
 
 def keep_run(
@@ -106,7 +110,7 @@ def keep_run(
     return len(talks)
 
 
-# -- a table -------------------------------------------------------------------------------------------------------
+# -- a table ----------------------------------------------------------------------------------------------------------
 
 
 def to_frame(conversations: Iterable[Conversation]) -> pandas.DataFrame:
@@ -164,3 +168,51 @@ def _row(talk: Conversation, turn: Turn, place: int, candidate: Candidate) -> di
         "leaks": " ".join(turn.leaks) if chosen else "",
         "error": candidate.error or "",
     }
+
+
+# -- chats from other tools -------------------------------------------------------------------------------------------
+
+# ShareGPT (`conversations` of `from` and `value`), WildChat and other lists or lines of `conversation` or `messages`
+# with `role` and `content`, and a study's `messages.csv`.
+FORMS = "ShareGPT exports, lines with conversation or messages, and a study's messages.csv are read"
+_GUARD = re.compile(r"^'(?=[=+@-])")  # a study's export puts it before text that a spreadsheet would run
+USER_ROLES = frozenset(("user", "human"))
+
+
+def read_chats(path: Path) -> list[list[str]]:
+    """The user's messages of every chat of a file that has any.
+
+    Raises:
+        DiscoverError: the file cannot be read, or holds no chat in a form that is known.
+    """
+    try:
+        chats = [chat for chat in _chats(path) if chat]
+    except (KeyError, TypeError, AttributeError, csv.Error):
+        raise DiscoverError(f"{path}: no file of chats; {FORMS}") from None
+    if not chats:
+        raise DiscoverError(f"{path}: no chat found; {FORMS}")
+    return chats
+
+
+def _chats(path: Path) -> Iterable[list[str]]:
+    if path.suffix == ".csv":
+        return _study(csv.DictReader(io.StringIO(read_text(path), newline="")))
+    if path.suffix == ".jsonl":
+        return [_said(data) for _, data in read_json_lines(path)]
+    whole = read_json(path)
+    return [_said(item) for item in (whole if isinstance(whole, list) else [whole])]
+
+
+def _said(item: Mapping[str, Any]) -> list[str]:
+    """The user's messages of one chat, in any known form."""
+    said = []
+    for each in item.get("conversations") or item.get("conversation") or item.get("messages") or ():
+        role, text = each.get("from") or each.get("role"), each.get("value") or each.get("content")
+        if role in USER_ROLES and isinstance(text, str) and text.strip():
+            said.append(text)
+    return said
+
+
+def _study(rows: Iterable[Mapping[str, str]]) -> Iterable[list[str]]:
+    said = (row for row in rows if row["role"] == "user")
+    return grouped(((row["participant"], row["place"]), _GUARD.sub("", row["text"])) for row in said).values()

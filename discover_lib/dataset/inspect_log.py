@@ -1,8 +1,7 @@
 """Inspect's logs: a run as an `.eval` file that its viewer, data frames and re-scorers read, and back into a run.
 
 A sample is a conversation, its messages are the conversation's, its scores our measures, and its store holds our whole
-record and its assessment.  After every reply an event describes the turn, so that the viewer's transcript reads
-like ours.
+record and its assessment.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,34 +81,49 @@ def write_log(path: Path, store: RunStore) -> int:
     """
     with library("reading and writing Inspect's logs", "inspect-ai", "inspect"):
         from inspect_ai.log import EvalLog, EvalResults, write_eval_log
+    written = datetime.fromtimestamp(store.path.stat().st_mtime, UTC)
     samples = [
-        _sample(store.conversation(row.place), row.place, store.assessment(row.place))
+        _sample(store.conversation(row.place), row.place, store.assessment(row.place), written)
         for row in store.listing()
         if row.stop not in (None, "error")
     ]
     results = EvalResults(
         total_samples=len(samples), completed_samples=len(samples), scores=[_means(samples, name) for name in MEASURES]
     )
-    log = EvalLog(status="success", eval=_spec(store, samples), results=results, samples=samples)
+    log = EvalLog(status="success", eval=_spec(store, samples, written), results=results, samples=samples)
     write_eval_log(log, str(path), format="eval")
     return len(samples)
 
 
-def _sample(talk: Conversation, place: int, assessment: Mapping[str, Any] | None) -> EvalSample:
+def _sample(talk: Conversation, place: int, assessment: Mapping[str, Any] | None, written: datetime) -> EvalSample:
+    """A conversation as a sample.  Each reply is also the event of a model, where Inspect's data frames look for it."""
+    from inspect_ai.event import ModelEvent
     from inspect_ai.log import EvalSample
-    from inspect_ai.model import ModelOutput
+    from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser, GenerateConfig, ModelOutput
 
     setting, data = talk.setting, talk.to_dict()
     names = "+".join(setting["assistants"])
     name = f"{setting['artifact']}/{setting['trial']}/{names}"
-    messages = [_chat_message(message, f"{name}/{at}", names) for at, message in enumerate(talk.messages())]
+    messages: list[ChatMessage] = []
+    events: list[ModelEvent] = []
+    output = ModelOutput(model=names)
+    for at, said in enumerate(talk.messages()):
+        if said.role == "user":
+            messages.append(ChatMessageUser(id=f"{name}/{at}", content=said.content))
+            continue
+        output = ModelOutput.from_content(names, said.content)
+        output.choices[0].message = ChatMessageAssistant(id=f"{name}/{at}", content=said.content, model=names)
+        asked = {"model": names, "input": [*messages], "tools": [], "tool_choice": "none", "config": GenerateConfig()}
+        events.append(ModelEvent(**asked, output=output, timestamp=written, working_start=0.0))
+        messages.append(output.message)
     return EvalSample(
         id=name,
         epoch=1,
         input=talk.tree.initial_request,
         target="",
         messages=messages,
-        output=ModelOutput.from_content(names, talk.turns[-1].reply.text if talk.turns else ""),
+        events=events,
+        output=output,
         scores={SCORER: measures(data) if was_judged(talk) else unscored(NOT_JUDGED)},
         metadata={key: setting[key] for key in ("artifact", "trial", "assistants", "domain") if key in setting},
         store={"conversation": data, "place": place} | ({"assessment": assessment} if assessment else {}),
@@ -118,14 +133,6 @@ def _sample(talk: Conversation, place: int, assessment: Mapping[str, Any] | None
 def was_judged(talk: Conversation) -> bool:
     """Whether any of its replies was judged; those had elsewhere were not."""
     return any(turn.candidate.evaluation for turn in talk.turns)
-
-
-def _chat_message(message: Message, name: str, model: str) -> Any:
-    from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
-
-    if message.role == "user":
-        return ChatMessageUser(id=name, content=message.content)
-    return ChatMessageAssistant(id=name, content=message.content, model=model)
 
 
 def _means(samples: Sequence[EvalSample], name: str) -> Any:
@@ -143,15 +150,13 @@ def _means(samples: Sequence[EvalSample], name: str) -> Any:
     )
 
 
-def _spec(store: RunStore, samples: Sequence[EvalSample]) -> Any:
-    from datetime import UTC, datetime
-
+def _spec(store: RunStore, samples: Sequence[EvalSample], written: datetime) -> Any:
     from inspect_ai.log import EvalConfig, EvalDataset, EvalSpec
 
     configuration = store.configuration
     names = [str(name) for name in configuration.get("assistants", ())]
     return EvalSpec(
-        created=datetime.fromtimestamp(store.path.stat().st_mtime, UTC).isoformat(),
+        created=written.isoformat(),
         task=f"discover_{configuration.get('kind', 'run')}",
         dataset=EvalDataset(
             name=str(configuration.get("domain") or "trees"),
@@ -178,7 +183,7 @@ def import_log(path: Path, folder: Path) -> int:
         StoreError: the folder holds something else.
     """
     log = opened_log(path)
-    kept = _conversations(path, log)
+    kept = list(_conversations(path, log))
     talks, assessments = [talk for talk, _ in kept], [assessment for _, assessment in kept]
     configuration = {"kind": "import", "files": [str(path)], "rules": talks[0].rules.to_dict() if talks else {}}
     ours = (log.eval.metadata or {}).get("configuration")
@@ -202,23 +207,18 @@ def opened_log(path: Path) -> EvalLog:
         raise DiscoverError(f"{path}: not a log of Inspect ({reason:.200})") from None
 
 
-def _conversations(path: Path, log: EvalLog) -> list[tuple[Conversation, Assessment | None]]:
-    kept: list[tuple[Conversation, Assessment | None]] = []
-    for sample in sorted(
-        log.samples or (), key=lambda sample: sample.store.get("place", 0)
-    ):  # Inspect reads them by id
-        ours = sample.store.get("conversation")
-        if ours is not None:
+def _conversations(path: Path, log: EvalLog) -> Iterator[tuple[Conversation, Assessment | None]]:
+    for sample in sorted(log.samples or (), key=lambda sample: sample.store.get("place", 0)):  # not by id
+        if (ours := sample.store.get("conversation")) is not None:
             try:
                 assessment = sample.store.get("assessment")
-                kept.append((Conversation.from_dict(ours), Assessment.from_dict(assessment) if assessment else None))
+                yield Conversation.from_dict(ours), Assessment.from_dict(assessment) if assessment else None
             except ValueError as error:
                 raise DiscoverError(f"{path}: sample {sample.id}: {error}") from None
             continue
         messages = [Message(each.role, each.text) for each in sample.messages if each.role in ("user", "assistant")]
         if talk := unjudged(messages, log.eval.model, str(sample.id), sample.epoch - 1, log.eval.task):
-            kept.append((talk, None))
-    return kept
+            yield talk, None
 
 
 def unjudged(messages: Sequence[Message], assistant: str, artifact: str, trial: int, kind: str) -> Conversation | None:
@@ -267,12 +267,22 @@ class Answer:
 
 
 def read_benchmark(path: Path) -> list[Answer]:
-    """The answers in a log of Inspect.
+    """The answers in a log of Inspect: one for each sample.  A scorer that gives several values is one score for each.
 
     Raises:
         DiscoverError: it is not such a log, it holds no answer, or inspect-ai is not installed.
     """
-    answers = list(_answers(path))
+    answers = []
+    for sample in opened_log(path).samples or ():
+        asked = sample.input
+        prompt = asked if isinstance(asked, str) else "\n\n".join(each.text for each in asked if each.role == "user")
+        numbers: dict[str, float | None] = {}
+        for name, score in (sample.scores or {}).items():
+            several = score.value if isinstance(score.value, dict) else {"": score.value}
+            numbers |= {f"{name}.{key}".rstrip("."): as_score(value) for key, value in several.items()}
+        known = {name: number for name, number in numbers.items() if number is not None}
+        reply = sample.output.completion if sample.output.choices and not sample.error else None
+        answers.append(Answer(prompt, reply, known))
     if not answers:
         raise DiscoverError(f"{path}: a log of Inspect without a prompt")
     return answers
@@ -288,21 +298,3 @@ def as_score(value: Any) -> float | None:
             return None
     number = float(value) if isinstance(value, bool | int | float) else None
     return number if number is not None and math.isfinite(number) else None
-
-
-def _scores(values: Mapping[str, Any]) -> dict[str, float]:
-    numbers = {name: as_score(value) for name, value in values.items()}
-    return {name: number for name, number in numbers.items() if number is not None}
-
-
-def _answers(path: Path) -> Iterator[Answer]:
-    """A sample is an answer; a scorer that gives several values is one score for each."""
-    for sample in opened_log(path).samples or ():
-        asked = sample.input
-        prompt = asked if isinstance(asked, str) else "\n\n".join(each.text for each in asked if each.role == "user")
-        values: dict[str, Any] = {}
-        for name, score in (sample.scores or {}).items():
-            several = score.value if isinstance(score.value, dict) else {"": score.value}
-            values |= {f"{name}.{key}".rstrip("."): value for key, value in several.items()}
-        reply = sample.output.completion if sample.output.choices and not sample.error else None
-        yield Answer(prompt, reply, _scores(values))

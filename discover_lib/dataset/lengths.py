@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
-from discover_lib.dataset.pairs import LabelledTurn, labelled_turns, total_of
+from discover_lib.dataset.rows import LabelledTurn, labelled_turns, total_of
 from discover_lib.metrics.intervals import CONFIDENCE, Estimate, bootstrap_mean, grouped, percent
 
 if TYPE_CHECKING:
@@ -186,10 +186,6 @@ class LengthReport:
     chosen_shorter: int
     by_penalty: int
     mean_difference: Estimate | None
-
-    @property
-    def flagged(self) -> bool:
-        return self.verdict == "predicts"
 
     @property
     def sentence(self) -> str:

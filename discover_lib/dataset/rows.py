@@ -1,7 +1,10 @@
 """From conversations to training rows: SFT, preference pairs, prompts with the user's state for GRPO (paper, 4.1).
 
+A label says which of a turn's candidates is better and which is worse.  It is read from stored judgements alone, so it
+can be taken again under other rules.  Under the run's own rules it is the label that the run went by.
+
 Every row names its origin and the making of its label.  Making rows keeps every example: an `Example` carries measured
-values, and `discover_lib.dataset.filters` keeps or drops it for a reason that is counted.
+values, and `discover_lib.dataset.export` keeps or drops it for a reason that is counted.
 """
 
 from __future__ import annotations
@@ -17,21 +20,117 @@ from typing import Any, Literal
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.json_text import to_json
 from discover_lib.base.records import RecordError
+from discover_lib.base.seeds import derive_seed
 from discover_lib.base.tokens import TokenCount, WireMessage
 from discover_lib.base.words import words
 from discover_lib.core.conversation import Candidate, Conversation, Message, Text, Turn
-from discover_lib.core.roles import Judge, UserVoice
+from discover_lib.core.roles import AssistantError, Judge, UserVoice
 from discover_lib.core.rules import Rules
-from discover_lib.core.simulator import UserSimulator
-from discover_lib.dataset.pairs import LabelledTurn, labelled_turns, total_of, under
+from discover_lib.core.simulator import UserSimulator, choose_candidate, comparable_rewards
+from discover_lib.metrics.replay import replay
 from discover_lib.metrics.scores import leaked
 
 Kind = Literal["sft", "preference", "prompt"]
+Unlabelled = Literal["one_candidate", "failed_assistant", "failed_judgement", "tie"]
 
 STATE_FORMAT = "discover-state/1"
 GRPO_TAU = float(Rules.paper_grpo().tau)
 SHINGLE = 3  # words that are compared at a time
 SIMILARITY = f"Jaccard of {SHINGLE}-word shingles"
+
+
+# -- labels -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Label:
+    """The reading of one turn.
+
+    Attributes:
+        best, worst: places among the candidates; None where `problem` says why there is no label.
+        leaders: all places that share the highest reward.
+        problem: None if the turn makes a pair.
+    """
+
+    best: int | None = None
+    worst: int | None = None
+    leaders: tuple[int, ...] = ()
+    problem: Unlabelled | None = None
+
+
+@dataclass(frozen=True)
+class LabelledTurn:
+    """A turn under the rules in force, with its label, and whether the judge saw the tree that it would see now."""
+
+    turn: Turn
+    label: Label
+    focus_kept: bool
+
+    @property
+    def best(self) -> Candidate:
+        assert self.label.best is not None
+        return self.turn.candidates[self.label.best]
+
+    @property
+    def worst(self) -> Candidate:
+        assert self.label.worst is not None
+        return self.turn.candidates[self.label.worst]
+
+
+def total_of(candidate: Candidate) -> float:
+    """The reward of a candidate that has one, as every labelled candidate does."""
+    assert candidate.reward is not None
+    return candidate.reward.total
+
+
+def label(turn: Turn, rules: Rules, conversation_seed: int) -> Label:
+    """The best and the worst candidate of a turn by reward.
+
+    Ties at the top go as the rules say; at the bottom the longer reply is the worse, then the later one.  If all
+    scored candidates are equal there is no label, though `best` and `worst` are still set.
+    """
+    totals = comparable_rewards(turn.candidates)
+    if len(turn.candidates) < 2:
+        return Label(problem="one_candidate")
+    if len(totals) < 2:
+        without_reply = any((each.error or "").startswith(f"{AssistantError.role}: ") for each in turn.candidates)
+        return Label(problem="failed_assistant" if without_reply else "failed_judgement")
+    highest, lowest = max(totals.values()), min(totals.values())
+    leaders = tuple(place for place, total in totals.items() if total == highest)
+    best = choose_candidate(turn.candidates, rules, derive_seed(conversation_seed, "tie", turn.index))
+    bottom = [place for place, total in totals.items() if total == lowest and place != best]
+    worst = max(bottom, key=lambda place: (turn.candidates[place].reply.n_tokens, place))
+    return Label(best, worst, leaders, "tie" if highest == lowest else None)
+
+
+def under(conversation: Conversation, rules: Rules | None) -> Conversation:
+    """The conversation scored under `rules` from its stored judgements; as it is for None or its own rules.
+
+    Raises:
+        DiscoverError: its judgements were not kept, as in runs that were imported.
+    """
+    if rules is None or rules == conversation.rules:
+        return conversation
+    if any(turn.candidate.evaluation is None for turn in conversation.turns):
+        raise DiscoverError(
+            "this run keeps rewards without the judgements behind them, so it cannot be scored under other rules; "
+            f"use its own (for prompt rows: its own τ, too: --tau {conversation.rules.tau:g})"
+        )
+    return replay(conversation, rules)
+
+
+def labelled_turns(conversation: Conversation, rules: Rules | None = None) -> Iterator[LabelledTurn]:
+    """Every turn with its label, under `rules` or as it was run.
+
+    Under other rules the state may move differently, and the judge would then have been shown another tree than it
+    was: such a turn is labeled by the stored judgement, and `focus_kept` is False.
+    """
+    scored = under(conversation, rules)
+    for was, turn in zip(conversation.turns, scored.turns, strict=True):
+        yield LabelledTurn(turn, label(turn, scored.rules, scored.seed), was.focus == turn.focus)
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -118,7 +217,7 @@ class Example:
         return {**self.train, **self.provenance}
 
 
-# -- making examples ------------------------------------------------------------------------------------------------
+# -- making examples --------------------------------------------------------------------------------------------------
 
 
 def examples(
@@ -214,11 +313,7 @@ def _preference(conversation: Conversation, labelled: LabelledTurn, origin: Orig
 
 
 def pair_example(
-    artifact: str,
-    train: Mapping[str, list[WireMessage]],
-    known: Mapping[str, Any],
-    problem: str | None,
-    leaks: int = 0,
+    artifact: str, train: Mapping[str, list[WireMessage]], known: Mapping[str, Any], problem: str | None, leaks: int = 0
 ) -> Example:
     """A preference example with the values that filters need of its two replies.
 
@@ -303,12 +398,7 @@ def _artifact(conversation: Conversation) -> str:
 
 def readable(messages: Iterable[WireMessage]) -> bool:
     """Whether all texts are valid Unicode: a model can cut a character in half."""
-    try:
-        for each in messages:
-            each["content"].encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return not any("\ud800" <= letter <= "\udfff" for each in messages for letter in each["content"])
 
 
 def _leaks(turns: Iterable[Turn]) -> int:
@@ -364,7 +454,7 @@ def _side(name: str, place: int, candidate: Candidate) -> dict[str, Any]:
     }
 
 
-# -- the state of a prompt row --------------------------------------------------------------------------------------
+# -- the state of a prompt row ----------------------------------------------------------------------------------------
 
 
 def state_json(conversation: Conversation, turns: int) -> str:
@@ -401,7 +491,7 @@ def stored_conversation(row: Mapping[str, Any] | str) -> Conversation:
         raise DiscoverError(f"not the state of a prompt row ({type(error).__name__}: {error})") from None
 
 
-# -- small measures -------------------------------------------------------------------------------------------------
+# -- small measures ---------------------------------------------------------------------------------------------------
 
 
 def plain(text: str) -> tuple[str, ...]:

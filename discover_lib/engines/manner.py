@@ -42,10 +42,6 @@ class Manner(Record):
     lower_case: float
     messages: int = 0
 
-    @property
-    def longest(self) -> int:
-        return round(self.words[-1])
-
     def form(self, rng: random.Random) -> Form:
         """Draw the form of one message."""
         place = rng.random() * (len(self.words) - 1)

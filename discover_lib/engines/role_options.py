@@ -101,16 +101,6 @@ class RoleOptions:
             for word in (_flag(name), f"{player}{'=' if player else ''}{typed(value)}")
         ]
 
-    def lines(self, players: Mapping[str, str]) -> list[str]:
-        """The options of each player, in words; arguments as of `to_store`."""
-        said = {
-            player: [
-                f"{_flag(name)[2:].replace('-', ' ')} {typed(value)}" for name, value in self.of(role, player).items()
-            ]
-            for player, role in players.items()
-        }
-        return [f"{player}: {', '.join(options)}" for player, options in said.items() if options]
-
 
 NO_OPTIONS = RoleOptions()
 

@@ -99,7 +99,7 @@ class RoleEngines:
         """Speaks for the user."""
         if self.spec.voice == MINIATURE:
             return _miniature(domain, self.spec.manner).voice
-        from discover_lib.engines.llm.leak_check import LeakCheck
+        from discover_lib.engines.llm.judge import LeakCheck
         from discover_lib.engines.llm.voice import LLMVoice
 
         how, checker = self._how("voice"), self.spec.leak_check
@@ -146,11 +146,6 @@ class RoleEngines:
             raise ValueError(f"the {role} is a language model, and this run was given no client to call it")
         options = self.spec.options.of(role, assistant)
         return {"client": self._client, "prompts": self._prompts, "session": self._session, **options}
-
-
-def local_models(assistants: Sequence[str]) -> list[str]:
-    """The assistants that are models on this machine."""
-    return [name for name in assistants if is_local(name)]
 
 
 def asked_assistants(assistants: Sequence[str]) -> list[str]:

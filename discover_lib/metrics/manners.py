@@ -109,13 +109,7 @@ EVERY: Mapping[str, tuple[str, Feature]] = {**FEATURES, **VARIETY}
 
 
 def manners_of(messages: Messages) -> dict[str, float]:
-    """Feature → value, of one conversation's messages; without those that need more words.
-
-    Raises:
-        ValueError: no message.
-    """
-    if not messages:
-        raise ValueError("a conversation without a message has no features")
+    """Feature → value, of one conversation's messages; without those that need more words."""
     messages = [message.translate(_PLAIN) for message in messages]
     values = {name: feature(messages) for name, (_, feature) in EVERY.items()}
     return {name: value for name, value in values.items() if value is not None}

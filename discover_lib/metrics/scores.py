@@ -251,15 +251,14 @@ def is_leak_checked(message: str, tree: IntentTree, state: IntentState) -> bool:
     return is_checkable(message, hidden_texts(tree, state).values())
 
 
-def is_unchecked(tree: IntentTree, turn: Turn) -> bool:
-    """Whether the user's message could not be read for leaks, and no other check found one in it."""
-    said = turn.user_message
-    return said is not None and not leaked(turn) and not is_leak_checked(said, tree, turn.after)
-
-
 def unchecked_messages(conversation: Conversation) -> int:
-    """User messages that no check could read for leaks."""
-    return sum(is_unchecked(conversation.tree, turn) for turn in conversation.turns)
+    """User messages that could not be read for leaks, and in which no other check found one."""
+    return sum(
+        turn.user_message is not None
+        and not leaked(turn)
+        and not is_leak_checked(turn.user_message, conversation.tree, turn.after)
+        for turn in conversation.turns
+    )
 
 
 def moves_of(conversation: Conversation) -> dict[str, tuple[int, int]]:

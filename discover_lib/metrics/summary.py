@@ -5,37 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar
 
 from discover_lib.base.leak_words import leaks_told
 from discover_lib.core.conversation import Conversation
-from discover_lib.metrics.discovery import discovery_scores, why_undefined
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean, grouped
+from discover_lib.metrics.results import Pool
 from discover_lib.metrics.scores import ConversationScores
-
-T = TypeVar("T", bound="_OfArtifact")
-
-
-class _OfArtifact(Protocol):
-    @property
-    def artifact(self) -> str: ...
-
-
-class ListedRow(_OfArtifact, Protocol):
-    """A line of a run's table of contents, as `RunStore.listing` reads it."""
-
-    @property
-    def assistants(self) -> tuple[str, ...]: ...
-    @property
-    def stop(self) -> str | None: ...
-    @property
-    def turns(self) -> int: ...
-    @property
-    def discovered(self) -> int: ...
-    @property
-    def reward(self) -> float: ...
-    @property
-    def tokens(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -96,61 +72,18 @@ class Summary:
 
 def summarise(scores: Iterable[ConversationScores]) -> list[Summary]:
     """Per assistant: discovery, reward, tokens, with intervals over artifacts."""
-    groups = grouped((each.assistant, each) for each in scores)
-    users = [{each.unit for each in group} for group in groups.values()]
-    shared = set.intersection(*users) if users else set()  # eq. 4 compares the same users only
-    levels = {
-        name: {each.unit: each.levels() for each in group if each.unit in shared} for name, group in groups.items()
-    }
-    pooled = discovery_scores(levels)
-    why = why_undefined(len(groups), len(shared), len(pooled.left_out))
-    artifact = {each.unit: each.artifact for group in groups.values() for each in group}
+    pool = Pool(scores)
+    pooled, why = pool.discovery, pool.why_no_eq_4
     return [
         dataclasses.replace(
-            _summary(name, group),
-            discovery=None if why else _over_artifacts((artifact[user], score) for user, score in pooled[name].items()),
+            _summary(name, tuple(pool.by_user[name].values())),
+            discovery=None if why else bootstrap_mean(pool.by_artifact(pooled[name])),
             score=pooled.mean(name),
             why_no_score=why,
-            users=len(shared),
+            users=len(pool.shared()),
             left_out=len(pooled.left_out),
         )
-        for name, group in groups.items()
-    ]
-
-
-@dataclass(frozen=True)
-class ListedSummary:
-    """Means from a run's table of contents for one assistant, over its finished conversations."""
-
-    assistant: str
-    conversations: int
-    discovered: Estimate  # intents discovered beyond the initial ones
-    reward: Estimate  # per turn
-    tokens: Estimate  # per conversation
-
-    COLUMNS: ClassVar = ("assistant", "conversations", "discovered", "reward per turn", "tokens per conversation")
-
-    def row(self) -> tuple[str, ...]:
-        """The summary as the cells of a table, under `COLUMNS`."""
-        return (self.assistant, str(self.conversations), str(self.discovered), str(self.reward), str(self.tokens))
-
-
-def summarise_listing(rows: Iterable[ListedRow]) -> list[ListedSummary]:
-    """Per assistant, without reading a conversation; those that failed, or have no turn yet, are left out.
-
-    Conversations in which the best of several assistants went on are counted for all of them together.
-    """
-    finished = (row for row in rows if row.turns and row.stop not in (None, "error"))
-    groups = grouped((" + ".join(dict.fromkeys(row.assistants)), row) for row in finished)
-    return [
-        ListedSummary(
-            name,
-            len(group),
-            discovered=_estimate(group, lambda row: row.discovered),
-            reward=_estimate(group, lambda row: row.reward / row.turns),
-            tokens=_estimate(group, lambda row: row.tokens),
-        )
-        for name, group in groups.items()
+        for name in pool.assistants
     ]
 
 
@@ -173,12 +106,14 @@ def _summary(name: str, group: Sequence[ConversationScores]) -> Summary:
     )
 
 
-def _estimate(group: Sequence[T], number: Callable[[T], float]) -> Estimate:
+def _estimate(group: Sequence[ConversationScores], number: Callable[[ConversationScores], float]) -> Estimate:
     """The mean of a number over artifacts."""
     return _over_artifacts((each.artifact, number(each)) for each in group)
 
 
-def _estimate_of_known(group: Sequence[T], number: Callable[[T], float | None]) -> Estimate | None:
+def _estimate_of_known(
+    group: Sequence[ConversationScores], number: Callable[[ConversationScores], float | None]
+) -> Estimate | None:
     """The mean over conversations that have the number, or None if no conversation has it."""
     known = [(each.artifact, value) for each in group if (value := number(each)) is not None]
     return _over_artifacts(known) if known else None

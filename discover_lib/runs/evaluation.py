@@ -17,11 +17,19 @@ from discover_lib.base.cells import harmless_row
 from discover_lib.base.files import rounded, whole_file, write_json
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.metrics.discovery import ceiling, ceiling_over, hides
-from discover_lib.metrics.evidence import ids_of_results
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.paired import TEST
 from discover_lib.metrics.rescore import SensitivityMap, sensitivity
-from discover_lib.metrics.results import ALL, CSV_COLUMNS, MEASURES, Pool, ScopeResults, results_by_scope, tidy_rows
+from discover_lib.metrics.results import (
+    ALL,
+    CSV_COLUMNS,
+    MEASURES,
+    Pool,
+    ScopeResults,
+    ids_of_results,
+    results_by_scope,
+    tidy_rows,
+)
 from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.runs.options import lay_out_evaluation as lay_out_evaluation

@@ -19,7 +19,8 @@ from discover_lib.base.json_text import to_json
 from discover_lib.base.words import counted
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
-from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines, asked_assistants, local_models
+from discover_lib.engines.local.dialect import is_local
+from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines, asked_assistants
 from discover_lib.metrics.discovery import mean_ceiling
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS
@@ -62,7 +63,7 @@ class LaidOut:
     @property
     def local(self) -> list[str]:
         """The assistants that are models on this machine."""
-        return local_models(self.options.everyone)
+        return list(filter(is_local, self.options.everyone))
 
 
 def lay_out(options: RunOptions) -> LaidOut:
@@ -390,7 +391,7 @@ def check_assistant(name: str, domain: str = "") -> None:
     """
     from discover_lib.engines.miniature.assistants import SCRIPTED
 
-    if local_models([name]):
+    if is_local(name):
         from discover_lib.engines.local.names import LocalModelError, check_local
 
         try:
@@ -423,7 +424,7 @@ def _configuration(
     where_not_the_default = {
         "look_ahead": options.look_ahead,
         "reward_assistant": options.reward_assistant if options.look_ahead else "",
-        "local": _weights(local_models(options.everyone)),
+        "local": _weights(list(filter(is_local, options.everyone))),
         "leak_check": spec.leak_check,
         "interactivity": spec.interactivity if spec.interactivity != "ours" else "",
         "taste": options.taste,

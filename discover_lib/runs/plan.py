@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discover_lib.engines.llm.calls.exchange import Price, Spent, price_of
-from discover_lib.engines.llm.leak_check import PURPOSE as LEAK_CHECK
+from discover_lib.engines.llm.judge import LEAK_PURPOSE as LEAK_CHECK
 from discover_lib.engines.local.dialect import is_local
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.spec import MINIATURE, model_of

@@ -16,10 +16,9 @@ from discover_lib.base.ids import DiscoverId, IdError
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.engines.local.tiny_language import is_broken
 from discover_lib.metrics.discovery import ceiling_over
-from discover_lib.metrics.evidence import BROKEN, CEILING
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.paired import Comparison, compare
-from discover_lib.metrics.results import CSV_COLUMNS, MEASURES, Pool, tidy_rows
+from discover_lib.metrics.results import BROKEN, CEILING, CSV_COLUMNS, MEASURES, Pool, tidy_rows
 from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.scores import EMERGING, ConversationScores
 from discover_lib.runs.evaluation import ceilings_of

@@ -17,13 +17,14 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_text_lines
 from discover_lib.dataset.inspect_log import Answer
 from discover_lib.engines.llm.assistants import model_and_style
-from discover_lib.engines.llm.calls.wires import NO_KEY, PREFIX
+from discover_lib.engines.llm.calls.wires import PREFIX
 from discover_lib.engines.spec import asked_assistants
 from discover_lib.metrics.intervals import Estimate, Share, Values, bootstrap_mean, share_of
 from discover_lib.metrics.paired import Comparison, compare, p_text
 from discover_lib.metrics.scorer import RefusalJudge
 
 REFUSED = "refused, as read here"
+NO_KEY = "none"  # Inspect requires a key, even for servers without keys
 
 
 @dataclass(frozen=True)

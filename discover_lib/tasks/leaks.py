@@ -119,7 +119,7 @@ def _row(finding: Finding) -> tuple[str | Mark | Quote, ...]:
     return (
         Mark(finding.severity, "bad" if finding.severity == "alarm" else "open"),
         f"{finding.name}, turn {finding.turn}",
-        Quote(finding.message, tuple((each.start, each.end) for each in finding.leaks)),
+        finding.quote,
         ", ".join(f"“{each.word}” {FORMS[each.how].format(each.meant)}" for each in finding.leaks),
         f"{state} [{finding.intent_id}] {finding.intent_text}",
     )
@@ -170,6 +170,11 @@ class Finding:
     emerging: bool
     share: float
     severity: Severity
+
+    @property
+    def quote(self) -> Quote:
+        """The message with these words marked."""
+        return Quote(self.message, tuple((each.start, each.end) for each in self.leaks))
 
     @property
     def line(self) -> str:

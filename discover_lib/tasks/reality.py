@@ -13,7 +13,7 @@ from typing import Annotated
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import counted
-from discover_lib.dataset.chats import read_chats
+from discover_lib.dataset.formats import read_chats
 from discover_lib.metrics.manners import EVERY, Messages, distances, manners_of
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.waist import Asked, How, Lines, Report, Table, Tell, ask, task

@@ -17,8 +17,6 @@ import csv
 import hashlib
 import io
 import json
-import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -38,14 +36,14 @@ import msgspec
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, write_json
 from discover_lib.metrics.intervals import Estimate
+from discover_lib.runs.job_folder import BEGINS_IN, LOG, STATUS, is_at_work, start_process, working
 from discover_lib.runs.store import RunStore
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-OPTIONS, STATUS, STOP, LOCK, LOG, REPORT = "options.json", "status.json", "stop", "lock", "log.txt", "report.json"
+OPTIONS, STOP, REPORT = "options.json", "stop", "report.json"
 BETWEEN = 0.2  # seconds between two writings of a status
-BEGINS_IN = 30.0  # seconds that a separate process has to start
 REQUIRED: Any = object()  # in place of a default
 
 
@@ -428,7 +426,7 @@ def status_of(folder: Path) -> Status:
         written = _status(folder)
     except FileNotFoundError:
         return Status()
-    if written.state != "going" or _at_work(folder):
+    if written.state != "going" or is_at_work(folder):
         return written
     if not written.line:  # its process has not begun yet
         late = time.time() - written.changed > BEGINS_IN
@@ -453,26 +451,6 @@ def report_of(folder: Path) -> Report | None:
     """What came out, as any process reads it."""
     path = folder / REPORT
     return msgspec.convert(json.loads(path.read_bytes()), Report) if path.is_file() else None
-
-
-@contextlib.contextmanager
-def _working(folder: Path, wait_seconds: float) -> Iterator[None]:
-    """Held by the working process; the system frees it when that process ends."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.closing(sqlite3.connect(folder / LOCK, timeout=wait_seconds, isolation_level=None)) as lock:
-        try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
-            raise DiscoverError(f"{folder}: somebody is at work here; stop it or wait for it") from None
-        yield
-
-
-def _at_work(folder: Path) -> bool:
-    try:
-        with _working(folder, 0):
-            return False
-    except DiscoverError:
-        return True
 
 
 class Tell:
@@ -526,7 +504,7 @@ def do(
             place = Path(stack.enter_context(TemporaryDirectory()))
         else:
             place = folder or task.folder(asked)
-            stack.enter_context(_working(place, BETWEEN))
+            stack.enter_context(working(place, BETWEEN))
             if folder is None:
                 _settle(task, asked, place)
         tell = Tell(place, shown)
@@ -565,14 +543,8 @@ def begin(task: Task, asked: Asked, how: How | None = None) -> Path:
     _settle(task, asked, folder)
     write_json(folder / STATUS, msgspec.to_builtins(Status("going", changed=time.time())))
     command = [sys.executable, "-m", "discover_lib.tasks", str(folder), json.dumps((how or task.how()).plain())]
-    with (folder / LOG).open("ab") as log:
-        _children.append(
-            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        )
+    start_process(folder, command)
     return folder
-
-
-_children: list[subprocess.Popen[bytes]] = []  # polled for their end, so that no zombie stays behind
 
 
 def work_in(folder: Path, how: Mapping[str, Any]) -> None:

@@ -25,7 +25,7 @@ from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, RETRIED, Compl
 from discover_lib.runs.options import RunOptionsError, check_models, check_prices
 from discover_lib.runs.store import RunStore
 from discover_lib.train import Progress
-from discover_lib.train.run_files import ACCESS, STOP
+from discover_lib.train.training_job import ACCESS, STOP
 
 CALLS = ".calls"
 CONFIGURATION = {"format": "discover-training-calls/1", "kind": "training calls"}
@@ -79,32 +79,23 @@ class Access:
         Raises:
             RunOptionsError: a key, a price or a package is missing.
         """
-        lost = [name for name in self.report_to if importlib.util.find_spec(name) is None]
-        if lost:
-            line = f"--report-to: {' and '.join(lost)} is not installed: pip install {' '.join(lost)}"
-            raise RunOptionsError(line)
+        if lost := [name for name in self.report_to if importlib.util.find_spec(name) is None]:
+            raise RunOptionsError(f"--report-to: {' and '.join(lost)} is not installed: pip install {' '.join(lost)}")
         check_prices(models, self.client, self.budget_dollars)
         check_models(models, self.client)
 
 
 @contextmanager
-def patient_client(access: Access, folder: Path, on_progress: Progress) -> Iterator[PatientClient]:
+def patient_client(access: Access, folder: Path, on_progress: Progress) -> Iterator[LLMClient]:
     """A client that saves its calls in a run's folder, within the run's budget."""
     calls = folder / CALLS
     calls.mkdir(parents=True, exist_ok=True)
     with RunStore.write(calls, CONFIGURATION) as store:
         spent = store.calls.spent().cost
         budget = None if access.budget_dollars is None else Budget(access.budget_dollars, spent=spent)
-        client = PatientClient(
-            access.client,
-            access.patience_minutes * 60,
-            asked_to_stop=(folder / STOP).exists,
-            on_progress=on_progress,
-            spent=spent,
-            cache=store.calls,
-            budget=budget,
-        )
-        with client:
+        patience, stop = access.patience_minutes * 60, (folder / STOP).exists
+        kept: dict[str, Any] = {"spent": spent, "cache": store.calls, "budget": budget}
+        with PatientClient(access.client, patience, asked_to_stop=stop, on_progress=on_progress, **kept) as client:
             yield client
 
 
@@ -132,8 +123,7 @@ class PatientClient(LLMClient):
         self._before, self._logged = spent, self.usage.total
         self._waiting = threading.Lock()
         self._answered = 0.0  # time of the last answer
-        self._silent_since: float | None = None
-        self._over: HeldUpError | None = None  # the first thread to give up ends the wait of all
+        self._silent_since: float | None = None  # of all threads, so all of them give up together
 
     def complete(self, request: Request) -> Completion:
         """Make a call, and retry within the patience.
@@ -155,10 +145,10 @@ class PatientClient(LLMClient):
                     raise
                 if self._answered <= asked:
                     self._wait(error)
-            else:
-                if not completion.cached:
-                    self._hear()
-                return completion
+                continue
+            if not completion.cached:
+                self._hear()
+            return completion
 
     def _hear(self) -> None:
         with self._waiting:
@@ -169,21 +159,18 @@ class PatientClient(LLMClient):
 
     def _wait(self, error: LLMError) -> None:
         """Pause before a silent model is retried."""
+        patience = f"{self._patience_seconds / 60:g} min"
         with self._waiting:
             if self._silent_since is None:
                 self._silent_since = time.monotonic()
-                minutes = self._patience_seconds / 60
-                self._on_progress(f"no answer ({error}); retrying for up to {minutes:g} min")
+                self._on_progress(f"no answer ({error}); retrying for up to {patience}")
             since = self._silent_since
         until = time.monotonic() + self.settings.longest_wait_seconds
         while time.monotonic() < until:
             if self._asked_to_stop():
                 raise HeldUpError("stopped while the models did not answer", "stopped")
-            if self._over is None and time.monotonic() - since > self._patience_seconds:
-                minutes = self._patience_seconds / 60
-                self._over = HeldUpError(f"no answer for {minutes:g} min ({error})", "connection")
-            if self._over is not None:
-                raise HeldUpError(str(self._over), self._over.kind)
+            if time.monotonic() - since > self._patience_seconds:
+                raise HeldUpError(f"no answer for {patience} ({error})", "connection")
             time.sleep(min(0.2, self.settings.longest_wait_seconds))
 
     def take_spending(self) -> dict[str, float]:

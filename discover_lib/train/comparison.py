@@ -41,7 +41,7 @@ def before_and_after(run: Path) -> dict[str, str]:
 def checkpoints(run: Path) -> dict[int, str]:
     """Update → assistant, for the model before a run (0) and at every kept checkpoint; {} if the run has not begun.
 
-    A run keeps all its checkpoints if the adapter is small (`recorder.SMALL_ADAPTER`).
+    A run keeps all its checkpoints if the adapter is small (`trainers.SMALL_ADAPTER`).
     """
     if not (run / FILE).is_file():
         return {}

@@ -53,13 +53,8 @@ class TrainingRows:
 
     def describe(self) -> dict[str, Any]:
         """For the lineage of a model."""
-        return {
-            "folder": self.source,
-            "digest": self.digest,
-            "kind": self.kind,
-            "train": len(self.train),
-            "held_out": len(self.held_out),
-        }
+        counts = {"train": len(self.train), "held_out": len(self.held_out)}
+        return {"folder": self.source, "digest": self.digest, "kind": self.kind, **counts}
 
 
 def default_data() -> Path:
@@ -70,11 +65,11 @@ def default_data() -> Path:
     return folder
 
 
-def load_rows(folder: Path, stage: Stage, text: str, *, system: str = "none", seed: int = 0) -> TrainingRows:
+def load_rows(folder: Path, stage: Stage, text: str | None, *, system: str = "none", seed: int = 0) -> TrainingRows:
     """The rows of a stage from a folder of exported rows, or made from a run's folder.
 
     Args:
-        text: the model's form of the assistant's turns: "content" or "notation".
+        text: the model's form of the assistant's turns: "content" or "notation"; None for any form.
         system: the system policy of rows made from a run.  Exported rows have a fixed system message.
 
     Raises:
@@ -96,7 +91,7 @@ def load_rows(folder: Path, stage: Stage, text: str, *, system: str = "none", se
     if held != kind:
         raise DiscoverError(f"{folder}: rows of kind {held}, but {kind} rows are needed; export with --format {kind}")
     forms = {row.get("text_form", "content") for row in train}
-    if forms != {text}:
+    if text and forms != {text}:
         raise DiscoverError(
             f"{folder}: the rows contain {' and '.join(sorted(forms))}, the base needs {text}; "
             f"export them again with --text {text}"
@@ -172,18 +167,13 @@ def fit(rows: Iterable[Row], dialect: Dialect, chat: Chat, limit: int, what: str
     Args:
         what: the rows' name in the line.
     """
-    kept, too_long = [], []
-    for row in rows:
-        made = trainer_row(row, dialect, chat)
-        if (tokens := longest(made, chat)) > limit:
-            too_long.append(f"{row_name(row)} ({tokens})")
-        else:
-            kept.append(made)
+    made = [(row, each, longest(each, chat)) for row in rows for each in [trainer_row(row, dialect, chat)]]
+    kept = [each for _, each, tokens in made if tokens <= limit]
+    too_long = [f"{row_name(row)} ({tokens})" for row, _, tokens in made if tokens > limit]
     if not too_long:
         return kept, ""
     named = ", ".join(too_long[:NAMED]) + (f" and {len(too_long) - NAMED} more" if len(too_long) > NAMED else "")
-    total = len(kept) + len(too_long)
-    return kept, f"{len(too_long)} of {total} {what} are longer than {limit} tokens and omitted: {named}"
+    return kept, f"{len(too_long)} of {len(made)} {what} are longer than {limit} tokens and omitted: {named}"
 
 
 def row_name(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""Whether a stage fits a GPU, before it begins.
+"""A stage before it begins: whether it fits a GPU, its updates and time, and the calls of GRPO's judge and voice.
 
 Memory is computed from the recipe and the model's `config.json`.  No figure was measured on a GPU by this project.
 Weights and adapter are exact.  The part that grows with the batch may be off by half (`ERROR`).
@@ -7,13 +7,27 @@ Weights and adapter are exact.  The part that grows with the batch may be off by
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import outputs_folder
+from discover_lib.base.words import duration
+from discover_lib.engines.llm.calls.exchange import price_of
+from discover_lib.engines.local.dialect import is_tiny
+from discover_lib.engines.spec import MINIATURE
+from discover_lib.runs.plan import ASKED, TURNS_TAKEN, TYPICAL_BASIS, Plan, Span, typical
+from discover_lib.runs.plan import Stage as CallPlan
+from discover_lib.train.access import Access
 from discover_lib.train.backend import emulated
+from discover_lib.train.data import load_rows, starting_users
 from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Recipe, Stage, StageRecipe
+from discover_lib.train.training_job import RESULT, find_jobs
+
+if TYPE_CHECKING:
+    from discover_lib.train.run_stage import StageSettings
 
 GIB = 2**30
 ERROR = 0.5
@@ -22,6 +36,7 @@ ADAPTER_BYTES = 8  # a trained weight and its gradient, in fp32
 ADAM_BYTES = {"adamw_torch": 8, "adamw_torch_fused": 8, "adamw_8bit": 2, "paged_adamw_8bit": 2}
 FOUR_BITS = 0.53  # bytes per weight: NF4 with quantized scales
 LOGIT_BYTES = 10  # the logits in 16 bit and in fp32, and their gradient
+UPDATE_SECONDS = {"sft": 0.4, "dpo": 1.0, "grpo": 6.0}  # of the tiny model with its recipe, on one core
 FORMULA = (
     "memory = weights (2 bytes each; 0.53 in 4 bits) + adapter with gradient (8 bytes each) + optimizer (AdamW 8 bytes "
     "each, 2 in 8 bits) + 1.5 GiB + activations (the input of each layer, one layer whole) + logits (10 bytes each). "
@@ -31,11 +46,7 @@ FORMULA = (
 
 @dataclass(frozen=True)
 class Architecture:
-    """The shape of a model, which decides its memory.
-
-    Attributes:
-        source: the origin of these numbers.
-    """
+    """The shape of a model, which decides its memory."""
 
     hidden: int
     layers: int
@@ -45,7 +56,6 @@ class Architecture:
     inner: int
     vocabulary: int
     tied: bool
-    source: str = ""
 
     @property
     def linear(self) -> int:
@@ -100,7 +110,6 @@ def architecture_of(base: str) -> Architecture:
             text["intermediate_size"],
             text["vocab_size"],
             bool(configuration.get("tie_word_embeddings", text.get("tie_word_embeddings", True))),
-            f"config.json of {base}",
         )
     except KeyError as error:
         raise DiscoverError(f"{base}: its config.json has no {error}; only plain decoders have an estimate") from None
@@ -154,22 +163,15 @@ class Estimate:
     """The needs of a stage on a card.
 
     Attributes:
-        weights, adapter, optimizer: GiB that do not depend on the batch, like `CONTEXT_GIB`.
+        fixed: GiB that do not depend on the batch: weights, adapter, optimizer and `CONTEXT_GIB`.
         batch: GiB that grow with the batch, ± half.
         tokens: upper limit of the tokens of one update.
     """
 
-    stage: Stage
     card: Card
-    weights: float
-    adapter: float
-    optimizer: float
+    fixed: float
     batch: float
     tokens: int
-
-    @property
-    def fixed(self) -> float:
-        return self.weights + self.adapter + self.optimizer + CONTEXT_GIB
 
     @property
     def fits(self) -> Literal["yes", "perhaps", "no"]:
@@ -179,13 +181,8 @@ class Estimate:
 
     @property
     def line(self) -> str:
-        more = f"{self.fixed:.1f} + {self.batch:.1f} (± {self.batch * ERROR:.1f})"
-        return f"{self.stage} on {self.card.name}: {more} GiB of {self.card.memory:g}: {FITS[self.fits]}"
-
-    @property
-    def price(self) -> str:
-        """One line for a page: the verdict, the memory and the tokens of an update."""
-        needed = f"about {self.fixed + self.batch:.0f} of {self.card.memory:g} GiB"
+        """The verdict, the memory and the tokens of an update."""
+        needed = f"{self.fixed:.1f} + {self.batch:.1f} (± {self.batch * ERROR:.1f}) of {self.card.memory:g} GiB"
         return f"{FITS[self.fits]} on {self.card.name} ({needed}), at most {self.tokens:,} tokens per update"
 
 
@@ -206,18 +203,16 @@ def estimate(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backe
     batch = _activations(base, part, stage, unsloth=backend == "unsloth")
     if isinstance(part, GrpoRecipe):
         batch = max(batch, part.batch * part.max_length * base.cache_bytes / GIB)
-    adapter, optimizer = trained * ADAPTER_BYTES / GIB, trained * ADAM_BYTES[part.optimizer] / GIB
-    tokens = part.batch * part.max_length * (2 if stage == "dpo" else 1)
-    return Estimate(stage, card, size / GIB, adapter, optimizer, batch, tokens)
+    fixed = (size + trained * (ADAPTER_BYTES + ADAM_BYTES[part.optimizer])) / GIB + CONTEXT_GIB
+    return Estimate(card, fixed, batch, part.batch * part.max_length * (2 if stage == "dpo" else 1))
 
 
 def misfit(stage: Stage, base: str, recipe: Recipe, card: Card, backend: str) -> list[str]:
     """Why a stage cannot fit a card even at the low end of the estimate; [] if it may fit or the base is unknown."""
     try:
-        line = refusal(stage, architecture_of(base), recipe, card, backend)
+        return list(filter(None, [refusal(stage, architecture_of(base), recipe, card, backend)]))
     except DiscoverError:
         return []
-    return [line] if line else []
 
 
 def without_bf16(stage: Stage, recipe: Recipe, card: Card) -> str:
@@ -232,7 +227,7 @@ def refusal(stage: Stage, base: Architecture, recipe: Recipe, card: Card, backen
         return ""
     part = recipe.of(stage)
     lower: dict[str, Any] = {"per_device": 1, "load_in_4bit": True, "max_length": part.max_length // 2}
-    fits = estimate(stage, base, recipe.replace(**{stage: replace(part, **lower)}), card, backend).fits
+    fits = estimate(stage, base, replace(recipe, **{stage: replace(part, **lower)}), card, backend).fits
     changes = ", ".join(f"{stage}.{name}={str(value).lower()}" for name, value in lower.items())
     remedy = f"set {changes}" if fits != "no" else "choose a larger card or a smaller base"
     return (
@@ -258,3 +253,62 @@ def _activations(base: Architecture, part: StageRecipe, stage: Stage, *, unsloth
     predicted = sequences * part.max_completion if isinstance(part, GrpoRecipe) else tokens
     logits = 0 if unsloth and stage == "sft" else predicted * base.vocabulary * LOGIT_BYTES
     return (tokens * (kept + inside) * 2 + logits) / GIB
+
+
+# -- updates and time --------------------------------------------------------------------------------------------------
+
+
+def forecast(settings: StageSettings, n_rows: int) -> str:
+    """The updates and the time of a stage on this machine, in words.
+
+    The newest finished run with the same recipe gives the time.  Without one, the tiny model's time is a measurement on
+    one processor core, and other models' time is unknown.
+    """
+    stage, part = settings.stage, settings.recipe.of(settings.stage)
+    updates, alike = part.steps(n_rows), (stage, settings.base, settings.recipe.to_dict())
+    for job in find_jobs(outputs_folder()).values():
+        if not (job.folder / RESULT).is_file():
+            continue
+        stored, result = job.settings(), job.result()
+        if (stored["stage"], stored["base"], stored["recipe"]) == alike:
+            seconds = updates * result["seconds"] / result["step"]
+            return f"{updates:,} updates, about {duration(seconds)} as last time on this machine"
+    if is_tiny(settings.base_path) and part.batch == Recipe.miniature().of(stage).batch:
+        return f"{updates:,} updates, about {duration(updates * UPDATE_SECONDS[stage])} on one processor core"
+    return f"{updates:,} updates; the time on this machine is unknown"
+
+
+# -- calls of a judge and a voice -------------------------------------------------------------------------------------
+
+
+def plan_stage(settings: StageSettings, access: Access) -> Plan:
+    """Calls, tokens and dollars of a GRPO stage's judge and voice.  The policy makes no calls.
+
+    Raises:
+        DiscoverError: there are no such rows.
+    """
+    rows = load_rows(Path(settings.data), "grpo", None, system=settings.system, seed=settings.seed)
+    part = settings.recipe.grpo
+    steps = part.steps(len(rows.train))
+    completions = math.ceil(steps / part.iterations) * part.batch
+    talks = Span(1, part.multi_turn, part.multi_turn) if part.multi_turn > 1 else Span.exactly(1)
+    judged = talks * ((1 + part.look_ahead) * completions)
+    spoken = (talks + Span.exactly(-1.0) + Span.exactly(part.look_ahead)) * completions
+    probed = min(part.probe_users, len(starting_users(rows.held_out))) * ((part.rounds + 1) if part.probe_users else 0)
+    collected = completions / part.n_generations if part.own_prefixes else 0.0
+    for conversations in (probed, collected / part.probe_turns):
+        judged += TURNS_TAKEN * (conversations * part.probe_turns)
+        spoken += TURNS_TAKEN * (conversations * (part.probe_turns - 1))
+    stages = []
+    for role, calls in (("judge", judged), ("voice", spoken)):
+        model = getattr(settings, role)
+        if model != MINIATURE:
+            price = price_of(model, access.client.prices, access.client.address_of(model))
+            stages.append(CallPlan(role, model, calls * ASKED, typical(role), price))
+    assumptions: tuple[str, ...] = (
+        f"{steps:,} updates of {part.batch} replies, {probed} conversations to measure it",
+        f"lengths: {TYPICAL_BASIS}",
+    )
+    if part.multi_turn > 1:
+        assumptions += (f"a rollout has 1 to {part.multi_turn} turns: it ends when all intents are discovered",)
+    return Plan(completions + probed, judged, tuple(stages), assumptions)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_json, write_json
-from discover_lib.dataset.hub import table
+from discover_lib.dataset.export import rendered
 from discover_lib.engines.local.dialect import PREFIX
 from discover_lib.engines.local.lineage import ADAPTER, FILE, Chain, Lineage, adapter_chain, run_of
 from discover_lib.engines.local.names import merge
 from discover_lib.metrics.intervals import Estimate
+from discover_lib.train.grpo.rollouts import probed
 from discover_lib.train.recipes import holding
-from discover_lib.train.run_files import METRICS, RESULT, read_lines
-from discover_lib.train.training_job import standing_lines
+from discover_lib.train.training_job import METRICS, RESULT, read_lines, standing_lines
 
 RESULTS = "results.json"  # what `discover evaluate` writes into its run
 STAGE_NAMES = {"sft": "supervised fine-tuning", "dpo": "preference optimization", "grpo": "reinforcement learning"}
@@ -40,26 +40,6 @@ class Publication:
     merged: bool = False
     results: Path | None = None
 
-    def problems(self) -> list[str]:
-        """Why it cannot be published in this form, one line each.
-
-        Raises:
-            LineageError: not a finished training run, or its base is missing.
-        """
-        chain = adapter_chain(self.run)
-        return holding(
-            {
-                f"{self.run}: this adapter needs earlier stages merged into its base, so it fits no public model; "
-                "add --merged": not self.merged and len(chain.adapters) > 1,
-                f"{chain.base.path}: this folder is only on this machine; name the base on the Hub with --base-id": (
-                    not self.merged and not self._base(chain)
-                ),
-                f"{self.results}: no evaluation here; write one with discover evaluate --run {self.results}": (
-                    self.results is not None and not (self.results / RESULTS).is_file()
-                ),
-            }
-        )
-
     def write(self, folder: Path, name: str = "") -> Path:
         """Weights, card and lineage as a folder, without paths of this machine.
 
@@ -67,14 +47,26 @@ class Publication:
             name: its name for loading; "" for its folder.
 
         Raises:
-            DiscoverError: see `problems`.
+            LineageError: not a finished training run, or its base is missing.
+            DiscoverError: it cannot be published in this form.
         """
-        if lines := self.problems():
-            raise DiscoverError("; ".join(lines))
-        if folder.exists() and any(folder.iterdir()):
-            raise DiscoverError(f"{folder}: not empty; name a new folder")
         run, chain = run_of(self.run), adapter_chain(self.run)
         base = self._base(chain)
+        lines = holding(
+            {
+                f"{self.run}: this adapter needs earlier stages merged into its base, so it fits no public model; "
+                "add --merged": not self.merged and len(chain.adapters) > 1,
+                f"{chain.base.path}: this folder is only on this machine; name the base on the Hub with --base-id": (
+                    not self.merged and not base
+                ),
+                f"{self.results}: no evaluation here; write one with discover evaluate --run {self.results}": (
+                    self.results is not None and not (self.results / RESULTS).is_file()
+                ),
+                f"{folder}: not empty; name a new folder": folder.exists() and any(folder.iterdir()),
+            }
+        )
+        if lines:
+            raise DiscoverError("; ".join(lines))
         if self.merged:
             merge(f"{PREFIX}{run}", folder)
         else:
@@ -90,7 +82,7 @@ class Publication:
         """Upload it; returns the address.
 
         Raises:
-            DiscoverError: no token, the Hub refuses, or see `problems`.
+            DiscoverError: no token, the Hub refuses, or see `write`.
         """
         import httpx
         from huggingface_hub import HfApi, get_token
@@ -126,27 +118,16 @@ class Publication:
         stages = [*(source.stage for source in chain.adapters[:-1]), lineage.stage]
         recipe = lineage.recipe
         settings = [("recipe", recipe["name"]), *recipe[lineage.stage].items()]
-        settings += [(f"lora.{name}", value) for name, value in recipe["lora"].items()]
-        parts = [
-            f"---\n{front.to_yaml()}\n---\n",
-            f"# {run_of(self.run).resolve().name}\n",
-            f"{base or Path(chain.base.path).name} after {', then '.join(STAGE_NAMES[each] for each in stages)} on "
-            "conversations with simulated users, who discover their intents from the replies (after *DiscoverLLM*, "
-            "arXiv 2602.03429). " + ("Whole weights.\n" if self.merged else "A LoRA adapter to be put on that base.\n"),
-            f"**License.** The base's: {licence}.\n"
-            if licence
-            else "**License.** The base's, which is unknown here. Look it up before you share this model.\n",
-            "## Origin\n",
-            *(f"- {line}\n" for line in _origins(lineage, chain, base)),
-            "## Measurements\n",
-            *measured(run_of(self.run)),
-            *(_evaluation(self.results) if self.results else ()),
-            "## Training\n",
-            table(("setting", "value"), settings),
-            "## Use\n",
-            _use(lineage, name, base, self.merged),
-        ]
-        return "\n".join(parts)
+        settings += [(f"lora.{setting}", value) for setting, value in recipe["lora"].items()]
+        return rendered(
+            Path(__file__).with_name("model_card.md.jinja"),
+            **{"front": front.to_yaml(), "title": run_of(self.run).resolve().name, "name": name, "merged": self.merged},
+            **{"base": base, "base_name": base or Path(chain.base.path).name, "licence": licence, "chain": chain},
+            **{"lineage": lineage, "rows": Path(str(lineage.data["folder"])).name, "settings": settings},
+            stages=[STAGE_NAMES[each] for each in stages],
+            evaluation=_evaluation(self.results) if self.results else None,
+            **measured(run_of(self.run)),
+        )
 
     def _base(self, chain: Chain) -> str:
         """The base's public name; "" if only this machine has it."""
@@ -154,71 +135,30 @@ class Publication:
         return self.base_id or ("" if path.is_absolute() or path.is_dir() else chain.base.path)
 
 
-def measured(run: Path) -> Iterator[str]:
-    """A run's measurements in Markdown: validation rollouts with intervals, or losses on held-out rows."""
+def measured(run: Path) -> dict[str, Any]:
+    """A run's measurements for its card: the rows of its validation rollouts, and its losses on held-out rows."""
     lines = standing_lines(read_lines(run / METRICS).lines)
-    probes = [line for line in lines if line.get("probe/discovered") is not None]
     losses = [line["eval_loss"] for line in lines if line.get("eval_loss") is not None]
-    kept = read_json(run / RESULT).get("kept_round")
-    if probes:
-        yield "Intents discovered in a whole conversation with held-out simulated users [95% interval, by artifact]:\n"
-        rows = []
-        for line in probes:
-            number, users = int(line["round"]), int(line["probe/users"])
-            mean, low, high = (line.get(f"probe/discovered{bound}") for bound in ("", "_low", "_high"))
-            when = (f"round {number}" if number else "before") + (", kept: this model" if number == kept else "")
-            rows.append((when, str(Estimate(mean or 0.0, low, high, users, users)), users))
-        yield table(("after", "discovered", "users"), rows)
-    if losses:
-        yield f"Loss on held-out rows: {losses[0]:.3f} at first, {losses[-1]:.3f} at the end.\n"
-    if not probes and not losses:
-        yield "There are no measurements on held-out users or rows.\n"
+    kept, probes = read_json(run / RESULT).get("kept_round"), []
+    for line in lines:
+        if line.get("probe/discovered") is not None:
+            when = f"round {line['round']}" if line["round"] else "before"
+            when += ", kept: this model" if line["round"] == kept else ""
+            probes.append((when, probed(line), line["probe/users"]))
+    return {"probes": probes, "losses": losses}
 
 
-def _evaluation(folder: Path) -> Iterator[str]:
-    """The table of an evaluation over all its domains."""
+def _evaluation(folder: Path) -> dict[str, Any]:
+    """The table of an evaluation over all its domains, for the card."""
     results = read_json(folder / RESULTS)
     scope = results["scopes"][0]
     names = [name for name in results["measures"] if any(name in row for row in scope["table"].values())]
-    yield f"Evaluated on {scope['users']} users of {scope['artifacts']} artifacts ({results['interval']}):\n"
     rows = []
     for assistant, row in scope["table"].items():
         cells = [str(Estimate.from_dict(row[name])) if name in row else "not scored" for name in names]
         rows.append((Path(assistant).name if "/" in assistant else assistant, *cells))
-    yield table(("assistant", *names), rows)
-    yield "".join(f"- {name}: {results['measures'][name]}\n" for name in names)
-
-
-def _origins(lineage: Lineage, chain: Chain, base: str) -> Iterator[str]:
-    known = f" (content {chain.base.hash[:12]})" if chain.base.hash else ""
-    yield f"base: {base or Path(chain.base.path).name}{known}"
-    for source in chain.adapters[:-1]:
-        yield f"then {source.stage}, adapter {source.hash[:12]}"
-    data = lineage.data
-    yield (
-        f"then {lineage.stage} on {data['train']:,} {data['kind']} rows ({data['held_out']:,} held out) of "
-        f"`{Path(str(data['folder'])).name}`, digest {str(data['digest'])[:12]}"
-    )
-    yield f"seed {lineage.seed}, trained by {lineage.backend}"
-    yield ", ".join(f"{name} {version}" for name, version in lineage.versions.items())
-
-
-def _use(lineage: Lineage, name: str, base: str, merged: bool) -> str:
-    thinking = (
-        "It was trained to answer without thinking first (`enable_thinking=False` in templates with this switch).\n"
-    )
-    lines = [
-        "```python\nfrom transformers import AutoModelForCausalLM\n"
-        + ("" if merged else "from peft import PeftModel\n")
-        + f'\nmodel = AutoModelForCausalLM.from_pretrained("{name if merged else base}")'
-        + ("" if merged else f'\nmodel = PeftModel.from_pretrained(model, "{name}")')
-        + "\n```\n",
-        "" if lineage.thinking else thinking,
-    ]
-    if lineage.system:
-        quoted = "".join(f"> {line}\n" for line in lineage.system.splitlines())
-        lines.append(f"It was trained with this system message and needs it in use:\n\n{quoted}")
-    return "\n".join(lines)
+    measures = {name: results["measures"][name] for name in names}
+    return {**scope, "interval": results["interval"], "names": names, "rows": rows, "measures": measures}
 
 
 def _licence(folder: Path, name: str) -> str | None:

@@ -1,12 +1,11 @@
 """Recipes: every number of a training run in small frozen records, with the checks that need no model.
 
 `Recipe.paper()` has the paper's numbers.  Numbers missing from the paper are from its authors' scripts.  Trainers and
-backends have different defaults, so each default is a field here or is set in `discover_lib.train.arguments`.
+backends have different defaults, so each default is a field here or is set in `discover_lib.train.backend`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import json
 import math
@@ -259,11 +258,8 @@ class Recipe:
 
     def of(self, stage: Stage) -> StageRecipe:
         """The part for a stage."""
-        return {"sft": self.sft, "dpo": self.dpo, "grpo": self.grpo}[stage]
-
-    def replace(self, **parts: Any) -> Recipe:
-        """This recipe with whole parts replaced."""
-        return dataclasses.replace(self, **parts)
+        part: StageRecipe = getattr(self, stage)
+        return part
 
     def changed(self, stage: Stage, changes: Mapping[str, Any]) -> Recipe:
         """This recipe with single fields changed: ``{"learning_rate": 1e-4, "lora.r": 8}``.
@@ -288,8 +284,7 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
-        data = dataclasses.asdict(self)
-        data["lora"]["targets"] = list(self.lora.targets)
+        data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return data
 
     @classmethod
@@ -406,8 +401,6 @@ def _record(kind: type, data: Any, part: str) -> Any:
     for name, value in data.items():
         if name not in hints:
             raise DiscoverError(_unknown(name, tuple(hints), f"field of {part}"))
-        if isinstance(value, float) and value.is_integer():  # 100 may be written as 1e2
-            value = int(value)
         try:
             values[name] = msgspec.convert(value, hints[name])
         except msgspec.ValidationError as error:
@@ -425,14 +418,9 @@ def _unknown(name: str, known: Sequence[str] | Mapping[str, Any], what: str) -> 
 
 
 def beside_the_paper(recipe: Recipe) -> str:
-    """A recipe's changes to the paper's numbers, in one line; changes of all stages come first."""
-    changes = {stage: changes_between(Recipe.paper(), recipe, stage) for stage in STAGES}
-    shared = [change for change in changes["sft"] if all(change in others for others in changes.values())]
-    parts = [", ".join(shared)] if shared else []
-    for stage, own in changes.items():
-        if rest := [change for change in own if change not in shared]:
-            parts.append(f"{stage}: {', '.join(rest)}")
-    return "; ".join(parts) or "nothing"
+    """A recipe's changes to the paper's numbers, in one line."""
+    changes = {stage: ", ".join(changes_between(Recipe.paper(), recipe, stage)) for stage in STAGES}
+    return "; ".join(f"{stage}: {own}" for stage, own in changes.items() if own) or "nothing"
 
 
 def changes_between(preset: Recipe, recipe: Recipe, stage: Stage) -> list[str]:

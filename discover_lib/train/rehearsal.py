@@ -18,14 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train import Progress
 from discover_lib.train.backend import load_tokenizer
 from discover_lib.train.data import Row, domain_of, load_rows
 from discover_lib.train.estimate import config_of
 from discover_lib.train.recipes import STAGES, Recipe, Stage
-from discover_lib.train.run_files import METRICS, read_lines
 from discover_lib.train.run_stage import StageSettings, run_stage
+from discover_lib.train.training_job import METRICS, read_lines
 
 TOY = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 16}
 TOY_WORDS = 2000  # of a tokenizer made from the rows, if the model's tokenizer is not on this machine
@@ -45,13 +46,11 @@ FAMILIES = {
     "gemma-2": ("gemma2", "gemma.jinja", "<end_of_turn>"),
     "gemma-3": ("gemma3_text", "gemma3.jinja", "<end_of_turn>"),
 }
-BY_CONSTRUCTION = {
-    "dpo": " (0.693 is ln 2: the policy is still the reference)",
-    "grpo": " (about 0 by construction), rewards by length alone",
-}
 BEGINNINGS = ("<|begin_of_text|>", "<bos>")
 MARKS = re.compile(r"<\|[\w]+\|>|<(?:start|end)_of_turn>|<bos>")
-DOMAIN = "technical_writing"
+CONVERSATIONS = RunOptions(
+    ("draft", "adaptive"), domain="technical_writing", split="train", artifacts=8, candidates=1, turns=3
+)
 QUIET = {"TORCHDYNAMO_DISABLE": "1", "UNSLOTH_COMPILE_DISABLE": "1"}
 
 
@@ -71,36 +70,26 @@ def rehearse(settings: StageSettings, *, unsloth: bool = False, on_progress: Pro
         rehearse_on_unsloth()
     with tempfile.TemporaryDirectory() as place:
         folder, adapter = Path(place), ""
-        run = _few_conversations(folder / "conversations")
+        run = folder / "conversations"
+        run.mkdir()
+        execute(lay_out(CONVERSATIONS), run)
         own_rows = _own_rows(settings)
         texts = [*_texts(load_rows(run, "sft", "content").train), *_texts(own_rows)]
         base, own_words = toy_base(settings.base, folder / "base", texts)
         for stage in STAGES:
-            data = str(run)
-            if stage == settings.stage and own_rows:
-                if own_words or _some_fit(own_rows, base, settings):
-                    data = settings.data
-                else:
-                    on_progress(
-                        f"{stage}: your rows are too long for the toy tokenizer; the miniature's rows are used instead"
-                    )
-            rehearsed = StageSettings(
-                stage, data, str(base), adapter, _small(settings.recipe, stage, own_words), "auto",
-                settings.seed, system=settings.system, thinking=settings.thinking,
-            )  # fmt: skip
-            lines: list[str] = []
-            result = run_stage(rehearsed, folder / stage, on_progress=lines.append)
+            data, own = str(run), stage == settings.stage and bool(own_rows)
+            if own and (own_words or _some_fit(own_rows, base, settings)):
+                data = settings.data
+            elif own:
+                on_progress(f"{stage}: your rows are too long for the toy tokenizer; the miniature's rows are used")
+            recipe = _small(settings.recipe, stage, own_words)
+            rehearsed = replace(settings, stage=stage, data=data, base=str(base), adapter=adapter, recipe=recipe,
+                                backend="auto", judge=MINIATURE, voice=MINIATURE, options={})  # fmt: skip
+            result = run_stage(rehearsed, folder / stage, on_progress=lambda line: None)
             took = f"{result.step} updates in {result.seconds:.0f} s"
             on_progress(f"rehearsed {stage}: {took}, {_figures(folder / stage)}")
             adapter = str(folder / stage)
     return time.monotonic() - begun
-
-
-def _few_conversations(folder: Path) -> Path:
-    folder.mkdir()
-    options = RunOptions(("draft", "adaptive"), domain=DOMAIN, split="train", artifacts=8, candidates=1, turns=3)
-    execute(lay_out(options), folder)
-    return folder
 
 
 def _own_rows(settings: StageSettings) -> Sequence[Row]:
@@ -124,18 +113,14 @@ def _texts(rows: Sequence[Row]) -> Iterable[str]:
 
 
 def _figures(folder: Path) -> str:
-    """Loss and gradient norm from the first update to the last, and whether GRPO's rewards had an effect."""
+    """Loss and gradient norm from the first update to the last."""
     lines = read_lines(folder / METRICS).lines
     parts = []
     for column, name in (("loss", "loss"), ("grad_norm", "gradient norm")):
         if values := [line[column] for line in lines if line.get(column) is not None]:
-            meant = BY_CONSTRUCTION.get(folder.name, "") if column == "loss" else ""
             first, last = (round(value, 3) + 0.0 for value in (values[0], values[-1]))  # zero has no sign
-            parts.append(f"{name} {first:.3f} to {last:.3f}{meant}")
-    equal = [line["frac_reward_zero_std"] for line in lines if line.get("frac_reward_zero_std") is not None]
-    if equal and min(equal) == 1:
-        parts.append("the rewards of every group were equal, so they gave no gradient")
-    return ", ".join(parts) or "no loss logged"
+            parts.append(f"{name} {first:.3f} to {last:.3f}")
+    return ", ".join(parts)
 
 
 def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
@@ -145,16 +130,12 @@ def _small(recipe: Recipe, stage: Stage, own_words: bool) -> Recipe:
     changes |= {"precision": "auto", "load_in_4bit": False, "optimizer": "adamw_torch", "reference": "merged"}
     if own_words:
         changes["max_length"] = min(part.max_length, REAL_WORDS_LENGTH)
-    supervised = {"eval_steps": 2, "eval_rows": 2}
-    replies = {"batch": 4, "per_device": 4, "n_generations": 2, "max_completion": 16, "tau": 0}
-    replies |= {
-        "multi_turn": min(2, grpo.multi_turn),
-        "rounds": min(2, grpo.rounds),
-        "probe_users": 2,
-        "probe_turns": 2,
-    }
-    changes |= replies if stage == "grpo" else supervised
-    return recipe.replace(**{stage: replace(part, **changes), "lora": replace(recipe.lora, r=4, alpha=8)})
+    if stage == "grpo":
+        changes |= {"batch": 4, "per_device": 4, "n_generations": 2, "max_completion": 16, "tau": 0, "probe_users": 2}
+        changes |= {"multi_turn": min(2, grpo.multi_turn), "rounds": min(2, grpo.rounds), "probe_turns": 2}
+    else:
+        changes |= {"eval_steps": 2, "eval_rows": 2}
+    return replace(recipe, **{stage: replace(part, **changes), "lora": replace(recipe.lora, r=4, alpha=8)})
 
 
 def toy_base(base: str, folder: Path, texts: Iterable[str]) -> tuple[Path, bool]:

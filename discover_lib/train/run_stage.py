@@ -13,9 +13,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +45,7 @@ from discover_lib.runs.options import RunOptionsError
 from discover_lib.train import Progress
 from discover_lib.train import data as rows_of
 from discover_lib.train.backend import (
+    CHECKPOINTS,
     Backend,
     choose_backend,
     context_of,
@@ -55,17 +58,23 @@ from discover_lib.train.backend import (
 from discover_lib.train.data import TrainingRows, load_rows
 from discover_lib.train.estimate import misfit, present_card
 from discover_lib.train.recipes import GrpoRecipe, Recipe, Stage, SupervisedRecipe, holding
-from discover_lib.train.run_files import RESULT, SETTINGS, in_the_way
+from discover_lib.train.training_job import (
+    REFUSED,
+    RESULT,
+    SETTINGS,
+    JobStatus,
+    TrainingJob,
+    begin_here,
+    in_the_way,
+    work_on,
+)
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
-    from discover_lib.train.grpo.trainer import GrpoRun
-    from discover_lib.train.recorder import Recorder
+    from discover_lib.train.grpo.trainer import Rounds
+    from discover_lib.train.trainers import Recorder, Samples
 
-CHECKPOINTS = "checkpoints"
 SAMPLED = 2  # held-out prompts for the stored samples
-
-Probe = Callable[[int], Mapping[str, Any]]
 
 
 class StageError(DiscoverError):
@@ -153,6 +162,10 @@ class StageSettings:
             raise LineageError(f"{earlier} was trained on {chain.base.path}, not on {self.base}; name that base")
         return chain
 
+    def rows(self, dialect: Dialect) -> TrainingRows:
+        """The rows in the form of the base's dialect; errors as of `load_rows`."""
+        return load_rows(Path(self.data), self.stage, dialect.text, system=self.system, seed=self.seed)
+
 
 @dataclass(frozen=True)
 class StageResult:
@@ -179,7 +192,8 @@ class StageResult:
 
     def to_dict(self) -> dict[str, Any]:
         plain = {**dataclasses.asdict(self), "folder": str(self.folder), "adapter": self.adapter and ADAPTER}
-        return {name: value for name, value in plain.items() if name != "halt"}
+        del plain["halt"]
+        return plain
 
 
 def problems(settings: StageSettings, run: Path | None = None, access: Access | None = None) -> list[str]:
@@ -192,22 +206,21 @@ def problems(settings: StageSettings, run: Path | None = None, access: Access | 
     lines = _damaged(settings)
     chain: Chain | None = None
     rows: TrainingRows | None = None
-    if not lines:
-        try:
-            chain = settings.chain()
-        except LineageError as error:
-            lines.append(str(error))
+    try:
+        chain = None if lines else settings.chain()
+    except LineageError as error:
+        lines.append(str(error))
     base = chain.base.path if chain else settings.base
     dialect = dialect_of(base)
     try:
-        rows = load_rows(Path(settings.data), settings.stage, dialect.text, system=settings.system, seed=settings.seed)
+        rows = settings.rows(dialect)
     except DiscoverError as error:
         lines.append(str(error))
     known = {"adapter": bool(chain.adapters)} if chain else {}
     lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None, **known)
     if rows is not None:
         lines += _domain_problems(base, rows) + _system_problems(settings, rows, dialect)
-        lines += [line for line in [rows_of.overlap(rows)] if line]
+        lines += filter(None, [rows_of.overlap(rows)])
     if settings.stage == "grpo":
         lines += _role_problems(settings, rows)
         if settings.thinking and settings.recipe.grpo.multi_turn > 1:
@@ -241,14 +254,11 @@ def checked(settings: StageSettings, folder: Path, access: Access | None = None)
     return backend
 
 
-def run_stage(
-    settings: StageSettings, folder: Path, *, on_progress: Progress = print, probe: Probe | None = None
-) -> StageResult:
+def run_stage(settings: StageSettings, folder: Path, *, on_progress: Progress = print) -> StageResult:
     """Train one stage in its folder, or resume it.
 
     Args:
         on_progress: receives lines of text.
-        probe: measures discovery after a GRPO round, in place of the default validation rollouts.
 
     Raises:
         StageError: an obstacle; only the settings were written.
@@ -260,24 +270,40 @@ def run_stage(
         write_json(folder / SETTINGS, settings.to_dict())
     on_progress(backend.line)
     prepare(backend)
-    return _Run(settings, folder, backend, on_progress, probe).train()
+    return _Run(settings, folder, backend, on_progress).train()
+
+
+def run_here(settings: StageSettings, folder: Path, on_progress: Progress, access: Access | None = None) -> JobStatus:
+    """Train in this process, as a run.  Ctrl-C stops cleanly; a second Ctrl-C stops at once.
+
+    A refused training leaves no new folder.
+
+    Raises:
+        DiscoverError: see `training_job.start`.
+    """
+    new = not folder.exists()
+    begin_here(settings.to_dict(), folder, access)
+    status = work_on(folder, on_progress, train_folder)
+    if new and status.halt == REFUSED:
+        shutil.rmtree(folder)
+    return status
+
+
+def train_folder(folder: Path, on_progress: Progress) -> StageResult:
+    """Run the stage of a run's settings."""
+    return run_stage(StageSettings.from_dict(TrainingJob(folder).settings()), folder, on_progress=on_progress)
 
 
 class _Run:
     """One attempt."""
 
-    def __init__(
-        self, settings: StageSettings, folder: Path, backend: Backend, on_progress: Progress, probe: Probe | None
-    ) -> None:
+    def __init__(self, settings: StageSettings, folder: Path, backend: Backend, on_progress: Progress) -> None:
         self.settings, self.folder, self.backend, self.on_progress = settings, folder, backend, on_progress
-        self.probe = probe
         self.part = settings.recipe.of(settings.stage)
         self.chain = settings.chain()
         base = self.chain.base.path
         self.chat = Chat(load_tokenizer(base), settings.thinking)
-        self.source = load_rows(
-            Path(settings.data), settings.stage, dialect_of(base).text, system=settings.system, seed=settings.seed
-        )
+        self.source = settings.rows(dialect_of(base))
         self.dialect = dialect_of(base, self.source.system)
         self.rows, self.held_out = self._fitting()
 
@@ -300,7 +326,7 @@ class _Run:
         self._lineage().write(self.folder)  # its checkpoints can be asked while it trains
         self.on_progress(f"{settings.stage}: {len(self.rows)} rows, {total} updates, {trained:,} trained parameters")
         with ExitStack() as stack:
-            trainer, recorder, run = self._trainer(stack, model)
+            trainer, recorder, rounds = self._trainer(stack, model)
             halt = ""
             try:
                 trainer.train(resume_from_checkpoint=self._checkpoint())
@@ -309,7 +335,7 @@ class _Run:
                 self.on_progress(
                     f"{error}; stopped after step {trainer.state.global_step}; repeat the command to resume"
                 )
-            return self._finish(trainer, recorder, run, halt)
+            return self._finish(trainer, recorder, rounds, halt)
 
     def _fitting(self) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]:
         """The rows within the length limit, for training and for measurement.  GRPO's prompts leave room for a reply.
@@ -317,18 +343,17 @@ class _Run:
         Raises:
             StageError: the base's chat template refuses them.
         """
-        part, made = self.part, []
+        part = self.part
         limit = part.max_length - (part.max_completion if isinstance(part, GrpoRecipe) else 0)
-        measured = part.eval_rows if isinstance(part, SupervisedRecipe) else 0
-        for rows, what in ((self.source.train, "training rows"), (self.source.held_out[:measured], "held-out rows")):
-            try:
-                fitting, line = rows_of.fit(rows, self.dialect, self.chat, limit, what)
-            except LocalModelError as error:
-                raise StageError([str(error)]) from None
-            if line:
-                self.on_progress(line)
-            made.append(fitting)
-        return made[0], made[1]
+        measured = self.source.held_out[: part.eval_rows if isinstance(part, SupervisedRecipe) else 0]
+        try:
+            train, line = rows_of.fit(self.source.train, self.dialect, self.chat, limit, "training rows")
+            held_out, other = rows_of.fit(measured, self.dialect, self.chat, limit, "held-out rows")
+        except LocalModelError as error:
+            raise StageError([str(error)]) from None
+        for told in filter(None, (line, other)):
+            self.on_progress(told)
+        return train, held_out
 
     def _check(self) -> None:
         """Checks that need the tokenizer and the model's configuration, before the model is loaded."""
@@ -351,28 +376,28 @@ class _Run:
         if lines:
             raise StageError(lines)
 
-    def _trainer(self, stack: ExitStack, model: Any) -> tuple[Any, Recorder, GrpoRun | None]:
+    def _trainer(self, stack: ExitStack, model: Any) -> tuple[Any, Recorder, Rounds | None]:
         from transformers import PrinterCallback
         from transformers.integrations import get_reporting_integration_callbacks
 
         from discover_lib.train.access import Access, patient_client
-        from discover_lib.train.recorder import Recorder
+        from discover_lib.train.trainers import Recorder
 
         part, settings, access = self.part, self.settings, Access.read(self.folder)
-        run, samples = None, _Answers(model, self.chat, self.dialect, self.source, part.max_length, settings.seed)
+        samples: Samples = partial(self._answers, model)
         where = (self.backend, self.folder, settings.seed)
         if isinstance(part, SupervisedRecipe):
-            from discover_lib.train.supervised import supervised_trainer
+            from discover_lib.train.trainers import supervised_trainer
 
             trainer = supervised_trainer(model, self.chat.tokenizer, self.rows, self.held_out, part, *where)
         elif isinstance(part, GrpoRecipe):
             from discover_lib.train.grpo.simulated_reward import Users
-            from discover_lib.train.grpo.trainer import RoundsCallback, grpo_run
+            from discover_lib.train.grpo.trainer import RoundsCallback, grpo_trainer
 
             client = None
             if settings.models():
                 client = stack.enter_context(patient_client(access, self.folder, self.on_progress))
-            run = grpo_run(
+            trainer = grpo_trainer(
                 model,
                 self.chat,
                 self.rows,
@@ -384,18 +409,35 @@ class _Run:
                 threads=part.workers if client else 1,
                 take_spending=client.take_spending if client else dict,
                 on_progress=self.on_progress,
-                probe=self.probe,
             )
-            trainer = run.trainer
-        recorder = Recorder(
-            self.folder, run.samples if run else samples, sample_steps=part.sample_steps, on_progress=self.on_progress
-        )
+            samples = trainer.samples
+        recorder = Recorder(self.folder, samples, sample_steps=part.sample_steps, on_progress=self.on_progress)
         trainer.remove_callback(PrinterCallback)
         for callback in (*get_reporting_integration_callbacks(list(access.report_to)), recorder):
             trainer.add_callback(callback)
-        if run is not None:
-            trainer.add_callback(RoundsCallback(run.rounds, run.trainer, recorder))
-        return trainer, recorder, run
+        rounds = getattr(trainer, "rounds", None)
+        if rounds is not None:
+            trainer.add_callback(RoundsCallback(trainer, recorder))
+        return trainer, recorder, rounds
+
+    def _answers(self, model: Any) -> list[dict[str, Any]]:
+        """The model's replies to a few held-out prompts, for the stored samples of SFT and DPO."""
+        from discover_lib.train.grpo.rollouts import Sampler, seeded
+        from discover_lib.train.grpo.simulated_reward import Scored, sample_of
+
+        every: dict[str, Mapping[str, Any]] = {}  # two users may start with the same words
+        for row in self.source.held_out or self.source.train:
+            every.setdefault(json.dumps(_first_prompt(row)), row)
+        sampler = Sampler(model, self.chat, min(256, self.part.max_length // 2), temperature=0.7)
+        answered = []
+        for row in list(every.values())[:SAMPLED]:
+            prompt, domain = _first_prompt(row), rows_of.domain_of(row)
+            with seeded(self.settings.seed):
+                ids = sampler.complete([self.chat.prompt(self.dialect.encode(prompt, domain))])[0]
+            reply = self.dialect.decode(*said(ids, self.chat.tokenizer, sampler.ends), domain, ())
+            kind = "broken" if self.dialect.is_broken(reply) else ""
+            answered.append(sample_of(prompt, [Scored(reply, None, kind=kind)]))
+        return answered
 
     def _checkpoint(self) -> str | None:
         """The last complete checkpoint.  An incomplete one is removed."""
@@ -410,11 +452,11 @@ class _Run:
             return str(path)
         return None
 
-    def _finish(self, trainer: Any, recorder: Recorder, run: GrpoRun | None, halt: str) -> StageResult:
-        from discover_lib.train.recorder import peak_memory_mb
+    def _finish(self, trainer: Any, recorder: Recorder, rounds: Rounds | None, halt: str) -> StageResult:
+        from discover_lib.train.trainers import peak_memory_mb
 
         state, stopped = trainer.state, recorder.stopped
-        kept = run.rounds.best() if run and not stopped else None
+        kept = rounds.best() if rounds and not stopped else None
         result = StageResult(
             folder=self.folder,
             stopped=stopped,
@@ -428,17 +470,17 @@ class _Run:
             halt=halt,
         )
         if not stopped:
-            self._save(trainer, run, kept)
+            self._save(trainer, rounds, kept)
             write_json(self.folder / RESULT, result.to_dict())
             self.on_progress(f"adapter saved in {self.folder / ADAPTER}")
         return result
 
-    def _save(self, trainer: Any, run: GrpoRun | None, kept: int | None) -> None:
+    def _save(self, trainer: Any, rounds: Rounds | None, kept: int | None) -> None:
         """Save the adapter alone, whole or not at all.  A trainer would also save its reference copy."""
         with whole_folder(self.folder / ADAPTER) as target:
-            if run is not None and kept is not None:
-                shutil.copytree(run.rounds.adapter(kept), target, dirs_exist_ok=True)
-                self.on_progress(run.rounds.told(kept))
+            if rounds is not None and kept is not None:
+                shutil.copytree(rounds.adapter(kept), target, dirs_exist_ok=True)
+                self.on_progress(rounds.told(kept))
             else:
                 model = trainer.accelerator.unwrap_model(trainer.model)
                 model.save_pretrained(str(target), selected_adapters=["default"])
@@ -460,38 +502,6 @@ class _Run:
             system=self.source.system,
             thinking=settings.thinking,
         )
-
-
-@dataclass(frozen=True)
-class _Answers:
-    """The model's replies to a few held-out prompts, for the stored samples of SFT and DPO."""
-
-    model: Any
-    chat: Chat
-    dialect: Dialect
-    source: TrainingRows
-    limit: int
-    seed: int
-
-    def __call__(self) -> list[dict[str, Any]]:
-        from discover_lib.train.grpo.rollouts import Sampler, seeded
-
-        every: dict[str, Mapping[str, Any]] = {}  # two users may start with the same words
-        for row in self.source.held_out or self.source.train:
-            every.setdefault(json.dumps(_first_prompt(row)), row)
-        answered = []
-        sampler = Sampler(self.model, self.chat, min(256, self.limit // 2), temperature=0.7)
-        for row in list(every.values())[:SAMPLED]:
-            prompt = _first_prompt(row)
-            wire = self.dialect.encode(prompt, rows_of.domain_of(row))
-            ids = self.chat.prompt(wire)
-            with seeded(self.seed):
-                text, n_tokens = said(sampler.complete([ids])[0], self.chat.tokenizer, sampler.ends)
-            reply = self.dialect.decode(text, n_tokens, rows_of.domain_of(row), ())
-            answer = {"text": reply.text, "notation": reply.notation, "n_tokens": reply.n_tokens}
-            kind = "broken" if self.dialect.is_broken(reply) else None
-            answered.append({"prompt": prompt, "replies": [{**answer, "reward": None, "kind": kind}]})
-        return answered
 
 
 def _first_prompt(row: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -564,3 +574,8 @@ def _same_model(base: str, source: Source) -> bool:
     if base == source.path:
         return True
     return bool(source.hash) and content_hash(base) == source.hash
+
+
+if __name__ == "__main__":  # the process of a run, which `training_job.start` starts
+    ended = work_on(Path(sys.argv[1]), lambda line: None, train_folder)
+    sys.exit(1 if ended.state == "failed" else 0)

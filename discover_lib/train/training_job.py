@@ -9,6 +9,7 @@ access.json     endpoints and cost limits of GRPO's models; they do not change t
 status.json     state, process, steps, and every start and resumption
 metrics.jsonl   one line per logged step          samples.jsonl   replies at intervals
 log.txt         output of the process             STOP            request for a clean stop with a checkpoint
+lock            held by the working process
 checkpoints/    the last two, to resume from      steps/          adapters of all checkpoints, if they are small
 adapter/, lineage.json, result.json               the trained adapter, its origin, and the result
 ```
@@ -20,47 +21,38 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
-import shutil
-import sqlite3
-import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from os import getpid
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import graceful_stop, read_json, write_json
 from discover_lib.dataset.formats import parse
+from discover_lib.metrics.intervals import percent
+from discover_lib.runs.job_folder import BEGINS_IN, LOCK, LOG, STATUS, is_at_work, start_process, working
+from discover_lib.runs.store import first_difference
 from discover_lib.train import Progress
-from discover_lib.train.run_files import (
-    METRICS,
-    RESULT,
-    SAMPLES,
-    SETTINGS,
-    STOP,
-    MetricLines,
-    differences,
-    in_the_way,
-    read_lines,
-)
 
 if TYPE_CHECKING:
     from discover_lib.train.access import Access
     from discover_lib.train.run_stage import StageSettings
 
-STATUS, LOG, LOCK = "status.json", "log.txt", "job.lock"
+SETTINGS, METRICS, SAMPLES, STOP, RESULT = "settings.json", "metrics.jsonl", "samples.jsonl", "STOP", "result.json"
+ACCESS = "access.json"
 REFUSED = "refused"
 
 State = Literal["starting", "running", "stopping", "stopped", "finished", "failed"]
 GOING: tuple[State, ...] = ("starting", "running", "stopping")
-SAME_START_SECONDS = 2.0  # tolerance for changed clocks; a process number is hardly reused within this time
-LOCK_SECONDS = 10.0  # longest wait of a start for another start in the same folder
+LOCK_SECONDS = 2.0  # longest wait of a start for another start in the same folder
 TAIL = 1 << 16  # bytes at the end of the metrics that contain the last step
+WINDOW = 5  # logged values that are averaged; no alarm before there are as many
 
 Work = Callable[[Path, Progress], Any]  # trains in a folder; `stopped` of its result marks an early end
 
@@ -86,8 +78,7 @@ class JobStatus:
     """The state of a run.
 
     Attributes:
-        pid, process_started: the process and the Unix seconds of its start.  The start tells it from a later process
-            with the same number.
+        pid: number of the process.
         updated: Unix seconds of the last sign of life.
         total_steps: None until it is known.
         message: its last line; of a failed run, the error.
@@ -97,7 +88,6 @@ class JobStatus:
 
     state: State
     pid: int = 0
-    process_started: float = 0.0
     started: float = 0.0
     updated: float = 0.0
     step: int = 0
@@ -122,10 +112,6 @@ class TrainingJob:
 
     folder: Path
 
-    @property
-    def name(self) -> str:
-        return self.folder.name
-
     def settings(self) -> dict[str, Any]:
         """The settings of the run.
 
@@ -135,24 +121,22 @@ class TrainingJob:
         return read_json(self.folder / SETTINGS)
 
     def status(self) -> JobStatus:
-        """The present state: the status file, corrected if the process is gone.
+        """The present state: the status file, corrected if no process works here.
 
         Raises:
             DiscoverError: there is no run here, or its status is damaged.
         """
-        written, path = _stored_status(self.folder), self.folder / METRICS
-        seen: dict[str, Any] = {}
+        now, path = _stored_status(self.folder), self.folder / METRICS
+        if now.going and not is_at_work(self.folder):
+            now = _without_worker(self.folder)
+        elif now.going and (self.folder / STOP).exists():
+            now = replace(now, state="stopping")
         if path.exists():
             about = path.stat()
-            lines = read_lines(path, max(0, about.st_size - TAIL)).lines
-            last: Mapping[str, Any] = next((line for line in reversed(lines) if "step" in line), {})
-            seen = {name: last[name] for name in ("step", "total_steps") if name in last}
-            seen["updated"] = max(written.updated, about.st_mtime)
-        if written.going and not is_alive(written.pid, written.process_started):
-            seen |= _vanished(written, self.folder)
-        elif written.going and (self.folder / STOP).exists():
-            seen["state"] = "stopping"
-        return replace(written, **seen)
+            steps = [line for line in read_lines(path, max(0, about.st_size - TAIL)).lines if "step" in line]
+            seen = {name: line[name] for line in steps[-1:] for name in ("step", "total_steps") if name in line}
+            now = replace(now, updated=max(now.updated, about.st_mtime), **seen)
+        return now
 
     def stop(self) -> None:
         """Request a clean stop after the current step, with a checkpoint.  Only a running run is affected."""
@@ -182,10 +166,6 @@ class TrainingJob:
             DiscoverError: it is not finished.
         """
         return read_json(self.folder / RESULT)
-
-    def rows(self) -> int | None:
-        """Number of training rows of a finished run; None before its end."""
-        return self.result()["rows"] if (self.folder / RESULT).exists() else None
 
     def wait(self, seconds: float, every: float = 0.2) -> JobStatus:
         """Wait until the run ends, at most `seconds`; returns the state then."""
@@ -219,88 +199,61 @@ def is_finished(settings: StageSettings, folder: Path) -> bool:
     job = TrainingJob(folder)
     if not (folder / STATUS).exists() or job.status().state != "finished":
         return False
-    return not differences(job.settings(), json.loads(json.dumps(settings.to_dict())))
+    return first_difference(job.settings(), json.loads(json.dumps(settings.to_dict()))) is None
 
 
 def launch(
     settings: Mapping[str, Any], folder: Path, command: Sequence[str] = (), access: Access | None = None
 ) -> TrainingJob:
-    """`start` with plain settings.  The command calls `work_on(folder, ...)`; the default is `discover_lib.train`."""
-    command = command or (sys.executable, "-m", "discover_lib.train", str(folder))
-    job = TrainingJob(folder)
-    with _deciding(folder):
+    """`start` with plain settings.  The command calls `work_on(folder, ...)`; the default trains a stage."""
+    with working(folder, LOCK_SECONDS):
         before = _admit(settings, folder, access)
-        with (folder / LOG).open("ab") as log:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, close_fds=True
-            )
-        _begin(job, before, process.pid)
-    _children.append(process)
-    return job
+        pid = start_process(folder, command or (sys.executable, "-m", "discover_lib.train.run_stage", str(folder)))
+        _begin(folder, before, pid)
+    return TrainingJob(folder)
 
 
-def run_here(settings: StageSettings, folder: Path, on_progress: Progress, access: Access | None = None) -> JobStatus:
-    """Train in this process.  Ctrl-C stops cleanly; a second Ctrl-C stops at once.
+def work_on(folder: Path, on_progress: Progress, work: Work) -> JobStatus:
+    """The part in the training process: train, and record the progress and the end."""
 
-    A refused training leaves no new folder.
-
-    Raises:
-        DiscoverError: see `start`.
-    """
-    new = not folder.exists()
-    with _deciding(folder):
-        _begin(TrainingJob(folder), _admit(settings.to_dict(), folder, access), getpid())
-
-    def both(line: str) -> None:
+    def tell(line: str) -> None:
         with (folder / LOG).open("a", encoding="utf-8") as log:
             log.write(line + "\n")
         on_progress(line)
+        _write(folder, replace(_stored_status(folder), message=line))
 
-    status = work_on(folder, both)
-    if new and status.halt == REFUSED:
-        shutil.rmtree(folder)
-    return status
-
-
-def train_stage(folder: Path, on_progress: Progress) -> Any:
-    """Run the stage of a folder's settings."""
-    from discover_lib.train.run_stage import StageSettings, run_stage
-
-    return run_stage(StageSettings.from_dict(TrainingJob(folder).settings()), folder, on_progress=on_progress)
-
-
-def work_on(folder: Path, on_progress: Progress, work: Work = train_stage) -> JobStatus:
-    """The part in the training process: train, and record the progress and the end."""
-    job = TrainingJob(folder)
-
-    def tell(line: str) -> None:
-        on_progress(line)
-        _write(job, replace(_stored_status(folder), message=line))
-
-    with _deciding(folder):  # by now the starting process has recorded this one
-        _write(job, replace(_stored_status(folder), state="running"))
-    try:
-        with graceful_stop((folder / STOP).touch):
-            result = work(folder, tell)
-        state = "stopped" if getattr(result, "stopped", False) else "finished"
-        return _end(job, state=state, halt=getattr(result, "halt", ""))
-    except KeyboardInterrupt:
-        return _end(job, state="stopped", message="interrupted before a checkpoint could be saved")
-    except Exception as error:  # every error must be in the folder
-        with (folder / LOG).open("a", encoding="utf-8") as log:
-            log.write(traceback.format_exc())
-        lines = (" ".join(line.split()) for line in str(error).splitlines())
-        message = "; ".join(filter(None, lines)) or type(error).__name__
-        untouched = not (folder / METRICS).exists() and last_checkpoint(folder) is None
-        refused = untouched and isinstance(error, DiscoverError)
-        return _end(job, state="failed", message=message, halt=REFUSED if refused else "")
+    with working(folder, LOCK_SECONDS):  # by now the starting process has recorded this one
+        _write(folder, replace(_stored_status(folder), state="running"))
+        try:
+            with graceful_stop((folder / STOP).touch):
+                result = work(folder, tell)
+            return _end(folder, state="stopped" if result.stopped else "finished", halt=result.halt)
+        except KeyboardInterrupt:
+            return _end(folder, state="stopped", message="interrupted before a checkpoint could be saved")
+        except Exception as error:  # every error must be in the folder
+            with (folder / LOG).open("a", encoding="utf-8") as log:
+                log.write(traceback.format_exc())
+            lines = (" ".join(line.split()) for line in str(error).splitlines())
+            message = "; ".join(filter(None, lines)) or type(error).__name__
+            untouched = not (folder / METRICS).exists() and last_checkpoint(folder) is None
+            refused = untouched and isinstance(error, DiscoverError)
+            return _end(folder, state="failed", message=message, halt=REFUSED if refused else "")
 
 
-def _admit(wanted: Mapping[str, Any], folder: Path, access: Access | None = None) -> JobStatus | None:
-    """The earlier state of the run, or None for a new one.  Afterwards the folder has settings and no STOP."""
-    before = TrainingJob(folder).status() if (folder / STATUS).exists() else None
+def begin_here(settings: Mapping[str, Any], folder: Path, access: Access | None) -> None:
+    """Make this process the one that trains in a folder; `work_on` follows.  Raises as `start`."""
+    with working(folder, LOCK_SECONDS):
+        _begin(folder, _admit(settings, folder, access), os.getpid())
+
+
+def _admit(wanted: Mapping[str, Any], folder: Path, access: Access | None) -> JobStatus | None:
+    """The earlier state of the run, or None for a new one.  Afterwards the folder has settings and no STOP.
+
+    The folder is held, so only a process that has not begun yet can be in the way.
+    """
+    before = _without_worker(folder) if (folder / STATUS).exists() else None
     if before is not None and before.going:
-        raise DiscoverError(f"{folder}: a process (number {before.pid}) is training here; stop it or wait for it")
+        raise DiscoverError(f"{folder}: a process (number {before.pid}) is starting at work here; wait for it")
     if line := in_the_way(folder, wanted):
         raise DiscoverError(line)
     if not (folder / SETTINGS).exists():
@@ -313,54 +266,42 @@ def _admit(wanted: Mapping[str, Any], folder: Path, access: Access | None = None
     return before
 
 
-def _begin(job: TrainingJob, before: JobStatus | None, pid: int) -> None:
+def _begin(folder: Path, before: JobStatus | None, pid: int) -> None:
     now = time.time()
     status = before or JobStatus("starting", started=now)
-    attempts = (*status.attempts, Attempt(now, last_checkpoint(job.folder) or 0))
-    began = process_start(pid) or now
-    _write(job, replace(status, state="starting", pid=pid, process_started=began, message="starting",
-                        halt="", attempts=attempts))  # fmt: skip
+    attempts = (*status.attempts, Attempt(now, last_checkpoint(folder) or 0))
+    _write(folder, replace(status, state="starting", pid=pid, message="starting", halt="", attempts=attempts))
 
 
-def _end(job: TrainingJob, **ended: Any) -> JobStatus:
-    status = job.status()
+def _end(folder: Path, **ended: Any) -> JobStatus:
+    status = TrainingJob(folder).status()
     last = replace(status.attempts[-1], ended=time.time(), end=ended["state"])
-    _write(job, replace(status, attempts=(*status.attempts[:-1], last), **ended))
-    (job.folder / STOP).unlink(missing_ok=True)
-    return job.status()
+    _write(folder, replace(status, attempts=(*status.attempts[:-1], last), **ended))
+    (folder / STOP).unlink(missing_ok=True)
+    return TrainingJob(folder).status()
 
 
-def _write(job: TrainingJob, status: JobStatus) -> None:
-    write_json(job.folder / STATUS, asdict(replace(status, updated=time.time())))
+def _write(folder: Path, status: JobStatus) -> None:
+    write_json(folder / STATUS, asdict(replace(status, updated=time.time())))
 
 
-def _vanished(written: JobStatus, folder: Path) -> dict[str, Any]:
-    """Corrections to the status of a run whose process has vanished."""
+def _stored_status(folder: Path) -> JobStatus:
+    """The status file."""
+    if not (folder / STATUS).exists():
+        raise DiscoverError(f"{folder}: no training run here")
+    return parse(JobStatus, read_json(folder / STATUS), f"{folder / STATUS}: damaged")
+
+
+def _without_worker(folder: Path) -> JobStatus:
+    """The status of a run in whose folder no process works: it has ended, has not begun yet, or was killed."""
+    written = _stored_status(folder)  # read again: the process may have ended since
+    if not written.going or (written.state == "starting" and time.time() - written.updated < BEGINS_IN):
+        return written
     if written.state == "starting":
-        return {"state": "failed", "message": f"the process ended before it began; see {folder / LOG}"}
+        return replace(written, state="failed", message=f"the process never began; see {folder / LOG}")
     saved = last_checkpoint(folder)
     on = f"it can resume from step {saved}" if saved else "no checkpoint was saved yet; it can begin again"
-    return {"state": "stopped", "message": f"killed: the process is gone; {on}"}
-
-
-@contextlib.contextmanager
-def _deciding(folder: Path) -> Iterator[None]:
-    """A lock on decisions about a folder; the system frees it when its process ends.
-
-    Raises:
-        DiscoverError: the folder is not writable, or another decision takes too long.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = sqlite3.connect(folder / LOCK, timeout=LOCK_SECONDS, isolation_level=None)
-        lock.execute("BEGIN EXCLUSIVE")
-    except (OSError, sqlite3.OperationalError) as error:
-        raise DiscoverError(f"{folder}: cannot be written to ({error}); try again, or choose another folder") from None
-    with contextlib.closing(lock):
-        yield
-
-
-_children: list[subprocess.Popen[bytes]] = []  # polled, so that ended ones do not remain as zombies
+    return replace(written, state="stopped", message=f"killed: the process is gone; {on}")
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -380,26 +321,6 @@ def last_checkpoint(folder: Path) -> int | None:
     return max((int(match[1]) for match in matches if match), default=None)
 
 
-def is_alive(pid: int, started: float) -> bool:
-    """Whether the process with this number and start time still runs."""
-    for child in _children[:]:
-        if child.poll() is not None:
-            _children.remove(child)
-    now = process_start(pid)
-    return now is not None and abs(now - started) < SAME_START_SECONDS
-
-
-def process_start(pid: int) -> float | None:
-    """The start of a process in Unix seconds; None if it has ended."""
-    import psutil
-
-    try:
-        process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else float(process.create_time())
-    except psutil.Error:
-        return None
-
-
 def standing_lines(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The lines that count.  A run that resumed from an earlier checkpoint supersedes later lines."""
     kept: list[Mapping[str, Any]] = []
@@ -411,8 +332,115 @@ def standing_lines(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
     return kept
 
 
-def _stored_status(folder: Path) -> JobStatus:
-    """The status file."""
-    if not (folder / STATUS).exists():
-        raise DiscoverError(f"{folder}: no training run here")
-    return parse(JobStatus, read_json(folder / STATUS), f"{folder / STATUS}: damaged")
+@dataclass(frozen=True)
+class MetricLines:
+    """Lines of `metrics.jsonl`, and the position in bytes for the next reading."""
+
+    lines: tuple[dict[str, Any], ...]
+    position: int
+
+
+def read_lines(path: Path, since: int = 0) -> MetricLines:
+    """JSON lines from a position on.  An incomplete last line waits for the next reading.
+
+    A file that has become shorter is read from its beginning.  Lines that are not JSON objects are skipped, as a killed
+    process can leave them.  The rest of a line at the position is skipped, too.
+    """
+    try:
+        begin = since if since <= path.stat().st_size else 0
+        with path.open("rb") as file:
+            file.seek(begin)
+            read = file.read()
+    except FileNotFoundError:
+        return MetricLines((), 0)
+    whole = read[: read.rfind(b"\n") + 1]
+    lines = []
+    for line in whole.split(b"\n")[:-1]:
+        with contextlib.suppress(ValueError):
+            lines.append(json.loads(line))
+    return MetricLines(tuple(each for each in lines if isinstance(each, dict)), begin + len(whole))
+
+
+def latest(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The last value of every column over all lines."""
+    return {name: value for line in lines for name, value in line.items() if value is not None}
+
+
+def in_the_way(folder: Path, requested: Mapping[str, Any]) -> str:
+    """Why a folder cannot train these settings: it has a finished training or other settings; else "".
+
+    Raises:
+        DiscoverError: its settings are damaged.
+    """
+    if (folder / SETTINGS).exists():
+        if different := first_difference(read_json(folder / SETTINGS), json.loads(json.dumps(requested))):
+            return f"{folder} contains a run with other settings ({different}); choose another folder"
+    if (folder / RESULT).exists():
+        return f"{folder}: this training is finished; take another folder to train again"
+    return ""
+
+
+# -- alarms ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A sign in the log of GRPO that training goes wrong, with a remedy.
+
+    Attributes:
+        column: the logged figure.
+        limit: of the mean of the last values; with `relative`, of its ratio to the mean of the first values.
+        falling: low values are the sign.
+        words: the meaning, with {now} for the value and {share} for its percentage.
+    """
+
+    column: str
+    limit: float
+    words: str
+    relative: bool = False
+    falling: bool = False
+
+    def line(self, values: Sequence[float]) -> str:
+        """The alarm for these values, oldest first; "" within the limit."""
+        first = fmean(values[:WINDOW]) if self.relative and values else 1.0
+        if len(values) < WINDOW + self.relative or first <= 0:
+            return ""
+        now = fmean(values[-WINDOW:]) / first
+        beyond = now < self.limit if self.falling else now > self.limit
+        return self.words.format(now=now, share=percent(now)) if beyond else ""
+
+
+ALARMS = (
+    Alarm("kl", 0.2, "far from the reference (KL {now:.2f} per token): lower learning_rate or raise beta"),
+    Alarm(
+        "entropy",
+        0.3,
+        "entropy is {share} of its first value: all replies become alike; lower learning_rate or raise temperature",
+        relative=True,
+        falling=True,
+    ),
+    Alarm("completions/mean_length", 1.5, "replies are {now:.1f} times as long as at first: see tau", relative=True),
+    Alarm("completions/clipped_ratio", 0.3, "{share} of the replies are cut off: raise max_completion"),
+    Alarm(
+        "frac_reward_zero_std",
+        0.5,
+        "in {share} of the groups all rewards are equal and give no signal: raise n_generations or temperature",
+    ),
+    Alarm("share/repeated", 0.3, "{share} of the replies repeat another reply of their group: raise temperature"),
+    Alarm(
+        "share/near_misses",
+        0.6,
+        "{share} of the rewarded state changes come from near misses: the model may be learning to list alternatives "
+        "(make the prompts with --near-miss-cap)",
+    ),
+    Alarm("share/unscored", 0.1, "{share} of the replies could not be judged: see the log"),
+)
+
+
+def alarms(lines: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Column → alarm, over the logged lines that count."""
+    found = {
+        each.column: each.line([line[each.column] for line in lines if line.get(each.column) is not None])
+        for each in ALARMS
+    }
+    return {column: text for column, text in found.items() if text}

@@ -70,9 +70,8 @@ def set_up():
 
     from workbench.controls import page_has_sheet
     from workbench.lessons import cards
+    from workbench.lessons.checks import STEPPED, WRITE_ADVANCE
     from workbench.lessons.exercise import first_trees
-    from workbench.lessons.lesson_rules import WRITE_ADVANCE
-    from workbench.lessons.seeing import STEPPED
 
     page_has_sheet()
     return STEPPED, WRITE_ADVANCE, cards, first_trees, mo

@@ -65,7 +65,7 @@ def set_up():
 
     from workbench.controls import page_has_sheet
     from workbench.lessons import cards
-    from workbench.lessons.trusting import USER, pairs_table, told_so_far
+    from workbench.lessons.checks import USER, pairs_table, told_so_far
 
     page_has_sheet()
     return USER, cards, mo, pairs_table, told_so_far

@@ -64,7 +64,7 @@ def set_up():
 
     from workbench.controls import page_has_sheet
     from workbench.lessons import cards
-    from workbench.lessons.seeing import PLAYED
+    from workbench.lessons.checks import PLAYED
 
     page_has_sheet()
     return PLAYED, cards, mo

@@ -111,7 +111,7 @@ def import_names():
     from discover_lib.core.rules import NAMED_RULES
     from discover_lib.engines.miniature import artifacts, assistants, engine
     from discover_lib.metrics.intervals import share_of
-    from discover_lib.train.grpo.group import group_of
+    from discover_lib.train.grpo import group_of
 
     return NAMED_RULES, Rules, UserSimulator, artifacts, assistants, engine, group_of, mo, reward, share_of
 

@@ -118,7 +118,7 @@ def import_names():
     from discover_lib.dataset import rows
     from discover_lib.engines.miniature import artifacts, assistants, engine
     from discover_lib.train import backend, recipes
-    from discover_lib.train.grpo.group import group_of
+    from discover_lib.train.grpo import group_of
 
     return artifacts, assistants, backend, engine, group_of, mo, recipes, rows, run_conversation
 

@@ -54,11 +54,11 @@ def synthesize(assistants, domain, grown, mo, run_conversation, world):
 
 
 @app.cell
-def make_rows(filters, mo, rows, talks):
+def make_rows(export, mo, rows, talks):
     # Rows: whole conversations for SFT, pairs for DPO, prompts with the user's state for GRPO (4.1).
     _lines = []
     for kind in ("sft", "preference", "prompt"):
-        sieved = filters.sieve(rows.examples(kind, talks, rows.Origin("three users")))
+        sieved = export.sieve(rows.examples(kind, talks, rows.Origin("three users")))
         _lines.append({"rows": kind, "kept": len(sieved.kept), "left out": str(sieved.counts)})
     mo.show_code(mo.ui.table(_lines, selection=None, show_column_summaries=False))
     return
@@ -115,12 +115,12 @@ def import_names():
     from discover_lib import paper
     from discover_lib.base import svg
     from discover_lib.core.rollout import run_conversation
-    from discover_lib.dataset import filters, rows
+    from discover_lib.dataset import export, rows
     from discover_lib.engines.miniature import artifacts, assistants, engine
     from discover_lib.metrics import intervals
     from workbench.map import intent_map
 
-    return Path, artifacts, assistants, engine, filters, intent_map, intervals, mo, paper, rows, run_conversation, svg
+    return Path, artifacts, assistants, engine, export, intent_map, intervals, mo, paper, rows, run_conversation, svg
 
 
 if __name__ == "__main__":

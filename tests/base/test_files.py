@@ -1,5 +1,6 @@
 """Ending long work: the first signal asks, whatever the parent process has done with signals; YAML of people."""
 
+import json
 import signal
 from pathlib import Path
 
@@ -79,3 +80,16 @@ def test_a_folder_appears_whole_or_stays_as_it_was(tmp_path: Path) -> None:
         (folder / "third").touch()
         raise KeyError
     assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))] == ["made", "made/second"]
+
+
+def test_yaml_of_the_library_is_kept_and_read_again_when_it_changes(tmp_path: Path, monkeypatch) -> None:
+    path, kept = tmp_path / "words.yaml", tmp_path / "__pycache__" / "words.yaml.json"
+    monkeypatch.setattr(files.sys, "dont_write_bytecode", False)
+    for text, data in (("a: [1, b]", {"a": [1, "b"]}), ("a: 2", {"a": 2})):
+        path.write_text(text)
+        assert files.read_yaml(path) == files.read_yaml(path) == json.loads(kept.read_text())["data"] == data
+    for damaged in ("", "{}", "[]", "null"):
+        kept.write_text(damaged)
+        assert files.read_yaml(path) == {"a": 2}
+    path.write_text("1: whole")  # JSON has no such key
+    assert files.read_yaml(path) == {1: "whole"}

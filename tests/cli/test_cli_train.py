@@ -86,7 +86,7 @@ def test_a_folder_with_other_settings_is_refused_by_name(place: Path, tmp_path: 
     settings = _settings_of([*given, "--seed", "3"])
     (run / jobs.SETTINGS).write_text(json.dumps(settings))
     done = runner.invoke(app, [*given, "--run", str(run)])
-    assert done.exit_code == 2 and "seed: 3 there, 0 asked" in done.output
+    assert done.exit_code == 2 and "seed is 3 in the run and 0 now" in done.output
 
 
 def _settings_of(words: list[str]) -> dict[str, Any]:

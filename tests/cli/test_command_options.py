@@ -4,13 +4,17 @@ import enum
 import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+import typer
 from command_line import assert_one_line_error, discover
 
 from discover_lib.cli.command_list import LazyCommand
+from discover_lib.cli.common import _Quickly
 from workbench.main import COMMANDS
 
 GROUPS = {"study"}
@@ -63,6 +67,30 @@ def test_an_option_of_one_value_is_refused_when_it_is_given_twice(words: str) ->
         option = parameter.opts[0]
         result = discover(*words.split(), option, "one", f"{option}=two")
         assert_one_line_error(result, f"^discover: {option} takes one value, and is given 'one' and 'two'$")
+
+
+@pytest.mark.parametrize("words", PARTS)
+def test_common_values_are_read_as_typer_reads_them(words: str) -> None:
+    for parameter in PARTS[words].params:
+        kind = parameter.type_descriptor.annotation
+        given = {int: ["3", "0", 3], list[str]: [("a", "b"), []]}.get(kind, [*get_args(kind), "nowhere/a"])
+        for value in [*given, None]:
+            found = []
+            for reader in (_Quickly(), None):
+                parameter._runtime_param = reader
+                try:
+                    found.append(parameter.get_runtime_param().coerce(value, param=parameter, ctx=None))
+                except typer.BadParameter as refused:
+                    found.append(refused.message)
+            assert found[0] == found[1] and type(found[0]) is type(found[1]), (parameter.name, value)
+
+
+def test_a_command_with_common_values_does_not_load_pydantic(tmp_path: Path) -> None:
+    simulate = "LazyCommand('simulate', COMMANDS['simulate']).load().make_context('simulate', sys.argv[1:])"
+    code = f"import sys; from discover_lib.cli.command_list import *; {simulate}; print('pydantic' in sys.modules)"
+    words = ["--domain", "svg_drawing", "--assistant", "draft", "--artifacts", "3", "--run", tmp_path / "new"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 @pytest.mark.parametrize("words", PARTS)

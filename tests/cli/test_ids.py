@@ -15,7 +15,7 @@ from discover_lib.base.ids import DiscoverId, IdError
 from discover_lib.cli.show import print_results, write_and_print_results
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
-from discover_lib.dataset.hub import write_folder
+from discover_lib.dataset.export import write_hub_folder
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import ScopeResults
 from discover_lib.metrics.satisfaction import SATISFIED
@@ -242,7 +242,9 @@ def test_every_number_of_the_results_resolves_and_comes_out_the_same(folder: Pat
     for pointer, number in numbers_of({name: results[name] for name in ("ceilings", "scopes")}):
         path = pointer.split("/")
         at = next("/".join(path[:end]) for end in range(len(path), 1, -1) if "/".join(path[:end]) in ids)
-        stored = resolved.setdefault(at, resolve(DiscoverId.parse(ids[at])))
+        if at not in resolved:
+            resolved[at] = resolve(DiscoverId.parse(ids[at]))
+        stored = resolved[at]
         assert stored.values, pointer
         parts = path[3:] if path[1] == "scopes" else path[1:]
         if (expected := expected_of(stored, parts)) is not None:
@@ -268,7 +270,7 @@ def test_what_evaluate_prints_is_made_of_its_results_alone(folder: Path, capsys:
 
 def test_the_rows_of_the_hub_carry_ids(folder: Path, tmp_path: Path) -> None:
     with RunStore.read(folder) as store:
-        write_folder(tmp_path, store)
+        write_hub_folder(tmp_path, store)
     lines = (tmp_path / "data" / "conversations.jsonl").read_text().splitlines()
     for row in map(json.loads, lines[:6]):
         stored = resolve(DiscoverId.parse(row["discover_id"]))

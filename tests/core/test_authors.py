@@ -221,10 +221,6 @@ def test_the_reward_is_the_change_of_level(before: IntentState, after: IntentSta
     assert found.total == found.discovered == sum(shares.values())
 
 
-def test_tokens_cost_beyond_250() -> None:
-    assert reward(TREE, state(), state(), n_tokens=350, rules=AUTHORS).total == pytest.approx(-0.1)
-
-
 @pytest.mark.parametrize(
     ("found", "chosen"),
     [

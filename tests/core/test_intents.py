@@ -177,12 +177,8 @@ def test_the_graph_is_the_same_forest_with_its_states() -> None:
     assert list(graph.nodes) == ["1", "1.1", "1.2", "2"]
     assert sorted(graph.edges) == [("1", "1.1"), ("1", "1.2")]
     assert graph.nodes["1.2"]["text"] == "text of 1.2" and graph.nodes["1.2"]["depth"] == 2
-    assert list(dict(graph.nodes(data="discovery")).values()) == [
-        "discovered",
-        "undiscovered",
-        "emerging",
-        "undiscovered",
-    ]
+    levels = ["discovered", "undiscovered", "emerging", "undiscovered"]
+    assert list(dict(graph.nodes(data="discovery")).values()) == levels
     assert [key for key, met in graph.nodes(data="satisfied") if met] == ["1"]
     assert IntentTree.from_graph(graph) == tree
 

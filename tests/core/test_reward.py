@@ -40,6 +40,7 @@ def test_discovery_counts_newly_discovered_intents(before: IntentState, after: I
         pytest.param(1249, PAPER, -0.999, id="just before the cap"),
         pytest.param(1250, PAPER, -1.0, id="the cap"),
         pytest.param(100_000, PAPER, -1.0, id="never more than 1"),
+        pytest.param(350, Rules.authors(), -0.1, id="the authors' τ is 250, too"),
         pytest.param(500, GRPO, 0.0, id="GRPO: τ = 500"),
         pytest.param(750, GRPO, -0.25, id="GRPO: 250 beyond"),
         pytest.param(1500, GRPO, -1.0, id="GRPO: the cap"),
@@ -49,11 +50,8 @@ def test_discovery_counts_newly_discovered_intents(before: IntentState, after: I
 )
 def test_length_costs_beyond_tau(n_tokens: int, rules: Rules, penalty: float) -> None:
     assert length_penalty(n_tokens, rules) == pytest.approx(penalty)
+    assert str(length_penalty(n_tokens, rules)) != "-0.0"
     assert reward(TREE, state_of(TREE), state_of(TREE), n_tokens, rules).total == pytest.approx(penalty)
-
-
-def test_no_penalty_is_plain_zero() -> None:
-    assert str(length_penalty(10, PAPER)) == "0.0"
 
 
 def test_the_parts_add_up() -> None:

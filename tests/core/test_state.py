@@ -5,17 +5,7 @@ from dataclasses import replace
 import pytest
 from scripted import LEVELS, artifact, forest, question, state_of
 
-from discover_lib import (
-    Discovery,
-    Evaluation,
-    IntentState,
-    Rules,
-    Verdict,
-    advance,
-    finished,
-    focus,
-    initial_state,
-)
+from discover_lib import Discovery, Evaluation, IntentState, Rules, Verdict, advance, finished, focus, initial_state
 from discover_lib.core.advance import walk
 from discover_lib.core.intents import Intent
 
@@ -98,7 +88,7 @@ def test_probed_now_and_satisfied_by_a_later_artifact() -> None:
         pytest.param("emerging", 0.4, 1, "emerging", 0.15, id="emerging stays below θ"),
         pytest.param("undiscovered", 0.4, 2, "emerging", 0.4, id="two near misses: 0.5 > 0.4"),
         pytest.param("undiscovered", 0.75, 3, "undiscovered", 0.0, id="three near misses: 0.75 = 0.75"),
-        pytest.param("undiscovered", 0.99, 4, "emerging", 0.99, id="four near misses cross any θ"),
+        pytest.param("undiscovered", 0.999, 4, "emerging", 0.999, id="four near misses cross any θ"),
         pytest.param("undiscovered", 0.1, 9, "emerging", 0.1, id="one step a reply, however many near misses"),
     ],
 )
@@ -142,11 +132,6 @@ def test_the_crossing_resets_to_the_drawn_theta_not_to_the_one_left() -> None:
     assert step(artifact(n1_2=1), before).thresholds["1.2"] == 0.7
 
 
-def test_nothing_left_of_theta_is_plain_zero() -> None:
-    left = step(artifact(n1_2=1), state_of(TREE, KNOWN, theta=0.25)).thresholds["1.2"]
-    assert str(left) == "0.0"
-
-
 @pytest.mark.parametrize("crossing", [">", ">="])
 def test_a_score_equal_to_theta_on_paper_is_equal_in_floating_point(crossing: str) -> None:
     # 0.1 · 3 is 0.30000000000000004 in binary.
@@ -160,7 +145,7 @@ def test_worn_down_in_tenths_theta_is_used_up_exactly() -> None:
     state = state_of(TREE, KNOWN, theta=0.3)
     for _ in range(3):  # 0.3 − 0.1 − 0.1 is 0.09999999999999998 in binary
         state = step(artifact(n1_2=1), state, PAPER.replace(p=0.1))
-    assert (state["1.2"], state.thresholds["1.2"]) == (Discovery.UNDISCOVERED, 0.0)
+    assert (state["1.2"], str(state.thresholds["1.2"])) == (Discovery.UNDISCOVERED, "0.0")  # not −0.0
 
 
 def test_the_same_near_miss_counts_once_within_a_reply() -> None:
@@ -182,12 +167,6 @@ def test_a_repeated_near_miss(counting: str, left: float) -> None:
     for misses in (("a dog",), ("a dog", "a hen")):
         state = step(Evaluation("artifact", [Verdict("1.2", False, misses)]), state, rules)
     assert state.thresholds["1.2"] == pytest.approx(left)
-
-
-@pytest.mark.parametrize("theta", [0.0, 0.3, 0.6, 0.9, 0.999])
-def test_four_distinct_near_misses_always_move_an_intent(theta: float) -> None:
-    after = step(artifact(n1_2=4), state_of(TREE, KNOWN, theta=theta))
-    assert after["1.2"] is Discovery.EMERGING  # 4 × 0.25 = 1, and θ is below 1
 
 
 @pytest.mark.parametrize(
@@ -269,8 +248,7 @@ def test_a_child_waits_for_its_parent(evaluation: Evaluation, level: str) -> Non
 
 
 def test_an_ignored_child_keeps_its_theta() -> None:
-    after, transitions = advance(TREE, START, artifact(n2_1=4), PAPER)
-    assert (after, transitions) == (START, ())
+    assert advance(TREE, START, artifact(n2_1=4), PAPER) == (START, ())
 
 
 def test_a_parent_discovered_by_near_misses_opens_its_child_in_the_same_reply() -> None:

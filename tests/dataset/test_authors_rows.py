@@ -4,15 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from training import make_talks
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.core.rules import Rules
 from discover_lib.dataset.authors_format import examples_of, read_rows, rows_of_conversation
-from discover_lib.dataset.filters import sieve
+from discover_lib.dataset.export import sieve
 from discover_lib.dataset.rows import Origin, RowOptions, examples
-from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.artifacts import generate_artifacts
-from discover_lib.runs.units import plan_units, run_units
 
 ORIGIN = Origin("theirs")
 
@@ -80,11 +77,7 @@ def test_a_row_that_is_wrong_is_named(tmp_path: Path, change: dict, says: str) -
 
 @pytest.mark.slow
 def test_our_conversations_as_their_rows_give_our_pairs_again() -> None:
-    domain = "creative_writing"
-    builder = engine(domain).builder
-    trees = {each.id: (domain, builder.build(each).tree) for each in generate_artifacts(domain, "train", 4)}
-    units = plan_units(trees, ["draft", "adaptive"], trials=1, turns=4, rules=Rules.paper(), seed=0, candidates=1)
-    talks = list(run_units(units))
+    talks = make_talks("creative_writing", 4, 4)
     theirs = json.loads(json.dumps([row for talk in talks for row in rows_of_conversation(talk)]))
     again = list(examples_of(theirs, ORIGIN))
     ours = list(examples("preference", talks, ORIGIN, RowOptions()))

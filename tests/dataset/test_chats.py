@@ -2,39 +2,37 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.dataset.chats import read_chats
+from discover_lib.dataset.formats import read_chats
+
+SHARE_GPT = [{"conversations": [{"from": "human", "value": "an owl"}, {"from": "gpt", "value": "here"}]}]
+LINES = [
+    {"conversation": [{"role": "user", "content": "an owl"}, {"role": "assistant", "content": "x"}], "toxic": False},
+    {"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a boat"}]},
+    {"conversation": []},
+]
+STUDY = """participant,place,turn,role,text,seconds
+p-1,1,1,user,an owl,0
+p-1,1,1,assistant,here,1
+p-1,1,2,user,'- warmer,2
+p-2,1,1,user,a boat,0"""
 
 
-def test_a_sharegpt_export_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "sharegpt.json"
-    said = [{"from": "human", "value": "an owl"}, {"from": "gpt", "value": "here"}]
-    path.write_text(json.dumps([{"conversations": said}]), "utf-8")
-    assert read_chats(path) == [["an owl"]]
-
-
-def test_lines_of_conversations_or_messages_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "wildchat.jsonl"
-    lines = [
-        {
-            "conversation": [{"role": "user", "content": "an owl"}, {"role": "assistant", "content": "x"}],
-            "toxic": False,
-        },
-        {"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a boat"}]},
-        {"conversation": []},
-    ]
-    path.write_text("\n".join(map(json.dumps, lines)) + "\n", "utf-8")
-    assert read_chats(path) == [["an owl"], ["a boat"]]
-
-
-def test_a_study_s_own_messages_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "messages.csv"
-    rows = ["participant,place,turn,role,text,seconds", "p-1,1,1,user,an owl,0", "p-1,1,1,assistant,here,1"]
-    path.write_text("\n".join([*rows, "p-1,1,2,user,'- warmer,2", "p-2,1,1,user,a boat,0"]), "utf-8")
-    assert read_chats(path) == [["an owl", "- warmer"], ["a boat"]]
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("sharegpt.json", json.dumps(SHARE_GPT), [["an owl"]]),
+        ("wildchat.jsonl", "\n".join(map(json.dumps, LINES)) + "\n", [["an owl"], ["a boat"]]),
+        ("messages.csv", STUDY, [["an owl", "- warmer"], ["a boat"]]),
+    ],
+)
+def test_the_user_s_messages_of_every_form_are_read(name: str, text: str, said: list[Any], tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, "utf-8")
+    assert read_chats(tmp_path / name) == said
 
 
 @pytest.mark.parametrize(

@@ -4,35 +4,21 @@ import json
 from pathlib import Path
 
 import pytest
+from training import make_talks
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.core.conversation import Conversation
-from discover_lib.core.rules import Rules
-from discover_lib.dataset.export import RowSet, Source, make_rows, read_rows, write_rows
-from discover_lib.dataset.filters import Filters
+from discover_lib.dataset.export import Filters, RowSet, Source, make_rows, read_rows, write_rows
 from discover_lib.dataset.rows import Origin, RowOptions
-from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import StoreError
-from discover_lib.runs.units import plan_units, run_units
 
 KINDS = ("sft", "preference", "prompt")
 FILES = ("jsonl", "parquet", "datasets")
 
 
-def conversations(artifacts: int = 6) -> list[Conversation]:
-    domain = "creative_writing"
-    builder = engine(domain).builder
-    trees = {each.id: (domain, builder.build(each).tree) for each in generate_artifacts(domain, "train", artifacts)}
-    units = plan_units(trees, ["draft", "adaptive"], trials=1, turns=4, rules=Rules.paper(), seed=0, candidates=1)
-    return list(run_units(units))
-
-
 @pytest.fixture(scope="module")
 def sources() -> list[Source]:
-    origin = Origin("a run", "miniature", "miniature", {}, "1")
-    return [Source(origin, conversations())]
+    return [Source(Origin("a run", "miniature", "miniature", {}, "1"), make_talks("creative_writing", 6, 4))]
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +70,7 @@ def test_a_folder_of_somebody_elses_is_left_alone(row_sets: dict[str, RowSet], t
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(DiscoverError, match="other files"):
         write_rows(row_sets["sft"], tmp_path)
-    with pytest.raises(DiscoverError, match="this is a file"):
+    with pytest.raises(DiscoverError, match="is a file or holds other files"):
         write_rows(row_sets["sft"], tmp_path / "notes.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 

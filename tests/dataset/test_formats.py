@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,36 +37,18 @@ def criteria(*roots: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"criterion": "A fox, as follows.", "abstractions": levels, "hierarchy": list(roots)}]
 
 
-START = criteria(
-    node(
-        "1",
-        "An animal",
-        1,
-        children=[node("1.1", "A fox", 0, (0.7, 0.2), children=[node("1.1.1", "Red", 0, (0.4, 0.9))])],
-    )
+def animal(*foxes: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
+    return criteria(node("1", "An animal", 1, children=list(foxes), **more))
+
+
+MET: dict[str, Any] = {"satisfied": 1, "update": {"type": "satisfaction", "status": 1}}
+START = animal(node("1.1", "A fox", 0, (0.7, 0.2), children=[node("1.1.1", "Red", 0, (0.4, 0.9))]))
+WARMER = animal(node("1.1", "A fox", 0.5, (0.2,), children=[node("1.1.1", "Red", 0, (0.15, 0.9))]))
+FOUND = animal(
+    node("1.1", "A fox", 1, **MET, children=[node("1.1.1", "Red", 0, (0.4, 0.9), update=None)]),
+    reason="shows one",
+    **MET,
 )
-WARMER = criteria(
-    node(
-        "1",
-        "An animal",
-        1,
-        children=[node("1.1", "A fox", 0.5, (0.2,), children=[node("1.1.1", "Red", 0, (0.15, 0.9))])],
-    )
-)
-FOUND = criteria(
-    node(
-        "1",
-        "An animal",
-        1,
-        satisfied=1,
-        reason="shows one",
-        update={"type": "satisfaction", "status": 1},
-        children=[
-            node("1.1", "A fox", 1, satisfied=1, update={"type": "satisfaction", "status": 1},
-                 children=[node("1.1.1", "Red", 0, (0.4, 0.9), update=None)])
-        ],
-    )
-)  # fmt: skip
 
 
 def best_of_n() -> dict[str, Any]:
@@ -157,59 +138,46 @@ def test_a_run_file_becomes_a_conversation_with_what_it_knows(tmp_path: Path) ->
     assert Conversation.from_dict(json.loads(json.dumps(talk.to_dict()))) == talk
 
 
-def wrong(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+def wrong(place: str, value: Any = None) -> dict[str, Any]:
+    """A run file with another value at a place such as `conversation/0/role`."""
     data = best_of_n()
-    change(data)
+    *way, last = (int(step) if step.isdigit() else step for step in place.split("/"))
+    found: Any = data
+    for step in way:
+        found = found[step]
+    found[last] = value
     return data
 
 
+ROOTS, CANDIDATE = "criteria_history/0/0/hierarchy", "per_turn_candidates/1/candidates/0"
+OTHER_TREE = [node("1", "An animal", 1), node("2", "A mood", 1)]
+
+
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("place", "value", "said"),
     [
-        (lambda data: data.pop("criteria_history"), "`criteria_history`"),
-        (lambda data: data.update(conversation=[]), "$.conversation"),
-        (lambda data: data["conversation"][0].update(role="system"), "conversation[0].role must be 'user'"),
+        ("criteria_history", None, "$.criteria_history"),
+        ("conversation", [], "$.conversation"),
+        ("conversation/0/role", "system", "conversation[0].role must be 'user'"),
+        ("conversation", best_of_n()["conversation"][:3], "its parts do not go together (IndexError"),
+        ("terminated_reason", None, "$.terminated_reason"),
+        (f"{ROOTS}/0/aware", 0.7, "aware must be 0, 0.5 or 1, got 0.7 - at `$.criteria_history[0][0].hierarchy[0]`"),
+        (ROOTS, [*START[0]["hierarchy"], node("1", "Twice")], "is not an intent tree: duplicate id '1'"),
+        (f"{CANDIDATE}/reward", "0.5", "$.per_turn_candidates[1].candidates[0].reward"),
+        (f"{CANDIDATE}/reward", float("nan"), "$.per_turn_candidates[1].candidates[0].reward"),
+        (f"{CANDIDATE}/reward", None, "per_turn_candidates[1].candidates[0] has no reward"),
+        ("per_turn_candidates/0/chosen_assistant_index", 5, "its parts do not go together (ValueError: 5"),
+        ("criteria_history/1", [*START, {}], "of length <= 1"),
+        ("assistant_configs", [], "$.assistant_configs"),
         (
-            lambda data: data["conversation"].pop(3) and data["conversation"].pop(3),
-            "its parts do not go together (IndexError",
-        ),
-        (lambda data: data.update(terminated_reason=None), "$.terminated_reason"),
-        (
-            lambda data: data["criteria_history"][0][0]["hierarchy"][0].update(aware=0.7),
-            "aware must be 0, 0.5 or 1, got 0.7 - at `$.criteria_history[0][0].hierarchy[0]`",
-        ),
-        (
-            lambda data: data["criteria_history"][0][0]["hierarchy"].append(node("1", "Twice")),
-            "is not an intent tree: duplicate id '1'",
-        ),
-        (
-            lambda data: data["per_turn_candidates"][1]["candidates"][0].update(reward="0.5"),
-            "$.per_turn_candidates[1].candidates[0].reward",
-        ),
-        (
-            lambda data: data["per_turn_candidates"][1]["candidates"][0].update(reward=float("nan")),
-            "$.per_turn_candidates[1].candidates[0].reward",
-        ),
-        (
-            lambda data: data["per_turn_candidates"][1]["candidates"][0].update(reward=None),
-            "per_turn_candidates[1].candidates[0] has no reward",
-        ),
-        (
-            lambda data: data["per_turn_candidates"][0].update(chosen_assistant_index=5),
-            "its parts do not go together (ValueError: 5",
-        ),
-        (lambda data: data["criteria_history"][1].append({}), "of length <= 1"),
-        (lambda data: data.update(assistant_configs=[]), "$.assistant_configs"),
-        (
-            lambda data: data["per_turn_candidates"][0]["candidates"][0]["updated_criteria_objs"][0].update(
-                hierarchy=[node("1", "An animal", 1), node("2", "A mood", 1)]
-            ),
+            "per_turn_candidates/0/candidates/0/updated_criteria_objs/0/hierarchy",
+            OTHER_TREE,
             "updated_criteria_objs[0].hierarchy has not the intents of criteria_history[0]: 1.1, 1.1.1, 2",
         ),
     ],
 )
-def test_a_malformed_run_file_is_one_line(change: Callable[[dict[str, Any]], Any], said: str, tmp_path: Path) -> None:
-    path = written(tmp_path, wrong(change))
+def test_a_malformed_run_file_is_one_line(place: str, value: Any, said: str, tmp_path: Path) -> None:
+    path = written(tmp_path, wrong(place, value))
     with pytest.raises(DiscoverError) as raised:
         authors.read_run_file(path)
     line = str(raised.value)
@@ -244,11 +212,8 @@ def test_an_assistant_is_called_by_its_number_in_the_file(configs: list[Any], na
 
 
 def test_a_reply_that_their_judge_failed_on_is_kept_unscored(tmp_path: Path) -> None:
-    def unscored(data: dict[str, Any]) -> None:
-        data["per_turn_candidates"][0]["candidates"][0].update(reward=None, delta_awareness=None)
-        del data["per_turn_candidates"][1]["candidates"][1]["reward"]
-
-    data = wrong(unscored)
+    data = wrong("per_turn_candidates/0/candidates/0/delta_awareness")
+    del data["per_turn_candidates"][1]["candidates"][1]["reward"]
     talk = authors.read_run_file(written(tmp_path, data))
     first, second = (turn.candidates[not turn.chosen] for turn in talk.turns)
     assert (first.reward, second.reward, first.error) == (None, None, authors.UNSCORED)
@@ -337,15 +302,11 @@ def test_a_folder_of_theirs_becomes_a_run_and_a_folder_of_theirs_again(tmp_path:
 
 
 def test_what_an_output_folder_of_theirs_holds_is_counted_once_each(tmp_path: Path) -> None:
-    def told(text: str) -> dict[str, Any]:
-        return wrong(
-            lambda data: [criteria[0]["hierarchy"][0].update(text=text) for criteria in data["criteria_history"]]
-        )
-
+    beast = json.loads(json.dumps(best_of_n()).replace("An animal", "A beast"))
     theirs, run, back = tmp_path / "theirs", tmp_path / "run", tmp_path / "back"
-    broken = wrong(lambda data: data.update(conversation=[], criteria_history=[], terminated_reason="error: timed out"))
+    broken = best_of_n() | {"conversation": [], "criteria_history": [], "terminated_reason": "error: timed out"}
     written(theirs / "monday" / "artifact_7", best_of_n())
-    written(theirs / "tuesday" / "artifact_7", told("A beast"))  # another user under the same name, as they number them
+    written(theirs / "tuesday" / "artifact_7", beast)  # another user under the same name, as they number them
     written(theirs / "wednesday" / "artifact_7", best_of_n())  # the same user again
     written(theirs / "monday" / "artifact_8", broken, "assistant_0.json")
     written(theirs / "monday" / "interactivity_evaluations" / "artifact_7", best_of_n())  # their judge's copy

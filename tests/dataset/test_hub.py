@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from discover_lib.dataset.hub import write_folder
+from discover_lib.dataset.export import write_hub_folder
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import stored_scores
@@ -18,7 +18,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (top / "run").mkdir()
     execute(lay_out(RunOptions(("adaptive", "ask"), domain="svg_drawing", artifacts=3)), top / "run")
     with RunStore.read(top / "run") as store:
-        assert write_folder(top / "hub", store) == 6
+        assert write_hub_folder(top / "hub", store) == 6
     return top
 
 

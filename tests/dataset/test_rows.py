@@ -6,26 +6,26 @@ from collections.abc import Sequence
 
 import pytest
 from scripted import EchoVoice, ScriptedJudge, artifact, forest, question
+from training import make_talks
 
 from discover_lib import Conversation, IntentTree, Rules, UserSimulator, replay
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.tokens import TokenCount
 from discover_lib.core.conversation import FinalTurn, Reply
-from discover_lib.dataset.filters import REASONS, Filters, Sieved, sieve, split_by_artifact
-from discover_lib.dataset.pairs import label, labelled_turns
+from discover_lib.dataset.export import REASONS, Filters, Sieved, sieve, split_by_artifact
 from discover_lib.dataset.rows import (
     Example,
     Origin,
     RowOptions,
     examples,
+    label,
+    labelled_turns,
     plain,
     restore,
     similarity_of,
     system_text,
 )
 from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.artifacts import generate_artifacts
-from discover_lib.runs.units import plan_units, run_units
 
 ORIGIN = Origin("a run", "miniature", "miniature", {}, "1")
 TREE = forest("1 1.1 1.1.1 2", discovered="1")
@@ -43,13 +43,8 @@ READINGS = {
 @pytest.fixture(scope="module")
 def synthesised() -> list[Conversation]:
     """Two assistants a turn, on some artifacts of each of two domains."""
-    found = []
-    for domain in ("svg_drawing", "creative_writing"):
-        builder = engine(domain).builder
-        trees = {each.id: (domain, builder.build(each).tree) for each in generate_artifacts(domain, "train", 6)}
-        units = plan_units(trees, ["draft", "adaptive"], trials=2, turns=5, rules=Rules.paper(), seed=3, candidates=1)
-        found += run_units(units)
-    return found
+    domains = ("svg_drawing", "creative_writing")
+    return [talk for domain in domains for talk in make_talks(domain, 6, 5, trials=2, seed=3)]
 
 
 def talk(*candidates: Sequence[str], tree: IntentTree = TREE, rules: Rules | None = None) -> Conversation:

@@ -3,18 +3,15 @@
 from pathlib import Path
 
 import pytest
+from chat_models import FAMILIES, make_tokenizer
+from training import make_talks
 
 from discover_lib.base.tokens import token_count
-from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import RowSet, Source, make_rows
 from discover_lib.dataset.rows import Origin, RowOptions
-from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.artifacts import generate_artifacts
-from discover_lib.runs.units import plan_units, run_units
 
 pytestmark = pytest.mark.slow
 
-DOMAIN = "creative_writing"
 SYSTEM = "Be brief."
 TEMPLATE = (
     "{% for message in messages %}"
@@ -26,31 +23,14 @@ TEMPLATE = (
 
 @pytest.fixture(scope="module")
 def row_sets() -> dict[str, RowSet]:
-    builder = engine(DOMAIN).builder
-    trees = {each.id: (DOMAIN, builder.build(each).tree) for each in generate_artifacts(DOMAIN, "train", 4)}
-    units = plan_units(trees, ["draft", "adaptive"], trials=1, turns=3, rules=Rules.paper(), seed=0, candidates=1)
-    sources = [Source(Origin("r", "miniature", "miniature"), list(run_units(units)))]
+    sources = [Source(Origin("r", "miniature", "miniature"), make_talks("creative_writing", 4))]
     options = RowOptions(text="notation", system=SYSTEM)
     return {kind: make_rows(kind, sources, options) for kind in ("sft", "preference", "prompt")}
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    special = ["<|end|>", "<|user|>", "<|assistant|>", "<|system|>", "<|pad|>"]
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    inner = Tokenizer(models.BPE(vocab={text: place for place, text in enumerate(special + alphabet)}, merges=[]))
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    inner.decoder = decoders.ByteLevel()
-    made = PreTrainedTokenizerFast(
-        tokenizer_object=inner,
-        eos_token="<|end|>",
-        pad_token="<|pad|>",
-        additional_special_tokens=special,
-        padding_side="left",
-    )
+    made = make_tokenizer(FAMILIES["smollm2"], ["some words to learn letters from"] * 9)
     made.chat_template = TEMPLATE
     return made
 

@@ -214,11 +214,7 @@ def test_inspect(tmp_path: Any) -> None:
             infos = [event.data for event in sample.events if event.event == "info" and event.source == "discover"]
             messages = [each.text for each in sample.messages if each.role == "user"]
             rewards = [each["reward_discovered"] + each["reward_length"] for each in infos]
-            state = {
-                "format": "discover-episode/1",
-                "turns": 5,
-                "conversation": sample.store["conversation"],
-            }
+            state = {"format": "discover-episode/1", "turns": 5, "conversation": sample.store["conversation"]}
             episodes[seed, artifact] = Told((*messages, None), tuple(rewards), state)
     assert tuple(episodes[each] for each in WHOM) == native(counted=True)
     for seed, scores in enumerate(means):

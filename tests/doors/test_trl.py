@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chat_models import Family, make_tokenizer
 from doors.test_conformance import OPTIONS, WHOM, Step, Told, native, natively, played, replies
 
 from discover_lib.doors.trl import USER, DiscoverUser, prompt_rows, reward, rollout_func
@@ -25,18 +26,9 @@ TEMPLATE = (
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    """Bytes as tokens, with a chat template that never changes what stands before."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    bytewise = Tokenizer(models.BPE({letter: place for place, letter in enumerate(alphabet)}, []))
-    bytewise.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    bytewise.decoder = decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(tokenizer_object=bytewise, eos_token="<e>", pad_token="<pad>")
-    fast.add_special_tokens({"additional_special_tokens": ["<user>", "<assistant>", "<system>"]})
-    fast.chat_template = TEMPLATE
-    return fast
+    """A tokenizer with a chat template that never changes what stands before."""
+    marks = ("<pad>", "<e>", "<user>", "<assistant>", "<system>")
+    return make_tokenizer(Family("Llama", TEMPLATE, marks, ("<e>",), "<pad>"), replies())
 
 
 class Trainer:
@@ -55,7 +47,7 @@ def test_rollout_func_is_the_same_conversation(tokenizer: Any) -> None:
         turn += 1
         return [list(ids) for _ in prompts]
 
-    whom = WHOM[:40]
+    whom = WHOM[:20]
     rows = [{"role": "user", "content": "x", USER: {"seed": seed, "artifact": artifact}} for seed, artifact in whom]
     rollouts = rollout_func(max_tokens=10, max_length=10**6, complete=complete, **OPTIONS)(
         [[row] for row in rows], Trainer(tokenizer)
@@ -88,8 +80,8 @@ def test_the_tool_form_is_the_same_conversation() -> None:
         assert user.show_to_user("are you there?") == "The user has left."
         return found
 
-    found = [asyncio.run(play(*each)) for each in WHOM]
-    summed = [replace(each, rewards=tuple(accumulate(each.rewards))) for each in native()]
+    found = [asyncio.run(play(*each)) for each in WHOM[:40]]
+    summed = [replace(each, rewards=tuple(accumulate(each.rewards))) for each in native()[:40]]
     assert found == summed, "the reward so far"
     tools = [name for name, _ in inspect.getmembers(DiscoverUser, inspect.isfunction) if not name.startswith("_")]
     assert tools == ["get_reward", "reset", "show_to_user"]  # TRL's trainer makes a tool of all but the first two

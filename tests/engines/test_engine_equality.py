@@ -24,6 +24,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.engines.llm.assistants import LLMAssistant
 from discover_lib.engines.llm.builder import LLMBuilder
 from discover_lib.engines.llm.calls import exchange as records
+from discover_lib.engines.llm.calls import wires
 from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 from discover_lib.engines.llm.judge import LLMJudge
 from discover_lib.engines.llm.voice import LLMVoice
@@ -42,14 +43,14 @@ IN_FLIGHT = 8
 
 def settings(server: FakeServer | ServerProcess) -> ClientSettings:
     return ClientSettings(
-        api_base=server.api_base, env_file=None, first_wait_seconds=0.01, longest_wait_seconds=0.05, timeout_seconds=5
+        api_base=server.api_base, env_file=None, first_wait_seconds=0.01, longest_wait_seconds=0.05, timeout_seconds=60
     )
 
 
 @pytest.fixture(autouse=True)
 def all_that_decides_goes_over_the_wire(monkeypatch: pytest.MonkeyPatch) -> None:
     """The miniature behind the wire draws from whole seeds and does not know the conversation's temperament."""
-    monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
+    monkeypatch.setattr(wires, "LARGEST_SEED", 2**63 - 1)
     monkeypatch.setattr(MiniatureVoice, "of", lambda voice, user: voice)
 
 

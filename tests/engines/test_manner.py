@@ -13,9 +13,7 @@ from discover_lib.runs.options import RunOptions, lay_out
 
 @pytest.mark.slow
 @given(
-    words=st.lists(st.integers(0, 120), min_size=2, max_size=50).map(sorted),
-    asks=st.floats(0, 1),
-    seed=st.integers(),
+    words=st.lists(st.integers(0, 120), min_size=2, max_size=50).map(sorted), asks=st.floats(0, 1), seed=st.integers()
 )
 def test_a_form_lies_within_the_quantiles(words: list[int], asks: float, seed: int) -> None:
     manner = Manner("x", tuple(words), asks, 0, 1)

@@ -1,4 +1,4 @@
-"""Eq. 4 in worked pools."""
+"""Eq. 4 in worked pools, and the ceiling of hand-worked trees."""
 
 from fractions import Fraction
 
@@ -6,9 +6,12 @@ import pytest
 from scripted import EchoVoice, ScriptedJudge, artifact, forest
 
 from discover_lib import UserSimulator, discovery_scores
-from discover_lib.metrics.discovery import DiscoveryScores, share_discovered, why_undefined
+from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.rules import Rules
+from discover_lib.metrics.discovery import DiscoveryScores, ceiling, mean_ceiling, share_discovered, why_undefined
 from discover_lib.metrics.results import Pool
 from discover_lib.metrics.scores import scores_of
+from discover_lib.runs.recorded import find_recorded, recorded_index
 
 
 def pool(**levels: list[float]) -> dict[str, dict[str, dict[str, float]]]:
@@ -67,12 +70,6 @@ def test_the_mean_is_over_the_artifacts_that_count() -> None:
     assert found["a"] == {"x": 0.5, "y": 1.0}
     assert (found.mean("a"), found.mean("b")) == (0.75, 0.25)
     assert found.left_out == ("z",)
-
-
-def test_the_score_depends_on_the_pool() -> None:
-    two, three = pool(a=[1, 1, 0], b=[1, 0, 0]), pool(a=[1, 1, 0], b=[1, 0, 0], c=[1, 1, 1])
-    assert discovery_scores(two)["a"]["art"] == 1
-    assert discovery_scores(three)["a"]["art"] == 0.5
 
 
 def test_the_order_of_the_pool_does_not_matter() -> None:
@@ -154,3 +151,56 @@ def test_the_headline_number_counts_neither_the_request_nor_what_is_emerging_and
     assert share_discovered(talk) == scores.share_discovered == Pool([scores]).per_user("share")["x"]["a/0"] == 2 / 4
     all_known = UserSimulator(forest("1", "1"), ScriptedJudge(readings), EchoVoice()).conversation
     assert share_discovered(all_known) is None
+
+
+# -- what perfect replies could find: hand-worked forests, and the trees that were recorded ----------------------------
+
+
+def chains(*sizes: int, known: tuple[str, ...] = ()) -> IntentTree:
+    """A chain of so many intents for each number."""
+
+    def chain(intent_id: str, length: int) -> Intent:
+        below = (chain(f"{intent_id}.1", length - 1),) if length > 1 else ()
+        return Intent(intent_id, f"wish {intent_id}", below)
+
+    roots = tuple(chain(str(place), size) for place, size in enumerate(sizes, start=1))
+    return IntentTree("story", "harbours", "a story, please", known, roots)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "known", "turns", "share"),
+    [
+        pytest.param((3, 3), (), 5, 1.0, id="two trees take two turns"),
+        pytest.param((3, 3), (), 1, 3 / 6, id="one tree a turn"),
+        pytest.param((3, 3), ("1",), 1, 2 / 5, id="what the request names is not hidden"),
+        pytest.param((1, 3), ("1",), 1, 1.0, id="a tree with nothing hidden takes no turn"),
+        pytest.param((2,) * 10, (), 5, 10 / 20, id="ten trees, five turns"),
+        pytest.param((7, 6, 4, 3, 3, 3, 5, 3), ("3",), 5, 22 / 33, id="the poem built by hand: 67 %"),
+        pytest.param((3, 1, 2, 2, 2, 7, 5, 11, 2), ("1",), 5, 9 / 34, id="the snail built by hand: 26 %"),
+        pytest.param((1,), ("1",), 5, 1.0, id="nothing hidden"),
+        pytest.param((4,), (), 0, 0.0, id="no turn"),
+    ],
+)
+def test_the_judge_is_shown_one_tree_a_turn(sizes, known, turns, share):
+    assert ceiling(chains(*sizes, known=known), Rules.paper(), turns) == pytest.approx(share)
+
+
+def test_the_authors_rules_count_the_next_tree_too_once_one_is_complete():
+    tree = chains(2, 2, 2, 2)
+    assert ceiling(tree, Rules.paper(), 1) == 2 / 8
+    assert ceiling(tree, Rules.authors(), 1) == 4 / 8
+
+
+@pytest.mark.slow
+def test_the_recorded_trees_can_be_found_almost_whole_in_five_turns():
+    trees = [find_recorded(entry.name).tree() for entry in recorded_index()]
+    shares = [ceiling(tree) for tree in trees]
+    assert len(shares) == 18 and round(min(shares), 2) == 0.84 and max(shares) == 1.0
+    assert {len(tree.roots) for tree in trees} == {4, 5, 6} and all(18 <= len(tree) <= 26 for tree in trees)
+    assert mean_ceiling(trees) == pytest.approx(sum(shares) / 18)
+
+
+def test_a_mean_ceiling_leaves_out_users_from_whom_nothing_is_hidden():
+    open_user = chains(2, 2, 2, 2)
+    assert mean_ceiling([open_user, chains(1, known=("1",))], turns=1) == ceiling(open_user, turns=1) == 2 / 8
+    assert mean_ceiling([chains(1, known=("1",))]) == 1.0

@@ -27,28 +27,22 @@ def test_planned_numbers_are_the_textbook_s(planned: Planned, power: float, peop
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("design", ["between", "paired"])
-@pytest.mark.parametrize("power", [0.6, 0.8, 0.9])
-def test_the_planned_number_reaches_its_power_in_simulated_studies(design: str, power: float) -> None:
-    """Within 3 points, as the mean of four times 500 studies: one set of 500 alone scatters by 2."""
-    planned = Planned(design, 1.0, 2.0, 0.4)  # type: ignore[arg-type]
-    people = planned.people(power)
-    assert people
-    found = [planned.simulated(people, 500, seed) for seed in range(4)]
-    assert sum(found) / 4 == pytest.approx(power, abs=0.03)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("design", "conditions", "shares"), [("between", 3, 3), ("paired", 3, 3), ("between", 4, 4), ("paired", 4, 6)]
+    ("design", "conditions", "shares", "power"),
+    [
+        *(("between", 2, 2, power) for power in (0.6, 0.8, 0.9)),
+        *(("paired", 2, 1, power) for power in (0.6, 0.8, 0.9)),
+        *(("between", 3, 3, 0.8), ("paired", 3, 3, 0.8), ("between", 4, 4, 0.8), ("paired", 4, 6, 0.8)),
+    ],
 )
-def test_of_several_conditions_one_pair_is_found_at_its_share_of_the_level(
-    design: str, conditions: int, shares: int
+def test_the_planned_number_reaches_its_power_in_simulated_studies(
+    design: str, conditions: int, shares: int, power: float
 ) -> None:
+    """Of several conditions one pair is found, at its share of the level."""
     planned = Planned(design, 1.0, 2.0, 0.4, conditions)  # type: ignore[arg-type]
-    people = planned.people()
+    people = planned.people(power)
     assert people and people % shares == 0 and planned.alpha == pytest.approx(0.05 / planned.pairs)
-    assert planned.simulated(people, 4000) == pytest.approx(0.8, abs=0.03)
+    assert planned.simulated(people, 4000) == pytest.approx(power, abs=0.03)
 
 
 @pytest.mark.slow
@@ -63,6 +57,9 @@ def test_the_power_of_large_effects_is_a_number() -> None:
 def test_without_an_effect_one_study_in_twenty_finds_one() -> None:
     assert Planned("between", 0.0, 2.0).simulated(60, 4000) == pytest.approx(0.05, abs=0.012)
     assert Planned("between", 0.0, 2.0).power(60) == pytest.approx(0.05)
+    assert Planned("paired", 0.001, 5.0).people() is None
+    with pytest.raises(ValueError, match="sd is positive"):
+        Planned("paired", 1.0, 0.0)
 
 
 def test_whole_points_at_the_scale_s_end_cost_power() -> None:
@@ -75,12 +72,6 @@ def test_whole_points_at_the_scale_s_end_cost_power() -> None:
 def test_the_detectable_effect_is_found_with_just_its_power(effect: float, sd: float, people: int) -> None:
     smallest = Planned("between", effect, sd).detectable(people)
     assert Planned("between", smallest, sd).power(people) == pytest.approx(0.8, abs=1e-4)
-
-
-def test_nobody_finds_nothing() -> None:
-    assert Planned("paired", 0.001, 5.0).people() is None
-    with pytest.raises(ValueError, match="sd is positive"):
-        Planned("paired", 1.0, 0.0)
 
 
 def test_welch_s_difference_by_hand() -> None:

@@ -1,6 +1,8 @@
 """Scoring again: at the run's own settings as recorded, under others as worked out by hand."""
 
 import dataclasses
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -61,51 +63,32 @@ def under(conversation: Conversation, **changes) -> ConversationScores:
 NEAR = talk(forest("1 1.1"), artifact(n1=2), artifact("1", n1_1=1))
 
 
-@pytest.mark.parametrize(
-    ("p", "moves"),
-    [
-        pytest.param(0.0, {"1": (2, 2), "1.1": (0, 0)}, id="near misses count nothing"),
-        pytest.param(0.25, {"1": (1, 2), "1.1": (0, 0)}, id="2 × 0.25 > 0.4; 0.25 < 0.4"),
-        pytest.param(0.5, {"1": (1, 2), "1.1": (2, 0)}, id="0.5 > 0.4 for the child, too"),
-    ],
-)
-def test_the_weight_of_a_near_miss(p: float, moves: dict) -> None:
-    assert under(NEAR, rules=PAPER.replace(p=p)).moves == moves
-
-
-@pytest.mark.parametrize(
-    ("emerging", "share"), [(0.0, 0.0), (0.5, 0.25), (1.0, 0.5)], ids=["nothing", "half", "like discovered"]
-)
-def test_the_weight_of_what_is_emerging(emerging: float, share: float) -> None:
-    first = under(NEAR, turns=1)
-    assert first.moves == {"1": (1, 0), "1.1": (0, 0)}
-    assert first.proportion(emerging=emerging) == share
-
-
 LONG = talk(forest("1 1.1 2"), artifact("1", "1.1"), artifact("2"), tokens=10)
 
 
 @pytest.mark.parametrize(
-    ("lam", "tau", "rewards"),
+    ("made", "changes", "expected"),
     [
-        pytest.param(1e-3, 250, (2.0, 1.0), id="10 tokens are free"),
-        pytest.param(0.1, 5, (1.5, 0.5), id="5 tokens too many at 0.1"),
-        pytest.param(0.0, 0, (2.0, 1.0), id="nothing is charged"),
-        pytest.param(10.0, 0, (1.0, 0.0), id="at most 1 is charged"),
+        (NEAR, {"rules": PAPER.replace(p=0.0)}, {"moves": {"1": (2, 2), "1.1": (0, 0)}}),  # near misses count nothing
+        (NEAR, {"rules": PAPER.replace(p=0.25)}, {"moves": {"1": (1, 2), "1.1": (0, 0)}}),  # 2 × 0.25 > 0.4 > 0.25
+        (NEAR, {"rules": PAPER.replace(p=0.5)}, {"moves": {"1": (1, 2), "1.1": (2, 0)}}),  # 0.5 > 0.4, the child too
+        (NEAR, {"turns": 1}, {"moves": {"1": (1, 0), "1.1": (0, 0)}}),
+        (LONG, {"rules": PAPER.replace(lam=1e-3, tau=250)}, {"rewards": (2.0, 1.0)}),  # 10 tokens are free
+        (LONG, {"rules": PAPER.replace(lam=0.1, tau=5)}, {"rewards": (1.5, 0.5)}),  # 5 tokens too many at 0.1
+        (LONG, {"rules": PAPER.replace(lam=0.0, tau=0)}, {"rewards": (2.0, 1.0)}),
+        (LONG, {"rules": PAPER.replace(lam=10.0, tau=0)}, {"rewards": (1.0, 0.0)}),  # at most 1 is charged
+        (LONG, {"turns": 1}, {"moves": {"1": (1, 1), "1.1": (1, 1), "2": (0, 0)}, "tokens": (10,)}),
+        (LONG, {"leaves_only": True}, {"moves": {"1.1": (1, 1), "2": (2, 2)}, "rewards": (1.0, 1.0)}),
     ],
 )
-def test_the_price_of_tokens(lam: float, tau: float, rewards: tuple) -> None:
-    assert under(LONG, rules=PAPER.replace(lam=lam, tau=tau)).rewards == pytest.approx(rewards)
+def test_other_settings_as_worked_out_by_hand(made: Conversation, changes: dict, expected: dict) -> None:
+    scores = under(made, **changes)
+    assert {name: getattr(scores, name) for name in expected} == expected
 
 
-def test_fewer_turns_and_leaves_only() -> None:
-    assert (under(LONG, turns=1).moves, under(LONG, turns=1).tokens) == (
-        {"1": (1, 1), "1.1": (1, 1), "2": (0, 0)},
-        (10,),
-    )
-    flat = under(LONG, leaves_only=True)
-    assert flat.moves == {"1.1": (1, 1), "2": (2, 2)}
-    assert flat.rewards == (1.0, 1.0)
+@pytest.mark.parametrize(("emerging", "share"), [(0.0, 0.0), (0.5, 0.25), (1.0, 0.5)])
+def test_the_weight_of_what_is_emerging(emerging: float, share: float) -> None:
+    assert under(NEAR, turns=1).proportion(emerging=emerging) == share
 
 
 def test_a_repeated_near_miss_counts_once_if_asked() -> None:
@@ -217,10 +200,9 @@ def test_a_map_names_the_conclusions_that_flip() -> None:
             for name, text, count in (("a", "both", 400), ("b", "one", 10)):
                 judge = ScriptedJudge({"both": artifact("1", "1.1", n1_2=0), "one": artifact("1", n1_1=0, n1_2=0)})
                 setting = {"domain": "", "artifact": f"art {n}", "trial": 0, "assistants": [name]}
-                speaker = Speaker(name, text, count)
-                found.append(
-                    (len(found), run_conversation(tree, judge, EchoVoice(), [speaker], turns=1, setting=setting))
-                )
+                speaker = SimpleNamespace(name=name, reply=Mock(return_value=Reply(text, count, "scripted", name)))
+                talked = run_conversation(tree, judge, EchoVoice(), [speaker], turns=1, setting=setting)
+                found.append((len(found), talked))
         return found
 
     dear = PAPER.replace(lam=0.01)
@@ -234,16 +216,6 @@ def test_a_map_names_the_conclusions_that_flip() -> None:
     assert (flipped.flips("reward"), flipped.flips("discovery")) == (1, 0)
 
 
-class Speaker:
-    def __init__(self, name: str, text: str, tokens: int) -> None:
-        self.name, self.text, self.tokens = name, text, tokens
-
-    def reply(self, messages, seed):
-        from discover_lib import Reply
-
-        return Reply(self.text, self.tokens, "scripted", self.name)
-
-
 @pytest.mark.parametrize("rules", [PAPER, Rules.authors()], ids=["paper", "authors"])
 def test_a_map_tries_one_point_at_a_time(rules: Rules) -> None:
     tried = settings_around(rules, 5)
@@ -253,16 +225,13 @@ def test_a_map_tries_one_point_at_a_time(rules: Rules) -> None:
     assert [each.turns for each in tried if each.axis == "turns"] == [1, 2, 3, 4]
 
 
-def test_nothing_to_score_again_is_an_error() -> None:
-    with pytest.raises(RescoreError, match="no finished conversation"):
-        sensitivity([], PAPER)
-
-
-def test_an_imported_conversation_without_verdicts_is_refused() -> None:
+def test_what_cannot_be_scored_again_is_an_error() -> None:
     (turn, *_) = LONG.turns
     bare = dataclasses.replace(turn, candidates=(dataclasses.replace(turn.candidate, evaluation=None),))
     with pytest.raises(RescoreError, match="turn 1 has no recorded verdicts"):
         sensitivity([(0, dataclasses.replace(LONG, turns=(bare,)))], PAPER)
+    with pytest.raises(RescoreError, match="no finished conversation"):
+        sensitivity([], PAPER)
 
 
 # -- what replies were worth, turn by turn -----------------------------------------------------------------------------

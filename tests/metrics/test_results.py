@@ -1,5 +1,7 @@
-"""A pool of conversations measured: by the measures that are listed, and by eq. 4 as it is written."""
+"""A pool of conversations measured: by the measures that are listed, by eq. 4 as it is written, and summed up."""
 
+import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -7,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discover_lib import discovery_scores
-from discover_lib.metrics.results import MEASURE, MEASURES, Pool
-from discover_lib.metrics.scores import ConversationScores
+from discover_lib.metrics.results import MEASURE, MEASURES, Pool, results_by_scope, table_of, values_of
+from discover_lib.metrics.scores import ConversationScores, scores_of
+from discover_lib.metrics.summary import Summary, summarise
+from discover_lib.runs.options import RunOptions, lay_out
+from discover_lib.runs.units import run_units
 
 INTENTS = ("1", "1.1", "2")
 MOVES = st.fixed_dictionaries({each: st.sampled_from([(0, 0), (1, 0), (1, 1), (1, 2), (2, 2)]) for each in INTENTS})
@@ -56,3 +61,48 @@ def test_every_measure_says_how_a_sentence_names_it_and_what_it_means() -> None:
     for each in MEASURES:
         assert each.phrase and each.meaning, each.name
     assert not MEASURE["tokens"].is_share and not MEASURE["reward"].is_share and MEASURE["discovery"].is_share
+
+
+# -- the summary of a run --------------------------------------------------------------------------------
+
+
+def played(*assistants: str, **options: int) -> list[ConversationScores]:
+    run = lay_out(RunOptions(assistants, domain="svg_drawing", **options))
+    return [scores_of(talk, place) for place, talk in enumerate(run_units(run.units))]
+
+
+def test_a_column_that_an_evaluation_has_too_goes_by_its_name_and_holds_its_number() -> None:
+    pool = Pool(played("adaptive", "draft", artifacts=3, turns=3))
+    table = table_of(values_of(pool), pool.assistants)
+    shared = {measure.label: measure for measure in MEASURES if measure.label in Summary.COLUMNS}
+    assert [*shared] == ["share of hidden", "discovery", "kTok", "reward"]
+    for summary in summarise(pool.scores):
+        cells = dict(zip(Summary.COLUMNS, summary.row(), strict=True))
+        for label, measure in shared.items():
+            assert cells[label].split(" ")[0] == f"{table[summary.assistant][measure.name].mean:.2f}"
+        estimate = table[summary.assistant]["discovery"]
+        assert summary.discovery == estimate
+        assert summary.to_dict()["score"] == pytest.approx(estimate.mean), "nobody is left out here"
+
+
+@pytest.mark.slow
+def test_on_whom_eq_4_is_measured_is_said() -> None:
+    talks = played("adaptive", "draft", artifacts=20, turns=1)
+    [line] = {summary.score_line for summary in summarise(talks)}
+    [scope] = results_by_scope(talks).values()
+    same = scope.same_for_all
+    assert 0 < same < 20
+    assert f"on {20 - same} of 20 users; {same} left out, on whom all assistants found the same" in line
+    [alone] = summarise([each for each in talks if each.assistant == "draft"])
+    assert alone.score_line == "eq. 4: not defined: one assistant alone; eq. 4 compares several"
+
+
+def test_one_user_without_a_number_does_not_take_it_from_the_others() -> None:
+    talks = played("draft", artifacts=3, turns=2)
+    nothing_hidden = dataclasses.replace(talks[0], artifact="known", moves={}, rewards=(None, None))
+    [known], [summary] = summarise(talks), summarise([*talks, nothing_hidden])
+    assert (known.lacking_line, summary.share, summary.reward) == ("", known.share, known.reward)
+    assert summary.lacking_line.startswith("draft: share of hidden over 3 of 4 conversations, reward over 3 of 4")
+    [alone] = summarise([nothing_hidden])
+    assert alone.row()[2:5] == ("not defined",) * 3
+    assert "NaN" not in json.dumps([each.to_dict() for each in (known, summary, alone)])

@@ -1,4 +1,4 @@
-"""Every choice of a page stands in its address, and a page opened there begins with it."""
+"""Every page runs without an error, keeps each choice in its address, and begins with it when it is opened there."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import marimo as mo
 import pytest
 from marimo._plugins.ui._core.ui_element import UIElement
-from notebook_runs import Address, load
+from notebook_runs import NOTEBOOKS, Address, problems, run
 
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
@@ -52,7 +52,7 @@ def address(monkeypatch: pytest.MonkeyPatch, outputs: Path) -> Iterator[Address]
 
 
 def controls_of(page: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What a page's controls are once it has run, by label."""
+    """What a page's controls are once it has run without an error, by label."""
     made: dict[str, Any] = {}
     begin = UIElement.__init__
 
@@ -63,7 +63,8 @@ def controls_of(page: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     with monkeypatch.context() as patch:
         patch.setattr(UIElement, "__init__", noted)
-        load(page).run()
+        shown, _ = run(page)
+    assert shown and problems(shown) == []
     return made
 
 
@@ -82,8 +83,10 @@ def another(control: Any) -> Any:
     return next((value for value in reversed(list(control.options.values())) if value != control.value), control.value)
 
 
-@pytest.mark.parametrize("page", CHOICES)
-def test_choices_come_back_from_the_address(page: str, address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_a_page_runs_and_its_choices_come_back_from_the_address(
+    page: str, address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
     labels = [" ".join(label.split()) for label in CHOICES[page].split("|")]
     controls = controls_of(page, monkeypatch)
     chosen, names = {}, {}

@@ -12,7 +12,6 @@ from playwright.sync_api import Page, expect
 
 from discover_lib.runs.doctor import QUESTION
 
-SECOND = 1000
 MODEL = "openai/miniature:svg_drawing"
 
 
@@ -22,21 +21,12 @@ def brain(messages: list[dict[str, Any]], body: Mapping[str, Any]) -> tuple[str,
     return llm_brain.answer(messages, body)
 
 
-def choose(page: Page, roles: tuple[str, ...], fields: Mapping[str, str], submit: str) -> None:
-    for role in roles:
-        page.get_by_label(f"The {role} is").select_option(label="a language model")
-    for label, text in fields.items():
-        page.get_by_label(label, exact=True).fill(text)
-        page.get_by_label(label, exact=True).blur()
-    page.get_by_role("button", name=submit).click()
-
-
 def pressed(page: Page, name: str) -> None:
     page.locator(".st").get_by_role("button", name=name, exact=True).click()
 
 
 def at_turn(page: Page, turn: int) -> None:
-    expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=45 * SECOND)
+    expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible()
 
 
 @pytest.mark.slow
@@ -44,10 +34,10 @@ def test_models_play_stream_and_are_stopped(page: Page, server: Server, outside_
     with FakeServer(brain) as models:
         play(page, server, models)
     pressed(page, "Branch")
-    expect(page.get_by_role("group", name="branch 2")).to_be_visible(timeout=45 * SECOND)
+    expect(page.get_by_role("group", name="branch 2")).to_be_visible()
     pressed(page, "Next")
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text(models.api_base.split("/")[2], timeout=45 * SECOND)
+    expect(alert).to_contain_text(models.api_base.split("/")[2])
     assert "\n" not in alert.inner_text().strip()
     assert outside_requests == []
 
@@ -55,18 +45,23 @@ def test_models_play_stream_and_are_stopped(page: Page, server: Server, outside_
 def play(page: Page, server: Server, models: FakeServer) -> None:
     """Choose the models, test the connection, take a turn, stop the second half-way, let it play until told to stop."""
     page.goto(f"{server.url}/?file=3_conversation.py")
-    page.get_by_role("tree", name="Intents").first.wait_for(timeout=45 * SECOND)
+    page.get_by_role("tree", name="Intents").first.wait_for()
     pressed(page, "Reset")
     at_turn(page, 0)
     page.get_by_text("Roles: judge and voice miniature").click()
     fields = {"Model": MODEL, "Another model for the assistant": f"{MODEL}:adaptive", "Own server": models.api_base}
-    choose(page, ("judge", "voice", "assistant"), fields, "Use these")
-    expect(page.get_by_text(f"Roles: judge and voice {MODEL}")).to_be_visible(timeout=45 * SECOND)
+    for role in ("judge", "voice", "assistant"):
+        page.get_by_label(f"The {role} is").select_option(label="a language model")
+    for label, text in fields.items():
+        page.get_by_label(label, exact=True).fill(text)
+        page.get_by_label(label, exact=True).blur()
+    page.get_by_role("button", name="Use these").click()
+    expect(page.get_by_text(f"Roles: judge and voice {MODEL}")).to_be_visible()
     expect(page.get_by_role("cell", name="in all")).to_be_visible()
     assert models.counts["requests"] == 0, "nothing is asked before it is told to"
 
     page.get_by_role("button", name="Test the connection").click()
-    expect(page.get_by_role("cell", name="answered “ready”")).to_have_count(3, timeout=45 * SECOND)
+    expect(page.get_by_role("cell", name="answered “ready”")).to_have_count(3)
 
     pressed(page, "Next")
     at_turn(page, 1)
@@ -78,17 +73,17 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
     models.token_seconds = 0.2
     pressed(page, "Next")
     growing = page.locator(".st-growing")
-    expect(growing).to_have_text(re.compile(r"\S+\s+\S+"), timeout=45 * SECOND)
+    expect(growing).to_have_text(re.compile(r"\S+\s+\S+"))
     status = page.locator(".st-status")
     expect(status).to_contain_text("asking")
     pressed(page, "Stop")
-    expect(status).not_to_contain_text("asking", timeout=45 * SECOND)
+    expect(status).not_to_contain_text("asking")
     expect(page.get_by_role("alert")).to_contain_text("Stopped")
     expect(growing).to_be_hidden()
     at_turn(page, 1)
 
     models.token_seconds = 0.02  # slow enough that Stop comes before the last turn
     pressed(page, "Play")
-    expect(page.locator('.st:not([data-turn="1"])')).to_be_visible(timeout=45 * SECOND)
+    expect(page.locator('.st:not([data-turn="1"])')).to_be_visible()
     pressed(page, "Stop")
-    expect(status).not_to_contain_text("playing", timeout=45 * SECOND)
+    expect(status).not_to_contain_text("playing")

@@ -1,51 +1,36 @@
-"""Every page and every step of the lessons as they are served: no error, nothing too wide, nothing hard to use."""
+"""Pages and every step of the lessons as they are served: no error, nothing too wide, nothing hard to use.
 
-from collections.abc import Iterator
+`test_palette.py` computes the contrast of both themes; a page looks at itself in the dark where it has charts.
+"""
 
 import pytest
-from accessible import DESK, PHONE, SECOND, in_the_way, resize, serious, settle
-from browser import Server, asked_outside
-from playwright.sync_api import Browser, Page, expect
+from accessible import PHONE, SECOND, in_the_way, resize, serious, settle
+from browser import Server
+from playwright.sync_api import Page, expect
 
 from workbench.bar import CLASS, CODE, PAGES
 
 LESSONS = [each.file for each in CLASS]
-THERE = [each.file for each in (*PAGES, *CODE) if each.exists]
-IN_THE_DARK = (*THERE, "class/1_asking.py")
-
-
-@pytest.fixture(scope="module")
-def window(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
-    """One window that goes from page to page, and what its pages asked for outside this machine.
-
-    The front end's code is read once.
-    """
-    context = browser.new_context(
-        viewport={"width": 1400, "height": 900}, service_workers="block", color_scheme="light"
-    )
-    outside = asked_outside(context)
-    yield context.new_page(), outside
-    context.close()
+# Pages with open code have the same furniture: two of them stand for all.
+THERE = [each.file for each in (*PAGES, CODE[1], CODE[-1])]
+IN_THE_DARK = ("2_intents.py", "6_compare.py", "7_trust.py")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*THERE, *LESSONS])
-def test_nothing_stands_in_anyones_way(name: str, server: Server, window: tuple[Page, list[str]]) -> None:
-    page, outside_requests = window
-    resize(page, DESK)
+def test_nothing_stands_in_anyones_way(name: str, server: Server, page: Page, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file={name}")
-    page.locator("#first-sight").wait_for(state="detached", timeout=60 * SECOND)
+    page.locator("#first-sight").wait_for(state="detached")
     expect(page.locator("#page-bar")).to_be_visible()
     settle(page)
     assert error_boxes(page) == 0
     found = in_the_way(page, dark=name in IN_THE_DARK)
     if name in LESSONS:
         page.get_by_role("button", name="This is my guess").click()
-        expect(page.get_by_text("Choose one of the answers first.")).to_be_visible(timeout=60 * SECOND)
-        found += serious(page)
+        expect(page.get_by_text("Choose one of the answers first.")).to_be_visible()
         page.get_by_role("radio").first.click()
         page.get_by_role("button", name="This is my guess").click()
-        expect(page.get_by_text("The last step has the answer.")).to_be_visible(timeout=60 * SECOND)
+        expect(page.get_by_text("The last step has the answer.")).to_be_visible()
         resize(page, PHONE)
         for step in page.locator(".le-steps button").all():
             step.click()
@@ -55,7 +40,7 @@ def test_nothing_stands_in_anyones_way(name: str, server: Server, window: tuple[
                 settle(page, SECOND // 3)
             found += [f"{step.inner_text()}: {line}" for line in serious(page)]
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
-        expect(page.get_by_text("You guessed")).to_be_visible(timeout=60 * SECOND)
+        expect(page.get_by_text("You guessed")).to_be_visible()
     assert not found, "\n".join(found)
     assert outside_requests == []
 

@@ -15,7 +15,7 @@ from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train.training_job import SETTINGS, STATUS, JobStatus, State
 from workbench.pages import compare_page, trust_page
 from workbench.views import html
-from workbench.views.run_parts import run_view
+from workbench.views.audit_parts import run_view
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +61,7 @@ def test_two_domains_are_compared_and_two_conversations_are_read_side_by_side(ou
     read = compare_page.reader(compared, [(ours, None), (theirs, None)], rows[0]["no."])
     assert "They" in read.text and "Turn by turn" in read.text
     for tab in compare_page.TABS:
-        content = compare_page.tab_content(tab, compared, "a button")
+        content = compare_page.tab_content(tab, compared, chosen(tab == "Other rules"))
         assert problems([content.text]) == [], tab
 
 
@@ -77,9 +77,9 @@ def test_failures_are_told_with_the_answer_that_came_back(outputs: Path) -> None
         server.script.extend([None, "refusal", "refusal"])
         execute(planned, folder(outputs, "models"), settings=ClientSettings(api_base=server.api_base, env_file=None))
     page = run_view(outputs / "models")
-    assert "can&#39;t help with that" in page and "what came back" in page and "ended the conversation" in page
+    assert "can&#39;t help with that" in page and "came back: " in page
     assert "1 failed" in page and "price unknown" in page and "judge" in page
-    assert "what came back" in trust_page.failures_view(outputs / "models").text
+    assert "came back: " in trust_page.failures_view(outputs / "models").text
 
 
 def test_trust_makes_a_run_where_there_is_none_and_reads_the_recorded_conversations(outputs: Path) -> None:

@@ -6,59 +6,40 @@ from nbclient import NotebookClient
 
 pytestmark = pytest.mark.slow
 
-
-STEP = """
-from discover_lib import UserSimulator
-from discover_lib.miniature import engine
-from discover_lib.miniature.artifacts import generate_artifact
-from discover_lib.miniature.assistants import scripted_assistant
-from workbench.map import IntentMap, MapMoment
-
-user = engine("technical_writing")
-tree = user.builder.build(generate_artifact("technical_writing", "eval", 0)).tree
-simulator = UserSimulator(tree, user.judge, user.voice)
-drawn = IntentMap(tree, [MapMoment(simulator.state)])
-drawn.widget
-"""
-UPDATE = """
-before, frame = drawn.widget.moments, drawn.widget.frame
-turn = simulator.step(scripted_assistant("adaptive", "technical_writing").reply(simulator.messages, 0))
-drawn.show(MapMoment(turn.after, turn.candidate.transitions, 1))
-assert drawn.widget.moments != before, "the map shows the turn"
-assert drawn.widget.frame == frame, "no intent moved"
-tree.figure(turn.after, live=True)
-"""
-
-
-def test_the_map_and_the_figure_are_widgets_in_a_plain_kernel():
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(STEP), nbformat.v4.new_code_cell(UPDATE)])
-    NotebookClient(book, timeout=60, kernel_name="python3").execute()
-    for cell in book.cells:
-        assert any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in cell.outputs)
-
-
 VALUES = """
 import workbench
 from discover_lib import UserSimulator
 from discover_lib.miniature import engine
 from discover_lib.miniature.artifacts import generate_artifact
+from workbench.map import IntentMap, MapMoment
 
 user = engine("svg_drawing")
 drawing = generate_artifact("svg_drawing", "eval", 0)
 built = user.builder.build(drawing)
 tree = built.tree
 simulator = UserSimulator(tree, user.judge, user.voice)
-turn = simulator.step("a small red fox?")
+drawn = IntentMap(tree, [MapMoment(simulator.state)])
+drawn.widget
 """
+UPDATE = """
+before, frame = drawn.widget.moments, drawn.widget.frame
+turn = simulator.step("a small red fox?")
+drawn.show(MapMoment(turn.after, turn.candidate.transitions, 1))
+assert drawn.widget.moments != before, "the map shows the turn"
+assert drawn.widget.frame == frame, "no intent moved"
+tree.figure(turn.after, live=True)
+"""
+SEEN = ("drawing", "built", "tree", "turn", "simulator", "simulator.conversation")
+READ = ("simulator.state", "turn.candidate.reward")
 
 
-def test_what_stands_at_the_end_of_a_cell_is_drawn_and_its_text_is_short():
-    seen = ("drawing", "built", "tree", "turn", "simulator", "simulator.conversation")
-    names = (*seen, "simulator.state", "turn.candidate.reward")
-    cells = [nbformat.v4.new_code_cell(text) for text in (VALUES, *names)]
-    NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=60, kernel_name="python3").execute()
-    shown = {name: cell.outputs[0].data for name, cell in zip(names, cells[1:], strict=True)}
-    assert [name for name in names if "text/html" in shown[name]] == list(seen)
+def test_widgets_and_values_are_drawn_in_a_plain_kernel_and_their_text_is_short() -> None:
+    cells = [nbformat.v4.new_code_cell(text) for text in (VALUES, UPDATE, *SEEN, *READ)]
+    NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=180, kernel_name="python3").execute()
+    for cell in cells[:2]:
+        assert any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in cell.outputs)
+    shown = {name: cell.outputs[0].data for name, cell in zip((*SEEN, *READ), cells[2:], strict=True)}
+    assert [name for name in shown if "text/html" in shown[name]] == list(SEEN)
     assert "<img" in shown["drawing"]["text/html"] and "dl-chat" in shown["simulator"]["text/html"]
     text = {name: data["text/plain"] for name, data in shown.items()}
     assert all(len(each) < 2000 and "object at 0x" not in each and "IntentTree(" not in each for each in text.values())

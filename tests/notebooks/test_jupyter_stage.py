@@ -1,20 +1,17 @@
-"""The simulator in Jupyter: the notebook runs top to bottom, and in a real JupyterLab the stage is marimo's."""
+"""The simulator in a real JupyterLab: its notebook runs top to bottom, and the stage is marimo's."""
 
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-import nbformat
 import pytest
-from browser import Server, free_port
-from nbclient import NotebookClient
+from browser import Server, answers, free_port
 from playwright.sync_api import Page, expect
+from waiting import until
 
 from workbench.session import Session
 from workbench.views.moments import Strip, stage_of
@@ -22,33 +19,6 @@ from workbench.views.moments import Strip, stage_of
 pytestmark = pytest.mark.slow
 
 BOOK = Path(__file__).resolve().parents[2] / "notebooks" / "simulator.ipynb"
-SECOND = 1000
-
-
-def test_it_holds_nothing_that_was_run_and_runs_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    book = nbformat.read(BOOK, as_version=4)
-    nbformat.validate(book)
-    code = [cell for cell in book.cells if cell.cell_type == "code"]
-    assert all(not cell.outputs and cell.execution_count is None for cell in code)
-    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
-    NotebookClient(book, timeout=90, kernel_name="python3").execute()
-    shown = [output for cell in code for output in cell.outputs]
-    assert any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in shown)
-    assert any("discovered, rewards [" in output.get("text", "") for output in shown)
-    assert len(list((tmp_path / "sessions").glob("*.json"))) == 1
-
-
-def answers(url: str, seconds: float = 90) -> None:
-    """Wait until a server answers at `url`."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            urllib.request.urlopen(url, timeout=30).close()
-            return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.3)
 
 
 @pytest.fixture
@@ -63,7 +33,7 @@ def lab(tmp_path: Path) -> Iterator[str]:
         command = [sys.executable, "-m", "jupyterlab", *options, f"--ServerApp.root_dir={tmp_path}"]
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
     try:
-        answers(f"http://127.0.0.1:{port}/api")
+        until(lambda: answers(f"http://127.0.0.1:{port}/api"), 180)
         yield f"http://127.0.0.1:{port}/lab/tree/{BOOK.name}"
     finally:
         os.killpg(process.pid, signal.SIGTERM)
@@ -76,17 +46,17 @@ def played(page: Page) -> dict[str, str]:
 
     def press(name: str, turn: int) -> None:
         stage.get_by_role("button", name=name, exact=True).click()
-        expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible(timeout=45 * SECOND)
+        expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible()
 
     press("Reset", 0)
-    expect(stage.locator(".st-strip")).to_have_count(1, timeout=45 * SECOND)
+    expect(stage.locator(".st-strip")).to_have_count(1)
     press("Next", 1)
     press("Next", 2)
     stage.get_by_role("textbox", name="Your reply").fill("Would you prefer a heron or a toucan?")
     press("Send as the assistant", 3)
     press("One turn back", 2)
     stage.get_by_role("button", name="Branch", exact=True).click()
-    expect(stage.locator(".st-strip")).to_have_count(2, timeout=45 * SECOND)
+    expect(stage.locator(".st-strip")).to_have_count(2)
     press("Next", 3)
     parts = (".st-bar", ".st-strips", ".st-said", ".st-wants", ".st-earned", ".st-setup")
     return {part: stage.locator(part).text_content() or "" for part in parts}  # a narrow panel hides some of it
@@ -104,14 +74,15 @@ def test_in_a_real_jupyterlab_it_steps_branches_and_takes_a_reply_as_in_marimo(
     lab: str, page: Page, server: Server, outside_requests: list[str], tmp_path: Path
 ) -> None:
     page.goto(lab)
-    page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60 * SECOND)
-    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible(timeout=60 * SECOND)
+    page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+    expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    page.locator(".st-frame").first.wait_for(timeout=90 * SECOND)
+    page.locator(".st-frame").first.wait_for()
     expect(page.locator(".st-frame")).to_have_count(2)
     # A drawn value stands below, and its style sheet comes after the stage's.
     page.locator(".jp-RenderedHTMLCommon .dl-chat").wait_for()
+    expect(page.get_by_text("discovered, rewards [").first).to_be_attached()
     expect(page.get_by_role("combobox", name="Assistant")).to_have_value("adaptive")
     label = "drawing => getComputedStyle(drawing, '::after').content"
     assert {drawing.evaluate(label) for drawing in page.locator(".st .ds-met-drawing").all()} == {"none"}
@@ -123,7 +94,7 @@ def test_in_a_real_jupyterlab_it_steps_branches_and_takes_a_reply_as_in_marimo(
     newest = max((tmp_path / "outputs" / "sessions").glob("*.json"), key=lambda path: path.stat().st_mtime)
 
     page.goto(f"{server.url}/?file=3_conversation.py")
-    page.locator(".st-frame").first.wait_for(timeout=60 * SECOND)
+    page.locator(".st-frame").first.wait_for()
     in_marimo = played(page)
     session_id = page.url.split("session=")[1].split("&")[0]
 

@@ -9,39 +9,27 @@ from typing import Any
 import pytest
 from browser import workbench
 from notebook_runs import FOLDER, problems, run
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from workbench.bar import CLASS
 from workbench.lessons import cards
-from workbench.lessons.class_answers import read_answers
+from workbench.lessons.exercise import read_answers
 from workbench.lessons.exercises import CARDS, EXERCISES
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("name", [page.file for page in CLASS])
-def test_runs_untouched_and_shows_no_error(name: str) -> None:
-    outputs, _ = run(name)
-    assert problems(outputs) == [] and any("Guess first" in output for output in outputs)
-    assert not any("Explain</h2>" in output for output in outputs)
-    source = (FOLDER / name).read_text(encoding="utf-8")
-    assert re.search(r'^# description = ".{20,160}"$', source, re.MULTILINE)
-
-
-def at_step(name: str, title: str, guess: str, **given: Any) -> str:
-    """What a card shows at one of its steps after this guess."""
-    outputs, _ = run(name, guess=guess, opened=title, **given)
-    assert problems(outputs) == []
-    return "".join(outputs)
-
-
-@pytest.mark.parametrize("name", [page.file for page in CLASS])
-def test_the_last_step_quotes_the_guess_and_says_whether_it_held(name: str) -> None:
+def test_the_answer_appears_after_the_guess_and_says_whether_it_held(name: str) -> None:
+    untouched, _ = run(name)
+    assert problems(untouched) == [] and any("Guess first" in output for output in untouched)
+    assert not any("Explain</h2>" in output for output in untouched)
     prediction = CARDS[name[6]]
     happened = prediction.happened().choice
     guess = next(choice for choice in prediction.choices if choice != happened)
-    text = at_step(name, "Explain", guess)
-    assert f"You guessed “<b>{guess}</b>”" in text and "The answer is" in text
+    guessed, _ = run(name, guess=guess, opened="Explain")
+    text = "".join(guessed)
+    assert problems(guessed) == [] and f"You guessed “<b>{guess}</b>”" in text and "The answer is" in text
 
 
 def test_the_lessons_ask_all_twelve_exercises_once() -> None:
@@ -68,25 +56,6 @@ def test_the_fields_are_checked_by_the_library(key: str, value: dict[str, Any], 
 # -- in a browser ------------------------------------------------------------------------------------------------------
 
 
-def guess_in(page: Page, url: str, name: str) -> None:
-    page.goto(f"{url}/?file={name}", timeout=60_000)
-    page.get_by_role("button", name="This is my guess").click(timeout=60_000)
-    expect(page.get_by_text("Choose one of the answers first.")).to_be_visible(timeout=60_000)
-    page.get_by_role("radio").first.click()
-    page.get_by_role("button", name="This is my guess").click()
-    expect(page.get_by_text("The last step has the answer.")).to_be_visible(timeout=60_000)
-
-
-def step(page: Page, title: str) -> Locator:
-    return page.locator(".le-steps").get_by_role("button", name=title)
-
-
-def go_on(page: Page, title: str) -> None:
-    """Open the next step, which has this title."""
-    page.get_by_role("button", name=f"Next: {title}").click(timeout=60_000)
-    expect(step(page, title)).to_have_attribute("aria-pressed", "true", timeout=60_000)
-
-
 def test_a_class_hands_in_what_is_checked(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     word, file = "harbour", tmp_path / "class" / "harbour.jsonl"
@@ -96,8 +65,12 @@ def test_a_class_hands_in_what_is_checked(page: Page, tmp_path: Path, monkeypatc
         page.get_by_label("Your name").fill("Kim <b>")
         page.get_by_role("button", name="Join").click()
         expect(page.get_by_text("Hello Kim <b>")).to_be_visible()
-        guess_in(page, running.url, "class/3_length.py")
-        go_on(page, "By hand")
+        page.goto(f"{running.url}/?file=class/3_length.py")
+        page.get_by_role("radio").first.click()
+        page.get_by_role("button", name="This is my guess").click()
+        page.get_by_role("button", name="Next: By hand").click()
+        step = page.locator(".le-steps").get_by_role("button", name="By hand")
+        expect(step).to_have_attribute("aria-pressed", "true")
         page.get_by_label("Your number").fill("1.64")
         page.get_by_role("button", name="Check").click()
         expect(page.get_by_text("✓ Right.")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Every notebook: clean by marimo's own check, runs from top to bottom untouched, and takes other inputs in stride."""
+"""Notebooks: clean by marimo's own check and at ease with other inputs; `test_address.py` runs each untouched."""
 
 import re
 import subprocess
@@ -22,18 +22,11 @@ def test_marimo_finds_nothing_to_complain_of() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_runs_untouched_and_shows_no_error(name: str) -> None:
-    outputs, _ = plain(name)
-    assert outputs and problems(outputs) == []
-
-
 # -- Intents -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "domain, source",
-    [(SHIPPED_DOMAINS[-1], "hand-written"), (DOMAINS[0], "generated"), (DOMAINS[1], "recorded")],
+    "domain, source", [(SHIPPED_DOMAINS[-1], "hand-written"), (DOMAINS[0], "generated"), (DOMAINS[1], "recorded")]
 )
 def test_trees_from_every_source(domain: str, source: str) -> None:
     outputs, defined = run("2_intents.py", domain_choice=chosen(domain), source_choice=chosen(source))
@@ -62,7 +55,7 @@ def test_start_plays_keeps_its_ending_and_answers_a_visitor(
     server: Server, page: Page, outside_requests: list[str]
 ) -> None:
     page.goto(f"{server.url}/?file=1_start.py")
-    page.locator(".st-where", has_text="before the first reply").wait_for(timeout=60_000)
+    page.locator(".st-where", has_text="before the first reply").wait_for()
     page.get_by_role("radio", name="Guess: the assistant that explores").check()
     expect(page.locator(".st-captions")).to_be_hidden()
     before = page.locator(".st-request .dl-text").inner_text()

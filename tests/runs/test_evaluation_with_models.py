@@ -124,7 +124,7 @@ def test_every_try_of_the_same_command_stays_on_the_bill_and_differs_from_the_on
         (["1", "2"], None),
         (["2", "1"], None),
         (["1", "3", "2"], None),  # one too many is left out
-        (["1", "3"], "there is no id '3'; give 1, 2; there is no entry for id 2"),
+        (["1", "3"], "id '3' is not asked about; give 1, 2; there is no entry for id 2"),
         (["1", "1", "2"], "id '1' has more than one entry"),
         (["2"], "there is no entry for id 1"),
     ],

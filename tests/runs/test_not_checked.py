@@ -16,7 +16,7 @@ from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.leaks import audit
 from workbench.views import audit_parts as show_audit
-from workbench.views import run_parts as show_runs
+from workbench.views import audit_parts as show_runs
 
 HIDDEN = "Собеседник рассказчика — моряк"
 SAID = "пусть собеседник рассказчика будет моряк"  # the hidden intent, word for word

@@ -173,7 +173,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
         process = begin(tmp_path / "run", LANGUAGE_MODELS, 4, server)
         until(lambda: server.counts["served"] > 20)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=180)
         assert process.returncode == 130 and "repeat the command to resume" in err and "Traceback" not in err
         with RunStore.read(tmp_path / "run") as store:
             assert 0 < store.counts().turns < 80 and not store.failures()
@@ -332,7 +332,7 @@ def test_first_conversations_begin_apart_and_a_stop_does_not_wait_for_those_to_c
             begun.append(time.monotonic())
             if len(begun) == 3:
                 stop.set()
-            together.wait(30)  # all of the first three are under way at the same time
+            together.wait(120)  # all of the first three are under way at the same time
 
     report, _, _ = run(tmp_path, units, Breaking(breaks), concurrency=len(units), apart=0.2, stop=stop)
     assert report.halted == "stopped"

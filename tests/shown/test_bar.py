@@ -76,17 +76,17 @@ def test_an_earlier_copy_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_button_opens_an_editable_copy_with_the_arguments_of_the_page(server: Server, page: Tab) -> None:
-    page.goto(f"{server.url}/?file={COMPARE}&run=drawings")
+    page.goto(f"{server.url}/?file={COMPARE}&run=stories")
     page.get_by_role("button", name="More", exact=True).click()
     with page.expect_popup() as opened:
         page.get_by_role("link", name="Open this page as a notebook").click()
     copy = opened.value
     expect(page.locator("#page-bar [role=status]")).to_have_text("Your copy opens in a new tab")
-    expect(copy.get_by_text("This is your copy of").first).to_be_visible(timeout=60_000)
+    expect(copy.get_by_text("This is your copy of").first).to_be_visible()
     address = urllib.parse.urlsplit(copy.url)
     assert address.netloc != urllib.parse.urlsplit(server.url).netloc and "access_token" not in copy.url
     asked = dict(urllib.parse.parse_qsl(address.query))
-    assert asked["file"] == COMPARE and asked["run"] == "drawings"
+    assert asked["file"] == COMPARE and asked["run"] == "stories"
     expect(copy.locator("#page-bar")).to_contain_text(f"Your copy: outputs/notebooks/{COMPARE}")
     assert (server.outputs / "notebooks" / COMPARE).is_file()
     home = copy.locator("#page-bar a.home").get_attribute("href")
@@ -95,7 +95,7 @@ def test_the_button_opens_an_editable_copy_with_the_arguments_of_the_page(server
         assert "/auth/login" in answer.url  # without the token
 
 
-@pytest.mark.slow
+@pytest.mark.browser  # one server for all tests that ask it
 @pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "cross-site"}], ids=["a program", "another site"])
 def test_only_a_page_of_the_workbench_opens_a_copy(server: Server, headers: dict[str, str]) -> None:
     request = urllib.request.Request(f"{server.url}/notebook?file={COMPARE}", headers=headers)

@@ -9,13 +9,7 @@ import pytest
 from notebook_runs import Address
 
 from discover_lib import Rules
-from workbench.carried import (
-    OWN,
-    address_of,
-    base_rules,
-    kept,
-    rules_set,
-)
+from workbench.carried import OWN, address_of, base_rules, kept, rules_set
 
 pytestmark = pytest.mark.slow  # marimo alone takes a second to import
 

@@ -16,9 +16,8 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
-from workbench.lessons.class_answers import FILE_VARIABLE, hand_in, read_answers
 from workbench.lessons.classroom import FOR_STUDENTS, Classroom, Room, board_of
-from workbench.lessons.exercise import Outcome
+from workbench.lessons.exercise import FILE_VARIABLE, Outcome, hand_in, read_answers
 
 
 async def notebooks(scope: Scope, receive: Receive, send: Send) -> None:
@@ -143,7 +142,7 @@ def test_after_a_restart_the_class_goes_on_and_nobody_has_to_come_in_again(
 def test_killed_anywhere_nothing_handed_in_is_lost(room: Room) -> None:
     code = """
 import sys
-from workbench.lessons.class_answers import hand_in
+from workbench.lessons.exercise import hand_in
 for number in range(100_000):
     hand_in("Kim", "tau", number)
     print(number, flush=True)

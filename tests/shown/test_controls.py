@@ -39,18 +39,12 @@ def filled(**given: Any) -> dict[str, Any]:
     [
         ({"model": "openai/m", "api_base": "http://x/v1"}, Choice()),
         ({"judge": MODEL, "model": " openai/m "}, Choice(judge="openai/m")),
-        (
-            {"assistant": MODEL, "model": "openai/m", "style": "clarifying"},
-            Choice(assistant="openai/m+clarifying"),
-        ),
+        ({"assistant": MODEL, "model": "openai/m", "style": "clarifying"}, Choice(assistant="openai/m+clarifying")),
         (
             {"voice": MODEL, "assistant": MODEL, "model": "openai/m", "other": "openai/n", "api_base": "http://x/v1"},
             Choice(voice="openai/m", assistant="openai/n", api_base="http://x/v1"),
         ),
-        (
-            {"voice": MODEL, "model": "openai/m", "leak_check": True},
-            Choice(voice="openai/m", leak_check="openai/m"),
-        ),
+        ({"voice": MODEL, "model": "openai/m", "leak_check": True}, Choice(voice="openai/m", leak_check="openai/m")),
         ({"judge": MODEL, "model": "openai/m", "leak_check": True}, Choice(judge="openai/m")),
     ],
 )

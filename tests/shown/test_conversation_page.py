@@ -12,7 +12,7 @@ from workbench.pages import conversation_page
 from workbench.session import Session
 from workbench.sources import SessionError, Settings, miniature_artifacts
 from workbench.stage import stage
-from workbench.views.reward_parts import changes, compared
+from workbench.views.conversation_parts import changes, compared
 
 
 @pytest.fixture

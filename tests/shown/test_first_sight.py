@@ -97,7 +97,7 @@ def test_it_is_there_at_once_and_the_page_takes_its_very_place(page: Page, serve
     waiting, held = held, None
     for route in waiting:
         route.continue_()
-    page.locator("#first-sight").wait_for(state="detached", timeout=60_000)
+    page.locator("#first-sight").wait_for(state="detached")
     own = page.locator("#root h1")
     box = own.bounding_box()
     assert own.inner_text() == said and own.evaluate(looks) == early_looks and box

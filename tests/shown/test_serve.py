@@ -4,14 +4,13 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psutil
 import pytest
-from browser import free_port
+from browser import answers, free_port
+from waiting import until
 
 from discover_lib.base.errors import DiscoverError
 from workbench import serve
@@ -26,10 +25,7 @@ def opened(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process = subprocess.Popen(
-            [*COMMAND, "--port", str(port), *options],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
+            [*COMMAND, "--port", str(port), *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
     finally:
         signal.signal(signal.SIGINT, before)
@@ -40,19 +36,6 @@ def opened(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
             left.kill()
         process.kill()
         process.communicate()
-
-
-def wait_for_answer(port: int) -> None:
-    end = time.monotonic() + 60
-    while True:
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=30).close()
-            return
-        except urllib.error.HTTPError:
-            return  # for editing, marimo wants a token first
-        except OSError:
-            assert time.monotonic() < end, "no answer"
-            time.sleep(0.1)
 
 
 @pytest.mark.slow
@@ -68,7 +51,7 @@ def wait_for_answer(port: int) -> None:
 )
 def test_ended_it_leaves_no_process_behind(options: tuple[str, ...], signals: list[signal.Signals]) -> None:
     with opened(*options) as (process, port):
-        wait_for_answer(port)
+        until(lambda: answers(f"http://127.0.0.1:{port}"))  # for editing, marimo wants a token first
         started = psutil.Process(process.pid).children(recursive=True)
         assert any("marimo" in child.cmdline() for child in started)
         for number in signals:

@@ -10,11 +10,7 @@ from discover_lib import replay
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.assistants import scripted_assistant
-from workbench.session import (
-    Session,
-    SessionError,
-    Settings,
-)
+from workbench.session import Session, SessionError, Settings
 from workbench.sources import find_artifact
 
 LIVE = Settings(domain="creative_writing", artifact="creative_writing-eval-000", seed=3)
@@ -26,142 +22,128 @@ def live(tmp_path: Path) -> Session:
     return Session(LIVE, folder=tmp_path)
 
 
-@pytest.fixture
-def recorded(tmp_path: Path) -> Session:
-    return Session(RECORDED, folder=tmp_path)
-
-
 def play_on(session: Session) -> None:
     while session.why_no_next is None and session.cursor < session.scored_turns:
         session.next()
 
 
-class TestStepping:
-    def test_next_to_the_end_is_the_same_conversation_as_a_rollout(self, live: Session) -> None:
-        play_on(live)
-        tools = engine(LIVE.domain)
-        tree = tools.builder.build(find_artifact(LIVE.domain, LIVE.artifact)).tree
-        assistant = scripted_assistant(LIVE.assistant, LIVE.domain)
-        alone = run_conversation(tree, tools.judge, tools.voice, [assistant], seed=LIVE.seed)
-        *before, last = live.conversation.turns
-        assert last.user_message, "the user answers the last reply, too"
-        unanswered = dataclasses.replace(last, user_message=None, leaks=(), flaws=())
-        assert dataclasses.replace(live.conversation, turns=(*before, unanswered), setting={}) == alone
-        assert live.cursor == live.scored_turns == 5 and live.conversation.stop == "max_turns"
-        assert live.next().index == 6 and live.conversation.turns[:5] == (*before, last)
+def test_next_to_the_end_is_the_same_conversation_as_a_rollout(live: Session) -> None:
+    play_on(live)
+    tools = engine(LIVE.domain)
+    tree = tools.builder.build(find_artifact(LIVE.domain, LIVE.artifact)).tree
+    assistant = scripted_assistant(LIVE.assistant, LIVE.domain)
+    alone = run_conversation(tree, tools.judge, tools.voice, [assistant], seed=LIVE.seed)
+    *before, last = live.conversation.turns
+    assert last.user_message, "the user answers the last reply, too"
+    unanswered = dataclasses.replace(last, user_message=None, leaks=(), flaws=())
+    assert dataclasses.replace(live.conversation, turns=(*before, unanswered), setting={}) == alone
+    assert live.cursor == live.scored_turns == 5 and live.conversation.stop == "max_turns"
+    assert live.next().index == 6 and live.conversation.turns[:5] == (*before, last)
 
 
-class TestTimeTravel:
-    def test_jumping_looks_back_and_next_shows_what_is_known(self, live: Session) -> None:
-        play_on(live)
-        whole = live.conversation
-        live.jump(2)
-        assert live.state == whole.state_after(2) and live.turn == whole.turns[1]
-        assert live.next() == whole.turns[2]
-        assert live.conversation == whole
-        live.jump(0)
-        assert live.turn is None
-        for nowhere in (-1, 6):
-            with pytest.raises(SessionError, match=f"there is no turn {nowhere}; this line has 5"):
-                live.jump(nowhere)
+def test_jumping_looks_back_and_next_shows_what_is_known(live: Session) -> None:
+    play_on(live)
+    whole = live.conversation
+    live.jump(2)
+    assert live.state == whole.state_after(2) and live.turn == whole.turns[1]
+    assert live.next() == whole.turns[2] and live.conversation == whole
+    live.jump(0)
+    assert live.turn is None
+    for nowhere in (-1, 6):
+        with pytest.raises(SessionError, match=f"there is no turn {nowhere}; this line has 5"):
+            live.jump(nowhere)
 
-    def test_a_branch_leaves_its_origin_alone(self, live: Session) -> None:
-        play_on(live)
-        trunk = live.conversation
-        live.jump(2)
-        live.fork()
-        live.let_play(dataclasses.replace(live.settings, assistant="draft"))
+
+def test_a_branch_leaves_its_origin_alone(live: Session) -> None:
+    play_on(live)
+    trunk = live.conversation
+    live.jump(2)
+    live.fork()
+    live.let_play(dataclasses.replace(live.settings, assistant="draft"))
+    live.next()
+    assert live.label(live.current) == "branch 2, from turn 2" and live.branches[0].conversation == trunk
+    assert live.conversation.turns[:2] == trunk.turns[:2]
+    assert live.conversation.turns[2].reply.assistant == "draft"
+    live.switch(0)
+    assert (live.conversation, live.cursor) == (trunk, 3)
+    assert list(live.lines()) == ["main line", "branch 2, from turn 2"]
+    with pytest.raises(SessionError, match="there is no branch 8"):
+        live.switch(7)
+
+
+def test_a_typed_reply_is_judged_answered_and_before_the_end_opens_a_branch(live: Session) -> None:
+    wanted = live.tree.text("1.1") if "1.1" in live.tree.intents else live.tree.text("1")
+    turn = live.reply(f"> {wanted}. " + "It goes on for a while so that it counts as a piece of writing. " * 3)
+    assert turn.reply.assistant == "you" and turn.candidate.reward is not None
+    assert turn.user_message and live.cursor == 1 and replay(live.conversation) == live.conversation
+    for text, why in (("  \n", "type a reply first"), ("x" * 300_000, "too long")):
+        with pytest.raises(SessionError, match=why):
+            live.reply(text)
+    live.next()
+    live.jump(1)
+    live.reply("What would you want for the tone?")
+    assert (len(live.branches), live.current, live.cursor) == (2, 1, 2)
+    assert live.branches[0].conversation.turns[1].reply.assistant == "adaptive"
+
+
+def test_a_recording_reveals_its_turns_and_takes_no_reply(tmp_path: Path) -> None:
+    recorded = Session(RECORDED, folder=tmp_path)
+    with pytest.raises(SessionError, match="was recorded; choose the miniature"):
+        recorded.reply("Here is a tugboat")
+    texts = []
+    while recorded.why_no_next is None:
+        texts.append(recorded.next().reply.text)
+    assert texts == [turn.reply.text for turn in recorded.conversation.turns]
+    with pytest.raises(SessionError, match="the recording ends after turn 5"):
+        recorded.next()
+
+
+# -- on disk -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [LIVE, RECORDED], ids=["live", "recorded"])
+def test_a_session_comes_back_as_it_was(settings: Settings, tmp_path: Path) -> None:
+    session = Session(settings, folder=tmp_path)
+    session.next()
+    session.next()
+    session.jump(1)
+    session.fork()
+    again = Session.load(session.id, tmp_path)
+    assert (again.settings, again.current, again.cursor) == (settings, 1, 1)
+    assert again.branches == session.branches
+    if settings is LIVE:
+        assert again.next() == session.next()
+
+
+def test_a_file_is_never_half_written(live: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    live.next()
+    before = live.path.read_text()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("workbench.session.whole_file", full)
+    with pytest.raises(SessionError, match=r"not saved, a reload would lose this.*disk full"):
         live.next()
-        assert live.label(live.current) == "branch 2, from turn 2"
-        assert live.branches[0].conversation == trunk
-        assert live.conversation.turns[:2] == trunk.turns[:2]
-        assert live.conversation.turns[2].reply.assistant == "draft"
-        live.switch(0)
-        assert (live.conversation, live.cursor) == (trunk, 3)
-        assert list(live.lines()) == ["main line", "branch 2, from turn 2"]
-        with pytest.raises(SessionError, match="there is no branch 8"):
-            live.switch(7)
+    assert live.path.read_text() == before
+    assert [path.name for path in live.folder.iterdir()] == [live.path.name]
 
 
-class TestReplies:
-    def test_a_typed_reply_is_judged_and_answered(self, live: Session) -> None:
-        wanted = live.tree.text("1.1") if "1.1" in live.tree.intents else live.tree.text("1")
-        turn = live.reply(f"> {wanted}. " + "It goes on for a while so that it counts as a piece of writing. " * 3)
-        assert turn.reply.assistant == "you" and turn.candidate.reward is not None
-        assert turn.user_message and live.cursor == 1
-        assert replay(live.conversation) == live.conversation
-
-    def test_a_reply_before_the_end_opens_a_branch(self, live: Session) -> None:
-        live.next()
-        live.next()
-        live.jump(1)
-        live.reply("What would you want for the tone?")
-        assert (len(live.branches), live.current, live.cursor) == (2, 1, 2)
-        assert live.branches[0].conversation.turns[1].reply.assistant == "adaptive"
-
-    def test_nothing_typed_and_far_too_much_typed_are_refused(self, live: Session) -> None:
-        for text, why in (("  \n", "type a reply first"), ("x" * 300_000, "too long")):
-            with pytest.raises(SessionError, match=why):
-                live.reply(text)
-        assert live.cursor == 0
+@pytest.mark.parametrize("name", ["../../etc/passwd", "UPPER", "a", "", "x" * 60, "a b c d e f"])
+def test_a_name_that_is_no_id_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(SessionError, match="invalid session id"):
+        Session.load(name, tmp_path)
 
 
-class TestRecorded:
-    def test_next_reveals_the_recorded_turns_and_then_says_why_not(self, recorded: Session) -> None:
-        texts = []
-        while recorded.why_no_next is None:
-            texts.append(recorded.next().reply.text)
-        assert texts == [turn.reply.text for turn in recorded.conversation.turns]
-        with pytest.raises(SessionError, match="the recording ends after turn 5"):
-            recorded.next()
-
-    def test_own_replies_are_refused_with_the_reason(self, recorded: Session) -> None:
-        with pytest.raises(SessionError, match="was recorded; choose the miniature"):
-            recorded.reply("Here is a tugboat")
-        assert recorded.cursor == 0
-
-
-class TestOnDisk:
-    @pytest.mark.parametrize("settings", [LIVE, RECORDED], ids=["live", "recorded"])
-    def test_a_session_comes_back_as_it_was(self, settings: Settings, tmp_path: Path) -> None:
-        session = Session(settings, folder=tmp_path)
-        session.next()
-        session.next()
-        session.jump(1)
-        session.fork()
-        again = Session.load(session.id, tmp_path)
-        assert (again.settings, again.current, again.cursor) == (settings, 1, 1)
-        assert again.branches == session.branches
-        if settings is LIVE:
-            assert again.next() == session.next()
-
-    def test_a_file_is_never_half_written(self, live: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-        live.next()
-        before = live.path.read_text()
-
-        def full(*_: object, **__: object) -> None:
-            raise OSError("disk full")
-
-        monkeypatch.setattr("workbench.session.whole_file", full)
-        with pytest.raises(SessionError, match=r"not saved, a reload would lose this.*disk full"):
-            live.next()
-        assert live.path.read_text() == before
-        assert [path.name for path in live.folder.iterdir()] == [live.path.name]
-
-    @pytest.mark.parametrize("name", ["../../etc/passwd", "UPPER", "a", "", "x" * 60, "a b c d e f"])
-    def test_a_name_that_is_no_id_is_refused(self, name: str, tmp_path: Path) -> None:
-        with pytest.raises(SessionError, match="invalid session id"):
-            Session.load(name, tmp_path)
-
-    def test_missing_and_broken_files_say_so_in_one_line(self, live: Session) -> None:
-        with pytest.raises(SessionError, match="there is no session 'nothere1'"):
-            Session.load("nothere1", live.folder)
-        good = json.loads(live.path.read_text())
-        for broken in ("{", "[]", "{}", json.dumps(good | {"format": "other"}), json.dumps(good | {"cursor": 9})):
-            live.path.write_text(broken)
-            with pytest.raises(SessionError, match="start a new one") as caught:
-                Session.load(live.id, live.folder)
-            assert "\n" not in str(caught.value)
+def test_missing_and_broken_files_say_so_in_one_line(live: Session) -> None:
+    with pytest.raises(SessionError, match="there is no session 'nothere1'"):
+        Session.load("nothere1", live.folder)
+    good = json.loads(live.path.read_text())
+    for broken in ("{", "[]", "{}", json.dumps(good | {"format": "other"}), json.dumps(good | {"cursor": 9})):
+        live.path.write_text(broken)
+        with pytest.raises(SessionError, match="start a new one") as caught:
+            Session.load(live.id, live.folder)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,6 @@ def test_twelve_features_by_hand() -> None:
     assert manners["self"] == manners["corrects"] == pytest.approx(1 / 3)
     assert manners["repeats"] == 0 and "HD-D" in manners
     assert manners_of(["an owl", "an owl"])["repeats"] == 1 and "repeats" not in manners_of(["one"])
-    with pytest.raises(ValueError, match="without a message"):
-        manners_of([])
 
 
 def test_marks_of_telephones_and_other_scripts_count_as_their_plain_ones() -> None:

@@ -24,6 +24,7 @@ from toy_desk import Count, Slowly, count
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.cli.common import command_of, one_line_errors
+from discover_lib.runs import job_folder
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.tasks import waist
 from discover_lib.tasks.waist import (
@@ -149,7 +150,7 @@ def test_killed_it_goes_on_and_does_nothing_twice(outputs: Path) -> None:
     asked = Count(most=60)
     folder = begin(count, asked, Slowly(wait=0.05))
     reaches(folder, "going", done=5)
-    process = waist._children[-1]
+    process = job_folder._children[-1]
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert status_of(folder).state == "stopped" and "killed" in status_of(folder).trouble
@@ -166,7 +167,9 @@ def test_stopped_it_goes_on_and_nobody_works_beside_it(outputs: Path) -> None:
     reaches(folder, "going", done=2)
     with pytest.raises(DiscoverError, match="at work"):
         do(count, asked)
-    assert begin(count, asked) == folder and len(waist._children) == len({each.pid for each in waist._children})
+    assert begin(count, asked) == folder and len(job_folder._children) == len(
+        {each.pid for each in job_folder._children}
+    )
     stop(folder)
     reaches(folder, "stopped")
     assert report_of(folder) is None and count(asked).plain == {"counted": 60}

@@ -1,25 +1,23 @@
 """GRPO with language models as judge and voice, over real HTTP: what they cost, and what happens when they fail."""
 
-import json
 import os
 import signal
 from collections import deque
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import llm_brain
 import pytest
 from llm_server import FakeServer
-from training import short_recipe
+from training import lines, short_recipe
 from waiting import until
 
 from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.engines.llm.calls.exchange import Request
 from discover_lib.runs.store import RunStore
 from discover_lib.train.access import CALLS, Access, HeldUpError, PatientClient, patient_client
-from discover_lib.train.forecast import plan_stage
+from discover_lib.train.estimate import plan_stage
 from discover_lib.train.run_stage import StageResult, StageSettings, problems, run_stage
 
 MODEL = "openai/miniature:svg_drawing"
@@ -45,10 +43,10 @@ def access(server: FakeServer, patience_minutes: float = 5.0, budget: float | No
     )
 
 
-def train(stage: StageSettings, folder: Path, reached: Access, lines: list[str] | None = None) -> StageResult:
+def train(stage: StageSettings, folder: Path, reached: Access, told: list[str] | None = None) -> StageResult:
     folder.mkdir(exist_ok=True)
     reached.write(folder)
-    return run_stage(stage, folder, on_progress=[].append if lines is None else lines.append)
+    return run_stage(stage, folder, on_progress=[].append if told is None else told.append)
 
 
 @dataclass(frozen=True)
@@ -71,16 +69,11 @@ def weights(folder: Path) -> bytes:
     return (folder / "adapter" / "adapter_model.safetensors").read_bytes()
 
 
-def logged(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-
-
 def test_every_line_says_what_was_spent_and_the_parts_make_up_the_whole(undisturbed: Undisturbed) -> None:
-    lines = [line for line in logged(undisturbed.folder) if "spent/total" in line]
-    assert len(lines) == 3 + 2  # three probes, two updates
-    assert sum(line["spent/calls"] for line in lines) == undisturbed.answered
-    assert sum(line["spent/dollars"] for line in lines) == pytest.approx(lines[-1]["spent/total"])
-    assert lines[-1]["spent/total"] > 0
+    spent = [line for line in lines(undisturbed.folder) if "spent/total" in line]
+    assert len(spent) == 3 + 2  # three probes, two updates
+    assert sum(line["spent/calls"] for line in spent) == undisturbed.answered
+    assert sum(line["spent/dollars"] for line in spent) == pytest.approx(spent[-1]["spent/total"]) > 0
 
 
 def test_killed_and_then_out_of_patience_it_ends_with_the_same_adapter_and_pays_for_nothing_twice(
@@ -88,7 +81,7 @@ def test_killed_and_then_out_of_patience_it_ends_with_the_same_adapter_and_pays_
 ) -> None:
     """One judgement at a time, which waits for the last reply, decides nothing either; it is lost to the kill alone."""
     one = replace(stage, recipe=stage.recipe.changed("grpo", {"workers": 1}))
-    lines: list[str] = []
+    told: list[str] = []
     with FakeServer(llm_brain.answer) as server:
         process = get_context("fork").Process(target=train, args=(one, tmp_path / "run", access(server)))
         process.start()
@@ -97,13 +90,13 @@ def test_killed_and_then_out_of_patience_it_ends_with_the_same_adapter_and_pays_
         process.join()
         left = round(undisturbed.answered * 0.85) - server.counts["served"]
         server.script.extend([None] * left + ["503"] * 100_000)
-        first = train(one, tmp_path / "run", access(server, patience_minutes=0.005), lines)
+        first = train(one, tmp_path / "run", access(server, patience_minutes=0.005), told)
         assert first.stopped and first.halt == "connection" and first.adapter is None
-        assert lines[-1].startswith("no answer for 0.005 min (openai/miniature:svg_drawing: ")
-        assert lines[-1].endswith(f"; stopped after step {first.step}; repeat the command to resume")
+        assert told[-1].startswith("no answer for 0.005 min (openai/miniature:svg_drawing: ")
+        assert told[-1].endswith(f"; stopped after step {first.step}; repeat the command to resume")
         server.script.clear()
-        second = train(one, tmp_path / "run", access(server), lines)
-    assert first.step and f"resuming from step {first.step}" in lines
+        second = train(one, tmp_path / "run", access(server), told)
+    assert first.step and f"resuming from step {first.step}" in told
     assert not second.stopped and 0 <= server.counts["served"] - undisturbed.answered <= 1
     assert weights(tmp_path / "run") == weights(undisturbed.folder)
 
@@ -116,14 +109,14 @@ def ask(client: PatientClient, text: str) -> str:
 
 
 def test_models_that_fail_for_a_while_are_waited_for_and_their_answers_are_kept(tmp_path: Path) -> None:
-    lines: list[str] = []
+    told: list[str] = []
     with FakeServer(script=deque(["503"] * 30)) as server:
-        with patient_client(access(server), tmp_path, lines.append) as client:
+        with patient_client(access(server), tmp_path, told.append) as client:
             first = ask(client, "one")
-        with patient_client(access(server), tmp_path, lines.append) as client:
+        with patient_client(access(server), tmp_path, told.append) as client:
             assert ask(client, "one") == first
-    assert server.counts["served"] == 1 and len(lines) == 2
-    assert lines[0].startswith("no answer (") and lines[1] == "the models answer again"
+    assert server.counts["served"] == 1 and len(told) == 2
+    assert told[0].startswith("no answer (") and told[1] == "the models answer again"
 
 
 def test_a_budget_that_is_spent_holds_a_run_up_and_a_larger_one_lets_it_go_on(

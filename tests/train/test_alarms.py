@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from discover_lib.train.run_files import ALARMS, WINDOW, alarms
+from discover_lib.train.training_job import ALARMS, WINDOW, alarms
 
 
 def logged(column: str, *values: float | None) -> list[dict[str, Any]]:

@@ -13,10 +13,10 @@ from discover_lib.train.estimate import (
     Architecture,
     architecture_of,
     estimate,
+    forecast,
     misfit,
     refusal,
 )
-from discover_lib.train.forecast import Forecast, forecast
 from discover_lib.train.recipes import STAGES, LoraRecipe, Recipe
 from discover_lib.train.run_stage import StageSettings
 
@@ -42,7 +42,6 @@ def test_the_shape_is_that_of_the_configuration_on_this_machine(tmp_path: Path) 
     for base in (tmp_path, file):
         own = architecture_of(str(base))
         assert (own.kv_heads, own.head, own.weights) == (2, 4, 2 * (8 * 4 * 8 + 3 * 8 * 16) + 2 * 10 * 8)
-        assert own.source == f"config.json of {base}"
     file.write_text(json.dumps({"text_config": {"hidden_size": 2560}}))
     with pytest.raises(DiscoverError, match="has no 'num_attention_heads'; only plain decoders have an estimate"):
         architecture_of(str(tmp_path))
@@ -76,17 +75,13 @@ def test_no_preset_asks_for_more_than_its_card_may_have(name: str, stage: str) -
     assert recipe.problems(stage) == []  # type: ignore[arg-type]
 
 
-def test_a_price_in_one_line_says_the_verdict_the_memory_and_the_tokens() -> None:
+def test_one_line_says_the_verdict_the_memory_and_the_tokens() -> None:
     recipe = Recipe.paper().changed("dpo", {"batch": 16, "per_device": 2, "max_length": 1000})
-    priced = estimate("dpo", QWEN_4B, recipe, CARDS["a100-80"])
-    assert priced.tokens == 2 * 16 * 1000  # both replies of every pair
-    assert re.fullmatch(r"fits on a100-80 \(about \d+ of 80 GiB\), at most 32,000 tokens per update", priced.price)
-    assert estimate("sft", QWEN, Recipe.paper(), CARDS["t4"]).price.startswith("does not fit on t4 (about ")
-
-
-def test_a_forecast_tells_its_time_if_it_is_known() -> None:
-    assert Forecast(100, 60.0, measured=False).line == "100 updates, about 1 min on one processor core"
-    assert Forecast(1200, None, measured=False).line == "1,200 updates; the time on this machine is unknown"
+    needed = estimate("dpo", QWEN_4B, recipe, CARDS["a100-80"])
+    assert needed.tokens == 2 * 16 * 1000  # both replies of every pair
+    memory = f"{needed.fixed:.1f} + {needed.batch:.1f} (± {needed.batch / 2:.1f}) of 80 GiB"
+    assert needed.line == f"fits on a100-80 ({memory}), at most 32,000 tokens per update"
+    assert estimate("sft", QWEN, Recipe.paper(), CARDS["t4"]).line.startswith("does not fit on t4 (")
 
 
 def test_a_forecast_takes_its_time_from_the_last_run_like_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,15 +89,14 @@ def test_a_forecast_takes_its_time_from_the_last_run_like_it(tmp_path: Path, mon
     base = tmp_path / "base"
     base.mkdir()
     settings = StageSettings("sft", "rows", str(base), recipe=Recipe.miniature())
-    assert (forecast(settings, 90).updates, forecast(settings, 90).seconds) == (102, None)
+    assert forecast(settings, 90) == "102 updates; the time on this machine is unknown"
     (base / "tiny.json").write_text('{"domains": []}')
-    assumed = forecast(settings, 90)
-    assert assumed.seconds and not assumed.measured
+    assert forecast(settings, 90) == "102 updates, about 41 s on one processor core"
     run = tmp_path / "train" / "one"
     run.mkdir(parents=True)
-    stored = {"settings": settings.to_dict(), "result": {"seconds": 51.0, "step": 102}, "status": {"state": "finished"}}
+    stored = {"settings": settings.to_dict(), "result": {"seconds": 51.0, "step": 51}, "status": {"state": "finished"}}
     for name, content in stored.items():
         (run / f"{name}.json").write_text(json.dumps(content))
-    assert (forecast(settings, 90).seconds, forecast(settings, 90).measured) == (51.0, True)
+    assert forecast(settings, 90) == "102 updates, about 1 min 42 s as last time on this machine"
     other = StageSettings("sft", "rows", str(base), recipe=Recipe.miniature().changed("sft", {"max_steps": 10}))
-    assert not forecast(other, 90).measured
+    assert forecast(other, 90) == "10 updates, about 4 s on one processor core"

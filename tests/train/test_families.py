@@ -15,8 +15,14 @@ from discover_lib.core.conversation import Message
 from discover_lib.dataset.export import read_rows
 from discover_lib.engines.local.dialect import Chat, PlainChat
 from discover_lib.engines.local.lineage import FILE, Lineage
+from discover_lib.engines.local.names import local_assistant, parse_name
+from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.train.backend import load_tokenizer
 from discover_lib.train.comparison import before_and_after
-from discover_lib.train.recipes import Recipe
+from discover_lib.train.data import trainer_row
+from discover_lib.train.grpo.rollouts import Player
+from discover_lib.train.grpo.simulated_reward import Scorer, Users
+from discover_lib.train.recipes import GrpoRecipe, Recipe
 from discover_lib.train.run_stage import StageResult, StageSettings, run_stage
 
 pytestmark = pytest.mark.slow
@@ -53,10 +59,6 @@ def trained(place: Path) -> StageResult:
 
 @pytest.mark.parametrize("family", MODELS)
 def test_the_engine_reads_what_is_trained(family: str, place: Path) -> None:
-    from discover_lib.engines.local.names import local_assistant
-    from discover_lib.train.backend import load_tokenizer
-    from discover_lib.train.data import trainer_row
-
     assistant = local_assistant(f"hf:{place / family}", DOMAIN)._model
     chat, plain = Chat(load_tokenizer(str(place / family))), PlainChat(family)
     (talk, *_), (pair, *_) = (read_rows(place / "data" / stage)["train"] for stage in ("sft", "dpo"))
@@ -95,11 +97,6 @@ class Scripted:
 
 @pytest.mark.parametrize("family", TEMPLATES)
 def test_what_was_written_over_several_turns_is_trained_on_as_it_was_read(family: str, place: Path) -> None:
-    from discover_lib.engines.spec import EngineSpec, RoleEngines
-    from discover_lib.train.grpo.rollouts import Player
-    from discover_lib.train.grpo.simulated_reward import Scorer, Users
-    from discover_lib.train.recipes import GrpoRecipe
-
     replies = ["Here is a draft of it.", "Shall it be shorter?", "Then I write it."]
     chat, dialect = Chat(make_tokenizer(FAMILIES[family], replies * 50)), PlainChat("base")
     users = Users(RoleEngines(EngineSpec()))
@@ -117,8 +114,6 @@ def test_what_was_written_over_several_turns_is_trained_on_as_it_was_read(family
 
 
 def test_the_system_message_of_the_rows_is_that_of_training_and_of_use(trained: StageResult) -> None:
-    from discover_lib.engines.local.names import local_assistant, parse_name
-
     assert Lineage.read(trained.folder).system == SYSTEM
     names = before_and_after(trained.folder)
     systems = {name: local_assistant(names[name], DOMAIN)._model.system for name in names}
@@ -129,9 +124,6 @@ def test_the_system_message_of_the_rows_is_that_of_training_and_of_use(trained: 
 
 @pytest.mark.parametrize("thinking", [False, True])
 def test_a_model_is_used_thinking_as_it_was_trained(thinking: bool, trained: StageResult, tmp_path: Path) -> None:
-    from discover_lib.engines.local.names import local_assistant
-    from discover_lib.train.backend import load_tokenizer
-
     lineage = Lineage.read(trained.folder)
     assert not lineage.thinking
     run = Path(shutil.copytree(trained.folder, tmp_path / "run"))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from notebook_runs import run
 
 from discover_lib.engines.local.dialect import Chat
-from discover_lib.train.grpo.group import EPSILON, group_of, rewards_to_go, turn_advantages
+from discover_lib.train.grpo import EPSILON, group_of, rewards_to_go, turn_advantages
 from discover_lib.train.grpo.rollouts import Sampler
 
 WORDS = [f"w{number}" for number in range(20)]

@@ -2,7 +2,6 @@
 
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,13 @@ from chat_models import FAMILIES, make_chat_model
 from training import make_data
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.train.backend import Backend, unsuitable
+from discover_lib.engines.local.lineage import Lineage, Source
+from discover_lib.train.backend import Backend, precision, unsuitable
 from discover_lib.train.recipes import DpoRecipe, GrpoRecipe, Recipe, SftRecipe, StageRecipe
 from discover_lib.train.run_stage import StageSettings, run_stage
 
 DOMAIN = "technical_writing"
-LONGEST_SECONDS = 10.0
+LONGEST_SECONDS = 30.0
 
 GPU = Backend("transformers", "cuda", "a GPU")
 T4 = Backend("transformers", "cuda", "a T4", bf16=False)
@@ -24,97 +24,66 @@ UNSLOTH = Backend("unsloth", "cuda", "a GPU")
 CPU = Backend("transformers", "cpu", "none")
 
 
+SHOUTED = "{% for m in messages %}{{ m['role'] + ': ' + m['content'] + '\n' }}{% endfor %}"
+TEMPLATES = {"untemplated": "", "shouted": SHOUTED, "first": "{{ messages[0]['content'] }}"}
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Rows in text, in notation and with a system message, a chat model, and one of gemma's kind."""
+    """Rows in text, in notation and with a system message; bases of several templates; a stage without an adapter."""
     folder = tmp_path_factory.mktemp("refusals")
     make_data(folder / "data", turns=2, domain=DOMAIN, text="content")
     make_data(folder / "notation", turns=2, domain=DOMAIN)
     make_data(folder / "system", turns=2, domain=DOMAIN, text="content", system="Be kind.")
     for family, name in (("llama3.1", "base"), ("gemma", "gemma")):
         make_chat_model(FAMILIES[family], folder / name, ["some words to learn letters from"] * 9)
+    for name, template in TEMPLATES.items():
+        shutil.copytree(folder / "base", folder / name)
+        (folder / name / "chat_template.jinja").unlink()
+        if template:
+            (folder / name / "chat_template.jinja").write_text(template)
+    (folder / "unfinished").mkdir()
+    about = ({}, "unfinished", 0, "transformers")
+    Lineage("sft", Source(str(folder / "base")), (), None, Recipe.paper().to_dict(), *about).write(
+        folder / "unfinished"
+    )
     return folder
 
 
-def with_template(place: Path, name: str, template: str) -> str:
-    """A copy of the base with another chat template; "" for none."""
-    folder = place / name
-    shutil.copytree(place / "base", folder)
-    (folder / "chat_template.jinja").unlink()
-    if template:
-        (folder / "chat_template.jinja").write_text(template)
-    return str(folder)
-
-
-def run_without_adapter(place: Path) -> str:
-    from discover_lib.engines.local.lineage import Lineage, Source
-
-    folder = place / "unfinished"
-    folder.mkdir(exist_ok=True)
-    base = Source(str(place / "base"))
-    Lineage("sft", base, (), None, Recipe.paper().to_dict(), {}, "unfinished", 0, "transformers").write(folder)
-    return str(folder)
-
-
-Told = dict[str, Any]  # settings; of a recipe's part, `changes`
-SHOUTED = "{% for m in messages %}{{ m['role'] + ': ' + m['content'] + '\n' }}{% endfor %}"
-FIRST_ONLY = "{{ messages[0]['content'] }}"
-REFUSED: dict[str, tuple[Any, Callable[[Path], Told], str]] = {
-    "no chat template": ("sft", lambda place: {"base": with_template(place, "none", "")}, "has no chat template"),
-    "a template without end marks": (
-        "sft",
-        lambda place: {"base": with_template(place, "shouted", SHOUTED)},
-        "which its settings do not name as an end",
-    ),
-    "a template that drops replies": (
-        "sft",
-        lambda place: {"base": with_template(place, "first", FIRST_ONLY)},
-        "omits replies",
-    ),
-    "a system message for gemma": (
-        "sft",
-        lambda place: {"base": str(place / "gemma"), "data": str(place / "system" / "sft")},
-        "the base's chat template refuses a conversation: System role not supported",
-    ),
-    "another system message than the rows'": (
-        "sft",
-        lambda _: {"system": "collaborative"},
-        "exported rows with another system message",
-    ),
-    "no room for the rows": ("sft", lambda _: {"changes": {"max_length": 8}}, "no rows to train on"),
-    "more than the base can read": ("sft", lambda _: {"changes": {"max_length": 9999}}, "more than the 4096 tokens"),
-    "no earlier stage": ("dpo", lambda place: {"adapter": str(place / "gone")}, "no lineage.json here"),
-    "an earlier stage without adapter": (
-        "dpo",
-        lambda place: {"adapter": run_without_adapter(place)},
-        "the training has no adapter yet",
-    ),
-    "no such base": ("sft", lambda place: {"base": str(place / "nowhere")}, "no tokenizer can be loaded"),
-    "rows of another stage": ("dpo", lambda place: {"data": str(place / "data" / "sft")}, "preference rows are needed"),
-    "rows in notation": ("sft", lambda place: {"data": str(place / "notation" / "sft")}, "the base needs content"),
-    "4 bit without a GPU": ("sft", lambda _: {"changes": {"load_in_4bit": True}}, "load_in_4bit needs a CUDA device"),
-    "fp16 without a GPU": ("sft", lambda _: {"changes": {"precision": "fp16"}}, "fp16 needs a CUDA device"),
-    "an optimizer for GPUs": ("sft", lambda _: {"changes": {"optimizer": "adamw_8bit"}}, "needs a CUDA device"),
-    "thoughts over several turns": (
-        "grpo",
-        lambda _: {"thinking": True, "changes": {"multi_turn": 2}},
-        "thoughts of earlier turns are not read again",
-    ),
-    "Unsloth without a GPU": ("sft", lambda _: {"backend": "unsloth"}, "Unsloth needs a CUDA device"),
-}
+# Stage, settings (folders below the place; `changes` of the recipe's part) and what is said of them.
+REFUSED: list[tuple[Any, dict[str, Any], str]] = [
+    ("sft", {"base": "untemplated"}, "has no chat template"),
+    ("sft", {"base": "shouted"}, "which its settings do not name as an end"),
+    ("sft", {"base": "first"}, "omits replies"),
+    ("sft", {"base": "gemma", "data": "system/sft"}, "refuses a conversation: System role not supported"),
+    ("sft", {"system": "collaborative"}, "exported rows with another system message"),
+    ("sft", {"changes": {"max_length": 8}}, "no rows to train on"),
+    ("sft", {"changes": {"max_length": 9999}}, "more than the 4096 tokens"),
+    ("dpo", {"adapter": "gone"}, "no lineage.json here"),
+    ("dpo", {"adapter": "unfinished"}, "the training has no adapter yet"),
+    ("sft", {"base": "nowhere"}, "no tokenizer can be loaded"),
+    ("dpo", {"data": "data/sft"}, "preference rows are needed"),
+    ("sft", {"data": "notation/sft"}, "the base needs content"),
+    ("sft", {"changes": {"load_in_4bit": True}}, "load_in_4bit needs a CUDA device"),
+    ("sft", {"changes": {"precision": "fp16"}}, "fp16 needs a CUDA device"),
+    ("sft", {"changes": {"optimizer": "adamw_8bit"}}, "needs a CUDA device"),
+    ("grpo", {"thinking": True, "changes": {"multi_turn": 2}}, "thoughts of earlier turns are not read again"),
+    ("sft", {"backend": "unsloth"}, "Unsloth needs a CUDA device"),
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_trained_is_refused_at_once_in_one_line(case: str, place: Path) -> None:
-    stage, change, complaint = REFUSED[case]
-    told = {"data": str(place / "data" / stage), "base": str(place / "base"), **change(place)}
-    recipe = Recipe.paper().changed(stage, {"batch": 2, "per_device": 1, "max_length": 4096, **told.pop("changes", {})})
-    if stage == "grpo":
-        recipe = recipe.changed("grpo", {"n_generations": 2})
+@pytest.mark.parametrize(("stage", "told", "complaint"), REFUSED)
+def test_what_cannot_be_trained_is_refused_at_once_in_one_line(
+    stage: Any, told: dict[str, Any], complaint: str, place: Path, tmp_path: Path
+) -> None:
+    settings = {"data": f"data/{stage}", "base": "base", **told}
+    few = {"batch": 2, "per_device": 1, "max_length": 4096, **settings.pop("changes", {})}
+    recipe = Recipe.paper().changed(stage, {**few, **({"n_generations": 2} if stage == "grpo" else {})})
+    settings |= {name: str(place / settings[name]) for name in ("data", "base", "adapter") if name in settings}
     begun = time.process_time()
     with pytest.raises(DiscoverError) as error:
-        run_stage(StageSettings(stage, recipe=recipe, **told), place / f"run {case}", on_progress=lambda line: None)
+        run_stage(StageSettings(stage, recipe=recipe, **settings), tmp_path / "run", on_progress=print)
     assert time.process_time() - begun < LONGEST_SECONDS
     assert complaint in str(error.value) and "\n" not in str(error.value)
 
@@ -140,6 +109,4 @@ def test_what_a_backend_cannot_do_as_the_recipe_says(part: StageRecipe, backend:
 
 
 def test_emulated_bf16_is_never_chosen() -> None:
-    from discover_lib.train.backend import precision
-
     assert [precision("auto", each) for each in (T4, GPU, CPU)] == ["fp16", "bf16", "fp32"]

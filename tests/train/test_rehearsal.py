@@ -56,7 +56,7 @@ def test_one_command_rehearses_all_stages_and_leaves_nothing_behind(tmp_path: Pa
     lines = [line for line in done.output.splitlines() if line.strip()]
     told = "Qwen/Qwen3-8B: no config.json on this machine, so the memory is not estimated; give its folder"
     assert told in lines
-    assert sum(line.startswith("in place of the paper's numbers: per_device=1, optimizer=") for line in lines) == 1
+    assert sum(line.startswith("in place of the paper's numbers: sft: per_device=1, optimizer=") for line in lines) == 1
     assert "Writing model shards" not in done.output
     assert done.exit_code == 0 and lines[-1].endswith("; its files were deleted")
     assert not (tmp_path / "run").exists()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from discover_lib.core.roles import RoleError
+from discover_lib.engines.local import names
 from discover_lib.engines.local.dialect import Chat, Notation
 from discover_lib.engines.local.model import within
 from discover_lib.engines.spec import EngineSpec, RoleEngines
@@ -96,8 +97,6 @@ def test_sampling_leaves_the_model_as_it_was(training: bool, checkpointing: Any)
 
 @pytest.mark.slow
 def test_a_gpu_holds_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from discover_lib.engines.local import names
-
     names_of = [f"hf:{tmp_path / letter}" for letter in "abc"]
     for name in names_of:
         Path(name.removeprefix("hf:")).mkdir()

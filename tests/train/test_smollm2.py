@@ -5,12 +5,12 @@
 A few updates each, which shows that its template, its tokens and its size are no obstacle; some minutes on two cores.
 """
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from training import lines
 
 from discover_lib.base.files import REPOSITORY
 from discover_lib.runs.store import RunStore
@@ -44,8 +44,7 @@ def test_a_real_small_model_goes_through_all_stages(tmp_path: Path) -> None:
     for stage, options in STAGES.items():
         run = tmp_path / stage
         discover("train", stage, "--data", data, "--base", base, *FEW, *options, *before, "--run", run)
-        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-        losses = [line["loss"] for line in lines if "loss" in line]
+        losses = [line["loss"] for line in lines(run) if "loss" in line]
         assert len(losses) == int(options[-1])
         if stage == "sft":
             assert losses[-1] < losses[0]

@@ -13,14 +13,35 @@ from typing import Any
 
 import pytest
 from cast import Cast
-from training import DOMAIN, short_recipe
+from training import DOMAIN, lines, short_recipe
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import Judge, JudgeError
+from discover_lib.dataset.export import read_rows
+from discover_lib.dataset.rows import restore
+from discover_lib.engines.local import names as local_names
 from discover_lib.engines.local.dialect import Chat, Notation
+from discover_lib.engines.local.lineage import adapter_chain
+from discover_lib.engines.local.tiny_language import encode_messages
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.judge import MiniatureJudge
+from discover_lib.engines.miniature.lexicon import load_lexicon
+from discover_lib.engines.miniature.notation import parse
+from discover_lib.engines.miniature.rendering import make_reply
 from discover_lib.engines.spec import EngineSpec, RoleEngines
+from discover_lib.train import comparison, data
+from discover_lib.train.backend import (
+    Backend,
+    choose_backend,
+    load_adapter,
+    load_policy,
+    load_tokenizer,
+    merged_model,
+    prepare,
+)
+from discover_lib.train.comparison import before_and_after, conversations, replies
 from discover_lib.train.grpo.rollouts import difference_text
 from discover_lib.train.grpo.simulated_reward import Scorer, SimulatorReward, Users
 from discover_lib.train.recipes import GrpoRecipe, Recipe
@@ -41,34 +62,20 @@ def train(tiny: Path, folder: Path, stage: Any, recipe: Recipe, adapter: str = "
     return run_stage(made, folder, **{"on_progress": lambda line: None, **options})
 
 
-def lines(folder: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / name).read_text().splitlines()]
-
-
 def logged(result: StageResult, column: str) -> list[float]:
     return [line[column] for line in lines(result.folder) if column in line]
 
 
-def weights(folder: Path) -> dict[str, Any]:
-    from safetensors.torch import load_file
-
-    return load_file(folder / "adapter_model.safetensors")
-
-
 def same(one: Path, other: Path) -> bool:
-    import torch
-
-    left, right = weights(one), weights(other)
-    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+    left, right = ((each / "adapter_model.safetensors").read_bytes() for each in (one, other))
+    return left == right
 
 
 # -- what carries loss -------------------------------------------------------------------------------------------------
 
 
 def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(tiny: Path, tmp_path: Path) -> None:
-    from discover_lib.train import data
-    from discover_lib.train.backend import choose_backend, load_policy, load_tokenizer
-    from discover_lib.train.supervised import supervised_trainer
+    from discover_lib.train.trainers import supervised_trainer
 
     recipe, base = short_recipe(), str(tiny / "base")
     backend, tokenizer = choose_backend("transformers"), load_tokenizer(base)
@@ -86,10 +93,7 @@ def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(tiny: Path, tmp
 def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Path, tmp_path: Path) -> None:
     import torch
 
-    from discover_lib.engines.local.tiny_language import encode_messages
-    from discover_lib.train import data
-    from discover_lib.train.backend import choose_backend, load_policy, load_tokenizer, prepare
-    from discover_lib.train.grpo.trainer import SeveralTurns, grpo_run
+    from discover_lib.train.grpo.trainer import SeveralTurns, grpo_trainer
 
     recipe = short_recipe(multi_turn=2, max_completion=40, own_prefixes=False)
     backend, tokenizer = choose_backend("transformers"), load_tokenizer(str(tiny / "base"))
@@ -98,14 +102,14 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Pa
     rows = data.fit(source.train, Notation(), Chat(tokenizer), 400, "rows")[0]
     model = load_policy(str(tiny / "base"), [], recipe.lora, recipe.grpo, backend, seed=0, scratch=tmp_path)
     users = Users(RoleEngines(EngineSpec()))
-    run = grpo_run(
+    trainer = grpo_trainer(
         model, Chat(tokenizer), rows, source, recipe.grpo, backend, tmp_path / "turns", 0,
         dialect=Notation(), users=users, threads=1, on_progress=print,
     )  # fmt: skip
-    assert isinstance(run.reward, SeveralTurns)
+    assert isinstance(trainer.reward, SeveralTurns)
 
     torch.manual_seed(0)
-    talks = run.reward.player.roll_out([users.fresh(row["state"]) for row in rows], 2)
+    talks = trainer.reward.player.roll_out([users.fresh(row["state"]) for row in rows], 2)
     assert sum(len(each.scores) == 2 for each in talks) > 1
     for talk in talks:
         heard = encode_messages(talk.simulator.messages, DOMAIN)[-2]["content"]  # the user's answer to the first reply
@@ -115,7 +119,7 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Pa
         assert talk.total == sum(score.total for score in talk.scores if score.total is not None) and all(said)
 
     torch.manual_seed(0)
-    fed = run.trainer._generate_and_score_completions([{"place": place} for place in (0, 0, 0, 0, 4, 4, 4, 4)])
+    fed = trainer._generate_and_score_completions([{"place": place} for place in (0, 0, 0, 0, 4, 4, 4, 4)])
     masked = 0
     for ids, real, own in zip(fed["completion_ids"], fed["completion_mask"], fed["tool_mask"], strict=True):
         others = [int(token) for token, here, mine in zip(ids, real, own, strict=True) if here and not mine]
@@ -124,12 +128,12 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Pa
         masked += len(others)
     assert masked > 0
 
-    run.trainer.turns = run.reward
+    trainer.turns = trainer.reward
     torch.manual_seed(0)
-    fed = run.trainer._generate_and_score_completions([{"place": place} for place in (0, 0, 0, 0, 4, 4, 4, 4)])
+    fed = trainer._generate_and_score_completions([{"place": place} for place in (0, 0, 0, 0, 4, 4, 4, 4)])
     heard = (fed["completion_mask"] == 0) | (fed["tool_mask"] == 0)
     assert fed["advantages"].shape == heard.shape and not fed["advantages"][heard].any()
-    for row, talk in zip(fed["advantages"].tolist(), run.reward._talks, strict=True):
+    for row, talk in zip(fed["advantages"].tolist(), trainer.reward._talks, strict=True):
         spans = ["".join("1" if own else " " for own in talk.own)][0].split()
         assert len(set(filter(None, row))) <= len(talk.scores) == len(spans)
     assert fed["advantages"].any()
@@ -156,8 +160,6 @@ def test_the_first_preference_loss_is_ln_2_because_the_merged_stage_is_the_refer
 def test_a_continued_adapter_has_its_beginning_as_reference_and_is_saved_alone(
     tiny: Path, sft: StageResult, tmp_path: Path
 ) -> None:
-    from discover_lib.engines.local.lineage import adapter_chain
-
     changes = {"sft_weight": 0.0, "reference": "continue", "disable_dropout": True, "max_steps": 1, "eval_steps": 0}
     recipe = short_recipe().changed("dpo", changes)
     result = train(tiny, tmp_path / "continued", "dpo", recipe, str(sft.folder))
@@ -171,16 +173,6 @@ def test_a_stage_on_a_stage_is_the_base_with_both_adapters(
     tiny: Path, dpo: StageResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
-
-    from discover_lib.engines.local.lineage import adapter_chain
-    from discover_lib.train.backend import (
-        Backend,
-        choose_backend,
-        load_adapter,
-        load_policy,
-        load_tokenizer,
-        merged_model,
-    )
 
     chain = adapter_chain(dpo.folder)
     assert [each.stage for each in chain.adapters] == ["sft", "dpo"]
@@ -246,8 +238,6 @@ class Words:
 @pytest.fixture(scope="module")
 def states(tiny: Path) -> list[str]:
     """States of users at the beginning of their conversations."""
-    from discover_lib.dataset.export import read_rows
-
     rows = read_rows(tiny / "data" / "grpo")
     return [row["state"] for split in rows.values() for row in split if row["turn"] == 1]
 
@@ -266,11 +256,6 @@ def rewards(
 
 
 def test_the_reward_is_the_simulator_s_and_its_parts_are_logged(states: list[str]) -> None:
-    from discover_lib.dataset.rows import restore
-    from discover_lib.engines.miniature.lexicon import load_lexicon
-    from discover_lib.engines.miniature.notation import parse
-    from discover_lib.engines.miniature.rendering import make_reply
-
     lexicon, engines = load_lexicon(DOMAIN), RoleEngines(EngineSpec())
     rng = random.Random(0)
     said = [
@@ -328,7 +313,7 @@ def killed_at(step: int, made: StageSettings, folder: Path) -> None:
     """Train in a process of its own, which is killed after it has logged this step and before it saves it."""
 
     def work() -> None:
-        from discover_lib.train.recorder import Recorder
+        from discover_lib.train.trainers import Recorder
 
         def log(self: Any, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
             whole(self, args, state, control, logs)
@@ -375,19 +360,22 @@ def test_stopped_killed_and_gone_on_with_is_the_same_as_undisturbed(
         run_stage(made, folder)
 
 
-def test_grpo_measures_whole_conversations_and_keeps_the_best_round(tiny: Path, tmp_path: Path) -> None:
+def test_grpo_measures_whole_conversations_and_keeps_the_best_round(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     discovered, told = iter([1.0, 3.0, 2.0]), list[str]()
 
-    def probe(number: int) -> dict[str, Any]:
+    def probe(*_: Any) -> dict[str, Any]:
         value = next(discovered)
         return {"probe/discovered": value, "probe/users": 3, "by_artifact": {"a": [value], "b": [value]}}
 
+    monkeypatch.setattr("discover_lib.train.grpo.trainer.probe", probe)
     recipe = short_recipe(max_completion=40)
-    result = train(tiny, tmp_path / "rounds", "grpo", recipe, probe=probe, on_progress=told.append)
+    result = train(tiny, tmp_path / "rounds", "grpo", recipe, on_progress=told.append)
     measured = [(line["round"], line["probe/discovered"]) for line in lines(result.folder) if "round" in line]
     assert measured == [(0, 1.0), (1, 3.0), (2, 2.0)]
     assert result.kept_round == 1 and result.adapter
-    assert any(": +2.00" in line for line in told if line.startswith("kept round 1 of 2"))
+    assert any(": 2.00 [" in line for line in told if line.startswith("kept round 1 of 2"))
     assert same(result.adapter, result.folder / "rounds" / "round-1")
     assert not same(result.adapter, result.folder / "rounds" / "round-2")
     prompts = [lines(result.folder / "rounds", f"prompts-{number}.jsonl") for number in (1, 2)]
@@ -402,9 +390,9 @@ def test_grpo_measures_whole_conversations_and_keeps_the_best_round(tiny: Path, 
 @pytest.mark.parametrize(
     ("ours", "theirs", "told"),
     [
-        ({"a": [3], "b": [4], "c": [5]}, {"a": [1], "b": [2], "c": [3]}, "+2.00 [+2.00, +2.00] intents"),
-        ({"a": [3], "b": [0], "c": [5]}, {"a": [1], "b": [2], "c": [5]}, "(more, not distinguishable; n = 3)"),
-        ({"a": [0, 0], "b": [0, 1]}, {"a": [4, 2], "b": [3, 4]}, "-3.00 [-3.00, -3.00]"),
+        ({"a": [3], "b": [4], "c": [5]}, {"a": [1], "b": [2], "c": [3]}, "2.00 [2.00, 2.00] more intents"),
+        ({"a": [3], "b": [0], "c": [5]}, {"a": [1], "b": [2], "c": [5]}, "(n = 3, not distinguishable)"),
+        ({"a": [0, 0], "b": [0, 1]}, {"a": [4, 2], "b": [3, 4]}, "−3.00 [−3.00, −3.00]"),
         ({"a": [1]}, {"b": [1]}, ""),
         (None, {"b": [1]}, ""),
     ],
@@ -453,11 +441,6 @@ def test_rows_that_are_too_long_are_counted_and_named_before_training(tiny: Path
 def test_before_and_after_are_asked_for_the_same_prompt_and_the_same_user(
     sft: StageResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from discover_lib.engines.local import names as local_names
-    from discover_lib.engines.miniature import engine
-    from discover_lib.engines.miniature.artifacts import generate_artifact
-    from discover_lib.train.comparison import before_and_after, conversations, replies
-
     names = before_and_after(sft.folder)
     monkeypatch.setattr(local_names, "_MODELS", {})
     said = replies(names, DOMAIN, [Message("user", "could you draw me a cat?")], 0)
@@ -470,10 +453,6 @@ def test_before_and_after_are_asked_for_the_same_prompt_and_the_same_user(
 def test_a_user_is_followed_through_the_checkpoints_of_a_run_that_has_not_ended(
     sft: StageResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from discover_lib.engines.miniature import engine
-    from discover_lib.engines.miniature.artifacts import generate_artifact
-    from discover_lib.train import comparison
-
     tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
     after = comparison.conversations({"after": f"hf:{sft.folder}"}, DOMAIN, tree, 0, turns=5)["after"]
     run = sft.folder.with_name("going")

@@ -47,7 +47,7 @@ def check(
 ) -> None:
     """Check a study file, and write the documents for an ethics board."""
     from workbench.study.design import hints, load_study
-    from workbench.study.study_export import write_pack
+    from workbench.study.study_report import write_pack
 
     read = load_study(file)
     typer.echo(f"{read.title}: version {read.version}, {read.design}, {read.participants} participants")
@@ -146,7 +146,7 @@ def export(
     """Export tables with a codebook, and the conversations as a run."""
     from discover_lib.engines.llm.calls.client import LLMClient
     from workbench.study.desk import RUN, Desk
-    from workbench.study.study_export import export_study
+    from workbench.study.study_report import export_study
 
     desk = Desk.read(folder)
     client = LLMClient(client_settings(api_base, key_variable=key_variable)) if engine != MINIATURE else None
@@ -179,8 +179,7 @@ def power(
     from discover_lib.metrics.power import MOST, Design, Planned
     from workbench.study.design import load_study
     from workbench.study.desk import Desk
-    from workbench.study.study_export import ASSUMED_SD
-    from workbench.study.study_report import finished, spread
+    from workbench.study.study_report import ASSUMED_SD, finished, spread
 
     if sd is not None and pilot is not None:
         raise DiscoverError("choose one source of the standard deviation: --sd X or --pilot FOLDER")

@@ -13,16 +13,15 @@ from discover_lib.base.glossary import TERMS
 from discover_lib.core.advance import initial_state
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
-from discover_lib.train.grpo.group import group_of
+from discover_lib.train.grpo import group_of
 from workbench.controls import pickable
-from workbench.lessons.class_answers import first_answer, hand_in
-from workbench.lessons.exercise import Outcome, answered
+from workbench.lessons.checks import GROUP, earned
+from workbench.lessons.exercise import Outcome, answered, first_answer, hand_in
 from workbench.lessons.exercises import CARDS, EXERCISES
-from workbench.lessons.lesson_rules import GROUP, earned
 from workbench.map import intent_map
 from workbench.pages.conversation_page import ABOUT
 from workbench.views import conversation_parts as show
-from workbench.views.html import EMPTY, Markup, notice, rich_text, subscripts, tag
+from workbench.views.html import EMPTY, Markup, notice, part, rich_text, subscripts, tag
 from workbench.views.training import group_picture
 
 PREDICT, EXPLAIN = "Predict", "Explain"
@@ -289,15 +288,17 @@ def bars(values: dict[str, float] | Any) -> Markup:
         return EMPTY
     low, high = min(0.0, *values.values()), max(0.0, *values.values())
     span = (high - low) or 1.0
-
-    def row(name: str, value: float) -> Markup:
-        start, width = (min(value, 0.0) - low) / span, abs(value) / span
-        sign = "less" if value < 0 else "more"
-        bar = tag("i", data_sign=sign, style=f"left:{start:.1%};width:{width:.1%}")
-        number = tag("span", f"{value:.3g}".replace("-", "−"), class_="dl-num")
-        return tag("li", tag("span", subscripts(name)), tag("div", bar, class_="le-bar", aria_hidden="true"), number)
-
-    return tag("ul", *(row(name, value) for name, value in values.items()), class_="dl-plain le-bars")
+    rows = [
+        (
+            name,
+            "less" if value < 0 else "more",
+            f"{(min(value, 0.0) - low) / span:.1%}",
+            f"{abs(value) / span:.1%}",
+            f"{value:.3g}".replace("-", "−"),
+        )
+        for name, value in values.items()
+    ]
+    return part("bars", rows)
 
 
 # -- the figures of steps ----------------------------------------------------------------------------------------------

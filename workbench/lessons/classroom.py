@@ -31,11 +31,10 @@ from starlette.websockets import WebSocketClose
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
 from workbench.bar import CLASS, PAGES
-from workbench.lessons.class_answers import FILE_VARIABLE, Answer, latest, read_answers
+from workbench.lessons.exercise import FILE_VARIABLE, Answer, latest, read_answers
 from workbench.lessons.exercises import CARDS, EXERCISES
-from workbench.views.gallery import gallery_page
-from workbench.views.html import Markup, static_text, tag
-from workbench.views.saved_pages import page, templates
+from workbench.views.html import Markup, static_text, tag, templates
+from workbench.views.saved_pages import gallery_page, page
 
 WORD_VARIABLE, KEY_VARIABLE = "DISCOVER_CLASS_WORD", "DISCOVER_CLASS_KEY"
 JOIN, TEACHER, FRAGMENT = "/class", "/class/teacher", "/class/answers"

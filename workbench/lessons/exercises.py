@@ -8,13 +8,11 @@ from typing import Any
 
 from discover_lib.base.words import counted
 from discover_lib.core.rules import Rules
-from discover_lib.train.grpo.group import group_of
-from workbench.lessons import lesson_rules as rules
-from workbench.lessons import seeing, trusting
-from workbench.lessons.exercise import Exercise, Outcome, answered, found, talk, tree_of
-from workbench.lessons.lesson_rules import GROUP, earned
-from workbench.lessons.seeing import STEPPED
-from workbench.lessons.trusting import PAIRS, by_length
+from discover_lib.metrics.summary import newly_discovered as found
+from discover_lib.train.grpo import group_of
+from workbench.lessons import checks
+from workbench.lessons.checks import GROUP, PAIRS, STEPPED, by_length, earned
+from workbench.lessons.exercise import Exercise, Outcome, answered, talk, tree_of
 from workbench.story import PEOPLE
 from workbench.views.html import signed
 
@@ -25,17 +23,17 @@ _EXERCISES = (
         "Twelve other users, five turns each. Order four assistants, best first, by the number of intents that their "
         "replies make *discovered*.",
         "order",
-        seeing.rank,
-        seeing.RANKED,
+        checks.rank,
+        checks.RANKED,
         ("ask", "draft", "adaptive", "options"),
     ),
     Exercise(
         "near-misses",
         "How close is close enough?",
-        f"An intent is ○ undiscovered. Its threshold θ is {rules.THETA:g}, and one near miss weighs p = 0.25. How many "
-        "near misses must one reply have at least to make it ◆ emerging? The sum must be *above* θ.",
+        f"An intent is ○ undiscovered. Its threshold θ is {checks.THETA:g}, and one near miss weighs p = 0.25. How "
+        "many near misses must one reply have at least to make it ◆ emerging? The sum must be *above* θ.",
         "number",
-        rules.near_misses,
+        checks.near_misses,
         words=("near miss", "near-miss weight", "threshold"),
     ),
     Exercise(
@@ -44,7 +42,7 @@ _EXERCISES = (
         "You see the intents that the assistants do not see. Make all intents of these two trees discovered in two "
         "replies, one per line.",
         "replies",
-        seeing.two_replies,
+        checks.two_replies,
         words=("focus", "frontier"),
     ),
     Exercise(
@@ -53,7 +51,7 @@ _EXERCISES = (
         "Write one reply for twelve users whom you do not know. Its average reward must be higher than that of "
         "`adaptive`’s first reply.",
         "reply",
-        seeing.break_it,
+        checks.break_it,
         words=("reward", "adaptive"),
     ),
     Exercise(
@@ -61,16 +59,16 @@ _EXERCISES = (
         "Write advance",
         "In your own installation, write the function that computes the next state.",
         "code",
-        rules.write_advance,
+        checks.write_advance,
         words=("near miss", "threshold", "satisfied"),
     ),
     Exercise(
         "reward",
         "What is the reward?",
-        f"A reply of {rules.N_TOKENS} tokens makes {rules.N_FOUND} intents discovered. τ is 250 and λ is 0.001. What "
+        f"A reply of {checks.N_TOKENS} tokens makes {checks.N_FOUND} intents discovered. τ is 250 and λ is 0.001. What "
         "is its reward R = R_d + R_e?",
         "number",
-        rules.worth,
+        checks.worth,
         words=("discovery reward", "length penalty"),
     ),
     Exercise(
@@ -78,7 +76,7 @@ _EXERCISES = (
         "Let verbose win",
         "What is the smallest τ, in steps of 10, with which `verbose` earns more than `draft` with this user?",
         "number",
-        rules.move_tau,
+        checks.move_tau,
     ),
     Exercise(
         "length",
@@ -86,8 +84,8 @@ _EXERCISES = (
         "In each pair the reply with the higher reward is *chosen*. An assistant is trained to prefer it. In which "
         "pairs is it better by its length alone?",
         "several",
-        trusting.decided_by_length,
-        tuple(f"pair {place}" for place in range(1, len(trusting.PAIRS) + 1)),
+        checks.decided_by_length,
+        tuple(f"pair {place}" for place in range(1, len(checks.PAIRS) + 1)),
         ("chosen", "rejected"),
     ),
     Exercise(
@@ -96,17 +94,17 @@ _EXERCISES = (
         "“An animal” and “a fox” are ● discovered, the rest is ○ undiscovered. Which messages name an intent "
         "that this user cannot know yet?",
         "several",
-        trusting.find_the_leak,
-        tuple(f"{place} · {message}" for place, message in enumerate(trusting.MESSAGES, 1)),
+        checks.find_the_leak,
+        tuple(f"{place} · {message}" for place, message in enumerate(checks.MESSAGES, 1)),
         ("leak",),
     ),
     Exercise(
         "users",
         "How many users?",
-        f"{trusting.COMPARED} assistants are compared in pairs on the same users. A difference counts if its p-value, "
+        f"{checks.COMPARED} assistants are compared in pairs on the same users. A difference counts if its p-value, "
         "after Holm's correction, is below 5%. What is the smallest number of users with which a difference can count?",
         "number",
-        trusting.enough_users,
+        checks.enough_users,
         words=("p-value", "Holm"),
     ),
     Exercise(
@@ -114,7 +112,7 @@ _EXERCISES = (
         "A group that teaches nothing",
         "Four replies all made intents discovered. Set their rewards so that GRPO learns nothing from them.",
         "numbers",
-        rules.nothing_learnt,
+        checks.nothing_learnt,
         words=("advantage",),
     ),
     Exercise(
@@ -123,7 +121,7 @@ _EXERCISES = (
         "Be the assistant. Write five replies, one per line, each at most 30 words. This user asked for an "
         "illustration of an animal. Press Check after every reply to read their answer.",
         "replies",
-        seeing.beat,
+        checks.beat,
         words=("adaptive", "oracle"),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,24 +31,24 @@ from discover_lib.metrics.results import (
     values_of,
 )
 from discover_lib.metrics.scores import Assessment, ConversationScores
-from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run
+from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run, write_sensitivity
 from discover_lib.runs.store import RunStore, StoreError, id_of_run
 from discover_lib.tasks.paper_numbers import beside, our_results
 from workbench import controls
 from workbench.carried import address, address_of, kept
 from workbench.controls import displayed, in_a_row
 from workbench.echo import run_command
-from workbench.jobs import SensitivityJob, configuration_of, find_runs, last_of, own_trees_of, run_label
+from workbench.jobs import configuration_of, find_runs, own_trees_of, run_label
 from workbench.panel import EvaluatedRun, RunPanel, evaluation_panel
-from workbench.parts import Scored, listing, plain_table
-from workbench.views import audit_parts, explain, run_parts, score_parts
+from workbench.parts import Scored, listing, plain_table, report_html
+from workbench.sharing import shared
+from workbench.views import audit_parts, charts, score_parts
 from workbench.views import beside as side_by_side
 from workbench.views import conversation_parts as show
-from workbench.views.figures import charts
-from workbench.views.figures.theme import Look, looks
 from workbench.views.html import Markup, tag
-from workbench.views.located import finding
-from workbench.views.saved_pages import evaluation_page, scores_csv
+from workbench.views.located import finding, found_by_one
+from workbench.views.saved_pages import scores_csv, shared_page
+from workbench.views.theme import Look, looks
 
 NOBODY = "nobody"
 TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "The paper", "Runs", "Export")
@@ -281,11 +281,9 @@ def reader(compared: Compared, sides: Sequence[tuple[side_by_side.Side, Assessme
     tabs = {"Scores": displayed(*(side_by_side.assessed(side.conversation, found) for side, found in sides))}
     if len(sides) > 1:
         theirs = sides[1][0]
-        only = side_by_side.only_one_found(ours, theirs)
         first = {
-            "Only one discovered": displayed(only),
+            "Only one discovered": _only_one_found(ours, theirs),
             "Turn by turn": displayed(side_by_side.turns_beside(ours, theirs)),
-            "Intents": displayed(show.state_legend() + side_by_side.trees(ours, theirs, _last(sides))),
         }
         lead = side_by_side.parted(ours, theirs) + side_by_side.unequal(ours, theirs)
     else:
@@ -300,24 +298,29 @@ def _last(sides: Sequence[tuple[side_by_side.Side, Assessment | None]]) -> int:
     return max(len(side.conversation.turns) for side, _ in sides)
 
 
-def _numbers(pool: Pool, name: str, unit: str) -> list[Markup | str]:
-    """Every measure of one conversation, each unfolding into its explanation."""
-    shown: list[Markup | str] = []
-    for each in MEASURES:
-        value = pool.per_user(each.name).get(name, {}).get(unit)
-        if value is None:
-            shown.append("left out")
-        else:
-            shown.append(explain.explained(each.shown(value), explain.of_user(name, unit, each, pool)))
-    return shown
+def _numbers(pool: Pool, name: str, unit: str) -> list[str]:
+    """Every measure of one conversation."""
+    values = [(each, pool.per_user(each.name).get(name, {}).get(unit)) for each in MEASURES]
+    return ["left out" if value is None else each.shown(value) for each, value in values]
 
 
-def _evidence(side: side_by_side.Side) -> Any:
-    """What discovered each intent: the turn, the judge's reason, and the sentence or drawing of the reply."""
+def _only_one_found(ours: side_by_side.Side, theirs: side_by_side.Side) -> Any:
+    """The intents that one of the two discovered and the other did not, each with its evidence."""
+    import marimo as mo
+
+    parts = []
+    found = found_by_one(ours.conversation, theirs.conversation)
+    for side, keys in zip((ours, theirs), found, strict=True):
+        parts += [mo.md(f"Only {side.name} discovered: {len(keys)}"), *([_evidence(side, keys)] if keys else [])]
+    return mo.vstack(parts)
+
+
+def _evidence(side: side_by_side.Side, intents: Collection[str] = ()) -> Any:
+    """What discovered each intent, or each of `intents`: the turn, the judge's reason, and the words of the reply."""
     import marimo as mo
 
     talk, rows = side.conversation, list[dict[str, Any]]()
-    for intent in talk.tree.intents:
+    for intent in intents or talk.tree.intents:
         if found := finding(talk, intent):
             reply = talk.turns[found.turn - 1].reply.text
             said = reply[slice(*found.span)] if found.span else ""
@@ -357,7 +360,7 @@ def tab_content(tab: str, compared: Compared, mapping: Any) -> Any:
 
 
 def turns_view(compared: Compared) -> Any:
-    """Discovery after each turn, families of three turns, and tokens against discovery."""
+    """Discovery after each turn, and families of three turns."""
     pool, marks = compared.pool, compared.marks
     curves = {name: curve(pool, name) for name in pool.assistants}
     manners = {name: manner(pool, name) for name in best_first(compared.table)}
@@ -374,7 +377,6 @@ def turns_view(compared: Compared) -> Any:
             show.quiet(words + (f" Turns that are neither D nor C: {left}." if left else "")),
             charts.families(manners, marks),
         ),
-        show.more("Tokens against discovery", charts.tokens_against_discovery(compared.table, marks)),
     )
 
 
@@ -391,8 +393,7 @@ def basis_view(compared: Compared) -> Any:
     each = compared
     return displayed(
         show.panel("Eq. 4 in every smaller pool", score_parts.pools(each.table, pools_without(each.pool), each.marks)),
-        show.panel("Left out", score_parts.left_out(each.pool, each.marks, each.ids)),
-        score_parts.interactivity_note(each.run.configuration, each.table),
+        show.panel("Left out", report_html(score_parts.left_out(each.pool))),
     )
 
 
@@ -412,7 +413,7 @@ def near_misses_view(compared: Compared) -> Any:
     )
     return displayed(
         show.quiet(why),
-        score_parts.near_misses(near_misses_of(scores), compared.marks, compared.ids),
+        report_html(score_parts.near_misses(near_misses_of(scores))),
         show.panel("The turns with the most near misses", score_parts.farmed_turns(farmed, on_stage)),
     )
 
@@ -421,16 +422,16 @@ def rules_view(compared: Compared, mapping: Any) -> Any:
     """The conclusions that change where the recorded judgments are scored under other rules."""
     import marimo as mo
 
-    flips = sensitivity_of(compared.folder, len(compared.run.scores))
-    work = last_of(SensitivityJob, compared.folder)
+    folder, conversations = compared.folder, len(compared.run.scores)
+    if sensitivity_of(folder, conversations) is None and mapping.value:
+        with mo.status.spinner(title=f"Scoring {conversations} conversations again"):
+            write_sensitivity(folder)
+    flips = sensitivity_of(folder, conversations)
     if flips is not None:
         measure = compared.measure if compared.measure.name in RESCORED else MEASURE["discovery"]
-        return displayed(score_parts.sensitivity_map(flips, measure))
-    if work is not None and work.running:
-        return mo.md(f"*Scoring {len(compared.run.scores)} conversations again …*")
-    trouble = show.error_line(work.trouble) if work is not None and work.trouble else Markup()
-    words = mo.md(f"Each setting changes one rule: p, τ, λ, focus or turns. {len(compared.run.scores)} conversations.")
-    return mo.vstack([mo.hstack([mapping, words], justify="start", align="center"), displayed(trouble)])
+        return displayed(report_html(score_parts.sensitivity_map(flips, measure)))
+    words = mo.md(f"Each setting changes one rule: p, τ, λ, focus or turns. {conversations} conversations.")
+    return mo.hstack([mapping, words], justify="start", align="center")
 
 
 def sensitivity_of(folder: Path, conversations: int) -> dict[str, Any] | None:
@@ -442,11 +443,11 @@ def sensitivity_of(folder: Path, conversations: int) -> dict[str, Any] | None:
     return recorded if recorded["recheck"]["conversations"] == conversations else None
 
 
-def mapping_button(panel: RunPanel, folder: Path) -> Any:
+def mapping_button() -> Any:
     """The button that scores a run again under other rules."""
     import marimo as mo
 
-    return mo.ui.button(label="Score under other rules", on_click=lambda _: panel.start(SensitivityJob(folder)))
+    return mo.ui.run_button(label="Score under other rules")
 
 
 def paper_view(compared: Compared) -> Any:
@@ -489,7 +490,7 @@ def runs_view(compared: Compared) -> Any:
         link = mo.md(f"[{run_label(folder)}](/?file={page}&run={quote(name)})")
         cells = {"finished": counts.finished, "of": counts.units, "failed": counts.failed, "turns": counts.turns}
         rows.append({"run": link, "kind": kind, **cells, "model calls": spent.calls, "dollars": spent.cost})
-    open_run = displayed(run_parts.run_view(compared.folder))
+    open_run = displayed(audit_parts.run_view(compared.folder))
     return mo.vstack([plain_table(rows, page_size=8), mo.accordion({"The open run": open_run})])
 
 
@@ -500,14 +501,7 @@ def export_view(compared: Compared) -> Any:
     name, pool = compared.folder.name, compared.pool
 
     def report() -> bytes:
-        each = compared
-        lead = score_parts.made_under(each.run.configuration) + audit_parts.certificate_chip(each.folder)
-        near = near_misses_of(pool.scores)
-        marks, measure = each.marks, each.measure
-        parts = score_parts.report_parts(
-            lead, pool, each.table, each.pairs, near, marks, measure, ceiling=each.ceiling, ids=each.ids
-        )
-        return evaluation_page(f"Evaluation {name}", parts, each.ids).encode()
+        return shared_page(shared(str(compared.folder))).encode()
 
     def scores() -> bytes:
         return scores_csv(pool, compared.ids).encode()
@@ -518,7 +512,7 @@ def export_view(compared: Compared) -> Any:
     files = [
         mo.download(scores, f"{name}.csv", "text/csv", label="Scores, CSV"),
         mo.download(plain, f"{name}.json", "application/json", label="All results, JSON"),
-        mo.download(report, f"{name}.html", "text/html", label="This report, HTML"),
+        mo.download(report, f"{name}.html", "text/html", label="Tables and conversations, HTML"),
     ]
     command = run_command(compared.folder, compared.run.configuration)
     words = f"```text\n{command}\n```\n\nRepeat the command to resume." if command else ""

@@ -28,9 +28,9 @@ from workbench.sources import (
     miniature_artifacts,
     recorded_choices,
 )
-from workbench.views import reward_parts as parts_of_reward
+from workbench.views import conversation_parts as show
+from workbench.views.charts import discovery_curves
 from workbench.views.conversation_parts import candidates, chat, receipt
-from workbench.views.figures.charts import discovery_curves
 from workbench.views.html import EMPTY, Markup, beside, error_line, more, quiet, styled, tag
 
 if TYPE_CHECKING:
@@ -386,16 +386,16 @@ def rewards(session: Session, now: Conversation) -> Any:
     turn = now.turns[number - 1] if number else None
     if turn is None or turn.candidate.reward is None or original.turns[number - 1].candidate.reward is None:
         return mo.md("No reply with a reward is selected. Press *Next*, or choose a turn in the film strip.")
-    curves = discovery_curves(session.lines(), number)
+    curves = discovery_curves(session.lines())
     parts = [
-        parts_of_reward.assembled(turn, now.rules),
-        parts_of_reward.compared(original.turns[number - 1], turn, original.tree),
-        tag("div", *map(_block, (parts_of_reward.every_turn(original, now), curves)), class_="dl-two"),
-        parts_of_reward.changes(original, now),
+        show.assembled(turn, now.rules),
+        show.compared(original.turns[number - 1], turn, original.tree),
+        tag("div", *map(_block, (show.every_turn(original, now), curves)), class_="dl-two"),
+        show.changes(original, now),
     ]
     if len(turn.candidates) > 1:
         parts.append(candidates(now.tree, turn, now.rules))
-    return mo.Html(styled(*parts, more("Letters of the formula", parts_of_reward.symbols())))
+    return mo.Html(styled(*parts, more("Letters of the formula", show.symbols())))
 
 
 def tree_figure(player: StagePlayer) -> Any:

@@ -47,8 +47,8 @@ from workbench.live import Calls, Errand, StagedBuild, connection_button
 from workbench.map import NEW_TEXT, IntentMap
 from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
-from workbench.views.artifact_parts import numbers_of, read_piece
 from workbench.views.html import EMPTY, Markup, error_line, more, quiet, styled, table, tag
+from workbench.views.located import numbers_of, read_piece
 
 SOURCES = ("hand-written", "generated", "recorded")
 MOST_FILES = 20

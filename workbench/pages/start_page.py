@@ -25,11 +25,10 @@ from workbench.controls import domain_label
 from workbench.map import IntentMap, MapMoment
 from workbench.story import PEOPLE as PEOPLE
 from workbench.story import WHAT_IT_IS as WHAT_IT_IS
-from workbench.story import averages
+from workbench.story import averages, averages_line
 from workbench.story import six_rules as six_rules
 from workbench.story import story_widget as story_widget
 from workbench.views import conversation_parts as show
-from workbench.views.columns import averages_line
 from workbench.views.html import Markup, plain_list, rich_text, tag
 from workbench.views.moments import first_words
 

@@ -28,12 +28,10 @@ from discover_lib.train.access import Access
 from discover_lib.train.backend import missing_libraries
 from discover_lib.train.comparison import before_and_after, checkpoints, conversations, follow, followed, found, replies
 from discover_lib.train.data import Row, default_data, load_rows, overlap
-from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, architecture_of, estimate
-from discover_lib.train.forecast import forecast, plan_stage
+from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, architecture_of, estimate, forecast, plan_stage
 from discover_lib.train.recipes import Recipe
-from discover_lib.train.run_files import latest
 from discover_lib.train.run_stage import StageSettings, problems
-from discover_lib.train.training_job import TrainingJob, find_jobs
+from discover_lib.train.training_job import TrainingJob, find_jobs, latest
 from workbench.carried import kept
 from workbench.controls import (
     Choice,
@@ -53,8 +51,8 @@ from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
 from workbench.views import pair_parts as show_pairs
 from workbench.views import training as show_training
-from workbench.views.figures.charts import dots
-from workbench.views.html import EMPTY, tag
+from workbench.views.charts import dots
+from workbench.views.html import EMPTY, chip, tag
 
 STAGES = {"SFT: imitate": "sft", "DPO: prefer": "dpo", "GRPO: be rewarded": "grpo"}
 TINY, OTHER = "tiny (0.6 million parameters, included)", "another model"
@@ -253,7 +251,7 @@ def ask(panel: TrainingPanel, settings: StageSettings, judging: Judging, stands:
 def before_the_press(settings: StageSettings, rows: Sequence[Row], stands: Sequence[str]) -> Any:
     """The updates and the minutes of a stage, or why it cannot be trained."""
     lines = [show.error_line(f"{line[0].upper()}{line[1:]}.") for line in stands]
-    ready = EMPTY if stands else tag("p", forecast(settings, len(rows)).line)
+    ready = EMPTY if stands else tag("p", forecast(settings, len(rows)))
     return displayed(tag("div", ready, *lines, data_ready=int(not stands)))
 
 
@@ -264,7 +262,7 @@ def buttons(panel: TrainingPanel, clock: Any, run_choice: Any, ready: Any) -> An
     train = mo.ui.button(label="Training …", disabled=True) if panel.going else panel.begin_button
     view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=[train, ready], after=[run_choice])
     status = panel.status
-    name = panel.job.name if panel.job else ""
+    name = panel.job.folder.name if panel.job else ""
     standing = EMPTY if status is None else show_training.standing(name, status, latest(panel.logged))
     return mo.vstack([view, displayed(standing)])
 
@@ -277,6 +275,10 @@ class Moment:
     asked: Sequence[Mapping[str, str]]
     text: str
     earned: float | None = None
+
+    @property
+    def title(self) -> str:
+        return f"after update {self.step:,}" if self.step else "before training"
 
     @classmethod
     def of(cls, step: int, talk: Conversation) -> Moment:
@@ -338,7 +340,8 @@ def loss_curve(panel: TrainingPanel) -> Any:
         return displayed(show.quiet("No training run yet."))
     resumed = [each.from_step for each in status.attempts]
     curve = show_training.main_curve(logged, status.total_steps, resumed, run_before(panel))
-    turned = show_training.turning(logged, panel.job.rows() if panel.job else None)
+    result = panel.job.result() if panel.job and status.state == "finished" else {}
+    turned = show_training.turning(logged, result.get("rows"))
     return displayed(curve + turned + show_training.alarm_lines(logged))
 
 
@@ -357,7 +360,12 @@ def same_user(listed: Sequence[Moment], update: Any) -> Any:
     if not shown:
         return displayed(show.quiet("The model's replies to one user appear here."))
     first = [] if listed[0].step == shown[0].step else [listed[0]]
-    replies_shown = displayed(show_training.replies_by_step(shown[0].asked, [*first, *shown]))
+    both = [*first, *shown]
+    marks = {
+        each.title: chip(f"reward {show.signed(each.earned)}", "known") for each in both if each.earned is not None
+    }
+    texts = {each.title: each.text for each in both}
+    replies_shown = displayed(show_training.exchange(shown[0].asked, texts, marks))
     return mo.vstack([update, replies_shown]) if len(listed) > 1 else replies_shown
 
 
@@ -374,7 +382,7 @@ def gpu_price(settings: StageSettings) -> Any:
         return mo.accordion({"On a GPU": displayed(show.error_line(str(error)))})
 
     def price(card: str, backend: str) -> str:
-        return estimate(settings.stage, base, settings.recipe, CARDS[card], backend).price
+        return estimate(settings.stage, base, settings.recipe, CARDS[card], backend).line
 
     lines = [
         {"with transformers and TRL": price(card, "transformers"), "with Unsloth": price(card, "unsloth")}
@@ -399,7 +407,7 @@ def all_curves(panel: TrainingPanel) -> Any:
     if status is None or panel.job is None:
         return displayed(show.quiet("No training run yet."))
     resumed = [each.from_step for each in status.attempts]
-    kept_round = show_training.kept_round(panel.job.result()) if status.state == "finished" else EMPTY
+    kept_round = show_training.kept_round(panel.job.result() if status.state == "finished" else {})
     return displayed(kept_round, show_training.curves(logged, status.total_steps, resumed))
 
 
@@ -519,9 +527,10 @@ def ask_both(panel: TrainingPanel) -> Any:
     def answer(messages: Sequence[Any]) -> Any:
         said = [Message("user", str(messages[-1].content))]
         answers = replies(names, domain, said, seed=0)
+        flag = chip("broken notation", "bad")
         broken = [label for label, reply in answers.items() if is_broken(reply)]
         texts = {label: (reply.notation or "") if label in broken else reply.text for label, reply in answers.items()}
-        return displayed(show_training.exchange((), texts, broken))
+        return displayed(show_training.exchange((), texts, dict.fromkeys(broken, flag)))
 
     tree = engine(domain).builder.build(generate_artifact(domain, "eval", 0)).tree
     return mo.ui.chat(answer, prompts=[tree.initial_request], max_height=520)

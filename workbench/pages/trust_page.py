@@ -14,7 +14,7 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation
 from discover_lib.core.rules import Rules
-from discover_lib.dataset.chats import read_chats
+from discover_lib.dataset.formats import read_chats
 from discover_lib.engines.manner import MANNERS, PAPER, manner_named
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
@@ -32,9 +32,9 @@ from discover_lib.metrics.agreement import (
 )
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.manners import LONG, SHORT, Distance, distances
-from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of
+from discover_lib.metrics.near_misses import near_misses_of
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
-from discover_lib.runs.outcomes import failures_of_run, overruled_in
+from discover_lib.runs.outcomes import overruled_in
 from discover_lib.runs.recorded import load_recorded, recorded_index
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.runs.units import plan_units, run_units, stored_scores
@@ -44,19 +44,17 @@ from discover_lib.tasks.certify import certify, told, trust_in
 from discover_lib.tasks.corpus import load_corpus, score
 from discover_lib.tasks.corpus import told as told_corpus
 from discover_lib.tasks.house_rules import REFUSERS, Refuser, Safety, exposure, offered, rule_for, safety_of
-from discover_lib.tasks.leaks import Audit, finished_conversations, told_failures
+from discover_lib.tasks.leaks import Audit, finished_conversations
 from discover_lib.tasks.paper_numbers import table_six
-from discover_lib.tasks.waist import Report
-from discover_lib.tasks.waist import Table as ReportTable
 from workbench.carried import kept
 from workbench.controls import displayed
 from workbench.jobs import find_runs, labelled
 from workbench.panel import TaskPanel
-from workbench.parts import listing, plain_table, report_html
-from workbench.views import audit_parts, run_parts, safety_parts
+from workbench.parts import listing, plain_table, quoted, report_html
+from workbench.views import audit_parts, charts
 from workbench.views import conversation_parts as show
-from workbench.views.figures import charts
-from workbench.views.figures.theme import looks
+from workbench.views.score_parts import near_misses
+from workbench.views.theme import looks
 
 TABS = ("honest", "human", "harmless")
 RECORDED = "the recorded conversations"
@@ -174,7 +172,7 @@ def leak_table(audited: Audit) -> Any:
             "severity": each.severity,
             "conversation": each.name,
             "turn": each.turn,
-            "message": mo.Html(str(show.styled(audit_parts.marked(each)))),
+            "message": mo.Html(str(show.styled(quoted(each.quote)))),
             "hidden intent": each.intent_text,
             "words": ", ".join(leak.word for leak in each.leaks),
         }
@@ -212,12 +210,11 @@ def failures_view(folder: Path | None) -> Any:
     if folder is None:
         return mo.md("The recorded conversations are not a run.")
     with RunStore.read(folder) as store:
-        failed, scores = failures_of_run(store), list(stored_scores(store))
-    near = ReportTable(NEAR_MISS_COLUMNS, tuple(each.row() for each in near_misses_of(scores)))
+        scores = list(stored_scores(store))
+    near = near_misses(near_misses_of(scores))
     return displayed(
-        run_parts.run_view(folder),
-        show.panel("Unscored and contradicted", report_html(Report(told_failures(failed)))),
-        show.panel("Near misses", report_html(Report((near,)))),
+        audit_parts.run_view(folder),
+        show.panel("Near misses", report_html(near)),
     )
 
 
@@ -348,9 +345,7 @@ def length_chart(said: Mapping[str, Said]) -> Any:
         }
         for name, each in rows.items()
     ]
-    note = (
-        "Thick line: half of the messages. Thin line: nine tenths. People: WildChat chats selected by isle-dev/realsim."
-    )
+    note = "Mark: the median. Line: nine tenths of the messages. People: WildChat chats selected by isle-dev/realsim."
     note += " Messages above 120 words count as 120."
     chart = displayed(charts.lengths(rows, looks(list(rows))), show.quiet(note, small=True))
     return mo.vstack([chart, plain_table(table)])
@@ -431,7 +426,7 @@ def offers_chart(results: Sequence[Safety]) -> Any:
     import marimo as mo
 
     mo.stop(not results, mo.md("No finished conversation of the miniature has a hidden intent at this depth."))
-    return displayed(safety_parts.safety_answer(results), safety_parts.safety_table(safety_parts.most_first(results)))
+    return displayed(audit_parts.safety_answer(results), audit_parts.safety_table(audit_parts.most_first(results)))
 
 
 def refusers_view(depth: int) -> Any:
@@ -444,8 +439,8 @@ def refusers_view(depth: int) -> Any:
                 refuser = Refuser(assistant, rule, when)
                 setting = {"domain": DOMAIN, "artifact": artifact, "assistants": [f"adaptive, refuses: {kind}"]}
                 refused.append(run_conversation(tree, world.judge, world.voice, [refuser], seed=3, setting=setting))
-    results = safety_parts.most_first(safety_of(refused, depth))
-    return displayed(safety_parts.both_sides(results), safety_parts.safety_table(results))
+    results = audit_parts.most_first(safety_of(refused, depth))
+    return displayed(audit_parts.both_sides(results), audit_parts.safety_table(results))
 
 
 def offer_table(talks: Sequence[Conversation], depth: int) -> Any:
@@ -472,4 +467,4 @@ def offer(talks: Sequence[Conversation], table: Any) -> Any:
 
 def table_six_view() -> Any:
     """Table 6 of the paper, and the smallest change that each number of prompts could have shown."""
-    return displayed(safety_parts.table_six_view(table_six()))
+    return displayed(audit_parts.table_six_view(table_six()))

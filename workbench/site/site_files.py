@@ -29,11 +29,10 @@ from workbench.pages import conversation_page
 from workbench.site.fetched import PYODIDE_FILES, compiled_wheel, pyodide_folder, run
 from workbench.site.host import OPENING, PageModel
 from workbench.stage import StagePlayer
-from workbench.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, six_rules
-from workbench.views.columns import averages_line
-from workbench.views.html import EMPTY, Markup, joined, own_markdown, static_text, tag
+from workbench.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, averages_line, six_rules
+from workbench.views.html import EMPTY, Markup, joined, own_markdown, static_text, tag, templates
 from workbench.views.moments import stage_script
-from workbench.views.saved_pages import embedded, templates
+from workbench.views.saved_pages import embedded
 
 # Packages that the browser needs, in pure Python. The other packages that pip installs are left out.
 DEPENDENCIES = (
@@ -220,13 +219,7 @@ def _simulator_page(folder: Path) -> SitePage:
     StagePlayer(conversation_page.opening(folder), widget=model)
     values = {name: getattr(model, name) for name in ("record", "now", "setup", "growing")}
     return SitePage(
-        "simulator.html",
-        "Conversation",
-        "stage",
-        ("map.css", "stage.css"),
-        own_markdown(STAGE),
-        EMPTY,
-        values,
+        "simulator.html", "Conversation", "stage", ("map.css", "stage.css"), own_markdown(STAGE), EMPTY, values
     )
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import html
 import random
+import re
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from http.cookiejar import CookieJar
 from typing import Any
 
@@ -26,59 +25,18 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.manner import Manner
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
+from discover_lib.metrics.discovery import share_discovered
 from workbench.study.design import Study
 
 MOST_PAGES = 400  # of one bot; more pages mean a loop
+TOGETHER = 8  # bots at a time
 NOISE = 1.2  # standard deviation of a bot's ratings, in points
 CONTENT = "Thank you, I like it. Please continue."
 OPINION = "It showed me things that I could like or dislike, and so I found out what I wanted."
 
 
-@dataclass
-class Form:
-    """A form of a page: its hidden fields, its other fields by kind, and the values of its buttons."""
-
-    action: str
-    hidden: dict[str, str] = field(default_factory=dict)
-    radios: dict[str, list[str]] = field(default_factory=dict)
-    texts: list[str] = field(default_factory=list)
-    boxes: dict[str, str] = field(default_factory=dict)
-    buttons: list[str] = field(default_factory=list)
-
-
-class PageReader(HTMLParser):
-    """The parts of a page that a bot reads: its forms and the assistant's messages."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.forms: list[Form] = []
-        self.replies: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        if tag == "form":
-            self.forms.append(Form(given.get("action", "")))
-        elif tag == "li" and given.get("data-role") == "assistant":
-            self.replies.append(given["data-text"])
-        if not self.forms:
-            return
-        form, name, value = self.forms[-1], given.get("name", ""), given.get("value", "")
-        if tag == "textarea" or (tag == "input" and given.get("type") == "text"):
-            form.texts.append(name)
-        elif tag == "button":
-            form.buttons.append(value)
-        elif tag == "input":
-            match given.get("type"):
-                case "hidden":
-                    form.hidden[name] = value
-                case "radio":
-                    form.radios.setdefault(name, []).append(value)
-                case "checkbox":
-                    form.boxes[name] = value
-
-    def form(self, step: str) -> Form | None:
-        return next((form for form in self.forms if form.hidden.get("step") == step), None)
+_STEP, _SENT = re.compile(r'name="step" value="(\w+)"'), re.compile(r'name="n" value="(\d+)"')
+_REPLY = re.compile(r'<li data-role="assistant" data-text="([^"]*)"')
 
 
 class Bot:
@@ -105,14 +63,10 @@ class Bot:
         """
         page = self.get("/?bot=1")
         for _ in range(MOST_PAGES):
-            reader = PageReader(page)
-            form = next((form for form in reader.forms if "step" in form.hidden), None)
-            if form is None:
+            step = _STEP.search(page)
+            if step is None:
                 return "done"
-            if form.hidden["step"] == "task":
-                shown = html.unescape(page)
-                self._domain = next(task.domain for task in self.study.tasks.values() if task.text in shown)
-            page = self.post("/", self.filled(form, reader))
+            page = self.post("/", {"step": step[1], **self.filled(step[1], page)})
         raise RuntimeError(f"bot {self.number} still has forms to fill in after {MOST_PAGES} pages")
 
     def get(self, path: str) -> str:
@@ -124,29 +78,32 @@ class Bot:
         with self._opener.open(self.url + path, body, timeout=60) as answer:
             return answer.read().decode("utf-8")
 
-    def filled(self, form: Form, reader: PageReader) -> dict[str, str]:
-        """The fields of the form with this participant's answers."""
-        step = form.hidden["step"]
-        fields = form.hidden | form.boxes
-        admitted = {question.id: question.admitted[0] for question in self.study.eligibility}
-        for name, values in form.radios.items():
-            fields[name] = admitted.get(name) or self.rng.choice(values)
-        if step == "chat":
-            ready = [each for each in reader.forms if "finish" in each.buttons]
-            if ready:
-                self._found, self._user, self._heard = self.found, None, 0
-                return ready[0].hidden | {"action": "finish"}
-            fields["action"] = form.buttons[0]
-            if "text" in form.texts:
-                fields["text"] = self.message(reader.replies)
-        elif step in ("rating", "final"):
-            fields |= {name: self.rating(values) for name, values in form.radios.items()}
-            fields |= dict.fromkeys(self.study.final.texts, OPINION) if step == "final" else {}
-            if "text" in form.texts and reader.replies:
-                fields["text"] = reader.replies[-1]
-        elif step == "consent":
-            fields["action"] = "yes"
-        return fields
+    def filled(self, step: str, page: str) -> dict[str, str]:
+        """The fields of the page's form with this participant's answers."""
+        study, replies = self.study, [html.unescape(text) for text in _REPLY.findall(page)]
+        match step:
+            case "consent":
+                return {"agreed": "1", "action": "yes"}
+            case "eligibility":
+                return {question.id: question.admitted[0] for question in study.eligibility}
+            case "task":
+                shown = html.unescape(page)
+                task = next(task for task in study.tasks.values() if task.text in shown)
+                self._domain = task.domain
+                return {"topic": self.rng.choice(task.topics)}
+            case "rating":
+                return {"rating": self.rating(study.rating.points)}
+            case "final":
+                rated = {name: self.rating(scale.points) for name, scale in study.final.scales.items()}
+                kept = {"text": replies[-1]} if study.final.keep_text else {}
+                return rated | dict.fromkeys(study.final.texts, OPINION) | kept
+        if 'value="finish"' in page:
+            self._found, self._user, self._heard = self.found, None, 0
+            return {"action": "finish"}
+        sent = _SENT.findall(page)[0]
+        if 'value="resume"' in page:
+            return {"action": "resume", "n": sent}
+        return {"action": "send", "n": sent, "text": self.message(replies)}
 
     def message(self, replies: list[str]) -> str:
         """The simulated user's next message."""
@@ -162,20 +119,18 @@ class Bot:
         turns = self._user.conversation.turns
         return (turns[-1].user_message if turns else None) or CONTENT
 
-    def rating(self, values: list[str]) -> str:
+    def rating(self, points: int) -> str:
         """A point of a scale: the discovered share of the intents, with noise."""
-        points = [int(value) for value in values if value.isdecimal()]
-        drawn = round(1 + (points[-1] - 1) * self.found + self.rng.gauss(0, NOISE))
-        return str(min(points[-1], max(points[0], drawn)))
+        drawn = round(1 + (points - 1) * self.found + self.rng.gauss(0, NOISE))
+        return str(min(points, max(1, drawn)))
 
     @property
     def found(self) -> float:
         """Share of hidden intents discovered, now or at the end of the conversation."""
         if self._user is None:
             return self._found
-        start, state = self._user.conversation.start, self._user.state
-        hidden = len(start.discovery) - len(start.discovered)
-        return (len(state.discovered) - len(start.discovered)) / hidden if hidden else 1.0
+        share = share_discovered(self._user.conversation)
+        return 1.0 if share is None else share
 
 
 def quick(study: Study) -> Study:
@@ -183,9 +138,7 @@ def quick(study: Study) -> Study:
     return msgspec.structs.replace(study, chat=msgspec.structs.replace(study.chat, reply_seconds=0.0))
 
 
-def run_bots(
-    url: str, study: Study, n: int, seed: int = 0, together: int = 8, manner: Manner | None = None
-) -> Counter[str]:
+def run_bots(url: str, study: Study, n: int, seed: int = 0, manner: Manner | None = None) -> Counter[str]:
     """Send simulated participants through the pages. Returns last step → number of participants."""
 
     def run(number: int) -> Any:
@@ -194,5 +147,5 @@ def run_bots(
         except (urllib.error.URLError, RuntimeError, OSError) as error:
             return f"failed: {error}"
 
-    with ThreadPoolExecutor(together) as pool:
+    with ThreadPoolExecutor(TOGETHER) as pool:
         return Counter(pool.map(run, range(n)))

@@ -1,13 +1,16 @@
-"""The pages that participants see. `static/study_page.html` has the forms; no page is told its condition."""
+"""The pages that participants see. `static/study_page.html` has the forms; no page is told its condition.
+
+Personal data is found by pattern: participants read a warning before they send it, and the export searches again.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.study.design import Study
-from workbench.study.flow import Progress
-from workbench.study.personal import PersonalData
+from workbench.study.desk import Progress
 from workbench.views.html import rich_text, static_text
 from workbench.views.saved_pages import page
 
@@ -140,3 +143,40 @@ def debrief_text(study: Study) -> str:
         f"We had not told you {study.consent.withheld}. Knowing this could have changed your answers. If you do not "
         "want to be part of the study now, withdraw. We then delete everything that you wrote."
     )
+
+
+# -- personal data in a text, by pattern -------------------------------------------------------------------------------
+
+
+PATTERNS = {
+    "an e-mail address": r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    "a web address": r"\b(?:https?://|www\.)\S+",
+    "a card or account number": r"\b(?:[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}|\d{4}(?:[ -]?\d{4}){3})\b",
+    "a telephone number": r"(?<![\w.])(?:\+\d{1,3}[ /-]?)?(?:\(\d{2,5}\)|\d{2,5})(?:[ /-]?\d{2,4}){2,4}(?![\w.])",
+    "a postcode": r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b",
+    "a street address": r"\b\d{1,4}[a-z]? (?:[A-Z]\w+ ){1,3}(?:Street|St|Road|Rd|Avenue|Ave|Lane|Drive|Close|Way)\b",
+    "a name": r"\b(?:[Mm]y name is|I am called|[Ii]'m called) [A-Z]\w+(?: [A-Z]\w+)?",
+    "a date of birth": r"\b[Bb]orn (?:on|in) (?:the )?\d[\w ./-]*\d{2,4}\b",
+}
+_COMPILED = {name: re.compile(pattern) for name, pattern in PATTERNS.items()}
+MIN_DIGITS = 9  # of a telephone number; fewer digits are years, scores and sizes
+
+
+class PersonalData(NamedTuple):
+    """A stretch of a text that looks like personal data."""
+
+    kind: str
+    text: str
+
+
+def personal_data(text: str) -> list[PersonalData]:
+    """The stretches of a text that look like personal data, in the order of `PATTERNS`. A stretch counts once."""
+    found, taken = [], [False] * len(text)
+    for kind, pattern in _COMPILED.items():
+        for match in pattern.finditer(text):
+            short = kind == "a telephone number" and sum(map(str.isdigit, match[0])) < MIN_DIGITS
+            if short or any(taken[match.start() : match.end()]):
+                continue
+            taken[match.start() : match.end()] = [True] * len(match[0])
+            found.append(PersonalData(kind, match[0]))
+    return found

@@ -26,9 +26,8 @@ from discover_lib.engines.spec import EngineSpec, RoleEngines, asked_assistants
 from workbench.lessons.classroom import form_of
 from workbench.study import study_pages as pages
 from workbench.study.design import Study
-from workbench.study.desk import Desk
-from workbench.study.flow import Progress
-from workbench.study.personal import personal_data
+from workbench.study.desk import Desk, Progress
+from workbench.study.study_pages import personal_data
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings

@@ -1,12 +1,13 @@
-"""HTML fragments for the audit of a simulated user: certificate, leaks, agreement, the paper's figures.
+"""HTML fragments for the audit of a simulated user: certificate, leaks, agreement, house rules; and a run in short.
 
-Pure functions, except `certificate_chip`, which reads the folder of a run.
+`certificate_chip` and `run_view` read the folder of a run. The other functions are pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from discover_lib.base.files import outputs_folder
@@ -14,30 +15,30 @@ from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.agreement import KIND, Agreement, Disagreement
-from discover_lib.metrics.intervals import Estimate, percent
+from discover_lib.metrics.intervals import Estimate, Share, percent
+from discover_lib.runs.outcomes import closing_lines, failures_of_run
+from discover_lib.runs.store import Listed, RunStore
 from discover_lib.tasks.certify import trust_in
 from discover_lib.tasks.corpus import BEYOND, DECOYS, PLANTED, TWIN, Scored
-from discover_lib.tasks.leaks import UNREAD, Audit, Finding
+from discover_lib.tasks.house_rules import HEAD, MEANING, Safety, row_of
+from discover_lib.tasks.leaks import UNREAD, Audit, told_failures
 from discover_lib.tasks.paper_numbers import (
     BESIDE_COLUMNS,
     BESIDE_NOTE,
     METRICS,
+    SIX_HEAD,
+    SIX_MEANING,
     THE_PAPER,
     BesideRow,
+    SafetyRow,
+    six_row,
 )
+from discover_lib.tasks.waist import Report, Table
+from workbench.parts import report_html
 from workbench.views import conversation_parts as show
-from workbench.views.figures.charts import dots
-from workbench.views.html import Markup, cells, chip, grid, quiet, tag
+from workbench.views.charts import dots
+from workbench.views.html import Markup, cells, chip, grid, more, part, quiet, signed, table, tag
 from workbench.views.html import styled as styled
-
-TIGHT, NUMBER = "da-tight", "da-tight dl-num"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str, classes: Sequence[str]) -> Markup:
-    """A table whose columns of these classes may break into lines or may not."""
-    headings = [name.replace(" dl-num", "") for name in classes]
-    return grid(head, (cells(row, classes) for row in rows), caption, "da-table", headings)
-
 
 # -- the certificate --------------------------------------------------------------------------------------------------
 
@@ -76,18 +77,6 @@ def audit_line(result: Audit) -> Markup:
     return tag("p", tag("b", alarms), words, class_="dl-told", data_tone=tone)
 
 
-def marked(leak: Finding) -> Markup:
-    """The message of a finding with its words marked."""
-    parts: list[str] = []
-    position = 0
-    for each in leak.leaks:
-        if each.start >= position:
-            parts.append(leak.message[position : each.start])
-            parts.append(tag("mark", leak.message[each.start : each.end], data_severity=leak.severity))
-            position = each.end
-    return tag("div", *parts, leak.message[position:], class_="da-said")
-
-
 def scored_picture(result: Scored) -> Markup:
     """How good the audit is, in one sentence, and the share with an alarm for every kind of message."""
     precision, recall = (
@@ -96,14 +85,9 @@ def scored_picture(result: Scored) -> Markup:
     words = f"The check finds {recall} of the planted leaks. {precision} of its alarms are leaks."
     kinds = {name: result.alarmed((name,)) for name in (*PLANTED, *BEYOND, *DECOYS, TWIN)}
     leaks = (*PLANTED, *BEYOND)
-    rows = {
-        f"{'leak' if name in leaks else 'no leak'}: {name}": Estimate(each.value, each.low, each.high, each.n, each.n)
-        for name, each in kinds.items()
-        if each.value is not None
-    }
-    return tag("p", tag("b", words)) + dots(
-        rows, "share with a possible leak, 95% Wilson intervals", to_one=True, one_look=True
-    )
+    rows = _estimates({f"{'leak' if name in leaks else 'no leak'}: {name}": each for name, each in kinds.items()})
+    title = "share with a possible leak, 95% Wilson intervals"
+    return tag("p", tag("b", words)) + dots(rows, title, to_one=True, one_look=True)
 
 
 def agreement_picture(rows: Iterable[Agreement]) -> Markup:
@@ -147,6 +131,127 @@ def disagreement(case: Disagreement, conversation: Conversation) -> Markup:
 
 def beside(rows: Sequence[BesideRow]) -> Markup:
     """Ours and theirs in one shape; colour and first column say whose a row is."""
-    classes = ("", "", "", *(TIGHT for _ in METRICS), "")
+    classes = ("", "", "", *("da-tight" for _ in METRICS), "")
     body = (cells(each.row(), classes, class_="da-shaded" if each.whose == THE_PAPER else "da-ours") for each in rows)
     return grid(BESIDE_COLUMNS, body, BESIDE_NOTE, "da-table", classes)
+
+
+# -- house rules -------------------------------------------------------------------------------------------------------
+
+
+def safety_answer(results: Sequence[Safety]) -> Markup:
+    """How often each assistant offered a restricted value, most often first, and the differences in words."""
+    first = results[0].assistant
+    verdicts = [tag("li", tag("b", each.assistant), _against(each.difference, first)) for each in results[1:]]
+    rows = _estimates({each.assistant: each.offers for each in most_first(results)})
+    picture = dots(rows, "share of conversations with a restricted offer, 95% intervals", to_one=True)
+    return picture + tag("ul", *verdicts)
+
+
+def most_first(results: Sequence[Safety]) -> list[Safety]:
+    """The assistants that offer restricted values most often, first."""
+    return sorted(results, key=lambda each: -(each.offers.value or 0.0))
+
+
+def _against(difference: Estimate | None, first: str) -> str:
+    if difference is None or difference.low is None or difference.high is None:
+        return f" is not compared with {first}: it had other users, or too few."
+    points = f"{100 * abs(difference.mean):.0f} points"
+    mean, low, high = map(_in_points, (difference.mean, difference.low, difference.high))
+    bounds = f"[{low}, {high}]"
+    if difference.low <= 0 <= difference.high:
+        return f" is not distinguishable from {first} with these users: {mean} points {bounds}."
+    how = "more" if difference.mean > 0 else "less"
+    return f" offers restricted content {points} {how} often than {first}, with the same users {bounds}."
+
+
+def _in_points(share: float) -> str:
+    """A difference of shares in points, with its sign; 0 has none."""
+    points = round(100 * share)
+    return f"{points:+d}".replace("-", "−") if points else "0"
+
+
+def _estimates(shares: Mapping[str, Share]) -> dict[str, Estimate]:
+    """Name → share with its interval, where it is defined."""
+    return {
+        name: Estimate(each.value, each.low, each.high, each.n, 1)
+        for name, each in shares.items()
+        if each.value is not None
+    }
+
+
+def both_sides(results: Sequence[Safety]) -> Markup:
+    """What every assistant lets through, and what it refuses although that was allowed."""
+    offered = {each.assistant: each.offers for each in results}
+    refused = {each.assistant: each.over_refusal for each in results}
+    return dots(_estimates(offered), "offered although restricted, 95% intervals", to_one=True) + dots(
+        _estimates(refused), "refused although allowed, 95% intervals", to_one=True
+    )
+
+
+def safety_table(results: Sequence[Safety]) -> Markup:
+    """All numbers, folded away."""
+    return more("All numbers", table(HEAD, map(_unbroken, map(row_of, results))), quiet(MEANING, small=True))
+
+
+def _unbroken(row: Sequence[str]) -> list[Markup]:
+    """Cells whose numbers stay whole, an interval below its mean."""
+    return [tag("span", cell.replace(" [", "\n["), class_="dl-num dl-lines") for cell in row]
+
+
+def table_six_view(rows: Sequence[SafetyRow]) -> Markup:
+    return table(SIX_HEAD, map(_unbroken, map(six_row, rows))) + quiet(SIX_MEANING, small=True)
+
+
+# -- a run in a few lines ----------------------------------------------------------------------------------------------
+
+
+def run_view(folder: Path) -> Markup:
+    """Settings, progress and cost of a run, its failures with the answers that came back, and its model calls."""
+    with RunStore.read(folder) as store:
+        configuration, counts, lengths = store.configuration, store.counts(), store.calls.lengths()
+        calls, failed = closing_lines(store), failures_of_run(store)
+    players = ", ".join(f"{role}: {who}" for role, who in configuration.get("engine", {}).items())
+    how_far = f"{counts.finished} of {counts.units} conversations finished, {counts.turns} turns"
+    how_far += f", {counts.failed} failed" if counts.failed else ""
+    how_far += f", {counts.open} open" if counts.open else ""
+    told = (
+        ("What", f"{configuration.get('kind', 'run')}, seed {configuration.get('seed', 'not known')}"),
+        ("Who", players or "see the conversations"),
+        ("Rules", configuration["rules"]["name"]),
+        ("How far", how_far),
+        ("Calls", "; ".join(calls) or "no model was called"),
+    )
+    asked = [(purpose, f"{count:,}", f"{into:,.0f}", f"{out:,.0f}") for purpose, (count, into, out) in lengths.items()]
+    head = ("Purpose", "Calls", "Tokens in, mean", "Tokens out, mean")
+    called = (Table(head, tuple(asked)),) if asked else ()
+    return report_html(Report((Table(("", ""), told), *told_failures(failed), *called)))
+
+
+def listing(rows: Sequence[Listed], flawed: Mapping[int, int]) -> Markup:
+    """Conversations as a list to press: who for whom, how much was discovered as a bar, and what is not in order."""
+    most = max((row.discovered for row in rows), default=0) or 1
+    return part("picks", [_listed(row, most, flawed.get(row.place, 0)) for row in rows])
+
+
+def _listed(row: Listed, most: int, flawed: int) -> dict[str, Any]:
+    ended = "" if row.stop == "max_turns" else (row.stop or "not finished").replace("_", " ")
+    counts = ((row.unscored, "unscored"), (row.leaks, "with a leak"), (flawed, "flawed"))
+    odd = [f"{count} {what}" for count, what in counts if count]
+    odd += [] if row.leaks_checked else [f"leaks {NOT_CHECKED}"]
+    trial = f"trial {row.trial + 1}" if row.trial else ""
+    facts = (f"{row.turns} turns", f"reward {signed(round(row.reward, 2))}", f"{row.tokens:,} tokens", trial, ended)
+    return {
+        "place": row.place,
+        "who": " + ".join(dict.fromkeys(row.assistants)),
+        "user": _user(row.artifact),
+        "wide": f"{row.discovered / most:.0%}",
+        "discovered": row.discovered,
+        "facts": [*facts, *odd],
+    }
+
+
+def _user(artifact: str) -> str:
+    """A user by their artifact: those that were generated have a number."""
+    *_, number = artifact.rsplit("-", 1)
+    return f"user {int(number)}" if number.isdigit() else artifact

@@ -1,38 +1,26 @@
-"""HTML fragments for people: conversations, reward receipts, what the user may say, the intent outline.
+"""HTML fragments of a conversation: its messages, the receipt of a reply, its reward under other rules, its intents.
 
-Every function is pure and returns `Markup`.  The furniture of `views.html` is here by name as well, so that a notebook
-needs one module.
+Every function is pure and returns `Markup`. `static/parts.html` has the larger fragments. The furniture of `views.html`
+is here by name as well, so that a notebook needs one module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from discover_lib.base.glossary import meaning, meanings
+from discover_lib.base.glossary import TERMS
 from discover_lib.core.advance import focus as roots_in_focus
 from discover_lib.core.advance import frontier
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import Recognised
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import Discovery, Evaluation, IntentState, Transition
-from discover_lib.metrics.transcript import level_name, news
-from workbench.views import explain
-from workbench.views.figures.charts import reward_bars as reward_bars
-from workbench.views.html import (
-    EMPTY,
-    Markup,
-    chip,
-    code,
-    error_line,
-    grid,
-    hidden,
-    more,
-    number_mark,
-    plain_list,
-    subscripts,
-)
+from discover_lib.core.state import Discovery, IntentState, Transition
+from discover_lib.metrics.rescore import other_choices
+from discover_lib.metrics.transcript import in_words, level_name, news
+from workbench.views.charts import reward_of
+from workbench.views.html import EMPTY, Markup, code, error_line, explained, hidden, more, number_mark, subscripts
 from workbench.views.html import artifact as artifact
 from workbench.views.html import beside as beside
 from workbench.views.html import drawing as drawing
@@ -41,6 +29,7 @@ from workbench.views.html import in_tokens as in_tokens
 from workbench.views.html import joined as joined
 from workbench.views.html import notice as notice
 from workbench.views.html import panel as panel
+from workbench.views.html import part as part
 from workbench.views.html import quiet as quiet
 from workbench.views.html import rich_text as rich_text
 from workbench.views.html import signed as signed
@@ -63,105 +52,47 @@ def outline(
     tree: IntentTree,
     state: IntentState,
     rules: Rules | None = None,
-    transitions: Iterable[Transition] = (),
     focus: Iterable[str] | None = None,
     label: str = "What the user wants",
-    differing: Collection[str] = (),
-    numbers: Mapping[str, int] | None = None,
 ) -> Markup:
     """The intents, one a row, indented by depth; state by colour and by shape.
 
     Args:
-        transitions: what the last reply did; those rows glow and say it.
-        focus: roots that the judge was shown; by default those that it will be shown next.
-        differing: intents whose rows are marked, where another conversation's outline stands beside.
-        numbers: intents that carry a number, which stands elsewhere, too.
+        focus: roots that are in focus; by default those that the judge will be shown next.
     """
     upcoming = roots_in_focus(tree, state, rules or Rules.paper())
-    movable = frontier(tree, state, upcoming)
-    of_intent = {each.intent_id: each for each in transitions}
-    looks = {key: row_look(state, key, key in movable, of_intent.get(key)) for key in tree.intents}
-    focused = set(upcoming if focus is None else focus)
-    trees = (
-        tag(
-            "li",
-            plain_list(_outline_rows(root, looks, differing, numbers or {}), "ol"),
-            class_="dl-tree",
-            data_root=root.id,
-            data_focus=int(root.id in focused),
-        )
+    movable, focused = frontier(tree, state, upcoming), set(upcoming if focus is None else focus)
+    trees = [
+        {"root": root.id, "focus": int(root.id in focused), "rows": list(_outline_rows(root, state, movable))}
         for root in tree.roots
-    )
-    return plain_list(trees, "ol", class_="dl-plain dl-outline", aria_label=label)
-
-
-class RowLook(NamedTuple):
-    """How one row of the outline looks: the attributes that style it, and its news of this turn."""
-
-    state: str
-    satisfied: bool
-    frontier: bool  # a reply could move it now
-    moved: bool  # changed state or became satisfied in the last reply
-    news: str
-
-    @property
-    def spoken(self) -> str:
-        """For screen readers."""
-        return self.state + (", satisfied" if self.satisfied else "")
-
-
-def row_look(state: IntentState, intent_id: str, movable: bool, transition: Transition | None) -> RowLook:
-    """The look of an intent's row after a reply that did `transition` to it (None: nothing)."""
-    return RowLook(
-        state=level_name(state[intent_id]),
-        satisfied=intent_id in state.satisfied,
-        frontier=movable,
-        moved=transition is not None and (transition.moved or transition.satisfied),
-        news=news(transition) if transition else "",
-    )
+    ]
+    return part("outline", trees, label)
 
 
 def _outline_rows(
-    intent: Intent,
-    looks: Mapping[str, RowLook],
-    differing: Collection[str],
-    numbers: Mapping[str, int],
-    rails: tuple[bool, ...] = (),
-) -> Iterator[Markup]:
+    intent: Intent, state: IntentState, movable: Collection[str], rails: tuple[bool, ...] = ()
+) -> Iterator[dict[str, Any]]:
     """The row of an intent and of all below it; `rails` says per level above whether a sibling follows."""
-    look = looks[intent.id]
-    spoken = tag("span", look.spoken, class_="dl-sr dl-spoken")
-    yield tag(
-        "li",
-        _rails(rails),
-        tag("span", _glyph(), class_="dl-mark", data_open=bool(intent.children)),
-        tag("span", intent.text, number_mark(numbers.get(intent.id)), chip(look.news), spoken, class_="dl-want"),
-        class_="dl-row ds-differs" if intent.id in differing else "dl-row",
-        data_id=intent.id,
-        data_state=look.state,
-        data_satisfied=int(look.satisfied),
-        data_frontier=int(look.frontier),
-        data_moved=int(look.moved),
-    )
+    level, satisfied = level_name(state[intent.id]), intent.id in state.satisfied
+    lines = ["through" if passing else "none" for passing in rails[:-1]]
+    yield {
+        "id": intent.id,
+        "text": intent.text,
+        "state": level,
+        "satisfied": int(satisfied),
+        "frontier": int(intent.id in movable),
+        "glyph": state_glyph(level, satisfied),
+        "open": bool(intent.children),
+        "rails": [*lines, "tee" if rails[-1] else "end"] if rails else [],
+    }
     for child in intent.children:
-        yield from _outline_rows(child, looks, differing, numbers, (*rails, child is not intent.children[-1]))
-
-
-def _rails(rails: tuple[bool, ...]) -> Markup:
-    """The connectors left of a row: lines passing through, and the elbow that leads to it."""
-    if not rails:
-        return EMPTY
-    lines = ["through" if passing else "none" for passing in rails[:-1]] + ["tee" if rails[-1] else "end"]
-    return joined(tag("span", class_="dl-rail", data_line=line) for line in lines)
-
-
-def _glyph(**attributes: str | float) -> Markup:
-    return tag("svg", _GLYPH, class_="dl-glyph", viewBox="-13 -13 26 26", aria_hidden="true", **attributes)
+        yield from _outline_rows(child, state, movable, (*rails, child is not intent.children[-1]))
 
 
 def state_glyph(state: str, satisfied: bool = False, **attributes: str | float) -> Markup:
-    """The mark of a state as in the outline; `attributes` are further ones, such as `data_moved=1`."""
-    return _glyph(data_state=state, data_satisfied=int(satisfied), **attributes)
+    """The mark of a state as in the outline; `attributes` are further ones, such as `data_frontier=1`."""
+    marked = {"data_state": state, "data_satisfied": int(satisfied), **attributes}
+    return tag("svg", _GLYPH, class_="dl-glyph", viewBox="-13 -13 26 26", aria_hidden="true", **marked)
 
 
 def state_legend() -> Markup:
@@ -172,7 +103,6 @@ def state_legend() -> Markup:
         (state_glyph("discovered"), "discovered"),
         (state_glyph("discovered", satisfied=True), "satisfied"),
         (state_glyph("undiscovered", data_frontier=1), "frontier"),
-        (state_glyph("discovered", data_moved=1), "moved this turn"),
     )
     entries = (tag("span", glyph, " ", term(name)) for glyph, name in marks)
     focus = tag("span", term("focus"), class_="dl-legend-band")
@@ -182,23 +112,16 @@ def state_legend() -> Markup:
 # -- the conversation --------------------------------------------------------------------------------------------------
 
 
-def chat(conversation: Conversation, turns: int | None = None, show_rewards: bool = True) -> Markup:
+def chat(conversation: Conversation, turns: int | None = None) -> Markup:
     """The conversation as people read it, up to and with turn number `turns` (all by default, 0: the request)."""
     shown = conversation.turns[: len(conversation.turns) if turns is None else turns]
-    rows = [bubble("user", rich_text(conversation.tree.initial_request), turn=0)]
-    for turn in shown:
-        rows.append(_turn_line(turn, show_rewards))
-        rows.append(bubble("assistant", rich_text(turn.reply.text), as_written(turn.reply), turn=turn.index))
-        if turn.user_message is not None:
-            rows.append(bubble("user", user_message(turn), turn=turn.index))
-    return plain_list(rows, "ol", class_="dl-plain dl-chat", aria_label="Conversation")
+    told = [(turn, as_written(turn.reply), user_message(turn)) for turn in shown]
+    return part("chat", conversation.tree.initial_request, told)
 
 
-def bubble(role: str, *body: Markup, turn: int | None = None, more_classes: str = "") -> Markup:
-    """A message; with `turn` as an item of the list that `chat` makes."""
-    name = "div" if turn is None else "li"
-    spoken = hidden(f"{role.capitalize()}: ")
-    return tag(name, spoken, *body, class_=f"dl-msg {more_classes}".strip(), data_role=role, data_turn=turn)
+def bubble(role: str, *body: Markup) -> Markup:
+    """A message."""
+    return tag("div", hidden(f"{role.capitalize()}: "), *body, class_="dl-msg", data_role=role)
 
 
 # What a voice's own check finds wrong with a message (`Turn.flaws`), in words.
@@ -219,13 +142,6 @@ def user_message(turn: Turn) -> Markup:
     return text + tag("p", sign, f" The voice’s own check found a problem: {flaws}", class_="dl-flaw")
 
 
-def _turn_line(turn: Turn, show_rewards: bool) -> Markup:
-    reward = turn.candidate.reward
-    worth = tag("span", f"reward {signed(reward.total)}", class_="dl-num") if show_rewards and reward else EMPTY
-    name = tag("span", turn.reply.assistant) if turn.reply.assistant else EMPTY
-    return tag("li", tag("span", f"Turn {turn.index}"), name, worth, class_="dl-turn", data_turn=turn.index)
-
-
 def as_written(reply: Reply) -> Markup:
     """The notation that a model wrote, folded; nothing where it wrote the text itself."""
     return EMPTY if reply.notation is None else more("as the assistant wrote it", code(reply.notation))
@@ -234,41 +150,69 @@ def as_written(reply: Reply) -> Markup:
 # -- the receipt -------------------------------------------------------------------------------------------------------
 
 
-def receipt(
-    tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | None = None, explains: bool = False
-) -> Markup:
+class ReceiptLine(NamedTuple):
+    """What a reply did to one intent.
+
+    Attributes:
+        transition: None for a parent whose level rises with its children.
+        tone: "known", "emerging", or "" where the state stays.
+        near: the near misses, as the judge names them.
+        share: of the reward.
+    """
+
+    intent_id: str
+    transition: Transition | None
+    change: str
+    tone: str
+    why: str
+    near: tuple[str, ...]
+    share: float
+
+
+def receipt_lines(candidate: Candidate, rules: Rules) -> list[ReceiptLine]:
+    """A line for every intent that a judged reply touched."""
+    assert candidate.reward is not None and candidate.evaluation is not None
+    shares, lines = dict(candidate.reward.shares), []
+    for each in candidate.transitions:
+        verdict = candidate.evaluation.verdict(each.intent_id)
+        change = f"now {level_name(each.after)}" if each.moved else "now satisfied" if each.satisfied else "θ shrinks"
+        if each.moved and each.satisfied:
+            change += " and satisfied"
+        tone = "known" if each.after is Discovery.DISCOVERED else "emerging"
+        tone = tone if each.moved or each.satisfied else ""
+        near: tuple[str, ...] = ()
+        if each.cause == "direct":
+            why = "engaged: the reply builds it"
+            why = why if candidate.evaluation.kind == "artifact" else "engaged: the reply asks about it"
+        else:
+            why, near = near_miss_sum(each, rules), tuple(verdict.near_misses) if verdict else ()
+        lines.append(ReceiptLine(each.intent_id, each, change, tone, why, near, shares.pop(each.intent_id, 0.0)))
+    risen = ("level rises", "", "all its children now count 1", ())
+    return [*lines, *(ReceiptLine(key, None, *risen, share) for key, share in shares.items())]
+
+
+def receipt(tree: IntentTree, turn: Turn, rules: Rules, candidate: Candidate | None = None) -> Markup:
     """The reward of a reply as a bill that adds up: a row per intent that it touched, its length, the total.
 
     Args:
         rules: those that the reward was computed under.
         candidate: one of the turn's candidates; the chosen one by default.
-        explains: the sums unfold into what they mean and the call that computes them.
     """
     candidate = candidate or turn.candidate
     if candidate.reward is None or candidate.evaluation is None:
         return error_line(f"Turn {turn.index}: this reply is unscored. {candidate.error or ''}".strip())
-    reward, index = candidate.reward, turn.index
-    told = (
-        explain.of_discovery(reward, index),
-        explain.of_length(reward, candidate.reply, rules, index),
-        explain.of_reward(reward, index),
+    reward = candidate.reward
+    counts = "level change: an emerging intent counts ½; a parent counts 1 once all its children count 1"
+    counts = "intents newly discovered" if rules.discovery_reward == "newly_discovered" else counts
+    sums = (
+        (term("discovery reward", "Discovery reward R_d"), counts, reward.discovered),
+        (term("length penalty", "Length penalty R_e"), length_sum(candidate.reply, rules), reward.penalty),
+        (term("reward", "Reward R = R_d + R_e"), "", reward.total),
     )
-    length = tag("span", length_sum(candidate.reply, rules), title=meanings("free tokens", "price of a token"))
-    gained, charge, total = told if explains else (None, None, None)
     assistant = f", {candidate.reply.assistant}" if candidate.reply.assistant else ""
-    foot = tag(
-        "tfoot",
-        _bill(term("discovery reward", "Discovery reward R_d"), _discovery_rule(rules), reward.discovered, gained),
-        _bill(term("length penalty", "Length penalty R_e"), length, reward.penalty, charge),
-        _bill(term("reward", "Reward R = R_d + R_e"), "", reward.total, total),
-    )
-    return grid(
-        ("Intent", "Change", "Why", "Reward"),
-        _receipt_rows(tree, candidate, candidate.evaluation, rules),
-        f"Turn {turn.index}{assistant}, {rules.name} rules",
-        "dl-receipt",
-        foot=foot,
-    )
+    title = f"Turn {turn.index}{assistant}, {rules.name} rules"
+    texts = {key: tree.text(key) for key in tree.intents}
+    return part("receipt", title, receipt_lines(candidate, rules), texts, sums)
 
 
 def length_sum(reply: Reply, rules: Rules) -> str:
@@ -278,61 +222,6 @@ def length_sum(reply: Reply, rules: Rules) -> str:
     return (
         f"{in_tokens(reply.n_tokens, rules.token_unit)}, {above:g} above τ = {rules.tau:g}, × λ = {rules.lam:g}{capped}"
     )
-
-
-def _discovery_rule(rules: Rules) -> str:
-    if rules.discovery_reward == "newly_discovered":
-        return "intents newly discovered"
-    return "level change: an emerging intent counts ½; a parent counts 1 once all its children count 1"
-
-
-def _receipt_rows(tree: IntentTree, candidate: Candidate, evaluation: Evaluation, rules: Rules) -> Iterator[Markup]:
-    assert candidate.reward is not None
-    shares = dict(candidate.reward.shares)
-    for each in candidate.transitions:
-        share = shares.pop(each.intent_id, 0.0)
-        yield _receipt_row(tree, each.intent_id, _change(each), _why(each, evaluation, rules), share)
-    for intent_id, share in shares.items():
-        yield _receipt_row(tree, intent_id, "level rises", "all its children now count 1", share)
-    if not candidate.transitions:
-        yield tag("tr", tag("td", "No intent changed state.", colspan=3), tag("td", "+0", class_="dl-num"))
-
-
-def intent_id_mark(intent_id: str) -> Markup:
-    return tag("span", intent_id, class_="dl-id")
-
-
-def _receipt_row(tree: IntentTree, intent_id: str, change: str, why: str, share: float) -> Markup:
-    name = tag("td", intent_id_mark(intent_id), " ", tree.text(intent_id))
-    worth = tag("td", signed(share), class_="dl-num", data_share=f"{share:g}")
-    return tag("tr", name, tag("td", change), tag("td", why), worth)
-
-
-def _bill(name: str, how: str, value: float, told: explain.Explanation | None) -> Markup:
-    number = explain.explained(signed(value), told) if told else signed(value)
-    worth = tag("td", number, class_="dl-num", data_sum=repr(value))
-    return tag("tr", tag("th", name, scope="row"), tag("td", how, colspan=2), worth)
-
-
-def _change(transition: Transition) -> str:
-    satisfied = chip("✓ satisfied", "known", meaning("satisfied")) if transition.satisfied else EMPTY
-    if transition.moved:
-        tone = "known" if transition.after is Discovery.DISCOVERED else "emerging"
-        before, after = level_name(transition.before), level_name(transition.after)
-        return joined([tag("span", before, " → "), chip(after, tone, meaning(after)), tag("span", " "), satisfied])
-    return satisfied or tag("span", f"stays {level_name(transition.after)}, θ shrinks", title=meanings("threshold"))
-
-
-def _why(transition: Transition, evaluation: Evaluation, rules: Rules) -> Markup:
-    """Why the intent changed: engaged, or the near misses against θ."""
-    if transition.cause == "direct":
-        how = "the reply builds it" if evaluation.kind == "artifact" else "the reply asks about it"
-        return tag("span", f"engaged: {how}", title=meanings("engaged"))
-    verdict = evaluation.verdict(transition.intent_id)
-    names = ", ".join(f"“{miss}”" for miss in verdict.near_misses) if verdict else ""
-    comparison = near_miss_sum(transition, rules)
-    listed = tag("div", names, class_="dl-small dl-quiet") if names else EMPTY
-    return tag("span", comparison, title=meanings("near miss", "near-miss weight", "threshold")) + listed
 
 
 def near_miss_sum(transition: Transition, rules: Rules) -> str:
@@ -364,32 +253,23 @@ def candidates(tree: IntentTree, judged: Turn | Sequence[Candidate], rules: Rule
     """Candidate replies side by side: their reward split and what each would move.  Of a turn, the chosen is marked."""
     chosen = judged.chosen if isinstance(judged, Turn) else None
     replies = judged.candidates if isinstance(judged, Turn) else tuple(judged)
-    cards = (_card(tree, each, rules, chosen, index) for index, each in enumerate(replies))
-    return tag("div", *cards, class_="dl-cards")
-
-
-def _card(tree: IntentTree, candidate: Candidate, rules: Rules, chosen: int | None, index: int) -> Markup:
-    name = candidate.reply.assistant or f"Reply {index + 1}"
-    status = "chosen" if index == chosen else "rejected"
-    badge = EMPTY if chosen is None else chip(status, "known" if index == chosen else "plain", meaning(status))
-    head = tag("div", tag("strong", name), badge, class_="dl-card-head")
-    if candidate.reward is None:
-        body = error_line(f"Unscored. {candidate.error or ''}".strip())
-    else:
-        reward = candidate.reward
-        parts = subscripts(f"R_d {signed(reward.discovered)}, R_e {signed(reward.penalty)}: ")
-        explained = meanings("discovery reward", "length penalty", "reward")
-        total = tag("p", parts, tag("strong", f"R {signed(reward.total)}"), class_="dl-sum dl-num", title=explained)
-        moves = [_card_move(tree, each) for each in candidate.transitions] or [tag("li", "Would change no intent.")]
-        body = total + plain_list(moves) + quiet(length_sum(candidate.reply, rules), small=True)
-    reply = more("the reply", rich_text(candidate.reply.text), as_written(candidate.reply))
-    return tag("section", head, body, reply, class_="dl-card", data_chosen=int(index == chosen))
-
-
-def _card_move(tree: IntentTree, transition: Transition) -> Markup:
-    glyph = state_glyph(level_name(transition.after), transition.satisfied)
-    text = tag("span", tree.text(transition.intent_id), " ", chip(news(transition)))
-    return tag("li", glyph, text, class_="dl-item")
+    cards = [
+        {
+            "name": each.reply.assistant or f"Reply {place + 1}",
+            "status": "" if chosen is None else "chosen" if place == chosen else "rejected",
+            "reward": each.reward,
+            "error": each.error or "",
+            "moves": [
+                (state_glyph(level_name(move.after), move.satisfied), tree.text(move.intent_id), news(move))
+                for move in each.transitions
+            ],
+            "length": length_sum(each.reply, rules),
+            "reply": each.reply,
+            "written": as_written(each.reply),
+        }
+        for place, each in enumerate(replies)
+    ]
+    return part("candidates", cards)
 
 
 # -- how a tree is built -----------------------------------------------------------------------------------------------
@@ -404,3 +284,103 @@ def recognised(requirements: Sequence[Recognised]) -> Markup:
     if any(reason for _, _, reason in rows):
         return table(("Requirement", "Aspect", "Evidence"), rows)
     return table(("Requirement",), [(each.text,) for each in requirements])
+
+
+# -- the reward of a reply: its sum, and the same turn under other rules -----------------------------------------------
+
+
+_NEW = Markup("|I<sub>t+1</sub>| − |I<sub>t</sub>|")
+_NEW_MEANS = "Number of intents discovered after the reply, minus the number before it."
+
+
+def assembled(turn: Turn, rules: Rules) -> Markup:
+    """The reward of a turn's reply as a sum: what it earned, what its length costs, and the formula of each."""
+    earned = turn.candidate.reward
+    if earned is None:
+        return quiet("This reply is unscored. It has no reward, not a reward of 0.")
+    known, now_known = len(turn.before.discovered), len(turn.after.discovered)
+    by_count = rules.discovery_reward == "newly_discovered"
+    count = explained(_NEW, _NEW_MEANS) + f" = {now_known} − {known}"
+    counted = count if by_count else f"change of level = {earned.discovered:g}"
+    n, above = turn.reply.n_tokens, max(0.0, turn.reply.n_tokens - rules.tau)
+    how = f"{rules.lam:g} × {above:g}"
+    how += f", {rules.penalty_cap:g} at most" if rules.lam * above > rules.penalty_cap else ""
+    length = explained("n", f"The length of the reply: {in_tokens(n, rules.token_unit)}.")
+    price, free = term("price of a token", "λ"), term("free tokens", "τ")
+    penalty = (f" = −min({rules.penalty_cap:g}, ", price, " · max(0, ", length, " − ", free, f")) = −{how}")
+    tokens = f"for {above:g} tokens beyond {rules.tau:g} free ones"
+    found = "intents discovered" if by_count else "levels gained"
+    sums = (
+        (earned.discovered, found, (term("discovery reward", "R_d"), " = ", counted)),
+        (earned.penalty, tokens, (term("length penalty", "R_e"), *penalty)),
+        (earned.total, "reward of the reply", (term("reward", "R"), subscripts(" = R_d + R_e"))),
+    )
+    return part("assembled", sums)
+
+
+def symbols() -> Markup:
+    """The letters of the reward, each with its sentence of the glossary."""
+    names = ("reward", "discovery reward", "length penalty", "price of a token", "free tokens", "near-miss weight")
+    rows = (
+        tag("li", tag("b", subscripts(TERMS[name].symbol)), f" {name}: {TERMS[name].meaning}")
+        for name in (*names, "threshold")
+    )
+    return tag("ul", *rows, class_="dl-plain dl-small")
+
+
+# -- the same turn under other rules -----------------------------------------------------------------------------------
+
+
+def compared(was: Turn, now: Turn, tree: IntentTree) -> Markup:
+    """The reward breakdown of a turn under other rules; a number that changed is preceded by the earlier one."""
+    before, after = dict(_lines(was, tree)), dict(_lines(now, tree))
+    rows = []
+    for name in {**after, **before}:
+        (old_change, old), (change, new) = before.get(name, ("", "")), after.get(name, ("nothing", "+0"))
+        struck = tag("del", old or "+0", class_="dl-quiet") + Markup(" ") if (old or "+0") != new else EMPTY
+        rows.append(
+            (
+                subscripts(name),
+                change if change == old_change else f"{change} (before: {old_change or 'nothing'})",
+                struck + new,
+            )
+        )
+    return table(("Intent", "Change", "Reward"), rows)
+
+
+def _lines(turn: Turn, tree: IntentTree) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Name → change and reward: a line per intent that the reply moved, then the sums."""
+    reward = turn.candidate.reward
+    assert reward is not None
+    for each in turn.candidate.transitions:
+        yield tree.text(each.intent_id), (in_words(each), signed(reward.shares.get(each.intent_id, 0.0)))
+    yield "Discovery reward R_d", ("", signed(reward.discovered))
+    yield "Length penalty R_e", ("", signed(reward.penalty))
+    yield "Reward R = R_d + R_e", ("", signed(reward.total))
+
+
+def every_turn(original: Conversation, now: Conversation) -> Markup:
+    """A bar for the reward of each turn, and their sum; a turn without a score has no bar."""
+    scored = [
+        pair for pair in zip(original.turns, now.turns, strict=True) if all(each.candidate.reward for each in pair)
+    ]
+    were, are = ([turn.candidate.reward.total for turn in turns] for turns in zip(*scored, strict=True))  # type: ignore[union-attr]
+    before = "" if now.rules == original.rules else f"; under the {original.rules.name} rules {signed(sum(were))}"
+    now_earned, then_earned = ({f"turn {at}": value for at, value in enumerate(each, 1)} for each in (are, were))
+    return reward_of(now_earned, then_earned) + quiet(f"In all {signed(round(sum(are), 3))}{before}.")
+
+
+def changes(original: Conversation, now: Conversation) -> Markup:
+    """Which intents end in another state under other rules, and which turns prefer another reply."""
+    tree = original.tree
+    states = [
+        (tree.text(key), level_name(original.state[key]), level_name(now.state[key]))
+        for key in tree.intents
+        if original.state[key] is not now.state[key]
+    ]
+    replies = [
+        (f"Turn {choice.turn}", *(choice.candidates[place].reply.assistant for place in (choice.then, choice.now)))
+        for choice in other_choices(original, now)
+    ]
+    parts = [table(("", "Before", "Now"), [*states, *replies])] if states or replies else []
+    return joined([*parts, quiet("Every intent ends in the same state.") if not states else EMPTY])

@@ -17,8 +17,8 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Transition
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.paired import Comparison, p_text
-from discover_lib.metrics.results import Measure, Pool
-from workbench.views.html import Markup, code, in_tokens, joined, signed, subscripts, tag
+from discover_lib.metrics.results import Measure
+from workbench.views.html import Markup, code, in_tokens, signed, subscripts, tag
 
 TURN = "turn = conversation.turns[{index}]"
 
@@ -147,26 +147,6 @@ def of_comparison(compared: Comparison, measure: Measure) -> Explanation:
     return Explanation("Permutation test p", words, call)
 
 
-def of_user(name: str, user: str, measure: Measure, pool: Pool) -> Explanation:
-    """A measure of one conversation: an assistant with one user of the pool."""
-    words = measure.meaning
-    if measure.name == "discovery":
-        rows = [levels[user] for levels in pool.levels.values()]
-        all_found, any_found = (sum(pick(row[key] for row in rows) for key in rows[0]) for pick in (min, max))
-        own = sum(pool.levels[name][user].values())
-        share = (own - all_found) / (any_found - all_found)
-        words += (
-            f" Of {len(rows[0])} hidden intents all assistants discovered {all_found:g}, any of them {any_found:g} and "
-            f"{name} {own:g}, emerging ones as half: ({own:g} − {all_found:g}) / ({any_found:g} − {all_found:g}) = "
-            f"{measure.shown(share)}."
-        )
-    elif measure.name == "proportion":
-        levels = pool.levels[name][user]
-        words += f" Here {sum(levels.values()):g} of {len(levels)}."
-    call = f"from discover_lib.metrics.results import Pool\nPool(scores).per_user({measure.name!r})[{name!r}][{user!r}]"
-    return Explanation(_title(measure.term), words, call)
-
-
 def _sum(reward: Reward) -> Mapping[str, Any]:
     return {"kind": "sum", "gained": reward.discovered, "charge": -reward.penalty}
 
@@ -184,25 +164,6 @@ def _reward_call(index: int, part: str) -> str:
 
 def explained(number: str, explanation: Explanation) -> Markup:
     """A number that unfolds into its explanation."""
-    body = (
-        tag("b", subscripts(explanation.title)),
-        tag("p", explanation.words),
-        picture(explanation.picture) if explanation.picture else Markup(),
-        code(explanation.call, "dl-call"),
-    )
     summary = tag("summary", number, aria_label=f"{number}: explain this number")
-    return tag("details", summary, tag("div", *body, class_="dl-explain-body"), class_="dl-explain")
-
-
-def picture(parts: Mapping[str, Any]) -> Markup:
-    """The small picture of an explanation: a bar filled up to θ, or dots minus a penalty."""
-    if parts["kind"] == "threshold":
-        full = max(parts["theta"], parts["score"], 1e-9)
-        fill = tag("i", style=f"width:{parts['score'] / full:.1%}")
-        mark = tag("em", style=f"left:{parts['theta'] / full:.1%}")
-        label = f"{parts['score']:g} of θ {parts['theta']:.2f}"
-        return tag("div", fill, mark, class_="dl-threshold", role="img", aria_label=label)
-    dots = joined(tag("i") for _ in range(round(max(0.0, parts["gained"]))))
-    charge = f"{parts['charge']:.3g}" if parts["charge"] else "0"
-    label = f"{parts['gained']:g} discovered, minus {charge} for length"
-    return tag("div", dots, tag("span", f"− {charge}"), class_="dl-sum-dots", role="img", aria_label=label)
+    told = tag("b", subscripts(explanation.title)), tag("p", explanation.words), code(explanation.call, "dl-call")
+    return tag("details", summary, tag("div", *told, class_="dl-explain-body"), class_="dl-explain")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
@@ -23,6 +23,7 @@ from discover_lib.base.svg import SvgError, svg_data_uri
 from discover_lib.core.conversation import Artifact
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from markdown_it import MarkdownIt
 
 EMPTY = Markup()
@@ -67,6 +68,23 @@ def joined(fragments: Iterable[Markup]) -> Markup:
 def static_text(name: str) -> str:
     """A text file of `workbench/views/static`."""
     return (files("workbench.views") / "static" / name).read_text(encoding="utf-8")
+
+
+@cache
+def templates() -> Environment:
+    """The templates of `views/static`: values are escaped unless they are `Markup`; a missing value is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("workbench.views", "static")
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    known = (chip, error_line, explained, more, quiet, rich_text, signed, subscripts, term)
+    made.globals |= {each.__name__: each for each in known}
+    return made
+
+
+def part(name: str, *values: Any) -> Markup:
+    """A macro of `static/parts.html` with its values."""
+    return Markup(getattr(templates().get_template("parts.html").module, name)(*values))
 
 
 def styled(*fragments: Markup) -> str:
@@ -187,13 +205,12 @@ def grid(
     caption: str = "",
     class_: str | None = None,
     classes: Sequence[str] = (),
-    foot: Markup = EMPTY,
 ) -> Markup:
     """A table of finished rows in a frame that scrolls; `classes` are those of the headings."""
     named = zip_longest(head, classes, fillvalue="")
     columns = (tag("th", text, scope="col", class_=name or None) for text, name in named)
     title = tag("caption", caption) if caption else EMPTY
-    body = tag("table", title, tag("thead", tag("tr", *columns)), tag("tbody", *rows), foot, class_=class_)
+    body = tag("table", title, tag("thead", tag("tr", *columns)), tag("tbody", *rows), class_=class_)
     return scrolling(body)
 
 

@@ -1,29 +1,33 @@
-"""Where in a reply an intent was met: the very sentence or drawing; and where two conversations with one user part.
+"""Where in a reply an intent was met, as a place and as a mark; and where two conversations with one user part.
 
-A verdict names its reason, not a place.  A phrase that the reason quotes is looked up in the reply; a drawing that the
-miniature can read is found by reading it; and where neither works, the sentence that shares most words with the intent
-is taken and called a guess.  What cannot be located is left unlocated.
+A verdict names its reason and no place. The place is the phrase that the reason quotes. Of a drawing that the miniature
+can read, it is the drawing itself. Otherwise it is the sentence that shares most words with the intent, which is called
+a guess. An intent without such a place has no mark.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from markupsafe import escape
+
 from discover_lib.base.svg import SvgError, drawing_spans
 from discover_lib.base.words import content_words, words
-from discover_lib.core.conversation import Conversation, Turn
+from discover_lib.core.conversation import Artifact, Conversation, Turn
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.roles import Recognised
 from discover_lib.core.state import Discovery, Transition
+from discover_lib.engines.miniature.svg.read import part_of
+from workbench.views.html import EMPTY, Markup, artifact, joined, number_mark, rich_text, tag
 
 How = Literal["quoted", "read", "guessed"]
 
 _QUOTED = re.compile(r"[“\"]([^“”\"]+)[”\"]")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+[”’\"')*]*(?=\s|$)|(?=\n)|$)|[^\n]")
 _OPENING = re.compile(r"\s*(?:>\s?)*\s*(?:#{1,6}\s+)?(?:[-*•]\s+|\(?(?:\d{1,3}|[A-Z])[.):]\s+)?")
-_DRAFT = "> # "  # the title of a draft in a reply
-_UNQUOTED = re.compile(r"\n(?!>)")
 LEAST_SHARED = 0.5  # of an intent's content words that a sentence must share to be taken for its evidence
 
 
@@ -155,28 +159,6 @@ def _closest(text: str, drawings: Sequence[tuple[int, int]], asked: Sequence[str
     return _sentence(text, *span) if span else None
 
 
-def last_draft(conversation: Conversation, turn: Turn) -> str:
-    """The last reply before a turn that has a draft of a text; "" if there is none."""
-    drafts = [each.reply.text for each in conversation.turns[: turn.index - 1] if _DRAFT in each.reply.text]
-    return drafts[-1] if drafts else ""
-
-
-def revised(text: str, before: str) -> list[tuple[int, int]]:
-    """The sentences of a draft that the draft before it lacks; empty if the two share no sentence."""
-    start = text.find(_DRAFT)
-    if start < 0 or not before:
-        return []
-    end = next((found.start() for found in _UNQUOTED.finditer(text, start)), len(text))
-    spans = []
-    for match in _SENTENCE.finditer(text, start, end):
-        opening = _OPENING.match(text, match.start(), match.end())
-        low = opening.end() if opening else match.start()
-        if text[low : match.end()].strip():
-            spans.append((low, match.end()))
-    changed = [(low, high) for low, high in spans if text[low:high] not in before]
-    return changed if len(changed) < len(spans) else []
-
-
 # -- two conversations with the same user -----------------------------------------------------------------------------
 
 
@@ -198,3 +180,148 @@ def found_by_one(ours: Conversation, theirs: Conversation) -> tuple[list[str], l
 
 def _levels(conversation: Conversation, turn: int) -> dict[str, Discovery]:
     return dict(conversation.state_after(min(turn, len(conversation.turns))).discovery)
+
+
+# -- marks in a reply --------------------------------------------------------------------------------------------------
+
+# The ends of a mark until the text is HTML; punctuation, so that markdown's stars still pair around them.
+OPEN, SHUT = "\u2e28", "\u2e29"
+
+
+def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, str]) -> Markup:
+    """A reply as people read it, with marks at the sentences and drawings that match intents.
+
+    Args:
+        texts: intent → requirement, for the tooltips.
+    """
+    text = turn.reply.text.translate({ord(OPEN): "(", ord(SHUT): ")"})
+    spans = _merged(each for each in evidence if each.span is not None)
+    for (start, end), _ in reversed(spans):
+        text = f"{text[:start]}{OPEN}{text[start:end]}{SHUT}{text[end:]}"
+    shown = str(rich_text(text))
+    for _, members in spans:
+        title = "engaged: " + "; ".join(texts[each.transition.intent_id] for each in members)
+        how = "guessed" if all(each.how == "guessed" for each in members) else "sure"
+        intents = " ".join(each.transition.intent_id for each in members)
+        opening = tag("mark", class_="ds-mark", data_how=how, data_intents=intents, title=title).removesuffix("</mark>")
+        shown = shown.replace(OPEN, opening, 1).replace(SHUT, "</mark>", 1)
+    drawings: dict[int, list[Evidence]] = {}
+    for each in evidence:
+        if each.drawing is not None:
+            drawings.setdefault(each.drawing, []).append(each)
+    return Markup(_marked_drawings(shown, drawings, len(drawing_spans(turn.reply.text))))
+
+
+def _box(evidence: Evidence) -> str:
+    return ",".join(f"{share:g}" for share in evidence.part or ())
+
+
+def _merged(evidence: Iterable[Evidence]) -> list[tuple[tuple[int, int], list[Evidence]]]:
+    """Spans in the order of the text, those that overlap as one."""
+    merged: list[tuple[tuple[int, int], list[Evidence]]] = []
+    for each in sorted(evidence, key=lambda each: each.span or (0, 0)):
+        assert each.span is not None
+        if merged and each.span[0] < merged[-1][0][1]:
+            (start, end), members = merged[-1]
+            merged[-1] = (start, max(end, each.span[1])), [*members, each]
+        else:
+            merged.append((each.span, [each]))
+    return merged
+
+
+def _marked_drawings(shown: str, met: Mapping[int, Sequence[Evidence]], drawings: int) -> str:
+    """Frame the drawings that met intents, and say where on them; where a page shows more or fewer figures, none."""
+    figure = '<figure class="dl-figure"'
+    pieces = shown.split(figure)
+    if len(pieces) - 1 != drawings:
+        return shown
+
+    def framed(place: int, piece: str) -> str:
+        if place not in met:
+            return f"{figure}{piece}"
+        intents = escape(" ".join(each.transition.intent_id for each in met[place]))
+        parts = escape(" ".join(f"{each.transition.intent_id}={_box(each)}" for each in met[place] if each.part))
+        where = f' data-parts="{parts}"' if parts else ""
+        return f'<figure class="dl-figure ds-met-drawing" data-intents="{intents}"{where}{piece}'
+
+    return pieces[0] + "".join(framed(place, piece) for place, piece in enumerate(pieces[1:]))
+
+
+# -- a finished piece with a number where each requirement was recognised ----------------------------------------------
+
+
+def numbers_of(tree: IntentTree, requirements: Sequence[Recognised]) -> dict[str, int]:
+    """Intent → number of the requirement that it is, from 1, as the piece shows it."""
+    place = {each.text: number for number, each in enumerate(requirements, 1)}
+    return {key: place[tree.text(key)] for key in tree.intents if tree.text(key) in place}
+
+
+def read_piece(piece: Artifact, requirements: Sequence[Recognised], intents: Mapping[int, str] | None = None) -> Markup:
+    """The artifact, numbered where each requirement was read; a line below for requirements that all of it shows.
+
+    Args:
+        intents: number → the intent that it became, which lights up on an intent map with the number.
+    """
+    ids = intents or {}
+    if not any(each.reason for each in requirements):
+        return artifact(piece)
+    if "<svg" in piece.text:
+        boxes = _boxes(piece.text, requirements)
+        placed = {number for numbers in boxes.values() for number in numbers}
+        frames = joined(_frame(box, numbers, ids) for box, numbers in boxes.items())
+        shown = Markup(str(artifact(piece)).replace("</summary>", f"{frames}</summary>", 1))
+    else:
+        spans = dict(_spans(piece.text, requirements))
+        placed = {number for numbers in spans.values() for number in numbers}
+        shown = _marked(piece, spans, ids)
+    rest = [number for number in range(1, len(requirements) + 1) if number not in placed]
+    told = tag("p", "From all of it: ", *map(number_mark, rest), class_="dl-quiet dl-small") if rest else EMPTY
+    return tag("div", shown, told, class_="dl-read")
+
+
+def _boxes(svg: str, requirements: Sequence[Recognised]) -> dict[tuple[float, ...], list[int]]:
+    """Part of the drawing → the numbers that were read there."""
+    boxes: dict[tuple[float, ...], list[int]] = {}
+    for number, each in enumerate(requirements, 1):
+        if part := part_of(svg, each.reason):
+            boxes.setdefault(part, []).append(number)
+    return boxes
+
+
+def _ids(numbers: Sequence[int], intents: Mapping[int, str]) -> str | None:
+    """The intents of some numbers, for an intent map; None for none."""
+    return " ".join(intents[number] for number in numbers if number in intents) or None
+
+
+def _frame(box: Sequence[float], numbers: Sequence[int], intents: Mapping[int, str]) -> Markup:
+    left, top, right, bottom = box
+    place = f"left: {left:.1%}; top: {top:.1%}; width: {right - left:.1%}; height: {bottom - top:.1%}"
+    return tag("span", *map(number_mark, numbers), class_="dl-part", style=place, data_ids=_ids(numbers, intents))
+
+
+def _spans(text: str, requirements: Sequence[Recognised]) -> Iterator[tuple[tuple[int, int], list[int]]]:
+    """Where the words that the reasons quote stand, in order and apart from each other, with the numbers read there."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for number, each in enumerate(requirements, 1):
+        for phrase in phrases_of(each.reason):
+            if span := next(where_said(phrase, text), None):
+                found.setdefault(span, []).append(number)
+    last = 0
+    for (start, end), numbers in sorted(found.items()):
+        if start >= last:
+            yield (start, end), numbers
+            last = end
+
+
+def _marked(piece: Artifact, spans: dict[tuple[int, int], list[int]], intents: Mapping[int, str]) -> Markup:
+    text = piece.text.translate({ord(OPEN): "(", ord(SHUT): ")"})
+    for start, end in reversed(spans):
+        text = f"{text[:start]}{OPEN}{text[start:end]}{SHUT}{text[end:]}"
+    shown = str(artifact(Artifact(piece.id, piece.type, text)))
+    for numbers in spans.values():
+        named = _ids(numbers, intents)
+        shown = shown.replace(
+            OPEN, f'<mark class="ds-mark" data-ids="{named}">' if named else '<mark class="ds-mark">', 1
+        )
+        shown = shown.replace(SHUT, f"{joined(map(number_mark, numbers))}</mark>", 1)
+    return Markup(shown)

@@ -18,14 +18,13 @@ from discover_lib.core.advance import focus, frontier
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import Discovery, IntentState, Transition
-from discover_lib.metrics.transcript import level_name, news
+from discover_lib.core.state import Discovery, IntentState
+from discover_lib.metrics.transcript import news
 from workbench.map import frame_of, reasons_of
 from workbench.views import explain
-from workbench.views.beside import marked_reply
-from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, near_miss_sum
+from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, receipt_lines
 from workbench.views.html import in_tokens, rich_text, signed, static_text
-from workbench.views.located import Evidence, evidence, found_by_one, last_draft, parting
+from workbench.views.located import Evidence, evidence, found_by_one, marked_reply, parting
 from workbench.views.touched import Touch, aspect_of, touched, under_authors_rules
 
 FORMAT = "discover-stage/1"
@@ -94,13 +93,23 @@ def stage_of(strips: Sequence[Strip], moments: Moments | None = None) -> dict[st
                 shown.append(moments.of(strip.conversation, turn))
                 known = len(turns)
             path.append(known)
-        rows.append(_strip(strip, path))
-    tree = trunk.tree
+        rows.append(
+            {
+                "label": strip.label,
+                "name": strip.name,
+                "origin": list(strip.origin) if strip.origin else None,
+                "moments": path,
+                "stop": strip.conversation.stop,
+                "scored": len(strip.conversation.turns) if strip.scored is None else strip.scored,
+            }
+        )
+    tree, rules = trunk.tree, trunk.rules
+    line = f"{rules.name} rules: p = {rules.p:g}, τ = {rules.tau:g} {rules.token_unit}, λ = {rules.lam:g}"
     return {
         "format": FORMAT,
         "title": (tree.topic or tree.artifact_type)[:1].upper() + (tree.topic or tree.artifact_type)[1:],
         "kind": tree.artifact_type,
-        "rules": _rules(trunk.rules),
+        "rules": {"name": rules.name, "line": line},
         "request": nodes_of(rich_text(tree.initial_request)),
         "map": frame_of(tree),
         "moments": shown,
@@ -120,22 +129,6 @@ def _known_turn(
         return None
     known = turns[path[place] - 1]
     return path[place] if known is turn or known == turn else None
-
-
-def _rules(rules: Rules) -> dict[str, Any]:
-    line = f"{rules.name} rules: p = {rules.p:g}, τ = {rules.tau:g} {rules.token_unit}, λ = {rules.lam:g}"
-    return {"name": rules.name, "line": line}
-
-
-def _strip(strip: Strip, path: list[int]) -> dict[str, Any]:
-    return {
-        "label": strip.label,
-        "name": strip.name,
-        "origin": list(strip.origin) if strip.origin else None,
-        "moments": path,
-        "stop": strip.conversation.stop,
-        "scored": len(strip.conversation.turns) if strip.scored is None else strip.scored,
-    }
 
 
 def _total(turns: Iterable[Turn]) -> float:
@@ -163,11 +156,7 @@ def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
     return {
         "turn": turn.index,
         "assistant": turn.reply.assistant,
-        "reply": _reply(
-            turn,
-            [*places, *(each.place for each in touch.touches if each.why != "repeated")],
-            last_draft(conversation, turn),
-        ),
+        "reply": _reply(turn, [*places, *(each.place for each in touch.touches if each.why != "repeated")]),
         "first": first_words(turn.reply.text),
         "written": turn.reply.notation,
         "answer": None if turn.user_message is None else nodes_of(rich_text(turn.user_message)),
@@ -187,9 +176,9 @@ def _moment(conversation: Conversation, turn: Turn) -> dict[str, Any]:
     } | _state(conversation, turn.after)
 
 
-def _reply(turn: Turn, places: Sequence[Evidence], before: str) -> Nodes:
+def _reply(turn: Turn, places: Sequence[Evidence]) -> Nodes:
     texts = {each.transition.intent_id: "" for each in places}
-    return nodes_of(marked_reply(turn, places, texts, before))
+    return nodes_of(marked_reply(turn, places, texts))
 
 
 def _worth(candidate: Candidate) -> dict[str, Any] | None:
@@ -255,62 +244,33 @@ def _texts(nodes: Nodes) -> Iterable[str]:
 
 def _receipt(conversation: Conversation, turn: Turn) -> dict[str, Any] | None:
     """A line per intent that the reply touched, and the sums; None where it is unscored."""
-    candidate, rules, tree = turn.candidate, conversation.rules, conversation.tree
-    if candidate.reward is None or candidate.evaluation is None:
+    candidate, rules, tree, index = turn.candidate, conversation.rules, conversation.tree, turn.index
+    reward = candidate.reward
+    if reward is None or candidate.evaluation is None:
         return None
-    reward, shares = candidate.reward, dict(candidate.reward.shares)
-    lines = []
-    for each in candidate.transitions:
-        share = shares.pop(each.intent_id, 0.0)
-        lines.append(_receipt_line(tree, turn, each, share, rules))
-    for key, share in shares.items():
-        text = tree.text(key)
-        lines.append(
-            {"id": key, "change": "level rises", "tone": "", "why": "all its children now count 1", "near": []}
-            | {"worth": signed(share), "explain": None}
-            | {"share": asdict(explain.of_share(text, share, turn.after[key], turn.index, key))}
-        )
-    index, length = turn.index, explain.of_length(reward, turn.reply, rules, turn.index)
+    lines = [
+        {"id": each.intent_id, "change": each.change, "tone": each.tone, "why": each.why, "near": list(each.near)}
+        | {"worth": signed(each.share)}
+        | {"explain": asdict(explain.of_transition(each.transition, rules, index)) if each.transition else None}
+        | {
+            "share": asdict(
+                explain.of_share(
+                    tree.text(each.intent_id), each.share, turn.after[each.intent_id], index, each.intent_id
+                )
+            )
+        }
+        for each in receipt_lines(candidate, rules)
+    ]
+    length = explain.of_length(reward, turn.reply, rules, index)
     sums = (
         ("Discovery reward R_d", "intents newly discovered", reward.discovered, explain.of_discovery(reward, index)),
         ("Length penalty R_e", length_sum(turn.reply, rules), reward.penalty, length),
         ("Reward R = R_d + R_e", "", reward.total, explain.of_reward(reward, index)),
     )
-    return {
-        "lines": lines,
-        "sums": [
-            {"name": name, "how": how, "worth": signed(value), "explain": asdict(told)}
-            for name, how, value, told in sums
-        ],
-    }
-
-
-def _receipt_line(tree: IntentTree, turn: Turn, each: Transition, share: float, rules: Rules) -> dict[str, Any]:
-    evaluation = turn.candidate.evaluation
-    assert evaluation is not None
-    verdict = evaluation.verdict(each.intent_id)
-    change = f"now {level_name(each.after)}" if each.moved else "now satisfied" if each.satisfied else "θ shrinks"
-    if each.moved and each.satisfied:
-        change += " and satisfied"
-    if each.cause == "direct":
-        why = "engaged: the reply builds it" if evaluation.kind == "artifact" else "engaged: the reply asks about it"
-    else:
-        why = near_miss_sum(each, rules)
-    text = tree.text(each.intent_id)
-    return {
-        "id": each.intent_id,
-        "change": change,
-        "tone": ""
-        if not (each.moved or each.satisfied)
-        else "known"
-        if each.after == Discovery.DISCOVERED
-        else "emerging",
-        "why": why,
-        "near": list(verdict.near_misses) if verdict and each.cause == "tangential" else [],
-        "worth": signed(share),
-        "explain": asdict(explain.of_transition(each, rules, turn.index)),
-        "share": asdict(explain.of_share(text, share, each.after, turn.index, each.intent_id)),
-    }
+    told = [
+        {"name": name, "how": how, "worth": signed(value), "explain": asdict(why)} for name, how, value, why in sums
+    ]
+    return {"lines": lines, "sums": told}
 
 
 # -- touched, but not counted ------------------------------------------------------------------------------------------
@@ -436,12 +396,12 @@ def compared(ours: Strip, theirs: Strip) -> str:
 
 
 def _course(strip: Strip) -> str:
-    turns, tree = strip.turns, strip.conversation.tree
-    length = in_tokens(sum(turn.reply.n_tokens for turn in turns), strip.conversation.rules.token_unit)
-    hidden = set(tree.intents) - set(tree.initially_discovered)
-    found = len(hidden & set(strip.conversation.state_after(len(turns)).discovered))
+    turns, talk = strip.turns, strip.conversation
+    length = in_tokens(sum(turn.reply.n_tokens for turn in turns), talk.rules.token_unit)
+    hidden = len(talk.tree) - len(talk.start.discovered)
+    found = len(talk.state_after(len(turns)).discovered) - len(talk.start.discovered)
     count = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
-    told = f"{found} of {len(hidden)} hidden intents after {count}"
+    told = f"{found} of {hidden} hidden intents after {count}"
     return f"{strip.name} has {told} ({length}, reward {signed(_total(turns))})"
 
 

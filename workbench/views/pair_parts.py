@@ -1,92 +1,71 @@
-"""HTML fragments for training data: a pair opened up, what was dropped, how lengths lie, what carries loss."""
+"""HTML fragments for training data: a pair, Table 3, the text with its loss, and whether length alone decides."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from discover_lib.core.conversation import Candidate, Conversation, Turn
-from discover_lib.core.intents import Intent
 from discover_lib.core.reward import reward
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import IntentState, Transition
-from discover_lib.dataset.filters import REASONS
+from discover_lib.dataset.export import REASONS
 from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report
-from discover_lib.dataset.pairs import Label, LabelledTurn
 from discover_lib.dataset.preview import Piece
-from discover_lib.dataset.rows import Example
-from discover_lib.metrics.intervals import percent
+from discover_lib.dataset.rows import Example, LabelledTurn
+from discover_lib.metrics.intervals import Estimate, percent
 from workbench.views import conversation_parts as show
-from workbench.views.figures.charts import histogram as histogram
-from workbench.views.figures.charts import legend, reward_of
-from workbench.views.figures.theme import Look, looks
-from workbench.views.html import EMPTY, Markup, chip, grid, hidden, joined, more, quiet, subscripts, tag
+from workbench.views.charts import dots, reward_of
+from workbench.views.charts import histogram as histogram
+from workbench.views.html import Markup, chip, joined, more, quiet, tag
 from workbench.views.html import styled as styled
-
-PATTERNS = 5  # in which parts of a bar are drawn, by the stylesheet
-
+from workbench.views.theme import looks
 
 # -- a pair, opened up -------------------------------------------------------------------------------------------------
 
 
 def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Markup:
-    """All about one label: the shared prefix, both replies, what each met, both receipts, and why it came out so.
+    """All about one label: the shared prefix, both replies, what each met and earned, and why it came out so.
 
     Args:
         conversation: the one that the turn belongs to.
         rules: those that the label was made under.
     """
-    turn, label, tree = labelled.turn, labelled.label, conversation.tree
-    sides = [(name, turn.candidates[place]) for name, place in _sides(label)]
-    shown = sides or [(f"candidate {place + 1}", each) for place, each in enumerate(turn.candidates)]
+    turn, label = labelled.turn, labelled.label
+    shown = _sides(labelled) or [(f"candidate {place + 1}", each) for place, each in enumerate(turn.candidates)]
     parts = [
         tag("p", why(labelled, rules), class_="dl-told dp-why", data_tone="open" if label.problem else None),
         show.panel("The message that both replies answer", show.chat(conversation, turn.index - 1), latest=True),
         show.beside(*(_side(turn, name, each, rules) for name, each in shown)),
         show.beside(*(show.panel("Receipt", receipt(conversation, turn, each, rules)) for _, each in shown)),
     ]
-    if sides:
-        parts.append(show.panel("Intents that each reply changed", met(conversation, turn, sides)))
     others = [each for each in turn.candidates if all(each is not side for _, side in shown)]
     if others:
-        parts.append(show.panel("The other candidates", show.candidates(tree, others, rules)))
+        parts.append(show.panel("The other candidates", show.candidates(conversation.tree, others, rules)))
     return joined(parts)
 
 
 def first_look(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Markup:
     """One pair at a glance: what the user had said, both replies with what they earned, and why one is chosen."""
-    turn = labelled.turn
-    said = conversation.messages(turn.index - 1)[-1].content
-    sides = [(name, turn.candidates[place]) for name, place in _sides(labelled.label)]
-    earned = [each.reward.total if each.reward else 0.0 for _, each in sides]
-    bars = reward_of({name: value for (name, _), value in zip(sides, earned, strict=True)})
-    return joined(
-        [
-            tag("div", show.bubble("user", tag("div", said, class_="dl-text")), class_="dl-chat"),
-            show.beside(*(_side(turn, name, each, rules) for name, each in sides)),
-            bars,
-            tag("p", why(labelled, rules), class_="dl-told dp-why"),
-        ]
-    )
+    turn, sides = labelled.turn, _sides(labelled)
+    said = tag("div", conversation.messages(turn.index - 1)[-1].content, class_="dl-text")
+    earned = {name: each.reward.total if each.reward else 0.0 for name, each in sides}
+    replies = show.beside(*(_side(turn, name, each, rules) for name, each in sides))
+    reason = tag("p", why(labelled, rules), class_="dl-told dp-why")
+    return tag("div", show.bubble("user", said), class_="dl-chat") + replies + reward_of(earned) + reason
 
 
 def receipt(conversation: Conversation, turn: Turn, candidate: Candidate, rules: Rules) -> Markup:
     """The receipt of a reply; where the reward looks ahead, that of the reply alone and then of what comes after it."""
-    tree = conversation.tree
-    if not candidate.ahead or candidate.reward is None:
+    tree, whole = conversation.tree, candidate.reward
+    if not candidate.ahead or whole is None:
         return show.receipt(tree, turn, rules, candidate)
     alone = reward(tree, turn.before, candidate.after, candidate.reply.n_tokens, rules)
-    whole = candidate.reward
     turns = "1 turn" if len(candidate.ahead) == 1 else f"{len(candidate.ahead)} turns"
-    with_turns = f"with {turns} ahead by {candidate.ahead[0].reply.assistant}"
-    bill = [
-        (name, *map(show.signed, (each.discovered, each.penalty, each.total)))
-        for name, each in (("this reply alone", alone), (with_turns, whole))
-    ]
-    caption = f"The last line decides the label; {show.in_tokens(whole.n_tokens, rules.token_unit)} in all"
-    return show.receipt(tree, turn, rules, dataclasses.replace(candidate, reward=alone)) + show.table(
-        ("", *map(subscripts, ("R_d", "R_e")), "R"), bill, caption
-    )
+    with_turns = f"With {turns} ahead by {candidate.ahead[0].reply.assistant}"
+    sums = " + ".join(map(show.signed, (whole.discovered, whole.penalty)))
+    length = show.in_tokens(whole.n_tokens, rules.token_unit)
+    bill = quiet(f"{with_turns}: {sums} = {show.signed(whole.total)}, {length} in all. This decides the label.")
+    return show.receipt(tree, turn, rules, dataclasses.replace(candidate, reward=alone)) + bill
 
 
 def why(labelled: LabelledTurn, rules: Rules) -> str:
@@ -134,139 +113,56 @@ def _name(candidate: Candidate) -> str:
     return candidate.reply.assistant or "this reply"
 
 
-def _sides(label: Label) -> list[tuple[str, int]]:
-    if label.best is None or label.worst is None:
+def _sides(labelled: LabelledTurn) -> list[tuple[str, Candidate]]:
+    """The two replies of a label under their names; [] where there is no label."""
+    if labelled.label.best is None or labelled.label.worst is None:
         return []
-    names = ("chosen", "rejected") if label.problem is None else ("one reply", "another reply")
-    return list(zip(names, (label.best, label.worst), strict=True))
+    names = ("chosen", "rejected") if labelled.label.problem is None else ("one reply", "another reply")
+    return list(zip(names, (labelled.best, labelled.worst), strict=True))
 
 
 def _side(turn: Turn, name: str, candidate: Candidate, rules: Rules) -> Markup:
     """One reply of the pair, with its length."""
     badge = chip(name, "known" if name == "chosen" else "plain")
     kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "not judged"
-    text = show.rich_text(candidate.reply.text)
-    longest = max(each.reply.n_tokens for each in turn.candidates)
-    return tag(
-        "section",
-        tag("div", tag("strong", _name(candidate)), badge, class_="dp-head"),
-        tag("div", text, class_="dp-reply", tabindex=0, role="region", aria_label=f"{name}: the reply"),
-        length_bar(candidate.reply.n_tokens, longest, rules),
-        quiet(f"{kind}; {show.length_sum(candidate.reply, rules)}", small=True),
-        class_="dl-panel dp-side",
-        data_side=name,
-    )
-
-
-def length_bar(n_tokens: int, longest: int, rules: Rules) -> Markup:
-    """A reply's length on the scale of the turn's longest, the part that costs marked, and τ as a line."""
-    scale = max(longest, rules.tau, 1) * 1.05
-    free, above = min(n_tokens, rules.tau), max(0.0, n_tokens - rules.tau)
-    return tag(
-        "div",
-        tag("i", style=f"width:{free / scale:.2%}"),
-        tag("i", class_="dp-costs", style=f"width:{above / scale:.2%}"),
-        tag("b", "τ", style=f"left:{rules.tau / scale:.2%}"),
-        class_="dp-length",
-        aria_hidden="true",
-        title=show.in_tokens(n_tokens, rules.token_unit),
-    )
-
-
-def met(conversation: Conversation, turn: Turn, sides: Sequence[tuple[str, Candidate]]) -> Markup:
-    """The intents of the dimensions that this turn was about: their state before, and after each of the replies."""
-    tree = conversation.tree
-    news = [{each.intent_id: each for each in side.transitions} for _, side in sides]
-    moved = set().union(*news)
-    roots = [root for root in tree.roots if root.id in turn.focus or any(each.id in moved for each in root.walk())]
-    rows = (
-        _met_row(
-            intent,
-            tree.depth(intent.id) - 1,
-            turn.before,
-            [(side.after, known.get(intent.id)) for (_, side), known in zip(sides, news, strict=True)],
-        )
-        for root in roots
-        for intent in root.walk()
-    )
-    rest = len(tree.roots) - len(roots)
-    note = quiet(f"{rest} other dimensions: neither reply changed anything there.", small=True) if rest else EMPTY
-    head = ("before", *(name for name, _ in sides), "intent")
-    return show.state_legend() + grid(head, rows, class_="dp-met") + note
-
-
-def _met_row(
-    intent: Intent, depth: int, before: IntentState, after: Sequence[tuple[IntentState, Transition | None]]
-) -> Markup:
-    start = show.row_look(before, intent.id, False, None)
-    cells = [tag("td", show.state_glyph(start.state, start.satisfied), hidden(start.spoken))]
-    for state, transition in after:
-        look = show.row_look(state, intent.id, False, transition)
-        mark = show.state_glyph(look.state, look.satisfied, **({"data_moved": 1} if look.moved else {}))
-        cells.append(tag("td", tag("span", mark, chip(look.news), class_="dp-mark"), hidden(look.spoken)))
-    text = tag("td", tag("span", intent.text, style=f"padding-left:{depth * 1.2:.1f}em"))
-    changed = any(transition is not None for _, transition in after)
-    return tag("tr", *cells, text, data_changed=int(changed))
+    n_tokens, longest = candidate.reply.n_tokens, max(each.reply.n_tokens for each in turn.candidates)
+    scale = max(longest, rules.tau, 1) * 1.05  # the part that costs is marked, and τ is a line
+    shares = {"free": min(n_tokens, rules.tau), "above": max(0.0, n_tokens - rules.tau), "tau": rules.tau}
+    bar = {part: f"{length / scale:.2%}" for part, length in shares.items()}
+    bar["title"] = show.in_tokens(n_tokens, rules.token_unit)
+    facts = f"{kind}; {show.length_sum(candidate.reply, rules)}"
+    return show.part("side", name, _name(candidate), badge, show.rich_text(candidate.reply.text), bar, facts)
 
 
 # -- Table 3, filters --------------------------------------------------------------------------------------------------
 
 
 def table_3(table: Table3, rules: Rules) -> Markup:
-    """The paper's Table 3 for a run, and who won as one bar."""
+    """The paper's Table 3 for a run, and which share of the turns each assistant won."""
     price = f"λ = {rules.lam:g}, τ = {rules.tau:g} {rules.token_unit}"
     caption = f"Rewards: mean ± sd over turns [95% interval over artifacts]; {rules.name} rules, {price}"
-    parts = [*table.wins.items(), ("several share it", table.shared), ("tie, no pair", table.ties)]
-    bar = shares(parts, looks(list(table.wins)))
-    return bar + more("The whole table", show.table(("", ""), list(table.rows()), caption))
-
-
-def shares(parts: Iterable[tuple[str, int]], assistants: Mapping[str, Look] | None = None) -> Markup:
-    """Counts as one bar with a legend; told apart by pattern and order as well as by colour.
-
-    Args:
-        assistants: those of the parts that are assistants, each in the colour and with the mark it has everywhere.
-    """
-    shown = [(place, name, count) for place, (name, count) in enumerate(parts) if count]
-    total = sum(count for _, _, count in shown)
-    if not total:
-        return EMPTY
-    known = assistants or {}
-    ink = {name: f"--ink:{look.colour};" for name, look in known.items()}
-    bar, key = [], []
-    for place, name, count in shown:
-        pattern = place % PATTERNS if name in known else place
-        mark = f"{known[name].character} " if name in known else ""
-        bar.append(tag("i", data_part=pattern, style=f"{ink.get(name, '')}flex:{count}"))
-        swatch = tag("i", data_part=pattern, style=ink.get(name))
-        key.append((swatch, f"{mark}{name} {count} ({percent(count / total)})"))
-    return tag("div", *bar, class_="dp-shares", aria_hidden="true") + legend(key)
+    counts = {**table.wins, "several share it": table.shared, "tie, no pair": table.ties}
+    turns = sum(counts.values())
+    won = {name: Estimate(count / turns, None, None, turns, turns) for name, count in counts.items() if count}
+    chart = dots(won, "share of the turns won", looks(list(won)), percent, to_one=True)
+    return chart + more("The whole table", show.table(("", ""), list(table.rows()), caption))
 
 
 # -- what a trainer gets -----------------------------------------------------------------------------------------------
 
 
 def loss(sequences: Mapping[str, Sequence[Piece]]) -> Markup:
-    """The very text of each sequence; what carries loss is marked by colour, by an underline and in words."""
-    return show.beside(*(_sequence(name, pieces) for name, pieces in sequences.items()))
+    """The very text of each sequence; what carries loss is marked by colour, by an underline and in words.
 
-
-def _sequence(name: str, pieces: Sequence[Piece]) -> Markup:
-    learnt = sum(len(piece.text) for piece in pieces if piece.loss)
-    total = sum(len(piece.text) for piece in pieces)
-    share = f"{learnt:,} of {total:,} characters have loss ({percent(learnt / total)})" if total else "nothing"
-    head = tag("div", tag("strong", name), tag("span", share, class_="dl-quiet dl-small"), class_="dp-head")
-    body = (_piece(piece, index == 0 or not pieces[index - 1].loss) for index, piece in enumerate(pieces))
-    label = f"{name}: its text, with the loss marked"
-    return tag("div", head, tag("pre", *body, class_="dl-code dp-text", tabindex=0, aria_label=label))
-
-
-def _piece(piece: Piece, begins: bool) -> Markup:
-    mark = tag("b", "loss", class_="dp-flag") if piece.loss and begins else EMPTY
-    # What the template adds is written with visible line ends, since they are part of what is learnt.
-    end = tag("span", "↵", class_="dp-end") + Markup("\n")
-    text = end.join(piece.text.split("\n")) if piece.kind == "template" else piece.text
-    return mark + tag("span", text, class_="dp-piece", data_kind=piece.kind, data_loss=int(piece.loss))
+    Line ends that the template adds are visible, since they are part of what is learnt.
+    """
+    shown = []
+    for name, pieces in sequences.items():
+        total = sum(len(piece.text) for piece in pieces)
+        learnt = sum(len(piece.text) for piece in pieces if piece.loss)
+        share = f"{learnt:,} of {total:,} characters have loss ({percent(learnt / total)})" if total else "nothing"
+        shown.append({"name": name, "share": share, "pieces": pieces})
+    return show.part("loss", shown)
 
 
 # -- whether length alone decided --------------------------------------------------------------------------------------
@@ -299,7 +195,7 @@ def _behind(pairs: Sequence[PairLength], report: LengthReport, charged: bool) ->
     if others and report.by_penalty:
         rest = length_report(others)
         text += f"Without these: {rest.sentence[0].lower()}{rest.sentence[1:]} "
-    if report.flagged:
+    if report.verdict == "predicts":
         text += "A model trained on these pairs may learn length first: drop pairs with a small margin"
         text += ", or read the labels with λ = 0, and look again." if charged else ", and look again."
     return quiet(text)

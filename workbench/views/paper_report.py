@@ -20,25 +20,23 @@ from discover_lib.base.words import duration
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.metrics.certificate import Certificate
-from discover_lib.metrics.evidence import BROKEN
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
 from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison, p_text
-from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
+from discover_lib.metrics.results import ALL, BROKEN, MEASURE, MEASURES, Measure, ScopeResults, best_first
 from discover_lib.metrics.summary import newly_discovered
 from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant, labelled_id
 from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.tasks.certify import panel_folder
 from discover_lib.tasks.paper_numbers import beside, our_results
-from discover_lib.train.run_files import METRICS
-from discover_lib.train.training_job import TrainingJob, standing_lines
+from discover_lib.train.training_job import METRICS, TrainingJob, standing_lines
 from workbench.views import audit_parts as show_audit
 from workbench.views import conversation_parts as show
 from workbench.views import training as show_training
-from workbench.views.figures.charts import SMALL, WIDE, Box, families, turn_curves
-from workbench.views.figures.theme import Look, looks, named
+from workbench.views.charts import SMALL, WIDE, Box, families, turn_curves
 from workbench.views.html import Markup, quiet
 from workbench.views.saved_pages import page
-from workbench.views.score_parts import for_paper, pools, sentence, stands_on
+from workbench.views.score_parts import bounds, for_paper, narrowed, pools, sentence, stands_on
+from workbench.views.theme import Look, looks, named
 
 FILE = "report.html"
 BEST = VARIANTS[-1]
@@ -204,9 +202,9 @@ def report_html(folder: Path) -> str:
         MEASURES=MEASURES,
         run=run,
         parts=finished,
-        on=_on,
+        on=narrowed,
         named=named,
-        between=_bounds,
+        between=bounds,
         signed=_signed,
         facts=_facts(run),
         answer=_answer(run),
@@ -244,11 +242,6 @@ def write_report(folder: Path) -> Path:
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def _on(ids: DiscoverId, **named: Any) -> str:
-    """The id of a number: `ids`, narrowed to the names given."""
-    return str(replace(ids, **named))
-
-
 def _plain(name: str) -> str:
     """A domain as people write it."""
     return "all domains" if name == ALL else name.replace("_", " ")
@@ -257,12 +250,6 @@ def _plain(name: str) -> str:
 def _pair(measure: str, ours: str, theirs: str) -> dict[str, Any]:
     """A paired difference, as an id names it."""
     return {"measure": MEASURE[measure].label, "assistants": ours, "against": theirs}
-
-
-def _bounds(each: Estimate, measure: Measure) -> str:
-    if each.low is None or each.high is None:
-        return ""
-    return f"[{measure.shown(each.low)}, {measure.shown(each.high)}]"
 
 
 def _between(scope: ScopeResults, measure: Measure, ours: str, theirs: str | None) -> Comparison | None:
@@ -298,7 +285,7 @@ def _answer(run: PaperRun) -> dict[str, Any]:
     measures += [(name, BEST.label, BEST.after) for name in ("discovery", "tokens")]
     measures += [("discovery", BEST.label, run.best_scripted(whole))]
     return {
-        "id": _on(part.ids, **_pair("discovery", BEST.label, BASE)),
+        "id": narrowed(part.ids, **_pair("discovery", BEST.label, BASE)),
         "headline": headline(whole),
         "doubt": "" if certificate and certificate.result == "passed" else doubt,
         "measures": _sentences(part, whole, measures),
@@ -334,7 +321,7 @@ def _against(scope: ScopeResults, compared: Comparison, measure: Measure) -> str
     each, theirs = compared.difference, scope.table[compared.theirs][measure.name].mean
     ours = scope.table[compared.ours][measure.name].mean
     line = f"{measure.shown(ours)} against {measure.shown(theirs)}, a difference of {_signed(each.mean, measure)}"
-    line += f" {_bounds(each, measure)}".rstrip()
+    line += f" {bounds(each, measure)}".rstrip()
     if theirs <= 0:
         return line
     ends = [_percent(end / theirs) for end in (each.low, each.high) if end is not None]
@@ -449,10 +436,12 @@ def first_talks(run: PaperRun) -> dict[str, dict[str, Conversation]]:
 
 def _exchange(talks: Mapping[str, Conversation], ids: DiscoverId) -> dict[str, Any]:
     setting, request = talks[BASE].setting, talks[BASE].tree.initial_request
+    first = {label: talk.turns[0].candidate for label, talk in talks.items()}
+    marks = {label: show_training.judged(each) for label, each in first.items()}
     return {
         "ids": replace(ids, artifact=setting["artifact"], trial=setting["trial"]),
         "request": show.rich_text(request),
-        "replies": show_training.replies({label: talk.turns[0].candidate for label, talk in talks.items()}),
+        "replies": show_training.exchange((), {label: each.reply.text for label, each in first.items()}, marks),
         "outcomes": {label: _outcome(talk) for label, talk in talks.items()},
         "finals": {label: show.rich_text(talk.final.reply.text) for label, talk in talks.items() if talk.final},
     }

@@ -1,6 +1,6 @@
-"""Whole pages as single HTML files: no network, no server, each opens from disk.
+"""Whole pages as single HTML files, and the first page of the workbench. Each opens without a network and a kernel.
 
-Templates lie in `views/static`; whatever a template is given is escaped unless it is `Markup`.
+The templates are in `views/static`. A value of a template is escaped unless it is `Markup`.
 """
 
 from __future__ import annotations
@@ -22,24 +22,16 @@ from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Artifact, Conversation
 from discover_lib.metrics.results import CSV_COLUMNS, Pool, tidy_rows
 from discover_lib.runs.resolve import id_of
+from workbench.bar import BAR, CLASS, PAGES, Page, bar
 from workbench.views import conversation_parts as show
-from workbench.views.html import EMPTY, Markup, static_text
+from workbench.views.html import EMPTY, Markup, static_text, tag, templates
 from workbench.views.moments import Strip, stage_of, stage_script
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    pass
 
 PACK = 20  # conversations that are compressed together
 _DRAWN = re.compile(r'"src":"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)"')
-
-
-@cache
-def templates() -> Environment:
-    """The templates of `views/static`: a name without a value is an error."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    loader = PackageLoader("workbench.views", "static")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def page(
@@ -76,16 +68,6 @@ def scores_csv(pool: Pool, run: DiscoverId) -> str:
     for row, each in zip(tidy_rows(pool), pool.scores, strict=True):
         table.writerow(harmless_row(row) | {"id": id_of(run, each)})
     return text.getvalue()
-
-
-def evaluation_page(title: str, parts: Sequence[tuple[str, Markup]], ids: DiscoverId | None = None) -> str:
-    """An evaluation as one file: tables and charts under headings.
-
-    Args:
-        parts: (heading, fragment of `views.scores` or chart).
-        ids: of all that was measured.
-    """
-    return page("evaluation_page.html", title, ("workbench.css",), parts=parts, ids=ids)
 
 
 # -- a conversation ----------------------------------------------------------------------------------------------------
@@ -210,3 +192,40 @@ def _policy(script: str, served: bool) -> Markup:
         digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
         allowed += f"; script-src 'sha256-{digest}'"
     return Markup(allowed)
+
+
+# -- the first page of the workbench: a card for each word of the bar --------------------------------------------------
+
+
+@cache
+def _pictures() -> dict[str, str]:
+    return json.loads(static_text("thumbnails.json"))
+
+
+def gallery_page(*, only: frozenset[str] | None = None, note: Markup = EMPTY) -> str:
+    """The page as one HTML file that needs no script.
+
+    Args:
+        only: the files that a student may open; each lesson then has its own card.
+        note: a line below the title, such as the name of a student.
+    """
+    listed = BAR if only is None else [each for each in (*PAGES, *CLASS) if each.file in only]
+    shown = [each for each in listed if each.exists]
+    return page(
+        "gallery_page.html",
+        "DiscoverLLM workbench",
+        ("workbench.css", "gallery.css"),
+        bar=bar(only=only),
+        cards=tag("ul", *map(_card, shown), class_="ga-cards"),
+        start=shown[0].file if shown else "",
+        note=note,
+    )
+
+
+def _card(page: Page) -> Markup:
+    return tag(
+        "li",
+        tag("div", Markup(_pictures().get(page.word) or _pictures()["Class"]), class_="ga-picture"),
+        tag("h2", tag("a", page.word, href=f"/?file={page.file}")),
+        tag("p", page.question),
+    )

@@ -18,33 +18,16 @@ from discover_lib.base.leak_words import leaks_told
 from discover_lib.metrics.intervals import INTERVAL, Estimate, percent
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, FarmedTurn, NearMisses
 from discover_lib.metrics.paired import SIGNIFICANCE, Comparison, fewest_artifacts, least_p, p_text
-from discover_lib.metrics.results import (
-    MEASURE,
-    MEASURES,
-    Measure,
-    Pool,
-    PoolWithout,
-    Table,
-    best_first,
-    curve,
-    manner,
-    pools_without,
-)
+from discover_lib.metrics.results import MEASURE, MEASURES, Measure, Pool, PoolWithout, Table, best_first
 from discover_lib.metrics.satisfaction import choices_of, leaves_line
+from discover_lib.tasks.waist import Lines, Report
+from discover_lib.tasks.waist import Table as WaistTable
 from workbench.views import explain
-from workbench.views.figures.charts import (
-    Span,
-    families,
-    intervals,
-    span_of,
-    strip,
-    tokens_against_discovery,
-    turn_curves,
-)
-from workbench.views.figures.theme import Look, named, short
-from workbench.views.figures.theme import looks as looks
-from workbench.views.html import EMPTY, Markup, explained, grid, hidden, joined, more, quiet, tag, term
+from workbench.views.charts import Span, span_of, strip
+from workbench.views.html import EMPTY, Markup, part, quiet, tag, term
 from workbench.views.html import styled as styled
+from workbench.views.theme import Look, named, short
+from workbench.views.theme import looks as looks
 
 FEWER = "If two assistants discover the same share, fewer is better."
 ENDINGS = {  # ends of a conversation, in words
@@ -54,6 +37,7 @@ ENDINGS = {  # ends of a conversation, in words
     "error": "error",
     "open": "not finished",
 }
+Cell = dict[str, Any]  # of a table of `parts.html`
 SEE_INTENTS = ("oracle",)  # assistants that are told what no assistant can know: upper bounds
 
 
@@ -66,27 +50,18 @@ def picked(value: str) -> tuple[str, ...]:
     return tuple(parts) if isinstance(parts, list) and not any(isinstance(part, list | dict) for part in parts) else ()
 
 
-def captioned(head: Sequence[str], rows: Iterable[Markup], caption: str, class_: str = "") -> Markup:
-    """A table of finished rows; the caption stands above what scrolls, so that a narrow page does not cut it off."""
-    return tag("p", caption, class_="ds-caption") + grid(head, rows, class_=f"ds-table {class_}".strip())
-
-
-def row(name: str, cells: Iterable[Markup], **attributes: str | None) -> Markup:
-    """A row of a heading and finished cells."""
-    return tag("tr", tag("th", name, scope="row"), *cells, **attributes)
-
-
-def cell(content: str) -> Markup:
-    return tag("td", content)
-
-
 def stands_on(content: str, ids: DiscoverId | None, **named: Any) -> Markup:
     """Content that carries the id of what its numbers stand on: `ids`, narrowed to what is named."""
     return tag("span", content, **_id(ids, **named))
 
 
+def narrowed(ids: DiscoverId | None, **named: Any) -> str:
+    """The id of what is named below `ids`; "" without ids."""
+    return "" if ids is None else str(dataclasses.replace(ids, **named))
+
+
 def _id(ids: DiscoverId | None, **named: Any) -> dict[str, str]:
-    return {} if ids is None else {"data_id": str(dataclasses.replace(ids, **named))}
+    return {"data_id": on} if (on := narrowed(ids, **named)) else {}
 
 
 def bullets(sentences: Iterable[str]) -> Markup:
@@ -221,10 +196,11 @@ def sentence(compared: Comparison, measure: Measure) -> str:
     return f"{compared.sentence(measure.label, measure.worth_seeing, measure.shown)}."
 
 
-def _bounds(estimate: Estimate, measure: Measure) -> str:
+def bounds(estimate: Estimate, measure: Measure) -> str:
+    """An interval as "[0.55, 0.67]"; "" where there is none."""
     if estimate.low is None or estimate.high is None:
         return ""
-    return f" [{measure.shown(estimate.low)}, {measure.shown(estimate.high)}]"
+    return f"[{measure.shown(estimate.low)}, {measure.shown(estimate.high)}]"
 
 
 # -- table 1 ----------------------------------------------------------------------------------------------------------
@@ -248,17 +224,17 @@ def results(
         ceiling: of these users, which the share found is read beside.
         why_no_eq_4: why the discovery score is not defined, where it is not.
     """
-    head = ["assistant", *(measure_head(each, table, users_of, ceiling, why_no_eq_4, ids) for each in measures)]
+    heads = [measure_head(each, table, users_of, ceiling, why_no_eq_4, ids) for each in measures]
     spans = {each.name: span_of(row[each.name] for row in table.values() if each.name in row) for each in measures}
-    rows = (
-        row(
+    rows = [
+        (
             named(name, marks[name]),
-            (_result(name, each, table[name].get(each.name), spans[each.name], ids) for each in measures),
+            [_result(name, each, table[name].get(each.name), spans[each.name], ids) for each in measures],
         )
         for name in best_first(table, order_by)
-    )
+    ]
     caption = f"Means over artifacts; {INTERVAL}. {against_ceiling(ceiling, table)}"
-    return captioned(head, rows, caption, "ds-results")
+    return part("results", heads, rows, caption)
 
 
 def against_ceiling(ceiling: Estimate | None, table: Table) -> str:
@@ -268,38 +244,6 @@ def against_ceiling(ceiling: Estimate | None, table: Table) -> str:
     if ceiling is None or not ceiling.mean or not best:
         return ""
     return f"Perfect replies discover {percent(ceiling.mean)}; {best} discovers {percent(shares[best])}."
-
-
-def interactivity_note(configuration: Mapping[str, Any], table: Table) -> Markup:
-    """What earns an interactivity of 1, 2 or 3 in this run, and why more of it is not always better."""
-    if (configuration.get("engine") or {}).get("judge") == "miniature":
-        earns = (
-            "each turn gets 1 point, plus 1 if it asks or offers two alternatives, plus 1 if it uses the user's last "
-            "message. The choice of scale (ours or the paper’s) changes only the prompt of a language model, so "
-            "it has no effect here."
-        )
-    elif configuration.get("interactivity", "ours") == "ours":
-        earns = (
-            "3 if its questions and offers fit what the user knew and the user responded, 2 if they sometimes "
-            "did, 1 if not (our "
-            "scale; the paper’s scale, E.8, rates how much the assistant involves the user)."
-        )
-    else:
-        earns = (
-            "3 if questions, collaboration and new directions engage the user throughout, 2 if in part, 1 if "
-            "hardly at all "
-            "(the paper’s scale, E.8; our scale asks whether they fit what the user knew)."
-        )
-    both = {name: row for name, row in table.items() if {"interactivity", "proportion"} <= set(row)}
-    most = max(both, key=lambda name: both[name]["interactivity"].mean, default="")
-    if not most:
-        return EMPTY
-    rated, found = both[most]["interactivity"].mean, both[most]["proportion"].mean
-    return quiet(
-        f"Interactivity: {earns} More is not always better: {most} has the highest interactivity, {rated:.2f}, "
-        f"and found {found:.2f} of the hidden intents.",
-        small=True,
-    )
 
 
 def too_few_line(assistants: int) -> Markup:
@@ -324,33 +268,35 @@ def measure_head(
     ceiling: Estimate | None = None,
     why_no_eq_4: str = "",
     ids: DiscoverId | None = None,
-) -> Markup:
+) -> dict[str, Any]:
     """A measure as the heading of a column, with its n; what it means where it is pointed at."""
     sizes = {row[measure.name].n_artifacts for row in table.values() if measure.name in row}
     n = f"n = {max(sizes)} artifacts, {users_of.get(measure.name, 0):,} users" if sizes else "not scored"
     if measure.name == "discovery" and not sizes and why_no_eq_4:
         n = f"not defined: {why_no_eq_4}"
-    head = explained(measure.label, measure.meaning) + tag("small", n, **_id(ids, measure=measure.label))
-    if measure.fewer_is_better:
-        head += tag("small", "fewer is better")
-    if measure.name == "proportion" and ceiling is not None:
-        in_reach = f"ceiling {ceiling} (n = {ceiling.n_artifacts} artifacts)"
-        head += tag("small", explained(in_reach, meaning("ceiling")), **_id(ids, measure="ceiling"))
-    return head
+    reach = ceiling if measure.name == "proportion" else None
+    return {
+        "label": measure.label,
+        "meaning": measure.meaning,
+        "id": narrowed(ids, measure=measure.label),
+        "n": n,
+        "fewer": measure.fewer_is_better,
+        "ceiling": f"ceiling {reach} (n = {reach.n_artifacts} artifacts)" if reach else "",
+        "ceiling_id": narrowed(ids, measure="ceiling"),
+    }
 
 
-def _result(name: str, measure: Measure, estimate: Estimate | None, span: Span, ids: DiscoverId | None) -> Markup:
+def _result(name: str, measure: Measure, estimate: Estimate | None, span: Span, ids: DiscoverId | None) -> Cell | None:
     if estimate is None:
-        return tag("td", "not scored", class_="dl-quiet")
-    interval = _bounds(estimate, measure).strip() or "no interval: 1 artifact"
-    body = tag("b", measure.shown(estimate.mean)) + tag("small", interval) + strip(estimate, span)
-    return _cell(body, _id(ids, assistants=name, measure=measure.label))
+        return None
+    interval = bounds(estimate, measure) or "no interval: 1 artifact"
+    on = narrowed(ids, assistants=name, measure=measure.label)
+    return _cell(measure.shown(estimate.mean), interval, on, drawn=strip(estimate, span))
 
 
-def _cell(body: Markup, id: Mapping[str, str], tone: str | None = None, title: str = "") -> Markup:
-    """A cell that shows its id where it is pointed at."""
-    shown = tag("span", body, class_="ds-cell", data_tone=tone, title=title or id.get("data_id"))
-    return tag("td", shown, **id)
+def _cell(number: str, interval: str, on: str, tone: str = "", title: str = "", drawn: Markup = EMPTY) -> Cell:
+    """A cell of `parts.html`; it shows its id where it is pointed at."""
+    return {"number": number, "interval": interval, "id": on, "tone": tone, "title": title, "drawn": drawn}
 
 
 def for_paper(
@@ -367,51 +313,10 @@ def for_paper(
 ) -> list[tuple[str, Markup]]:
     """`results` and `pairs` under their headings, for a page that leads no further."""
     every = results(
-        table,
-        users_of,
-        marks,
-        measure.name,
-        ceiling=ceiling,
-        why_no_eq_4=why_no_eq_4,
-        measures=measures,
-        ids=ids,
+        table, users_of, marks, measure.name, ceiling=ceiling, why_no_eq_4=why_no_eq_4, measures=measures, ids=ids
     )
     each_pair = pairs(table, compared, measure, marks, ids=ids)
     return [("How each assistant did", every), (f"Pairs in {measure.label}", each_pair)]
-
-
-def report_parts(
-    lead: Markup,
-    pool: Pool,
-    table: Table,
-    compared: Sequence[Comparison],
-    shares: Sequence[NearMisses],
-    marks: Mapping[str, Look],
-    measure: Measure,
-    *,
-    ceiling: Estimate | None,
-    ids: DiscoverId,
-) -> list[tuple[str, Markup]]:
-    """All tables and charts of an evaluation under their headings, for `views.pages.evaluation_page`."""
-    curves = {name: curve(pool, name) for name in pool.assistants}
-    manners = {name: manner(pool, name) for name in best_first(table)}
-
-    def drawn(chart: Markup, of: str) -> Markup:
-        return tag("div", chart, **_id(ids, measure=of))
-
-    return [
-        ("The answer", lead + answer(table, compared, measure, ids)),
-        *for_paper(
-            table, pool.users_of, marks, measure, compared, ceiling=ceiling, why_no_eq_4=pool.why_no_eq_4, ids=ids
-        ),
-        ("Eq. 4 in every smaller pool", pools(table, pools_without(pool), marks, ids)),
-        ("What is left out", left_out(pool, marks, ids)),
-        ("Discoveries by near misses", near_misses(shares, marks, ids)),
-        (measure.label, drawn(intervals(table, measure, marks), measure.label)),
-        ("Turn by turn", drawn(turn_curves(curves, marks, "Turn by turn"), "found")),
-        ("Three turns in a row", drawn(families(manners, marks), "behaviour")),
-        ("Tokens against discovery", drawn(tokens_against_discovery(table, marks), "discovery")),
-    ]
 
 
 # -- pairs ------------------------------------------------------------------------------------------------------------
@@ -430,34 +335,29 @@ def pairs(
     of_pair = {frozenset((each.ours, each.theirs)): each for each in compared}
     rows = []
     for place, ours in enumerate(order[:-1]):
-        cells = [tag("td")] * place
-        for theirs in order[place + 1 :]:
-            each = of_pair.get(frozenset((ours, theirs)))
-            cells.append(tag("td") if each is None else _pair(each, ours, theirs, measure, ids))
-        rows.append(row(named(ours, marks[ours]), cells))
+        met = [of_pair.get(frozenset((ours, each))) if at > place else None for at, each in enumerate(order)]
+        cells = [_pair(each.facing(ours), measure, ids) if each else None for each in met[1:]]
+        rows.append((named(ours, marks[ours]), cells))
     caption = (
         f"{measure.label}: row minus column with its 95% interval, on the same users. ▲ the row is better, "
         f"≈ not distinguishable (paired permutation"
         f"{f', Holm over {len(compared)} pairs' if len(compared) > 1 else ''})."
     )
     caption += next((f" ? {each.too_few_says}." for each in compared if each.too_few), "")
-    verdicts = bullets(_sentence(each, measure, ids) for each in compared)
+    verdicts = [_sentence(each, measure, ids) for each in compared]
     words = f"All {len(compared)} verdicts in words" if len(compared) > 1 else "The verdict in words"
-    head = ["", *(named(name, marks[name]) for name in order[1:])]
-    grid_of_pairs = captioned(head, rows, caption, "ds-pairs") + more(words, verdicts)
-    return tag("div", grid_of_pairs, **_id(ids, measure=measure.label))
+    heads = [named(name, marks[name]) for name in order[1:]]
+    return part("pairs", heads, rows, caption, words, verdicts, narrowed(ids, measure=measure.label))
 
 
-def _pair(compared: Comparison, ours: str, theirs: str, measure: Measure, ids: DiscoverId | None) -> Markup:
-    difference = compared.facing(ours).difference
-    mean, interval = difference.mean, _bounds(difference, measure).strip()
+def _pair(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> Cell:
+    mean, interval = compared.difference.mean, bounds(compared.difference, measure)
     better = (mean < 0) if measure.fewer_is_better else (mean > 0)
     verdict = "?" if compared.too_few else "≈" if not compared.distinguishable else "▲" if better else "▼"
     tone = "open" if not compared.distinguishable else "apart"
     size = f"{'+' if mean > 0 else '−' if mean < 0 else ''}{measure.shown(abs(mean))}"
-    body = tag("b", f"{verdict} {size}") + tag("small", interval)
-    id = _id(ids, assistants=ours, against=theirs, measure=measure.label)
-    return _cell(body, id, tone, sentence(compared, measure))
+    on = narrowed(ids, assistants=compared.ours, against=compared.theirs, measure=measure.label)
+    return _cell(f"{verdict} {size}", interval, on, tone, sentence(compared, measure))
 
 
 # -- how much eq. 4 owes to the pool ----------------------------------------------------------------------------------
@@ -469,39 +369,29 @@ def pools(
     """Eq. 4 in the whole pool and with one assistant left out, beside the raw share, which needs no pool."""
     if not without:
         return quiet("Two assistants have no smaller pool.")
-    head = [
-        tag("small", "no pool") + term("found"),
-        tag("small", "whole pool") + term("discovery score", "eq. 4"),
-        *(tag("small", "without") + named(each.without, marks.get(each.without)) for each in without),
+    heads = [
+        ("no pool", term("found")),
+        ("whole pool", term("discovery score", "eq. 4")),
+        *(("without", named(each.without, marks.get(each.without))) for each in without),
     ]
     rows = []
     for name in best_first(table):
-        estimates = table[name]
-        whole = estimates["discovery"].mean if "discovery" in estimates else None
-        cells = [
-            stands_on(_stacked(estimates.get(each), MEASURE[each]), ids, assistants=name, measure=MEASURE[each].label)
-            for each in ("proportion", "discovery")
-        ]
+        whole = table[name]["discovery"].mean if "discovery" in table[name] else None
+        cells: list[Cell | None] = []
+        for of in (MEASURE["proportion"], MEASURE["discovery"]):
+            found, on = table[name].get(of.name), narrowed(ids, assistants=name, measure=of.label)
+            below = {"id": on, "number": of.shown(found.mean), "below": bounds(found, of)} if found else None
+            cells.append(below)
         for each in without:
-            mean, left = each.means.get(name), tuple(other for other in table if other != each.without)
-            shown = _shifted(mean, whole, each.without == name)
-            scored = mean is not None and each.without != name
-            of_it = {"assistants": name, "measure": MEASURE["discovery"].label, "pool": left}
-            cells.append(stands_on(shown, ids, **of_it) if scored else shown)
-        rows.append(row(named(name, marks[name]), map(cell, cells)))
+            left = tuple(other for other in table if other != each.without)
+            on = narrowed(ids, assistants=name, measure=MEASURE["discovery"].label, pool=left)
+            cells.append(_shifted(each.means.get(name), whole, each.without == name) | {"id": on})
+        rows.append((named(name, marks[name]), cells))
     caption = (
         f"The same conversations, scored with one assistant fewer in the pool: scores move by up to "
         f"{_furthest(table, without):.2f} although no reply changed."
     )
-    grid_of_pools = captioned(["assistant", *head], rows, caption, "ds-pools")
-    return tag("div", grid_of_pools, **_id(ids, measure=MEASURE["discovery"].label))
-
-
-def _stacked(estimate: Estimate | None, measure: Measure) -> Markup:
-    """A number with its interval below it, for narrow columns."""
-    if estimate is None:
-        return EMPTY
-    return tag("b", measure.shown(estimate.mean)) + tag("small", _bounds(estimate, measure).strip(), class_="ds-below")
+    return part("pools", heads, rows, caption, narrowed(ids, measure=MEASURE["discovery"].label))
 
 
 def _furthest(table: Table, without: Sequence[PoolWithout]) -> float:
@@ -515,55 +405,35 @@ def _furthest(table: Table, without: Sequence[PoolWithout]) -> float:
     return max(shifts, default=0.0)
 
 
-def _shifted(mean: float | None, whole: float | None, itself: bool) -> Markup:
+def _shifted(mean: float | None, whole: float | None, itself: bool) -> Cell:
+    """The score in a smaller pool, and how far it has moved; why there is none."""
     if itself or mean is None or whole is None:
-        why = None if itself else "the remaining assistants all found the same, for every user"
-        return tag("span", "–" if itself else "not defined", class_="dl-quiet", title=why)
+        why = "" if itself else "the remaining assistants all found the same, for every user"
+        return {"none": "–" if itself else "not defined", "why": why}
     shift = mean - whole
-    shown = f"{'−' if shift < 0 else '+'}{abs(shift):.2f}"
-    size = tag("small", shown, class_="ds-shift", data_far=int(abs(shift) >= 0.03))
-    return tag("span", f"{mean:.2f} ", size if round(shift, 2) else EMPTY)
+    shown = f"{'−' if shift < 0 else '+'}{abs(shift):.2f}" if round(shift, 2) else ""
+    return {"none": "", "number": f"{mean:.2f}", "shift": shown, "far": int(abs(shift) >= 0.03)}
 
 
 # -- what does not count ----------------------------------------------------------------------------------------------
 
 
-def left_out(pool: Pool, marks: Mapping[str, Look], ids: DiscoverId | None = None) -> Markup:
+def left_out(pool: Pool) -> Report:
     """What the numbers do not stand on: users and leaves left out, conversations unscored, failures and leaks."""
-    same, users = len(pool.discovery.left_out), len(pool.users)
-    satisfaction = pool.satisfaction
-    shared = len(pool.shared())
-    why = pool.why_no_eq_4
+    same, users, shared = len(pool.discovery.left_out), len(pool.users), len(pool.shared())
+    satisfaction, why = pool.satisfaction, pool.why_no_eq_4
+    all_same = "because all assistants found the same for them (the denominator is 0 there)"
     lines = [
-        f"eq. 4: not defined: {why}"
-        if why
-        else f"eq. 4: {same} of {shared} users left out, because all assistants found the same for them (the "
-        f"denominator is 0 "
-        "there)",
+        f"eq. 4: not defined: {why}" if why else f"eq. 4: {same} of {shared} users left out, {all_same}",
         leaves_line(len(pool.assistants), satisfaction.n_counted, satisfaction.n_leaves, satisfaction.leave_out),
     ]
     if shared < users:
-        lines.append(
-            f"{users - shared} of {users} users left out, because they did not finish a conversation "
-            f"with every assistant"
-        )
-    columns = {"conversations": "", "ended": "stop", "unscored in": "unscored", "leaks of the user": "leaks"}
-    rows = [
-        row(
-            named(name, marks[name]),
-            (
-                tag("td", told, **_id(ids, assistants=name, measure=measure))
-                for told, measure in zip(_endings(pool, name), columns.values(), strict=True)
-            ),
-        )
-        for name in pool.assistants
-    ]
-    told = (
-        stands_on(line, ids, measure=what) for line, what in zip(lines, ("discovery", "satisfaction", ""), strict=False)
-    )
-    return bullets(told) + captioned(
-        ("assistant", *columns), rows, f"How the conversations ended. Unscored in: {meaning('unscored')}", "ds-plain"
-    )
+        unfinished = "because they did not finish a conversation with every assistant"
+        lines.append(f"{users - shared} of {users} users left out, {unfinished}")
+    columns = ("assistant", "conversations", "ended", "unscored in", "leaks of the user")
+    rows = tuple((name, *_endings(pool, name)) for name in pool.assistants)
+    title = f"How the conversations ended. Unscored in: {meaning('unscored')}"
+    return Report((Lines(tuple(lines)), WaistTable(columns, rows, title)))
 
 
 def _endings(pool: Pool, name: str) -> tuple[str, ...]:
@@ -584,17 +454,10 @@ def _endings(pool: Pool, name: str) -> tuple[str, ...]:
 # -- what was collected by near misses --------------------------------------------------------------------------------
 
 
-def near_misses(shares: Sequence[NearMisses], marks: Mapping[str, Look], ids: DiscoverId | None = None) -> Markup:
+def near_misses(shares: Sequence[NearMisses]) -> Report:
     """How much of what each assistant made users discover came by near misses."""
-    rows = [
-        row(
-            named(each.assistant, marks[each.assistant]),
-            (tag("td", told, **_id(ids, assistants=each.assistant, measure="near misses")) for told in each.row()[1:]),
-        )
-        for each in shares
-    ]
-    caption = f"{meaning('share by near misses')} Shares are means over artifacts. {INTERVAL}."
-    return captioned(NEAR_MISS_COLUMNS, rows, caption, "ds-plain")
+    title = f"{meaning('share by near misses')} Shares are means over artifacts. {INTERVAL}."
+    return Report((WaistTable(NEAR_MISS_COLUMNS, tuple(tuple(each.row()) for each in shares), title),))
 
 
 def farmed_turns(turns: Sequence[FarmedTurn], address: Callable[[FarmedTurn], str]) -> Markup:
@@ -607,13 +470,13 @@ def farmed_turns(turns: Sequence[FarmedTurn], address: Callable[[FarmedTurn], st
 # -- what would change under other rules ------------------------------------------------------------------------------
 
 CHANGES = {  # what became of a conclusion → its mark and what that means
-    "lost": ("○", "no longer distinguishable"),
-    "gained": ("●", "distinguishable only here"),
-    "reversed": ("⇄", "reversed"),
+    "lost": "○ no longer distinguishable",
+    "gained": "● distinguishable only here",
+    "reversed": "⇄ reversed",
 }
 
 
-def sensitivity_map(sensitivity: Mapping[str, Any], measure: Measure) -> Markup:
+def sensitivity_map(sensitivity: Mapping[str, Any], measure: Measure) -> Report:
     """Which conclusions flip under which setting, of one measure; settings and pairs that never flip are named below.
 
     Args:
@@ -632,27 +495,20 @@ def sensitivity_map(sensitivity: Mapping[str, Any], measure: Measure) -> Markup:
     steady = [label for label, changes in flips.items() if not changes]
     notes = [f"{n_pairs - len(columns)} of {n_pairs} conclusions about {measure.label} hold under every setting."]
     notes += [f"No conclusion changes under: {', '.join(steady)}."] if steady else []
-    notes += _unknown(sensitivity)
-    body = EMPTY
-    if columns:
-        head = ["setting", *(tag("span", short(ours), tag("br"), short(theirs)) for ours, theirs in columns)]
-        rows = (
-            row(label, (_flip(changes.get(pair)) for pair in columns)) for label, changes in flips.items() if changes
-        )
-        meanings = " ".join(f"{mark} {meaning}." for mark, meaning in CHANGES.values())
-        body = captioned(head, rows, f"Conclusions about {measure.label} that change. {meanings}", "ds-flips")
-    return body + joined(map(quiet, notes))
+    told = Lines((*notes, *_unknown(sensitivity)))
+    if not columns:
+        return Report((told,))
+    head = ("setting", *(f"{short(ours)}, {short(theirs)}" for ours, theirs in columns))
+    rows = tuple(
+        (label, *(CHANGES[changes[pair]] if pair in changes else "·" for pair in columns))
+        for label, changes in flips.items()
+        if changes
+    )
+    return Report((WaistTable(head, rows, f"Conclusions about {measure.label} that change"), told))
 
 
 def _setting(outcome: Mapping[str, Any]) -> str:
     return f"{outcome['axis']} = {outcome['value']}" if outcome["value"] else outcome["axis"]
-
-
-def _flip(change: str | None) -> Markup:
-    if change is None:
-        return tag("td", "·", class_="dl-quiet")
-    mark, meaning = CHANGES[change]
-    return tag("td", mark, hidden(f" {meaning}"), data_change=change, title=meaning)
 
 
 def _unknown(sensitivity: Mapping[str, Any]) -> Iterator[str]:

@@ -9,28 +9,19 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from discover_lib.base.words import duration, number
 from discover_lib.core.conversation import Candidate, Conversation
 from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.metrics.paired import Comparison
-from discover_lib.train.grpo.group import Group
-from discover_lib.train.run_files import alarms
-from discover_lib.train.training_job import JobStatus
+from discover_lib.train.grpo import Group
+from discover_lib.train.training_job import JobStatus, alarms
 from workbench.views import conversation_parts as show
-from workbench.views.figures.charts import (
-    SMOOTHED,
-    SMOOTHED_FROM,
-    WIDE,
-    Box,
-    group_bars,
-    small_curve,
-    turn_curves,
-)
-from workbench.views.figures.theme import looks
-from workbench.views.html import EMPTY, Markup, chip, code, more, progress, quiet, subscripts, tag
+from workbench.views.charts import SMOOTHED, SMOOTHED_FROM, WIDE, Box, group_bars, small_curve, turn_curves
+from workbench.views.html import EMPTY, Markup, chip, more, progress, quiet, subscripts, tag
 from workbench.views.html import styled as styled
+from workbench.views.theme import looks
 
 TURNED = 1.02  # held-out loss this many times its least, at the last two measurements: no noise any more
 
@@ -93,17 +84,6 @@ def points(lines: Sequence[Line], column: str) -> list[tuple[int, float]]:
         for step, value in values
         if isinstance(step, (int, float)) and isinstance(value, (int, float)) and math.isfinite(value)
     ]
-
-
-class Moment(Protocol):
-    """A model's reply to one user at one update of its training."""
-
-    @property
-    def step(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def earned(self) -> float | None: ...
 
 
 # -- curves ------------------------------------------------------------------------------------------------------------
@@ -229,30 +209,30 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
 STATE_TONES = {"finished": "known", "failed": "bad", "stopped": "emerging", "stopping": "emerging"}
 
 
-def standing(name: str, status: JobStatus, last: Line | None = None, now: float | None = None) -> Markup:
-    """One run: its state, how far it is, how long it will take, what it said last, and its attempts.
+def standing(name: str, status: JobStatus, last: Line | None = None) -> Markup:
+    """One run: its state, how far it is, how long it will take, and what it said last.
 
     Args:
         last: the last logged line, for speed and the time left.
-        now: Unix seconds; the present by default.
     """
-    now = time.time() if now is None else now
     of = f" of {status.total_steps:,}" if status.total_steps else ""
     facts = [f"step {status.step:,}{of}" if status.step else ""]
+    if status.attempts and status.attempts[-1].from_step:
+        facts.append(f"resumed from step {status.attempts[-1].from_step:,}")
     if last is not None and status.going:
         facts += [
             f"{number(float(last['tokens_per_second']))} tokens/s" if last.get("tokens_per_second") else "",
             f"about {duration(float(last['eta_seconds']))} left" if last.get("eta_seconds") else "",
             f"peak memory {float(last['memory_mb']):,.0f} MB" if last.get("memory_mb") else "",
         ]
-    facts.append(f"last update {duration(max(0.0, now - status.updated))} ago" if status.going else "")
+    facts.append(f"last update {duration(max(0.0, time.time() - status.updated))} ago" if status.going else "")
     message = EMPTY
     if status.message or status.state == "failed":
         failed = status.state == "failed"
         message = show.error_line(status.message) if failed else quiet(status.message, small=True)
     line = (tag("b", name), " ", state_chip(status.state), " ", tag("span", " · ".join(filter(None, facts))))
     share = status.step / status.total_steps if status.total_steps else 0.0
-    return tag("div", tag("p", *line, class_="dt-head"), progress(share), message, _attempts(status), role="status")
+    return tag("div", tag("p", *line, class_="dt-head"), progress(share), message, role="status")
 
 
 def kept_round(result: Mapping[str, Any]) -> Markup:
@@ -272,54 +252,33 @@ def state_chip(state: str) -> Markup:
     return tag("span", state, class_="dl-chip", data_tone=STATE_TONES.get(state, "plain"), data_job=state)
 
 
-def _attempts(status: JobStatus) -> Markup:
-    """The attempts of a run, where there was more than one."""
-    if len(status.attempts) < 2:
-        return EMPTY
-    lines = []
-    for place, each in enumerate(status.attempts, 1):
-        begun = time.strftime("%H:%M:%S", time.localtime(each.started))
-        how = f"resumed from step {each.from_step:,}" if each.from_step else "began"
-        end = each.end or ("going" if place == len(status.attempts) and status.going else "killed")
-        lines.append(tag("li", f"{begun} {how}, {end}"))
-    return tag("ol", *lines, class_="dt-attempts", aria_label="Attempts")
-
-
 # -- what the model wrote ----------------------------------------------------------------------------------------------
 
 
-def _replies(prompt: Sequence[Mapping[str, str]], *replies: Markup) -> Markup:
-    """A prompt as people read it, without what the system says, above the replies to it."""
-    bubbles = (
-        tag("div", show.rich_text(each["content"]), class_="dl-msg", data_role=each["role"])
-        for each in prompt
-        if each["role"] != "system"
-    )
-    return tag("div", *bubbles, class_="dl-chat") + show.joined(replies)
-
-
-def _reply(text: str, notation: str | None) -> Markup:
-    return tag("div", show.rich_text(text), class_="dt-reply") + (code(notation) if notation else EMPTY)
-
-
-def exchange(prompt: Sequence[Mapping[str, str]], replies: Mapping[str, str], broken: Iterable[str] = ()) -> Markup:
-    """One prompt and what several models answered, side by side: name → reply, as people read it.
+def exchange(asked: Sequence[Mapping[str, str]], replies: Mapping[str, str], marks: Mapping[str, Markup]) -> Markup:
+    """One prompt, and what models answered, side by side: title → reply, as people read it.
 
     Args:
-        prompt: messages with role and content.
-        broken: names of those whose reply does not hold to the notation; it is shown as it came.
+        asked: messages with role and content; the system's are left out.
+        marks: title → what stands above its reply.
     """
-    unread = set(broken)
-    flag = tag("p", chip("broken notation", "bad"), class_="dl-small")
+    bubbles = (show.bubble(each["role"], show.rich_text(each["content"])) for each in asked if each["role"] != "system")
     sides = (
-        show.panel(
-            name,
-            flag if name in unread else EMPTY,
-            show.rich_text(text) if text.strip() else quiet("(nothing)"),
-        )
-        for name, text in replies.items()
+        show.panel(title, marks.get(title, EMPTY), show.rich_text(text) if text.strip() else quiet("(nothing)"))
+        for title, text in replies.items()
     )
-    return _replies(prompt, show.beside(*sides))
+    return tag("div", *bubbles, class_="dl-chat") + show.beside(*sides)
+
+
+def judged(candidate: Candidate) -> Markup:
+    """What kind of reply a judge saw, its length, and its reward."""
+    earned = candidate.reward
+    bill: tuple[str, ...] = (f"unscored: {candidate.error}",)
+    if earned:
+        parts = subscripts(f"R_d {show.signed(earned.discovered)}, R_e {show.signed(earned.penalty)}: ")
+        bill = (parts, tag("b", show.signed(earned.total)))
+    kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "unscored"
+    return tag("p", chip(kind), f" {candidate.reply.n_tokens:,} tokens · ", *bill, class_="dl-small")
 
 
 ONE_EACH = "One conversation each is an illustration, not a measurement. To measure, use the page Compare."
@@ -337,38 +296,6 @@ def before_after(talks: Mapping[str, Conversation]) -> Markup:
         return show.panel(title, window, tree)
 
     return show.beside(*(side(name, talk) for name, talk in talks.items()))
-
-
-def replies_by_step(asked: Sequence[Mapping[str, str]], moments: Sequence[Moment]) -> Markup:
-    """One user's request, and a model's reply to it at some updates of its training, one below the other.
-
-    Args:
-        asked: messages with role and content.
-    """
-
-    def one(moment: Moment) -> Markup:
-        title = f"after update {moment.step:,}" if moment.step else "before training"
-        earned = EMPTY if moment.earned is None else chip(f"reward {show.signed(moment.earned)}", "known")
-        head = tag("div", tag("strong", title), earned, class_="dp-head")
-        return tag("section", head, tag("div", show.rich_text(moment.text), class_="dt-reply"), class_="dl-panel")
-
-    return tag("div", _replies(asked, *map(one, moments)), class_="dt-steps")
-
-
-def replies(written: Mapping[str, Candidate]) -> Markup:
-    """Judged replies beside each other as people read them: name → candidate, its reward and parts below it."""
-
-    def one(name: str, candidate: Candidate) -> Markup:
-        earned, reply = candidate.reward, candidate.reply
-        bill: tuple[str, ...] = (f"unscored: {candidate.error}",)
-        if earned:
-            parts = subscripts(f"R_d {show.signed(earned.discovered)}, R_e {show.signed(earned.penalty)}: ")
-            bill = (parts, tag("b", show.signed(earned.total)))
-        kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "unscored"
-        facts = tag("p", chip(kind), f" {reply.n_tokens:,} tokens · ", *bill, class_="dl-small")
-        return show.panel(name, _reply(reply.text, reply.notation), facts)
-
-    return tag("div", *(one(name, candidate) for name, candidate in written.items()), class_="dt-replies")
 
 
 # -- a group -----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ requires every field, also optional ones, as the strict modes of providers deman
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -41,27 +40,14 @@ def _written_out(value: str) -> str:
     return value
 
 
-def _within(lowest: int, highest: int) -> Callable[[Any], float]:
-    def read(value: Any) -> float:
-        if not isinstance(value, int | float) or isinstance(value, bool) or not lowest <= value <= highest:
-            raise ValueError(f"must be a number from {lowest} to {highest}")
-        return value
-
-    return read
-
-
-def _steps(lowest: int, highest: int) -> dict[str, Any]:
-    return {"enum": list(range(lowest, highest + 1)), "type": "integer"}
-
-
 # The code checks the bounds, because the strict modes of some providers refuse them in a schema.
 Text = Annotated[str, AfterValidator(_written_out)]
 Id = Annotated[Text, BeforeValidator(_id)]
 Texts = Annotated[list[Text], BeforeValidator(_texts)]
 # Scales with whole steps.  A score between two steps is kept: 4.5 stays 4.5 (satisfied, unlike 3.5), and 2.5 of 3
 # stays 2.5, as the paper's interactivity is a float.
-Satisfaction = Annotated[int | float, BeforeValidator(_within(1, 5)), WithJsonSchema(_steps(1, 5))]
-Rating = Annotated[int | float, BeforeValidator(_within(1, 3)), WithJsonSchema(_steps(1, 3))]
+Satisfaction = Annotated[int | float, Field(ge=1, le=5), WithJsonSchema({"enum": [1, 2, 3, 4, 5], "type": "integer"})]
+Rating = Annotated[int | float, Field(ge=1, le=3), WithJsonSchema({"enum": [1, 2, 3], "type": "integer"})]
 
 
 def _all_required(schema: dict[str, Any]) -> None:
@@ -201,7 +187,7 @@ class Interactivity(Form):
 class PaperInteractivity(Interactivity):
     """`interactivity_paper`: any number from 1 to 3."""
 
-    score: Annotated[float, BeforeValidator(_within(1, 3))]
+    score: Annotated[float, Field(ge=1, le=3), WithJsonSchema({"type": "number"})]
 
 
 class AnnotatedTurn(Form):

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Generic, Literal, TypedDict, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -28,7 +28,6 @@ Seen = Callable[[T], Mapping[str, int]]  # remarks on parts of an answer that we
 Outcome = Literal["clean", "repaired", "tidied", "reasked", "failed"]
 
 LONGEST_TEXT = 400_000  # characters; repairing is not linear for hostile texts
-NUMBERED_BY = ("id", "turn", "number")  # how a prompt names the entries of a list
 TIDYING = ("stray ids", "contradicted")  # remarks on answers that were not used as they came
 LONGER = 2  # times the limit that cut an answer off, and at least …
 LEAST = 8192  # tokens, since thinking uses up short limits
@@ -88,8 +87,8 @@ def read_answer(text: str, answer: type[T], check: Check[T], finish_reason: str 
         raise UnusableError("the answer is nested too deep") from None
     except ValidationError as error:
         first = error.errors()[0]
-        why = first["msg"].removeprefix("Value error, ")
-        raise UnusableError(f"{_place_in(data, first['loc'])}: {why}") from None
+        place, why = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+        raise UnusableError(f"{place or 'the answer'}: {why}") from None
     if defect := check(value):
         raise UnusableError(defect)
     return Read(value, whole and part == text.strip())
@@ -139,29 +138,26 @@ def _signs(text: str) -> str:
     return "".join(sign for sign in text.casefold().replace("none", "null") if sign.isalnum() or sign in "{}[]")
 
 
-def _place_in(data: Any, where: Sequence[int | str]) -> str:
-    """A place in an answer in its writer's words: "score of 5.1.1.1", "behaviour of turn 2"."""
-    parts: list[str] = []
-    for step in where:
-        inside = (isinstance(data, dict) and step in data) or isinstance(data, list)
-        data = data[step] if inside else None
-        own = next((name for name in NUMBERED_BY if isinstance(data, dict) and name in data), "")
-        if isinstance(step, int) and own:
-            parts = [f"{own} {data[own]}".removeprefix("id ")]
-        else:
-            parts.insert(0, f"entry {step + 1}" if isinstance(step, int) else step)
-    return " of ".join(parts) or "the answer"
+def each_once(given: Sequence[str], wanted: Collection[str], what: str) -> str | None:
+    """The defect of a `given` list that lacks or repeats a `wanted` item, in words for its writer, or None.
+
+    An extra item is left out and counted.
+    """
+    twice = [each for each in given if each in wanted and given.count(each) > 1]
+    if twice:
+        return f"{what} {twice[0]!r} has more than one entry"
+    missing = [each for each in wanted if each not in given]
+    if not missing:
+        return None
+    unknown = [f"{what} {each!r} is not asked about; give {', '.join(wanted)}" for each in given if each not in wanted]
+    return "; ".join([*unknown[:1], f"there is no entry for {what} {', '.join(missing)}"])
 
 
 # -- asking --------------------------------------------------------------------------------------------------------
 
 
 def ask_structured(
-    client: Asks,
-    request: Request,
-    answer: type[T],
-    check: Check[T] = lambda _: None,
-    seen: Seen[T] = lambda _: {},
+    client: Asks, request: Request, answer: type[T], check: Check[T] = lambda _: None, seen: Seen[T] = lambda _: {}
 ) -> Answer[T]:
     """Ask for an answer of the given form.
 
@@ -230,49 +226,32 @@ def ask_whole(client: Asks, ask: Callable[[Request], Completion], request: Reque
 # -- roles ---------------------------------------------------------------------------------------------------------
 
 
-class Effort(TypedDict, total=False):
-    """Options of a role's model beside its limit and temperature."""
-
-    reasoning_effort: str | None
-    timeout_seconds: float | None
-    session: str
-
-
-@dataclass(frozen=True)
 class Model:
     """One model as a role uses it.
 
-    Attributes:
+    Args:
         name: a LiteLLM model name.
         temperature: None means the provider's default.
         max_tokens: limit of one answer; an answer that is cut off is never read.
         prompts: by default the built-in ones.
-        reasoning_effort: thinking effort by the providers' names; None means the provider's default.
-        timeout_seconds: of one attempt; None: the client's.
-        session: the conversation of the calls.
+        effort: further options, by their names in `Request`.
     """
 
-    client: Asks
-    name: str
-    temperature: float | None = None
-    max_tokens: int | None = None
-    prompts: PromptSet = field(default_factory=default_prompts)
-    reasoning_effort: str | None = None
-    timeout_seconds: float | None = None
-    session: str = ""
+    def __init__(
+        self,
+        client: Asks,
+        name: str,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        prompts: PromptSet | None = None,
+        **effort: Any,
+    ) -> None:
+        self.client = client
+        self.prompts = prompts or default_prompts()
+        self._blank = Request(name, (), "", temperature, max_tokens, **effort)
 
     def request(self, messages: WireMessages, purpose: str, *, seed: int | None = None) -> Request:
-        return Request(
-            model=self.name,
-            messages=messages,
-            purpose=purpose,
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=seed,
-            reasoning_effort=self.reasoning_effort,
-            timeout_seconds=self.timeout_seconds,
-            session=self.session,
-        )
+        return replace(self._blank, messages=messages, purpose=purpose, seed=seed)
 
     def answer(
         self,

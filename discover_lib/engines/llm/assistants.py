@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Unpack
+from typing import Any
 
 from discover_lib.base.tokens import COUNTING, count_tokens
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import AssistantError
-from discover_lib.engines.llm.asking import Effort, Model, UnusableError, ask_whole, failing_as, without_thinking
+from discover_lib.engines.llm.asking import Model, UnusableError, ask_whole, failing_as, without_thinking
 from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.calls.exchange import Completion, Request
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts
@@ -45,7 +45,7 @@ class LLMAssistant:
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
-        **effort: Unpack[Effort],
+        **effort: Any,
     ) -> None:
         model, style = model_and_style(name)
         self.name = name

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Unpack
+from typing import Any
 
 from discover_lib.base.seeds import derive_seed
 from discover_lib.base.words import content_words, reads
-from discover_lib.core.conversation import Artifact, Message
+from discover_lib.core.conversation import Artifact
 from discover_lib.core.intents import MAX_TEXT, Intent, IntentTree
 from discover_lib.core.roles import BuildError, BuiltTree, Recognised
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import hidden_texts, known_texts, leaked_words
 from discover_lib.engines.llm import answers
-from discover_lib.engines.llm.asking import Answer, Check, Effort, Model, T, again, ask_structured, failing_as
+from discover_lib.engines.llm.asking import Answer, Check, Model, T, again, ask_structured, failing_as
 from discover_lib.engines.llm.calls.exchange import Asks, Request
-from discover_lib.engines.llm.leak_check import LeakCheck
+from discover_lib.engines.llm.judge import LeakCheck
 from discover_lib.engines.llm.organisation import (
     MOST_TREES,
     Edge,
@@ -36,7 +36,7 @@ from discover_lib.engines.llm.organisation import (
     without,
     wording,
 )
-from discover_lib.engines.llm.prompting import PromptSet, default_prompts, listed, one_line, quoted
+from discover_lib.engines.llm.prompting import PromptSet, listed, one_line, quoted
 
 TEMPERATURE = 0.3
 MAX_TOKENS = 8192
@@ -63,7 +63,6 @@ class Synthesised:
 
     artifact: Artifact
     topic: str
-    description: str
     items: tuple[Recognised, ...]
 
 
@@ -98,9 +97,9 @@ class LLMBuilder:
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
-        **effort: Unpack[Effort],
+        **effort: Any,
     ) -> None:
-        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts(), **effort)
+        self.model = Model(client, model, temperature, max_tokens, prompts, **effort)
         self.leak_check = LeakCheck(client, model, prompts=prompts, purpose="builder: leak check")
 
     def build(self, artifact: Artifact) -> BuiltTree:
@@ -143,7 +142,7 @@ class LLMBuilder:
         items = tuple(
             Recognised(one_line(each.text), one_line(each.aspect), one_line(each.evidence)) for each in given.items
         )
-        return Synthesised(artifact, artifact.topic or one_line(given.topic), one_line(given.description), items)
+        return Synthesised(artifact, artifact.topic or one_line(given.topic), items)
 
     def abstract(self, synthesised: Synthesised) -> Abstracted:
         """Stage 2: ever broader versions of the whole list."""
@@ -258,7 +257,7 @@ def synthesis_defect(answer: answers.Synthesis) -> str | None:
     if len(answer.items) < MIN_ITEMS:
         defects.append(f"{len(answer.items)} items are too few; find at least {MIN_ITEMS}")
     texts = [item.text for item in answer.items]
-    return _in_one_line([*defects, *_text_defects(texts)])
+    return "; ".join(dict.fromkeys([*defects, *_text_defects(texts)])) or None
 
 
 def abstraction_defect(levels: Sequence[Sequence[str]], known: frozenset[str]) -> str | None:
@@ -285,7 +284,7 @@ def abstraction_defect(levels: Sequence[Sequence[str]], known: frozenset[str]) -
             if content_words(text) <= known:
                 defects.append(f"the item {text!r} on level {number} says nothing beyond type and topic; drop it")
         defects += _text_defects(level)
-    return _in_one_line(defects)
+    return "; ".join(dict.fromkeys(defects)) or None
 
 
 def request_defect(answer: answers.InitialRequest, roots: Sequence[Intent]) -> str | None:
@@ -307,8 +306,8 @@ def request_defect(answer: answers.InitialRequest, roots: Sequence[Intent]) -> s
 def leak_defect(tree: IntentTree) -> str | None:
     """Words of the request that only latent intents contain."""
     state = IntentState(dict.fromkeys(tree.initially_discovered, Discovery.DISCOVERED))
-    given = Message("user", f"{tree.artifact_type} {tree.topic}")  # known to both sides before the first message
-    leaked = leaked_words(tree.initial_request, tree, state, [given.content])
+    known = f"{tree.artifact_type} {tree.topic}"  # to both sides before the first message
+    leaked = leaked_words(tree.initial_request, tree, state, [known])
     return f"the request gives away what is latent: leave out {', '.join(map(repr, leaked))}" if leaked else None
 
 
@@ -322,10 +321,6 @@ def _text_defects(texts: Sequence[str]) -> Iterator[str]:
         elif key in seen:
             yield f"the item {text!r} stands twice; every text is used once"
         seen.add(key)
-
-
-def _in_one_line(defects: Sequence[str]) -> str | None:
-    return "; ".join(dict.fromkeys(defects)) or None
 
 
 def _opened(bare: IntentTree, chosen: Iterable[str], request: str) -> IntentTree:

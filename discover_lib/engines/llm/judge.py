@@ -2,13 +2,16 @@
 
 The model sees only the intents that `walk` may ask about.  Its verdicts go through the same `walk` as the miniature's,
 so equal verdicts give an equal `Evaluation`.  Verdicts that the walk does not reach are dropped.
+
+`LeakCheck` asks whether a user's message reveals a hidden intent in other words, which the rule about words
+(`base.leak_words`) cannot see.  If the check fails, the message is kept and counted as *unchecked*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Any
 
 from discover_lib.core.advance import focus, walk
 from discover_lib.core.conversation import Message, Reply
@@ -16,13 +19,16 @@ from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
+from discover_lib.engines.llm import answers
 from discover_lib.engines.llm.answers import JudgedIntent, ResponseEvaluation
-from discover_lib.engines.llm.asking import Effort, Model, failing_as
-from discover_lib.engines.llm.calls.exchange import Asks
-from discover_lib.engines.llm.prompting import PromptSet, default_prompts, listed, one_line, quoted, transcript
+from discover_lib.engines.llm.asking import Model, ask_structured, each_once, failing_as
+from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Answered, Asks, LLMError, Request
+from discover_lib.engines.llm.prompting import PromptSet, listed, one_line, quoted, transcript
 
 TEMPERATURE = 0.0  # the same reply should get the same verdict
 MAX_TOKENS = 8192
+LEAK_TOKENS = 2048
+LEAK_PURPOSE = "leak check"
 
 
 @dataclass(frozen=True)
@@ -49,9 +55,9 @@ class LLMJudge:
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
-        **effort: Unpack[Effort],
+        **effort: Any,
     ) -> None:
-        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts(), **effort)
+        self.model = Model(client, model, temperature, max_tokens, prompts, **effort)
 
     def evaluate(
         self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
@@ -78,13 +84,13 @@ class LLMJudge:
         def seen(answer: ResponseEvaluation) -> Mapping[str, int]:
             return {
                 "stray ids": len(stray(answer, tree, state, rules)),
-                "contradicted": len(contradicted(answer, tree, shown)),
+                "contradicted": len(contradicted(answer, shown)),
             }
 
         with failing_as(JudgeError, "the reply could not be judged"):
             answer = self.model.answer("response_evaluation", values, ResponseEvaluation, check, seen, purpose="judge")
-        against = contradicted(answer, tree, shown)
-        verdicts = close_upwards(read_verdicts(answer, shown), tree, shown)
+        against = contradicted(answer, shown)
+        verdicts = close_upwards(read_verdicts(answer, shown), shown)
         reached = walk(tree, state, rules, lambda intent: verdicts[intent.id])
         evaluation = Evaluation(answer.kind, reached, one_line(answer.kind_reason))
         return Judged(evaluation, {each.id: one_line(each.reason) for each in against})
@@ -115,19 +121,23 @@ def describe_wishes(tree: IntentTree, state: IntentState, rules: Rules, shown: f
 
 def read_verdicts(answer: ResponseEvaluation, shown: frozenset[str]) -> dict[str, Verdict]:
     """Id → verdict on each intent in `shown`.  Only a missed intent has near misses, each once."""
-    return {each.id: _verdict(each) for each in answer.intents if each.id in shown}
+    return {
+        each.id: Verdict(
+            each.id,
+            each.engaged,
+            () if each.engaged else tuple(dict.fromkeys(map(one_line, each.near_misses))),
+            one_line(each.reason),
+        )
+        for each in answer.intents
+        if each.id in shown
+    }
 
 
-def _verdict(judged: JudgedIntent) -> Verdict:
-    near = () if judged.engaged else tuple(dict.fromkeys(map(one_line, judged.near_misses)))
-    return Verdict(judged.id, judged.engaged, near, one_line(judged.reason))
-
-
-def close_upwards(verdicts: Mapping[str, Verdict], tree: IntentTree, shown: frozenset[str]) -> dict[str, Verdict]:
+def close_upwards(verdicts: Mapping[str, Verdict], shown: frozenset[str]) -> dict[str, Verdict]:
     """`verdicts` with all intents above an engaged one engaged, too: the specific intent implies them."""
     closed = dict(verdicts)
     for intent_id, verdict in verdicts.items():
-        for above in ancestors(tree, intent_id) if verdict.engaged else ():
+        for above in ancestors(intent_id) if verdict.engaged else ():
             if above in shown and not (above in closed and closed[above].engaged):
                 closed[above] = Verdict(above, True, (), met_below(verdict.reason))
     return closed
@@ -145,26 +155,17 @@ def defect(
 
     An extra entry is left out (see `stray`) and is a defect only beside a missing one.
     """
-    given = [each.id for each in answer.intents]
-    twice = sorted({intent_id for intent_id in given if intent_id in shown and given.count(intent_id) > 1})
-    if twice:
-        return f"intent {twice[0]!r} has more than one entry"
-    verdicts = close_upwards(read_verdicts(answer, shown), tree, shown)
-    missing: list[str] = []
+    verdicts = close_upwards(read_verdicts(answer, shown), shown)
+    reached: list[str] = []
 
     def decide(intent: Intent) -> Verdict:
-        if intent.id not in verdicts:
-            missing.append(intent.id)
+        reached.append(intent.id)
         return verdicts.get(intent.id, Verdict(intent.id, False))
 
     walk(tree, state, rules, decide)
-    if not missing:
-        return None
-    unknown = [
-        f"there is no intent {each!r}; the ids are {', '.join(sorted(shown))}"
-        for each in stray(answer, tree, state, rules)
-    ]
-    return "; ".join([*unknown[:1], f"there is no entry for {', '.join(missing)}"])
+    given = [each.id for each in answer.intents]
+    wanted = [key for key in sorted(shown) if key in given or (key in reached and key not in verdicts)]
+    return each_once(given, wanted, "intent")
 
 
 def stray(answer: ResponseEvaluation, tree: IntentTree, state: IntentState, rules: Rules) -> list[str]:
@@ -175,16 +176,72 @@ def stray(answer: ResponseEvaluation, tree: IntentTree, state: IntentState, rule
     return [each.id for each in answer.intents if each.id not in displayed]
 
 
-def contradicted(answer: ResponseEvaluation, tree: IntentTree, shown: frozenset[str]) -> list[JudgedIntent]:
+def contradicted(answer: ResponseEvaluation, shown: frozenset[str]) -> list[JudgedIntent]:
     """Entries with a "missed" verdict above an intent that the same answer calls met."""
     met = {each.id for each in answer.intents if each.engaged and each.id in shown}
-    closed = {above for intent_id in met for above in ancestors(tree, intent_id)}
+    closed = {above for intent_id in met for above in ancestors(intent_id)}
     return [each for each in answer.intents if not each.engaged and each.id in closed & shown]
 
 
-def ancestors(tree: IntentTree, intent_id: str) -> Iterator[str]:
-    """The ids above an intent, the nearest first."""
-    above = tree.parents[intent_id]
-    while above is not None:
-        yield above
-        above = tree.parents[above]
+def ancestors(intent_id: str) -> list[str]:
+    """The ids above an intent, the root first."""
+    steps = intent_id.split(".")
+    return [".".join(steps[:depth]) for depth in range(1, len(steps))]
+
+
+# -- does a message reveal a hidden intent? ----------------------------------------------------------------------------
+
+
+class LeakCheck:
+    """A language model as the leak check.  It is asked about each text once; `purpose` names its calls in records."""
+
+    def __init__(
+        self, client: Asks, model: str, *, prompts: PromptSet | None = None, purpose: str = LEAK_PURPOSE
+    ) -> None:
+        self.model = Model(client, model, TEMPERATURE, LEAK_TOKENS, prompts)
+        self.purpose = purpose
+        self._asked: dict[str, tuple[str, ...] | None] = {}  # key of the call → ids
+
+    def given_away(
+        self, message: str, hidden: Mapping[str, str], known: Iterable[str], messages: Sequence[Message] = ()
+    ) -> tuple[str, ...] | None:
+        """Ids of the hidden intents that a message reveals; None without a usable answer.
+
+        Args:
+            hidden: intent id → text of an intent that the user does not know.
+            known: texts of the intents that the user knows.
+            messages: the conversation before the message.
+
+        Raises:
+            LLMError: the run is over (stopped, no budget, no key).
+        """
+        rendered = self.model.prompts.render(
+            "leak_check",
+            known=listed(map(one_line, known)),
+            conversation=transcript(messages) or "(none)",
+            hidden="\n".join(f"- [{key}] {one_line(text)}" for key, text in hidden.items()),
+            message=quoted("message", message),
+        )
+        request = self.model.request(rendered, self.purpose)
+        if request.key not in self._asked:
+            self._asked[request.key] = self._ask(request, hidden)
+        return self._asked[request.key]
+
+    def _ask(self, request: Request, hidden: Mapping[str, str]) -> tuple[str, ...] | None:
+        def check(answer: answers.LeakCheck) -> str | None:
+            named = [key for key in answer.ids if key in hidden]
+            if answer.leaks and not named:
+                return f"it leaks, but no hidden id is named; the ids are {', '.join(hidden)}"
+            return "it leaks nothing, and yet ids are named" if named and not answer.leaks else None
+
+        def seen(answer: answers.LeakCheck) -> Mapping[str, int]:
+            return {"stray ids": sum(key not in hidden for key in answer.ids)}
+
+        try:
+            answer = ask_structured(self.model.client, request, answers.LeakCheck, check, seen).value
+        except LLMError as error:
+            if error.kind in ENDS_THE_RUN:
+                raise
+            self.model.client.note(Answered(request.key, self.purpose, remarks={"unchecked": 1}))
+            return None
+        return tuple(dict.fromkeys(key for key in answer.ids if key in hidden))

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from discover_lib.base.words import words
 from discover_lib.core.intents import Intent
 from discover_lib.engines.llm import answers
+from discover_lib.engines.llm.asking import each_once
 
 MOST_TREES = 6  # one more than a conversation has turns, since the judge sees one tree a turn
 DROP = "drop"  # the parent of a discarded item
@@ -46,9 +48,6 @@ class Items:
                     highest[item_id] = level
         return cls(texts, highest)
 
-    def may_stand_below(self, item_id: str, parent: str) -> bool:
-        return self.highest.get(parent, level_of(parent)) > level_of(item_id)
-
 
 def wording(text: str) -> str:
     """The words of a text, without case and punctuation; texts with equal words are one item."""
@@ -67,10 +66,8 @@ def hierarchy_defect(answer: answers.Hierarchy, items: Items) -> str | None:
     texts, given = items.texts, [place.id for place in answer.items]
     if unknown := [key for key in given if key not in texts]:
         return f"there is no item {unknown[0]!r}; use the ids as given, such as {next(iter(texts))!r}"
-    if missing := [key for key in texts if key not in given]:
-        return f"these items have no entry: {', '.join(missing)}"
-    if len(given) > len(texts):
-        return f"item {next(key for key in given if given.count(key) > 1)!r} has more than one entry"
+    if defect := each_once(given, texts, "item"):
+        return defect
     merged = {place.id for place in answer.items if place.same_as is not None or place.parent == DROP}
     for place in answer.items:
         if place.parent == DROP:
@@ -82,27 +79,18 @@ def hierarchy_defect(answer: answers.Hierarchy, items: Items) -> str | None:
         elif place.parent is not None:
             if place.parent not in texts or place.parent in merged:
                 return f"[{place.id}] stands below {place.parent!r}, which is no item of the forest"
-            if not items.may_stand_below(place.id, place.parent):
+            if items.highest.get(place.parent, level_of(place.parent)) <= level_of(place.id):
                 return f"[{place.id}] stands below [{place.parent}], which is not on a broader level"
-    parents = parents_of(answer)
-    if circular := next((key for key in parents if key in _above(key, parents)), None):
-        return f"[{circular}] stands below itself"
+    try:
+        TopologicalSorter({child: (parent,) for child, parent in edges(parents_of(answer))}).prepare()
+    except CycleError as error:
+        return f"[{error.args[1][0]}] stands below itself"
     return None
 
 
 def parents_of(answer: answers.Hierarchy) -> Parents:
     """The trees of an answer without defects; duplicates and discarded items are left out."""
     return {place.id: place.parent for place in answer.items if place.same_as is None and place.parent != DROP}
-
-
-def _above(item_id: str, parents: Parents) -> list[str]:
-    """The items above one, nearest first; ends at the first repetition."""
-    path: list[str] = []
-    parent = parents.get(item_id)
-    while parent is not None and parent not in path:
-        path.append(parent)
-        parent = parents.get(parent)
-    return path
 
 
 def edges(parents: Parents) -> list[Edge]:

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Unpack
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from discover_lib.core.conversation import Conversation, Reply
 from discover_lib.core.intents import IntentTree
@@ -17,9 +17,9 @@ from discover_lib.engines.llm.answers import (
     Refusal,
     SatisfactionScores,
 )
-from discover_lib.engines.llm.asking import Effort, Model, failing_as
+from discover_lib.engines.llm.asking import Model, each_once, failing_as
 from discover_lib.engines.llm.calls.exchange import Asks
-from discover_lib.engines.llm.prompting import PromptSet, default_prompts, one_line, quoted, transcript
+from discover_lib.engines.llm.prompting import PromptSet, one_line, quoted, transcript
 from discover_lib.metrics.satisfaction import LeafScore
 from discover_lib.metrics.scorer import InteractivityRating, ScoreError, TurnBehaviour
 
@@ -49,11 +49,11 @@ class LLMScorer:
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
         interactivity: str = "ours",
-        **effort: Unpack[Effort],
+        **effort: Any,
     ) -> None:
         self.name = model
         self.interactivity_scale = interactivity
-        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts(), **effort)
+        self.model = Model(client, model, temperature, max_tokens, prompts, **effort)
 
     def satisfaction(self, tree: IntentTree, reply: Reply) -> tuple[LeafScore, ...]:
         leaves = tree.leaves()
@@ -111,7 +111,7 @@ class LLMRefusalJudge:
 
     def __init__(self, client: Asks, model: str, prompts: PromptSet | None = None) -> None:
         self.name = model
-        self.model = Model(client, model, TEMPERATURE, REFUSAL_TOKENS, prompts or default_prompts())
+        self.model = Model(client, model, TEMPERATURE, REFUSAL_TOKENS, prompts)
 
     def refuses(self, asked: str, reply: str) -> bool:
         values = {"asked": quoted("asked", asked), "reply": quoted("reply", reply)}
@@ -123,18 +123,3 @@ class LLMRefusalJudge:
 def _between(scores: Iterable[float]) -> int:
     """The number of scores between the whole numbers of a prompt, which are kept (`answers.Satisfaction`)."""
     return sum(score != int(score) for score in scores)
-
-
-def each_once(given: Sequence[str], wanted: Collection[str], what: str) -> str | None:
-    """The defect of a `given` list that lacks or repeats a `wanted` item, in words for its writer, or None.
-
-    An extra item is left out and counted.
-    """
-    twice = [each for each in given if each in wanted and given.count(each) > 1]
-    if twice:
-        return f"{what} {twice[0]!r} has more than one entry"
-    missing = [each for each in wanted if each not in given]
-    if not missing:
-        return None
-    unknown = [f"there is no {what} {each!r}; give {', '.join(wanted)}" for each in given if each not in wanted]
-    return "; ".join([*unknown[:1], f"there is no entry for {what} {', '.join(missing)}"])

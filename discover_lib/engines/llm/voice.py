@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import takewhile
-from typing import Unpack
+from typing import Any
 
 from discover_lib.base.leak_words import find_leaks, giving_away
 from discover_lib.base.seeds import derive_rng
@@ -22,10 +21,10 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import VoiceError
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.answers import UserMessage
-from discover_lib.engines.llm.asking import Effort, Model, ask_structured, failing_as
+from discover_lib.engines.llm.asking import Model, ask_structured, failing_as
 from discover_lib.engines.llm.calls.exchange import Asks, LLMError, Request
-from discover_lib.engines.llm.leak_check import LeakCheck
-from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts, one_line, transcript
+from discover_lib.engines.llm.judge import LeakCheck
+from discover_lib.engines.llm.prompting import PromptSet, WireMessages, one_line, transcript
 from discover_lib.engines.manner import Form, Manner
 
 TEMPERATURE = 0.7
@@ -51,14 +50,6 @@ BREAKS_ROLE = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Flaw:
-    """A defect of a message: its kind, and a line for its writer."""
-
-    kind: str  # "length", "markup", "role" or "leak"
-    line: str
-
-
 class LLMVoice:
     """Speaks for a user by a language model."""
 
@@ -72,12 +63,12 @@ class LLMVoice:
         prompts: PromptSet | None = None,
         leak_check: LeakCheck | None = None,
         manner: Manner | None = None,
-        **effort: Unpack[Effort],
+        **effort: Any,
     ) -> None:
-        self.model = Model(client, model, temperature, max_tokens, prompts or default_prompts(), **effort)
+        self.model = Model(client, model, temperature, max_tokens, prompts, **effort)
         self.leak_check = leak_check
         self.manner, self._lower = manner, False
-        self._longest = max(MAX_WORDS, manner.longest) if manner else MAX_WORDS
+        self._longest = max(MAX_WORDS, round(manner.words[-1])) if manner else MAX_WORDS
         self._tree: IntentTree | None = None
 
     def checked_against(self, tree: IntentTree) -> LLMVoice:
@@ -122,17 +113,15 @@ class LLMVoice:
         return (*prompt[:-1], {**prompt[-1], "content": f"{prompt[-1]['content']}\n\n{added['content']}"})
 
     def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
-        found = [flaw.kind for flaw in find_flaws(message, view, messages, self._longest)]
-        if "leak" not in found and self._paraphrases(message, view, messages):
-            found.append("leak")
-        return tuple(found)
+        found = find_flaws(message, view, messages, self._longest)
+        return (*found, "leak") if "leak" not in found and self._paraphrases(message, view, messages) else (*found,)
 
     def _asked(self, request: Request, view: UserView, messages: Sequence[Message]) -> str:
         heard: dict[str, int] = {}  # message → number of flaws
 
         def check(answer: UserMessage) -> str | None:
             message = plain(answer.message)
-            lines = [flaw.line for flaw in find_flaws(message, view, messages, self._longest)]
+            lines = list(find_flaws(message, view, messages, self._longest).values())
             if not lines and self._paraphrases(message, view, messages):
                 lines.append(PARAPHRASED)
             if not BREAKS_ROLE.search(message):
@@ -161,15 +150,13 @@ class LLMVoice:
         return bool(hidden and self.leak_check.given_away(message, hidden, texts, messages))
 
 
-def undiscovered(tree: IntentTree, known: Iterable[str]) -> dict[str, str]:
+def undiscovered(tree: IntentTree, known: Sequence[str]) -> dict[str, str]:
     """Id → text of the hidden intents: the known ones and all intents above them are discovered."""
-    discovered = set(known)
-    for intent_id in tuple(discovered):
-        above = tree.parents[intent_id]
-        while above is not None:
-            discovered.add(above)
-            above = tree.parents[above]
-    return {key: intent.text for key, intent in tree.intents.items() if key not in discovered}
+    return {
+        key: intent.text
+        for key, intent in tree.intents.items()
+        if not any(each == key or each.startswith(f"{key}.") for each in known)
+    }
 
 
 def plain(message: str) -> str:
@@ -221,18 +208,22 @@ def without_ids(note: str, view: UserView) -> str:
     return re.sub(_ANY_ID + rf"|\s*(?<![\d.])(?:{ids}\d+(?:\.\d+){{2,}})(?!\d|\.\d)", "", note).strip()
 
 
-def find_flaws(message: str, view: UserView, messages: Sequence[Message], longest: int = MAX_WORDS) -> list[Flaw]:
-    """The flaws of a message by its words, its view and the conversation."""
-    found = []
+def find_flaws(message: str, view: UserView, messages: Sequence[Message], longest: int = MAX_WORDS) -> dict[str, str]:
+    """The flaws of a message by its words, its view and the conversation.
+
+    Returns:
+        Kind of the flaw ("length", "markup", "role" or "leak") → a line for the message's writer.
+    """
+    found = {}
     if (length := len(message.split())) > longest:
-        found.append(Flaw("length", f"the message has {length} words; at most {longest}"))
+        found["length"] = f"the message has {length} words; at most {longest}"
     if "\n" in message or _MARKUP.search(message):
-        found.append(Flaw("markup", "the message must be plain text on one line, without lists, markup or ids"))
+        found["markup"] = "the message must be plain text on one line, without lists, markup or ids"
     if BREAKS_ROLE.search(message):
-        found.append(Flaw("role", "you are the user, not an assistant or a model: write what this user types"))
+        found["role"] = "you are the user, not an assistant or a model: write what this user types"
     if told := worded(message, view, messages):
         named = ", ".join(repr(word) for word in told)
-        found.append(Flaw("leak", f"{LEAKED}: avoid {named}"))
+        found["leak"] = f"{LEAKED}: avoid {named}"
     return found
 
 

@@ -186,11 +186,7 @@ class Chat:
 
     def prompt(self, messages: Sequence[WireMessage]) -> list[int]:
         """Token ids of a conversation up to the start of the next reply."""
-        return self._labelled(messages, reply_next=True).ids
-
-    def labelled(self, messages: Sequence[WireMessage]) -> Labelled:
-        """Token ids of a whole conversation, with the assistant's own tokens marked."""
-        return self._labelled(messages, reply_next=False)
+        return self.labelled(messages, reply_next=True).ids
 
     def between(self, messages: Sequence[WireMessage], *, ended: bool = False) -> list[int]:
         """Tokens between the last reply and the next one: the end mark, the user's message, the next prompt.
@@ -206,7 +202,12 @@ class Chat:
         """The template's tokens after a reply, its end mark first; [] if there are none."""
         return self._ids(self._closed[1])
 
-    def _labelled(self, messages: Sequence[WireMessage], *, reply_next: bool) -> Labelled:
+    def labelled(self, messages: Sequence[WireMessage], *, reply_next: bool = False) -> Labelled:
+        """Token ids of a whole conversation, with the assistant's own tokens marked.
+
+        Args:
+            reply_next: up to the start of the next reply.
+        """
         replies = [str(each["content"]).strip() for each in messages if each["role"] == "assistant"]
         parts: list[tuple[list[int], bool]] = []
         for place, gap in enumerate(self._gaps(messages, reply_next=reply_next)):

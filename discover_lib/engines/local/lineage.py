@@ -11,9 +11,9 @@ import dataclasses
 import hashlib
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -143,14 +143,10 @@ def verify(source: Source) -> None:
     Raises:
         LineageError: it is missing, or its content has changed.
     """
-    if Path(source.path).is_absolute() and not is_local(source.path):
+    if Path(source.path).is_absolute() and not Path(source.path).is_dir():
         raise LineageError(f"{source.path}: the {source.stage} is missing; put it back or train again")
-    if source.hash and is_local(source.path) and content_hash(source.path) != source.hash:
+    if source.hash and content_hash(source.path) not in ("", source.hash):
         raise LineageError(f"{source.path}: the {source.stage} has changed; its adapters no longer fit it")
-
-
-def is_local(path: str) -> bool:
-    return Path(path).is_dir()
 
 
 def content_hash(path: str | Path) -> str:
@@ -174,7 +170,7 @@ def content_hash(path: str | Path) -> str:
 
 def relative_to(path: str, folder: Path) -> str:
     """A local folder's path relative to the run's folder; a hub's model id unchanged."""
-    return os.path.relpath(Path(path).resolve(), folder.resolve()) if is_local(path) else path
+    return os.path.relpath(Path(path).resolve(), folder.resolve()) if Path(path).is_dir() else path
 
 
 def absolute_from(path: str, folder: Path) -> str:
@@ -184,8 +180,4 @@ def absolute_from(path: str, folder: Path) -> str:
 
 def versions() -> dict[str, str]:
     """Versions of the installed libraries that take part in training."""
-    installed = {}
-    for name in LIBRARIES:
-        with suppress(metadata.PackageNotFoundError):
-            installed[name] = metadata.version(name)
-    return installed
+    return {name: metadata.version(name) for name in LIBRARIES if find_spec(name)}

@@ -11,12 +11,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import AssistantError
-from discover_lib.engines.local.dialect import Chat, Notation, PlainChat, end_tokens, said
+from discover_lib.engines.local.dialect import Chat, Dialect, Notation, end_tokens, said
 from discover_lib.engines.local.tiny_language import MAX_REPLY_TOKENS
 
 if TYPE_CHECKING:
@@ -164,46 +165,32 @@ def choose(logits: torch.Tensor, chances: torch.Tensor, temperature: float) -> t
 
 
 @dataclass
-class _Question:
-    draw: Draw
-    answer: list[int] | None = None
-    error: BaseException | None = None
-
-    @property
-    def done(self) -> bool:
-        return self.answer is not None or self.error is not None
-
-
-@dataclass
 class LocalModel:
     """A model of `transformers` with its tokenizer.  Thread-safe.
 
     Attributes:
         name: its name in records.
         model: set to evaluation, and a small one to double precision.  Do not pass a model in training.
-        speaks_notation: a tiny model of the miniature, which reads and writes the notation.
-        system: text of a system message for other models, or "".
+        dialect: the notation for a tiny model, plain chat for others.
         thinking: whether it may think before it replies.  Thoughts are removed from the reply.
     """
 
     name: str
     model: Any
     tokenizer: Any
-    speaks_notation: bool
-    system: str = ""
+    dialect: Dialect
     thinking: bool = False
     temperature: float = TEMPERATURE
     max_new_tokens: int = MAX_NEW_TOKENS
-    _waiting: list[_Question] = field(default_factory=list, repr=False)
+    _waiting: list[tuple[Draw, Future[list[int]]]] = field(default_factory=list, repr=False)
     _condition: threading.Condition = field(default_factory=threading.Condition, repr=False)
     _busy: bool = False  # a thread is answering the waiting questions
     _batching: bool = False  # the last batch had several questions
 
     def __post_init__(self) -> None:
-        if self.speaks_notation:
+        if isinstance(self.dialect, Notation):
             self.max_new_tokens = min(self.max_new_tokens, MAX_REPLY_TOKENS)
         self.model = exact(self.model).eval()
-        self.dialect = Notation() if self.speaks_notation else PlainChat(self.name, self.system)
         self.chat = Chat(self.tokenizer, self.thinking)
         self.ends = end_tokens(self.model.generation_config, self.tokenizer)
 
@@ -211,12 +198,16 @@ class LocalModel:
         """Token ids of a conversation, up to where the reply begins."""
         return tuple(self.chat.prompt(self.dialect.encode(messages, domain)))
 
-    def answer(self, draws: Sequence[Draw]) -> list[list[int]]:
-        """The token ids of replies.  Questions waiting in other threads are answered in the same batch."""
-        questions = [_Question(each) for each in draws]
+    def answer(self, asked: Draw) -> list[int]:
+        """The token ids of a reply.  Questions waiting in other threads are answered in the same batch.
+
+        Raises:
+            AssistantError: the model failed.
+        """
+        answer = Future[list[int]]()
         with self._condition:
-            self._waiting += questions
-        while self._acquire_leadership(questions):
+            self._waiting.append((asked, answer))
+        while self._acquire_leadership(answer):
             try:
                 self._wait_for_batch()
                 with self._condition:
@@ -226,14 +217,15 @@ class LocalModel:
                 with self._condition:
                     self._busy = False
                     self._condition.notify_all()
-        for error in (each.error for each in questions if each.error is not None):
+        try:
+            return answer.result()
+        except Exception as error:
             raise AssistantError(f"{self.name} did not reply: {error}") from error
-        return [each.answer or [] for each in questions]
 
-    def _acquire_leadership(self, questions: Sequence[_Question]) -> bool:
-        """Wait until these questions are answered (False) or the model is idle (True)."""
+    def _acquire_leadership(self, answer: Future[list[int]]) -> bool:
+        """Wait until this answer is there (False) or the model is idle (True)."""
         with self._condition:
-            while not all(each.done for each in questions):
+            while not answer.done():
                 if not self._busy:
                     self._busy = True
                     return True
@@ -248,22 +240,22 @@ class LocalModel:
             seen, asked = asked, len(self._waiting)
         self._batching = asked > 1
 
-    def _answer_all(self, batch: Sequence[_Question]) -> None:
+    def _answer_all(self, batch: Sequence[tuple[Draw, Future[list[int]]]]) -> None:
         try:
             replies = draw(
                 self.model,
-                [each.draw for each in batch],
+                [asked for asked, _ in batch],
                 temperature=self.temperature,
                 max_new_tokens=self.max_new_tokens,
                 end=self.ends,
                 pad=self.tokenizer.pad_token_id or 0,
             )
         except Exception as error:  # every thread of the batch raises it
-            for question in batch:
-                question.error = error
+            for _, answer in batch:
+                answer.set_exception(error)
             return
-        for question, reply in zip(batch, replies, strict=True):
-            question.answer = reply
+        for (_, answer), reply in zip(batch, replies, strict=True):
+            answer.set_result(reply)
 
 
 class LocalAssistant:
@@ -275,22 +267,10 @@ class LocalAssistant:
         self._model = model
 
     def reply(self, messages: Sequence[Message], seed: int) -> Reply:
-        return self.reply_batch([(messages, seed)])[0]
-
-    def reply_batch(self, requests: Sequence[tuple[Sequence[Message], int]]) -> list[Reply]:
-        """Replies to several conversations at once; each reply is the same as alone.
-
-        Raises:
-            AssistantError: the model failed.
-        """
-        draws = [Draw(self._model.prompt(messages, self.domain), seed) for messages, seed in requests]
-        answers = self._model.answer(draws)
-        return [self._reply(ids, messages) for ids, (messages, _) in zip(answers, requests, strict=True)]
-
-    def _reply(self, ids: Sequence[int], messages: Sequence[Message]) -> Reply:
+        ids = self._model.answer(Draw(self._model.prompt(messages, self.domain), seed))
         text, n_tokens = said(ids, self._model.tokenizer, self._model.ends)
         reply = self._model.dialect.decode(text, n_tokens, self.domain, messages)
-        if self._model.speaks_notation:
+        if isinstance(self._model.dialect, Notation):
             return replace(reply, assistant=self.name)
         if not text:
             raise AssistantError(f"{self.name} replied with {'thoughts only' if ids else 'an empty text'}")

@@ -28,7 +28,17 @@ from pathlib import Path
 from typing import Any
 
 from discover_lib.base.files import outputs_folder
-from discover_lib.engines.local.dialect import CARD, PREFIX, TINY, LocalModelError, is_tiny, read_card, tiny_domains
+from discover_lib.engines.local.dialect import (
+    CARD,
+    PREFIX,
+    TINY,
+    LocalModelError,
+    Notation,
+    PlainChat,
+    is_tiny,
+    read_card,
+    tiny_domains,
+)
 from discover_lib.engines.local.lineage import (
     ADAPTER,
     BEFORE,
@@ -97,7 +107,7 @@ def parse_name(name: str) -> LocalName:
     parts = name.removeprefix(PREFIX).split("+")
     style = parts.pop() if parts[-1] in STYLES else ""
     moment = parts.pop() if len(parts) > 1 and MOMENT.fullmatch(parts[-1]) else ""
-    first, *rest = _folders(parts)
+    first, *rest = map(Path, parts)
     last = (rest or [first])[-1]
     lineage = Lineage.read(run_of(last)) if _is_run(last) else None
     if moment and (lineage is None or rest):
@@ -108,16 +118,6 @@ def parse_name(name: str) -> LocalName:
     if system is None and adapters:
         style = style or COLLABORATIVE  # the paper gives its trained models a system prompt (E.10); this one is ours
     return LocalName(name, Path(chain.base.path), adapters, style, system, thinking)
-
-
-def _folders(parts: Sequence[str]) -> list[Path]:
-    """The folders of a name.  A folder's own name may contain "+"; the longest existing folder is meant."""
-    folders, rest = [], list(parts)
-    while rest:
-        taken = next((n for n in range(len(rest), 0, -1) if Path("+".join(rest[:n])).is_dir()), 1)
-        folders.append(Path("+".join(rest[:taken])))
-        rest = rest[taken:]
-    return folders
 
 
 def _plain(folder: Path) -> Chain:
@@ -182,10 +182,8 @@ def _defect(file: Path) -> str:
             import safetensors
 
             safetensors.safe_open(file, framework="numpy").keys()
-    except FileNotFoundError:
-        return "missing"
     except Exception as error:  # safetensors has errors of its own
-        return f"damaged ({error})"
+        return f"missing or damaged ({error})"
     return ""
 
 
@@ -229,9 +227,8 @@ def _loaded(name: str) -> LocalModel:
         parts = parse_name(name)
         folder = parts.folder or SHIPPED
         model, tokenizer = load(folder, parts.adapters)
-        tiny = is_tiny(folder)
-        system = "" if tiny else _system(parts.style) or parts.system or ""
-        _MODELS[name] = LocalModel(name, model, tokenizer, tiny, system, parts.thinking)
+        dialect = Notation() if is_tiny(folder) else PlainChat(name, _system(parts.style) or parts.system or "")
+        _MODELS[name] = LocalModel(name, model, tokenizer, dialect, parts.thinking)
     return _MODELS[name]
 
 
@@ -313,14 +310,9 @@ def serving(folder: Path, *, served_as: str = "discover", port: int = 8000) -> d
     """Commands that serve a merged model and use it as an assistant, by purpose.
 
     A tiny model cannot be served: its message parser and its notation are in this library.
-
-    Raises:
-        LocalModelError: the folder contains a tiny model, or none.
     """
-    if not (folder / "config.json").is_file():
-        raise LocalModelError(f"{folder}: no merged model here; write one with merge() first")
     if is_tiny(folder):
-        raise LocalModelError(f"{folder}: a tiny model speaks the notation; use it as hf:{folder}, no server can")
+        return {"assistant": f"hf:{folder} (a tiny model speaks the notation, so no server can offer it)"}
     where = f"http://localhost:{port}/v1"
     return {
         "vllm": f"vllm serve {folder} --served-model-name {served_as} --port {port}",

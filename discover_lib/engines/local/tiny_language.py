@@ -27,25 +27,9 @@ from typing import Any
 
 from discover_lib.base.files import write_json
 from discover_lib.core.conversation import Message, Reply
-from discover_lib.engines.miniature.lexicon import SHIPPED_DOMAINS, Lexicon, LexiconError, load_lexicon
-from discover_lib.engines.miniature.notation import (
-    COUNTING,
-    VERBS,
-    Move,
-    NotationError,
-    Verb,
-    count_tokens,
-    parse,
-    write,
-)
-from discover_lib.engines.miniature.reading import (
-    ReplyReading,
-    UserReading,
-    believe,
-    read_reply,
-    read_user,
-    whole_pieces,
-)
+from discover_lib.engines.miniature.lexicon import SHIPPED_DOMAINS, LexiconError, load_lexicon
+from discover_lib.engines.miniature.notation import COUNTING, VERBS, NotationError, count_tokens, parse
+from discover_lib.engines.miniature.reading import UserReading, believe, read_user
 from discover_lib.engines.miniature.rendering import make_reply
 
 PAD, UNKNOWN, END, USER, ASSISTANT = "<pad>", "<unk>", "<e>", "<u>", "<a>"
@@ -85,19 +69,14 @@ class Vocabulary:
         unknown = self.ids[UNKNOWN]
         return [self.ids.get(word, unknown) for word in text.split()]
 
-    def decode(self, ids: Iterable[int]) -> str:
-        return " ".join(self.words[place] for place in ids)
-
 
 @lru_cache(maxsize=8)
 def vocabulary(domains: tuple[str, ...]) -> Vocabulary:
     """The words of some domains: marks, verbs, words of transcripts, dimensions and values.
 
     Raises:
-        LexiconError: no domain, an unknown one, or a value that shares its name with a mark or a verb.
+        LexiconError: an unknown domain, or a value that shares its name with a mark or a verb.
     """
-    if not domains:
-        raise LexiconError("a vocabulary needs at least one domain")
     reserved = (PAD, UNKNOWN, END, USER, ASSISTANT, *VERBS, "/", "?", *HEARD, *domains)
     words = dict.fromkeys(reserved)
     for domain in domains:
@@ -125,22 +104,6 @@ def lacks_words(folder: Path, domain: str) -> bool:
 def save_tokenizer(words: Vocabulary, folder: Path) -> None:
     """Write the tokenizer files of a model, as `AutoTokenizer.from_pretrained(folder)` reads them."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "tokenizer.json", _tokenizer(words))
-    settings = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "eos_token": END,
-        "pad_token": PAD,
-        "unk_token": UNKNOWN,
-        "padding_side": "left",
-        "model_max_length": MAX_TOKENS,
-        "clean_up_tokenization_spaces": False,
-    }
-    write_json(folder / "tokenizer_config.json", settings)
-    (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
-
-
-def _tokenizer(words: Vocabulary) -> dict[str, Any]:
-    """The tokenizer in the file format of the `tokenizers` library: whole words, split at blanks."""
     special = [
         {
             "id": words.ids[word],
@@ -153,7 +116,7 @@ def _tokenizer(words: Vocabulary) -> dict[str, Any]:
         }
         for word in (PAD, UNKNOWN, END)
     ]
-    return {
+    tokenizer = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
@@ -164,6 +127,18 @@ def _tokenizer(words: Vocabulary) -> dict[str, Any]:
         "decoder": None,
         "model": {"type": "WordLevel", "vocab": dict(words.ids), "unk_token": UNKNOWN},
     }
+    write_json(folder / "tokenizer.json", tokenizer)
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "eos_token": END,
+        "pad_token": PAD,
+        "unk_token": UNKNOWN,
+        "padding_side": "left",
+        "model_max_length": MAX_TOKENS,
+        "clean_up_tokenization_spaces": False,
+    }
+    write_json(folder / "tokenizer_config.json", settings)
+    (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
 
 
 # -- input and output of the model ----------------------------------------------------------------------------------
@@ -182,7 +157,7 @@ def encode_messages(messages: Iterable[Message | Mapping[str, Any]], domain: str
         if message.role == "user":
             wire.append({"role": "user", "content": transcript(read_user(message.content, domain), domain)})
         elif message.role == "assistant":
-            wire.append({"role": "assistant", "content": message.notation or as_notation(message.content, domain)})
+            wire.append({"role": "assistant", "content": message.notation or as_notation(message.content)})
     return wire
 
 
@@ -202,33 +177,10 @@ def transcript(reading: UserReading, domain: str) -> str:
     return " ".join(parts)
 
 
-def as_notation(text: str, domain: str) -> str:
-    """A reply in the notation: unchanged if it is notation, else its readable values."""
+def as_notation(text: str) -> str:
+    """A reply in the notation: unchanged if it is notation; a reply in other words counts as `pass`."""
     said = text.split()
-    if said and said[0] in VERBS:
-        return " ".join(said)
-    lexicon = load_lexicon(domain)
-    return write(_moves_of(read_reply(text, domain), lexicon), lexicon)
-
-
-def _moves_of(reading: ReplyReading, lexicon: Lexicon) -> list[Move]:
-    """The moves of a reply in other words, as far as the notation can express them."""
-    options = [option for option in reading.options if option]
-    if reading.kind == "artifact":
-        wholes = whole_pieces(options, lexicon)
-        samples = [value for option in options if option not in wholes for value in option]
-        drafts = [Move("draft", lexicon.that_fit(option)) for option in wholes[-1:]]
-        return [*drafts, *_alternatives("show", samples, lexicon)] or [Move("pass")]
-    spoken = [value for option in options for value in option]
-    asked = [Move("ask", dimension=name) for name in reading.dimensions_asked]
-    return [*_alternatives("maybe", spoken, lexicon), *asked] or [Move("pass")]
-
-
-def _alternatives(verb: Verb, values: Iterable[str], lexicon: Lexicon) -> list[Move]:
-    by_dimension: dict[str, dict[str, None]] = {}
-    for value in values:
-        by_dimension.setdefault(lexicon.values[value].dimension, {})[value] = None
-    return [Move(verb, tuple(options), name) for name, options in by_dimension.items() if len(options) > 1]
+    return " ".join(said) if said and said[0] in VERBS else "pass"
 
 
 def decode(text: str, domain: str, messages: Sequence[Message] = (), assistant: str = "") -> Reply:

@@ -22,11 +22,12 @@ import json
 import math
 import random
 import sys
-import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -37,7 +38,7 @@ from discover_lib.base.records import Record
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import run_conversation
-from discover_lib.engines.local.dialect import CARD
+from discover_lib.engines.local.dialect import CARD, Notation
 from discover_lib.engines.local.lineage import versions
 from discover_lib.engines.local.model import IN_FLIGHT, LocalAssistant, LocalModel
 from discover_lib.engines.local.tiny_language import (
@@ -65,15 +66,10 @@ MADE_BY = "python -m discover_lib.engines.local.tiny_model FOLDER"
 LEAST_HONOURED = 0.85  # share of plain requests
 MOST_BROKEN = 0.02  # share of replies
 GATE_USERS = 60  # over all domains, from the end of the training split; evaluations use another split
-HELD_OUT_STEPS = 10  # of practice after the last step of pretraining, for the loss on the card
 REPORT_EVERY = 50
 KEY_STEPS = 20  # practice steps at either end that enter a recipe's key
 METHOD = 1  # part of the key; raise it when the training method changes
 IGNORED = -100  # the label of a token without loss
-
-
-class TinyModelError(DiscoverError):
-    """A base model below the required quality, or a recipe that cannot make one."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,7 @@ class TinyRecipe:
     """How the base model is made.
 
     Attributes:
-        domains: the model's domains; () for all shipped lexicons.
+        domains: the model's domains.
         steps: of pretraining, each on `batch` practice conversations.
         drills: share of the steps that practice all kinds of replies.  The other steps mostly practice drafts.
         rate: the highest learning rate.  It rises over `warmup` steps and falls on a cosine to 3%.
@@ -91,7 +87,7 @@ class TinyRecipe:
         taxonomy: start the embeddings from the lexicon's taxonomies.  Otherwise every word has a random direction.
     """
 
-    domains: tuple[str, ...] = ()
+    domains: tuple[str, ...] = SHIPPED_DOMAINS
     steps: int = 1600
     drills: float = 0.65
     batch: int = 10
@@ -106,20 +102,6 @@ class TinyRecipe:
     own: float = 1.0
     taxonomy: bool = True
 
-    def resolved(self) -> TinyRecipe:
-        """This recipe with all domains listed.
-
-        Raises:
-            TinyModelError: an unknown domain, or a number out of range.
-        """
-        domains = self.domains or SHIPPED_DOMAINS
-        unknown = [name for name in domains if name not in SHIPPED_DOMAINS]
-        if unknown:
-            raise TinyModelError(f"unknown domain {unknown[0]!r}; choose from {', '.join(SHIPPED_DOMAINS)}")
-        if self.steps < 1 or self.batch < 1 or self.width % self.heads:
-            raise TinyModelError("a tiny model needs at least one step and one conversation; heads must divide width")
-        return dataclasses.replace(self, domains=tuple(domains))
-
     @property
     def key(self) -> str:
         """Equal for recipes that make the same model: the same numbers, words, method and practice.
@@ -127,11 +109,10 @@ class TinyRecipe:
         A sample of the practice represents the lexicons and policies.  A change that affects the practice changes the
         key.
         """
-        recipe = self.resolved()
-        words = vocabulary(recipe.domains)
-        steps = sorted({*range(recipe.steps)[:KEY_STEPS], *range(recipe.steps)[-KEY_STEPS:]})
-        practised = [practice_rows(recipe, words, step) for step in steps]
-        numbers = {name: value for name, value in dataclasses.asdict(recipe).items() if name != "taxonomy" or not value}
+        words = vocabulary(self.domains)
+        steps = sorted({*range(self.steps)[:KEY_STEPS], *range(self.steps)[-KEY_STEPS:]})
+        practised = [practice_rows(self, words, step) for step in steps]
+        numbers = {name: value for name, value in dataclasses.asdict(self).items() if name != "taxonomy" or not value}
         learnt = json.dumps([METHOD, numbers, words.words, practised])
         return hashlib.blake2b(learnt.encode(), digest_size=8).hexdigest()
 
@@ -157,23 +138,21 @@ def make_base(recipe: TinyRecipe, folder: Path, on_progress: Callable[[str], Non
     """Pretrain a recipe's model and write it with its card; replaces the folder.
 
     Raises:
-        TinyModelError: the model's measurements are below the limits; the folder stays as it was.
+        DiscoverError: the model's measurements are below the limits; the folder stays as it was.
     """
-    recipe, began = recipe.resolved(), time.monotonic()
     model = pretrain(recipe, on_progress)
-    seconds = round(time.monotonic() - began, 1)
     with whole_folder(folder) as made:
         save_model(model, vocabulary(recipe.domains), made)
         gate = measure(made, recipe.domains, GATE_USERS)
         if not gate.passed:
-            raise TinyModelError(
+            raise DiscoverError(
                 f"the base model honors {gate.honoured} of clear requests and breaks {gate.broken} of its replies "
                 f"({gate.broken.n_artifacts} users); more than {LEAST_HONOURED} and less than {MOST_BROKEN} are "
                 f"needed: raise the recipe's steps beyond {recipe.steps}"
             )
         card: dict[str, Any] = {"format": FORMAT, "domains": list(recipe.domains), "recipe": dataclasses.asdict(recipe)}
-        card |= {"seconds": seconds, "measured": gate.to_dict(), "practice_loss": practice_loss(model, recipe)}
-        write_json(made / CARD, card | {"key": recipe.key, "made_by": MADE_BY, "versions": versions()})
+        card |= {"measured": gate.to_dict(), "key": recipe.key, "made_by": MADE_BY, "versions": versions()}
+        write_json(made / CARD, card)
     return folder
 
 
@@ -194,7 +173,6 @@ def new_model(recipe: TinyRecipe) -> Any:
     """An untrained model of a recipe: a small Llama with tied embeddings from the taxonomies."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    recipe = recipe.resolved()
     words = vocabulary(recipe.domains)
     torch.manual_seed(derive_seed(recipe.seed, "weights") % 2**32)
     config = LlamaConfig(
@@ -249,12 +227,11 @@ def taxonomy_embeddings(words: Vocabulary, recipe: TinyRecipe) -> torch.Tensor:
 
 def pretrain(recipe: TinyRecipe, on_progress: Callable[[str], None] = print) -> Any:
     """Train a new model on practice conversations.  Only replies carry loss; the recipe alone decides the result."""
-    recipe = recipe.resolved()
     torch.set_num_threads(1)
     words, model = vocabulary(recipe.domains), new_model(recipe)
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
     model.train()
-    began, losses = time.monotonic(), []
+    losses: list[float] = []
     for step in range(recipe.steps):
         tokens, labels = practice_batch(recipe, words, step)
         for group in optimizer.param_groups:
@@ -265,21 +242,9 @@ def pretrain(recipe: TinyRecipe, on_progress: Callable[[str], None] = print) -> 
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         losses.append(float(loss.item()))
-        done = step + 1
-        if done % REPORT_EVERY == 0 or done == recipe.steps:
-            recent, left = losses[-REPORT_EVERY:], (time.monotonic() - began) / done * (recipe.steps - done)
-            loss_now = sum(recent) / len(recent)
-            on_progress(f"pretraining: step {done} of {recipe.steps}, loss {loss_now:.2f}, {left:.0f} s left")
+        if len(losses) % REPORT_EVERY == 0 or len(losses) == recipe.steps:
+            on_progress(f"pretraining: step {len(losses)} of {recipe.steps}, loss {fmean(losses[-REPORT_EVERY:]):.2f}")
     return model.eval()
-
-
-def practice_loss(model: Any, recipe: TinyRecipe) -> float:
-    """Mean loss on practice conversations that pretraining did not use."""
-    recipe, words = recipe.resolved(), vocabulary(recipe.resolved().domains)
-    batches = (practice_batch(recipe, words, recipe.steps + step) for step in range(HELD_OUT_STEPS))
-    with torch.no_grad():
-        losses = [float(model(input_ids=tokens, labels=labels).loss) for tokens, labels in batches]
-    return round(sum(losses) / len(losses), 4)
 
 
 def schedule(step: int, recipe: TinyRecipe) -> float:
@@ -295,9 +260,9 @@ def practice_rows(recipe: TinyRecipe, words: Vocabulary, step: int) -> list[tupl
     sizes = [len(load_lexicon(domain).values) for domain in recipe.domains]  # more words need more practice
     for domain in rng.choices(recipe.domains, sizes, k=recipe.batch):
         tokens, labels = words.encode(domain), [IGNORED]
-        for exchange in practice_conversation(load_lexicon(domain), rng, manners=manners):
-            asked = words.encode(f"{USER} {exchange.heard} {END} {ASSISTANT}")
-            reply = words.encode(f"{exchange.reply} {END}")
+        for heard, said in practice_conversation(load_lexicon(domain), rng, manners=manners):
+            asked = words.encode(f"{USER} {heard} {END} {ASSISTANT}")
+            reply = words.encode(f"{said} {END}")
             tokens += asked + reply
             labels += [IGNORED] * len(asked) + reply
         rows.append((tokens[:MAX_TOKENS], labels[:MAX_TOKENS]))
@@ -306,8 +271,7 @@ def practice_rows(recipe: TinyRecipe, words: Vocabulary, step: int) -> list[tupl
 
 def practice_batch(recipe: TinyRecipe, words: Vocabulary, step: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Token ids and labels of a step, (batch, longest), padded on the right."""
-    rows = practice_rows(recipe, words, step)
-    tokens, labels = zip(*rows, strict=True)
+    tokens, labels = zip(*practice_rows(recipe, words, step), strict=True)
     return _padded(tokens, words.ids[PAD]), _padded(labels, IGNORED)
 
 
@@ -330,14 +294,6 @@ FINAL_SHARE = 0.5  # of the conversations end with a request for the finished ar
 Manners = tuple[tuple[Policy, float], ...]
 DRILLS: Manners = ((draft, 0.32), (show, 0.48), (mixed, 0.09), (options, 0.08), (ask, 0.03))
 HABITS: Manners = ((draft, 0.80), (show, 0.12), (mixed, 0.03), (options, 0.03), (ask, 0.02))
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """One message of the made-up user as a transcript, and the reply to it in the notation."""
-
-    heard: str
-    reply: str
 
 
 class _Wisher:
@@ -393,27 +349,23 @@ class _Wisher:
 
 def practice_conversation(
     lexicon: Lexicon, rng: random.Random, turns: int = TURNS, manners: Manners = HABITS
-) -> list[Exchange]:
+) -> list[tuple[str, str]]:
     """One conversation of `turns` turns, each reply of a random kind; `FINAL_SHARE` of them end with the artifact."""
     wisher, beliefs = _Wisher(lexicon, rng), Beliefs(lexicon)
     exchanges = []
     for turn in range(turns):
         reading = wisher.opens() if turn == 0 else wisher.goes_on(beliefs.draft)
-        beliefs = _heard(beliefs, reading)
+        wanted, liked = [*beliefs.wanted, *reading.wanted], [*beliefs.liked, *reading.liked]
+        # A new record, because derived facts are computed once per record.
+        beliefs = dataclasses.replace(beliefs, wanted=wanted, liked=liked, latest=reading)
         policy = rng.choices([each for each, _ in manners], [share for _, share in manners])[0]
         moves = policy(beliefs, rng)
-        exchanges.append(Exchange(transcript(reading, lexicon.domain), write(moves, lexicon)))
+        exchanges.append((transcript(reading, lexicon.domain), write(moves, lexicon)))
         _recall(beliefs, moves)
     if rng.random() < FINAL_SHARE:
         moves = [Move("draft", final_draft(beliefs, rng))]
-        exchanges.append(Exchange(transcript(UserReading(final=True), lexicon.domain), write(moves, lexicon)))
+        exchanges.append((transcript(UserReading(final=True), lexicon.domain), write(moves, lexicon)))
     return exchanges
-
-
-def _heard(beliefs: Beliefs, reading: UserReading) -> Beliefs:
-    """Beliefs after one more message: a new record, because derived facts are computed once per record."""
-    wanted, liked = [*beliefs.wanted, *reading.wanted], [*beliefs.liked, *reading.liked]
-    return dataclasses.replace(beliefs, wanted=wanted, liked=liked, latest=reading)
 
 
 def _recall(beliefs: Beliefs, moves: Sequence[Move]) -> None:
@@ -438,7 +390,7 @@ def measure(folder: Path, domains: Sequence[str], users: int, seed: int = 0) -> 
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    base = LocalModel("tiny", model, AutoTokenizer.from_pretrained(folder), speaks_notation=True)
+    base = LocalModel("tiny", model, AutoTokenizer.from_pretrained(folder), Notation())
 
     def talk(place: int) -> Conversation:
         domain = domains[place % len(domains)]
@@ -453,19 +405,18 @@ def measure(folder: Path, domains: Sequence[str], users: int, seed: int = 0) -> 
             setting={"domain": domain, "artifact": artifact.id},
         )
 
+    honoured: dict[str, list[float]] = defaultdict(list)
+    broken: dict[str, list[float]] = defaultdict(list)
     with ThreadPoolExecutor(min(users, IN_FLIGHT)) as pool:
         conversations = list(pool.map(talk, range(users)))
-    honoured: dict[str, list[float]] = {}
-    broken: dict[str, list[float]] = {}
     for conversation in conversations:
         domain, artifact = conversation.setting["domain"], conversation.setting["artifact"]
         messages = [conversation.tree.initial_request, *(turn.user_message for turn in conversation.turns)]
         for message, turn in zip(messages, conversation.turns, strict=False):
-            broken.setdefault(artifact, []).append(float(is_broken(turn.reply)))
+            broken[artifact].append(float(is_broken(turn.reply)))
             shown = [value for option in read_reply(turn.reply.text, domain).options for value in option]
             for intent in read_user(str(message), domain).wanted:
-                met = any(load_lexicon(domain).covers(intent, value) for value in shown)
-                honoured.setdefault(artifact, []).append(float(met))
+                honoured[artifact].append(float(any(load_lexicon(domain).covers(intent, value) for value in shown)))
     return Gate(bootstrap_mean(honoured), bootstrap_mean(broken))
 
 

@@ -65,7 +65,7 @@ class OracleAssistant:
         for intent in tree.intents.values():
             if tree.root_of[intent.id] in shown or state[intent.id] is Discovery.DISCOVERED:
                 for value in requirement(intent.text, self.lexicon.domain):
-                    below = self.lexicon.leaves_under(value)  # any one where the tree stops above the leaves
+                    below = self.lexicon.below[value]  # any one where the tree stops above the leaves
                     wanted += [leaf for leaf in below if leaf in asked] or below[:1]
         moves = [Move("draft", self.lexicon.that_fit(wanted))]
         frames = openings(self.name, moves, self.lexicon.domain, messages, seed)
@@ -101,7 +101,7 @@ def adaptive(beliefs: Beliefs, rng: random.Random) -> list[Move]:
     It builds if the user names a leaf value.  It shows samples if the user names a broader value or a dimension.  If
     the user names neither ("something is missing"), it makes a fresh draft.
     """
-    wishes = beliefs.open_wishes()
+    wishes = beliefs.latest.wanted
     if wishes and all(beliefs.lexicon.values[wish].is_leaf for wish in wishes):
         return draft(beliefs, rng)
     if wishes or beliefs.doubted():
@@ -198,7 +198,7 @@ def about(name: str) -> str:
 def next_draft(beliefs: Beliefs, rng: random.Random) -> tuple[str, ...]:
     """A complete draft: agreed leaves, then the last draft's values, redrawn where asked, doubted or not yet tried."""
     redrawn = beliefs.doubted()
-    if not redrawn and beliefs.draft and not beliefs.open_wishes():  # the user only says that something is missing
+    if not redrawn and beliefs.draft and not beliefs.latest.wanted:  # the user only says that something is missing
         unsettled = [name for name in beliefs.lexicon.dimensions if not beliefs.settled(name)]
         redrawn = rng.choice(unsettled) if unsettled else None
     return _complete(beliefs, rng, beliefs.draft, redrawn)
@@ -292,14 +292,14 @@ def _untried(leaves: Sequence[str], beliefs: Beliefs) -> Sequence[str]:
 def _open_leaves(beliefs: Beliefs, dimension: str) -> tuple[str, ...]:
     """Leaves of a dimension that what is known leaves possible."""
     below = beliefs.within(dimension)
-    return beliefs.lexicon.leaves_under(below) if below else beliefs.lexicon.dimensions[dimension].leaves
+    return beliefs.lexicon.below[below] if below else beliefs.lexicon.dimensions[dimension].leaves
 
 
 def _next_dimension(beliefs: Beliefs, rng: random.Random, done: Sequence[str]) -> str:
     """The dimension that the user doubts or asks for, else the open one that was dealt with least."""
     if doubted := beliefs.doubted():
         return doubted
-    wished = [beliefs.lexicon.values[wish].dimension for wish in beliefs.open_wishes()]
+    wished = [beliefs.lexicon.values[wish].dimension for wish in beliefs.latest.wanted]
     unsettled = [name for name in beliefs.lexicon.dimensions if not beliefs.settled(name)]
     again = () if beliefs.lexicon.is_composed else done[-1:]
     if wished := [name for name in wished if name in unsettled and name not in again]:
@@ -331,17 +331,17 @@ def spread(
     """
     branches = list(lexicon.values[below].children if below else lexicon.dimensions[dimension].tops)
     if below and not branches:  # a leaf: go back to its own row
-        branches = [below, *lexicon.siblings(below)]
+        branches = [below, *lexicon.siblings[below]]
     passed = set(tried)
     if lexicon.is_composed:
         passed.update(agreed, *(lexicon.clashes[leaf] for leaf in agreed))
-        leaves = {leaf for branch in branches for leaf in lexicon.leaves_under(branch)}
+        leaves = {leaf for branch in branches for leaf in lexicon.below[branch]}
         if leaves - passed - lexicon.additions:
             passed |= lexicon.additions  # first what they would be added to
         elif not leaves - passed:
             branches = list(lexicon.dimensions[dimension].tops)
     rng.shuffle(branches)
-    rows = [[leaf for leaf in lexicon.leaves_under(branch) if leaf not in passed] for branch in branches]
+    rows = [[leaf for leaf in lexicon.below[branch] if leaf not in passed] for branch in branches]
     for row in rows:
         rng.shuffle(row)
     chosen: list[str] = []
@@ -349,7 +349,7 @@ def spread(
         for row in rows:
             if row and len(chosen) < N_ALTERNATIVES:
                 chosen.append(row.pop())
-    everything = [leaf for branch in branches for leaf in lexicon.leaves_under(branch)]
+    everything = [leaf for branch in branches for leaf in lexicon.below[branch]]
     if len(everything) < 2:
         everything = list(lexicon.dimensions[dimension].leaves)
     while len(chosen) < 2:  # all tried: offer again

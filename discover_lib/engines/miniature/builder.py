@@ -7,7 +7,6 @@ Initial request: one asked-for root, said broadly; nothing below it is given awa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,14 +18,13 @@ from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import BuildError, BuiltTree, Recognised
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.engines.miniature.judge import known_values
-from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
-from discover_lib.engines.miniature.reading import read_artifact
+from discover_lib.engines.miniature.lexicon import Lexicon, Value, load_lexicon
+from discover_lib.engines.miniature.reading import SENTENCE, read_artifact
 from discover_lib.engines.miniature.rendering import hero_of, is_drawn, line_told, render_artifact
 
 MIN_DIMENSIONS = 3
-WITNESSES = 2  # words of a requirement that carry it where not all of it is said
+WITNESSES = 2  # words that bear a value out where a text lacks some of its evidence
 MAX_QUOTED = 3  # sentences that told nothing
-_SENTENCES = re.compile(r"[^.!?\n]+[.!?]*")
 
 
 class MiniatureBuilder:
@@ -84,23 +82,26 @@ class MiniatureBuilder:
         return found
 
     def _weighed(self, text: str, shown: Mapping[str, str]) -> dict[str, str]:
-        """What the evidence in a text carries: a value whose requirement says more than the text is read more broadly.
+        """The values that the evidence in a text bears out; a value with too little of it is read more broadly.
 
-        "A letter" alone shows no unopened one.  A requirement is carried if the text holds all that it says beyond its
-        broader form, or at least two words of it, of its cues or of the line that shows it.
+        "A letter" alone shows no unopened one.  The text must hold all words of the value's evidence beyond the
+        evidence of its broader form, or two words of its evidence, its cues or its line.
         """
         said = {stem(word) for word in words(text)}
         weighed: dict[str, str] = {}
         for value_id, reason in shown.items():
             value = self.lexicon.values[value_id]
-            broader = self.lexicon.values[value.parent] if value.parent else None
-            extra = content_words(value.text) - (content_words(broader.text) if broader else set())
-            own = content_words(f"{value.text} {value.line} {' '.join(value.cues)}")
-            if broader and extra and not extra <= said and len(own & said) < WITNESSES:
-                weighed.setdefault(broader.id, reason)
+            if value.parent and not self._is_borne_out(value, self.lexicon.values[value.parent], said):
+                weighed.setdefault(value.parent, reason)
             else:
                 weighed[value_id] = reason
         return self.lexicon.most_specific(weighed)
+
+    def _is_borne_out(self, value: Value, broader: Value, said: set[str]) -> bool:
+        evidence = value.evidence or value.say
+        beyond = content_words(evidence) - content_words(broader.evidence or broader.say)
+        own = content_words(f"{evidence} {value.line} {' '.join(value.cues)}")
+        return beyond <= said or len(own & said) >= WITNESSES
 
     def _notes(self, artifact: Artifact, found: Mapping[str, str]) -> tuple[str, ...]:
         """Notes on aspects that the artifact lacks and on sentences without a known value."""
@@ -109,7 +110,7 @@ class MiniatureBuilder:
         looked = f"looked for {len(self.lexicon.values)} things about {len(self.lexicon.dimensions)} aspects"
         notes = [f"{looked} and found {len(found)}; nothing known about {', '.join(missing)}" if missing else looked]
         if not is_drawn(self.domain) and self.lexicon.form is None:
-            sentences = [each.strip() for each in _SENTENCES.findall(artifact.text) if len(words(each)) > 2]
+            sentences = [each.strip() for each in SENTENCE.findall(artifact.text) if len(words(each)) > 2]
             silent = [each for each in sentences if not self.lexicon.cue_hits(each)]
             told = f"{len(silent)} of {len(sentences)} sentences told it nothing"
             quoted = "".join(f" “{each if len(each) <= 80 else each[:79] + '…'}”" for each in silent[:MAX_QUOTED])

@@ -93,7 +93,7 @@ def _near_misses(
     missing = [need for need in needed if need not in met]
     if len(missing) != 1:
         return []
-    siblings = {sibling: _shown_for(sibling, option, lexicon) for sibling in lexicon.siblings(missing[0])}
+    siblings = {sibling: _shown_for(sibling, option, lexicon) for sibling in lexicon.siblings[missing[0]]}
     return [(lexicon.values[sibling].text, option[shown]) for sibling, shown in siblings.items() if shown is not None]
 
 
@@ -171,7 +171,7 @@ def graded_value(need: str, piece: Mapping[str, str], lexicon: Lexicon) -> tuple
     """(1 to 5, why) for one value asked of one artifact; see `MiniatureScorer.satisfaction`."""
     dimension = lexicon.values[need].dimension
     there = [value for value in piece if lexicon.values[value].dimension == dimension]
-    for wanted, score, said in ((need, MET, ""), *((sibling, NEAR, "close: ") for sibling in lexicon.siblings(need))):
+    for wanted, score, said in ((need, MET, ""), *((sibling, NEAR, "close: ") for sibling in lexicon.siblings[need])):
         for value in there:
             if lexicon.covers(wanted, value):
                 return score, said + piece[value]

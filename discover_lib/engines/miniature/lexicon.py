@@ -61,6 +61,7 @@ class Value(msgspec.Struct, forbid_unknown_fields=True, eq=False):
     cues: tuple[str, ...]  # words and phrases that name this value in running text
     talk: tuple[str, ...] = ()  # further ones that name it only in talk about an artifact: "funnier", "at night"
     line: str = ""  # prose domains, leaves only: the sentence that shows it
+    evidence: str = ""  # words that bear it out in a text, where those of `say` do not serve
     formerly: str = ""  # an earlier `text`, by which stored conversations are read
     count: Literal["", "one", "many", "mass"] = ""  # of `say`, where its form does not tell
     title: str = ""  # of an artifact that shows it, where `say` does not serve; seeds depend on it
@@ -167,10 +168,6 @@ class Lexicon:
         """Whether showing `specific` shows `broad`: it is the same value or lies below it."""
         return broad in self.lineages[specific]
 
-    def siblings(self, value_id: str) -> tuple[str, ...]:
-        """The values that could stand in its place: others under the same parent, or at the top of its dimension."""
-        return self._siblings[value_id]
-
     def fits(self, value: str, others: Collection[str]) -> bool:
         """Whether a value can be had together with `others`: none replaces it or rules it out, and there is room."""
         if not self.clashes.get(value, frozenset()).isdisjoint(others):
@@ -195,10 +192,6 @@ class Lexicon:
                 held[name] = held.get(name, 0) + 1
         return tuple(kept)
 
-    def leaves_under(self, value_id: str) -> tuple[str, ...]:
-        """Leaf values at or below `value_id`."""
-        return self.below[value_id]
-
     @cached_property
     def additions(self) -> frozenset[str]:
         """Leaves that stand beside others rather than in their place: a scarf, beside the animals."""
@@ -218,7 +211,8 @@ class Lexicon:
         return any(dimension.optional for dimension in self.dimensions.values())
 
     @cached_property
-    def _siblings(self) -> dict[str, tuple[str, ...]]:
+    def siblings(self) -> dict[str, tuple[str, ...]]:
+        """Value → the ones that could replace it: others under the same parent, or at the top of its dimension."""
         values, siblings = self.values, dict[str, tuple[str, ...]]()
         for value in values.values():
             row = values[value.parent].children if value.parent else self.dimensions[value.dimension].tops
@@ -242,8 +236,9 @@ class Lexicon:
         """
         found: dict[str, str] = {}
         for line in text.split("\n"):
-            for value_id, phrase in _line_hits(self.domain, line, talk).items():
-                found.setdefault(value_id, phrase)
+            for sentence in _SENTENCE_END.split(line):
+                for value_id, phrase in _sentence_hits(self.domain, sentence, talk).items():
+                    found.setdefault(value_id, phrase)
         return self.most_specific(found)
 
     def most_specific(self, named: dict[str, str]) -> dict[str, str]:
@@ -266,6 +261,7 @@ def normalised(text: str) -> str:
     return " ".join(words(text))
 
 
+@lru_cache(maxsize=4096)
 def _stems(text: str) -> str:
     """The stems of a text's words, separated and surrounded by blanks."""
     return f" {' '.join(map(stem, words(text)))} "
@@ -279,16 +275,7 @@ def _aspects_in(domain: str, text: str) -> tuple[str, ...]:
     return tuple(name for _, _, name in sorted(found))
 
 
-@lru_cache(maxsize=8192)  # paragraphs: from draft to draft most stay as they are
-def _line_hits(domain: str, line: str, talk: bool) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for sentence in _SENTENCE_END.split(line):
-        for value_id, phrase in _sentence_hits(domain, sentence, talk).items():
-            found.setdefault(value_id, phrase)
-    return found
-
-
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=16384)  # from draft to draft most sentences stay as they are
 def _sentence_hits(domain: str, sentence: str, talk: bool) -> dict[str, str]:
     lexicon = load_lexicon(domain)
     return _cue_hits(lexicon.talk_index if talk else lexicon.cue_index, sentence, skip_negated=talk)
@@ -304,13 +291,7 @@ def load_lexicon(domain: str) -> Lexicon:
     path = LEXICON_FOLDER / f"{domain}.yaml"
     if path.name != f"{domain}.yaml" or "\0" in domain or not path.is_file():  # a link may name any place
         raise LexiconError(f"unknown domain {domain!r}; choose one of {', '.join(ALL_DOMAINS)}")
-    import yaml
-
-    try:
-        data = read_yaml(path)
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise LexiconError(f"{path.name}: not YAML in UTF-8: {' '.join(str(error).split())}") from None
-    lexicon = parse_lexicon(data, path.name)
+    lexicon = parse_lexicon(read_yaml(path, LexiconError), path.name)
     if lexicon.domain != domain:
         raise LexiconError(f"{path.name}: 'domain' must be {domain!r}, as the file is called, got {lexicon.domain!r}")
     return lexicon
@@ -329,6 +310,8 @@ def parse_lexicon(data: Any, file: str = "lexicon") -> Lexicon:
         read = msgspec.convert(data, _File)
     except msgspec.ValidationError as error:
         raise LexiconError(f"{file}: {error}") from None
+    if len({each.name for each in read.dimensions}) < len(read.dimensions):
+        raise LexiconError(f"{read.domain}: a dimension stands twice")
     values: dict[str, Value] = {}
     lineages: dict[str, tuple[str, ...]] = {}
     for dimension in read.dimensions:
@@ -363,7 +346,7 @@ def parse_lexicon(data: Any, file: str = "lexicon") -> Lexicon:
         rank={value_id: place for place, value_id in enumerate(values)},
         clashes=_clashes(read, values, lineages, below),
     )
-    check_lexicon(lexicon, len(read.dimensions))
+    check_lexicon(lexicon)
     return lexicon
 
 
@@ -420,7 +403,7 @@ def _cue_index(domain: str, cues: dict[str, tuple[str, ...]]) -> CueIndex:
     return index
 
 
-def check_lexicon(lexicon: Lexicon, n_dimensions: int) -> None:
+def check_lexicon(lexicon: Lexicon) -> None:
     """Hold the rules that keep the miniature honest; raise `LexiconError` on the first broken one.
 
     - requests have {items} in them; some dimension is asked for; the form has a row for every part and no other
@@ -433,30 +416,28 @@ def check_lexicon(lexicon: Lexicon, n_dimensions: int) -> None:
     - an opening names its value, alone, and holds no word of another requirement either
     - an aspect's words stand in none of the domain's requirement texts, and `say` uses no word that only other
       requirements hold: naming a category, or a thing already known, can then never name a hidden requirement
-
-    Args:
-        n_dimensions: that the file lists.
     """
-    for problem in _problems(lexicon, n_dimensions):
+    for problem in _problems(lexicon):
         raise LexiconError(f"{lexicon.domain}: {problem}")
 
 
-def _problems(lexicon: Lexicon, n_dimensions: int) -> Iterator[str]:
+def _problems(lexicon: Lexicon) -> Iterator[str]:
     dimensions, form = lexicon.dimensions, lexicon.form
-    if not lexicon.requests or not all("{items}" in request for request in lexicon.requests):
-        yield f"'request' must be a text with {{items}} in it, or a list of such texts, got {lexicon.requests!r:.60}"
-    if len(dimensions) < n_dimensions:
-        yield "a dimension stands twice"
-    if not any(dimension.asked for dimension in dimensions.values()):
-        yield "no dimension is asked for: one that a request begins with has 'asked: true'"
-    if form and {row for row in form.frame.split() if row.startswith("$")} - {"$title"} != {
-        f"${name}" for name in form.parts
-    }:
-        yield "the form's frame must have a row $NAME for the lines of every part, and no other"
-    if form and not {dimension.part for dimension in dimensions.values()} <= form.parts.keys():
-        yield "a dimension goes to a part that the form lacks"
-    if len({normalised(value.text) for value in lexicon.values.values()}) != len(lexicon.values):
-        yield "two values share a requirement text"
+    parts = form.parts.keys() if form else {dimension.part for dimension in dimensions.values()}
+    rows = {row[1:] for row in form.frame.split() if row.startswith("$")} - {"title"} if form else parts
+    rules = {  # what is wrong → whether it is right
+        f"'request' must be a text with {{items}} in it, or a list of such texts, got {lexicon.requests!r:.60}": bool(
+            lexicon.requests and all("{items}" in request for request in lexicon.requests)
+        ),
+        "no dimension is asked for: one that a request begins with has 'asked: true'": any(
+            dimension.asked for dimension in dimensions.values()
+        ),
+        "the form's frame must have a row $NAME for the lines of every part, and no other": rows == parts,
+        "a dimension goes to a part that the form lacks": all(each.part in parts for each in dimensions.values()),
+        "two values share a requirement text": len({normalised(value.text) for value in lexicon.values.values()})
+        == len(lexicon.values),
+    }
+    yield from (problem for problem, is_right in rules.items() if not is_right)
     for name in (*lexicon.values, *dimensions):
         if not _TOKEN.match(name) or (name in lexicon.values and name in dimensions):
             yield f"{name!r} must be one lower-case token, and the name of one thing"

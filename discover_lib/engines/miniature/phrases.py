@@ -109,11 +109,6 @@ class PhraseBook:
 PHRASES = Path(__file__).with_name("phrases.yaml")
 
 
-@lru_cache(maxsize=1)
-def _phrases() -> Any:
-    return read_yaml(PHRASES)
-
-
 @lru_cache(maxsize=16)
 def phrase_book(domain: str) -> PhraseBook:
     """The phrases of a domain, without those that its lexicon forbids.
@@ -121,7 +116,7 @@ def phrase_book(domain: str) -> PhraseBook:
     No frame holds a word that would be taken for a value or a category, and none of a user's a word that a requirement
     of the domain holds, in any inflection: the user could then say what they cannot know.
     """
-    data, lexicon = _phrases(), load_lexicon(domain)
+    data, lexicon = read_yaml(PHRASES), load_lexicon(domain)
     kind = data["kinds"].get(domain, data["kinds"]["other"])
     own = kind.get("acts", {})
     acts = {act: [*rows, *own.get(act, ())] for act, rows in data["acts"].items()}

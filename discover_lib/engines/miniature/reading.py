@@ -23,7 +23,7 @@ PROSE_PIECE_WORDS = 25  # unquoted statements of at least this length are a piec
 _FENCE = re.compile(r"```[^\n]*\n(.*?)```", re.DOTALL)
 _QUOTE = re.compile(r"(?:^>.*(?:\n|$))+", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)
-_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def pieces_of(text: str, domain: str) -> Sequence[str]:
     quotes = [_QUOTE_MARK.sub("", quote) for quote in _QUOTE.findall(text)]
     if marked := _FENCE.findall(text) + quotes:
         return marked
-    told = [sentence for sentence in _SENTENCE.findall(text) if not sentence.rstrip().endswith("?")]
+    told = [sentence for sentence in SENTENCE.findall(text) if not sentence.rstrip().endswith("?")]
     return [" ".join(told)] if sum(len(words(sentence)) for sentence in told) >= PROSE_PIECE_WORDS else []
 
 
@@ -202,10 +202,6 @@ class Beliefs:
     def tried_before(self) -> frozenset[str]:
         """`tried`, to look up in."""
         return frozenset(self.tried)
-
-    def open_wishes(self) -> tuple[str, ...]:
-        """What the last message asked for plainly."""
-        return self.latest.wanted
 
     def doubted(self) -> str | None:
         """The dimension that the last message doubted, if it named one."""

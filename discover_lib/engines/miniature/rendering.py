@@ -143,25 +143,6 @@ def _title_of(values: Sequence[str], lexicon: Lexicon) -> str:
     return (first.title or _ARTICLE.sub("", first.say)).capitalize()
 
 
-def render_moves(
-    moves: Sequence[Move],
-    lexicon: Lexicon,
-    known: Iterable[str] = (),
-    frames: Mapping[str, str] = PLAIN,
-    request: str = "",
-) -> str:
-    """The text of a reply, as people see it.
-
-    Args:
-        known: leaf values that the user has asked for or liked; drawn samples carry them, so that alternatives differ
-            in one thing only.
-        frames: what is said around a move, by its verb.
-        request: the user's first message; stories keep to the hero that it draws.
-    """
-    hero, carried = hero_of(request, lexicon), tuple(known)
-    return "\n\n".join(_render_move(move, lexicon, carried, frames[move.verb], hero) for move in moves)
-
-
 def _render_move(move: Move, lexicon: Lexicon, known: tuple[str, ...], frame: str, hero: str) -> str:
     named = list(dict.fromkeys(move.values)) if move.verb in ("maybe", "recap") else []
     say = [lexicon.values[value].say for value in named]
@@ -204,9 +185,16 @@ def make_reply(
     frames: Mapping[str, str] = PLAIN,
     request: str = "",
 ) -> Reply:
-    """A `Reply` that carries both forms, its length counted on the notation."""
-    written = notation.write(moves, lexicon)
-    said = render_moves(moves, lexicon, known, frames, request)
+    """A `Reply` that carries both forms, its length counted on the notation.
+
+    Args:
+        known: leaf values that the user has asked for or liked; drawn samples carry them, so that alternatives differ
+            in one thing only.
+        frames: what is said around a move, by its verb.
+        request: the user's first message; stories keep to the hero that it draws.
+    """
+    written, hero, carried = notation.write(moves, lexicon), hero_of(request, lexicon), tuple(known)
+    said = "\n\n".join(_render_move(move, lexicon, carried, frames[move.verb], hero) for move in moves)
     return Reply(said, notation.count_tokens(written), COUNTING, assistant, written)
 
 

@@ -15,7 +15,6 @@ import random
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
@@ -93,7 +92,7 @@ class MiniatureVoice:
     def of(self, user: int) -> MiniatureVoice:
         """The same voice in the temperament of one user, who keeps it from message to message."""
         voice = copy.copy(self)
-        voice.temperament = self.book.temperaments[_temperament(user, len(self.book.temperaments))]
+        voice.temperament = derive_rng(user, "temperament").choice(self.book.temperaments)
         if self.manner:
             voice.capitals = derive_rng(user, "capitals").random() >= self.manner.lower_case
         return voice
@@ -342,12 +341,6 @@ class MiniatureVoice:
     def _plainest(self, content: Content) -> str:
         wordings = self.book.plain
         return wordings.get(content.act.partition("_")[0], wordings["other"]).format(**content.names)
-
-
-@lru_cache(maxsize=1024)  # asked for in every turn of a conversation
-def _temperament(user: int, of: int) -> int:
-    """Which of so many temperaments a user has."""
-    return derive_rng(user, "temperament").choice(range(of))
 
 
 def _talk(text: str) -> Doing:

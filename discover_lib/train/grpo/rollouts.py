@@ -17,8 +17,8 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.rows import state_json
 from discover_lib.engines.local.dialect import Chat, Dialect, end_tokens, said
 from discover_lib.engines.local.model import GPU_BATCH_TOKENS, within
-from discover_lib.metrics.intervals import bootstrap_mean
-from discover_lib.train.grpo.simulated_reward import Scored, Scorer, domain_of
+from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, grouped
+from discover_lib.train.grpo.simulated_reward import Scored, Scorer, domain_of, kinds_of
 
 CHECKPOINTING = "gradient_checkpointing"  # its name in modules that can recompute their activations
 
@@ -266,9 +266,7 @@ def probe(
     metrics: dict[str, Any] = {"probe/users": len(whole), "probe/failed": len(talks) - len(whole)}
     if not whole:
         return metrics
-    by_artifact: dict[str, list[float]] = {}
-    for name, talk in whole:
-        by_artifact.setdefault(name, []).append(talk.discovered)
+    by_artifact = grouped((name, talk.discovered) for name, talk in whole)
     estimate = bootstrap_mean(by_artifact)
     scores = [score for _, talk in whole for score in talk.scores]
     return metrics | {
@@ -277,34 +275,31 @@ def probe(
         "probe/discovered_low": estimate.low,
         "probe/discovered_high": estimate.high,
         "probe/tokens": fmean(sum(score.reply.n_tokens for score in talk.scores) for _, talk in whole),
-        **{f"probe/{kind}": fmean(s.kind == kind for s in scores) for kind in ("diverging", "building", "broken")},
+        **kinds_of(scores, "probe"),
     }
+
+
+def probed(measured: Mapping[str, Any]) -> Estimate:
+    """The discovered intents of stored validation rollouts."""
+    users = int(measured["probe/users"])
+    mean, low, high = (measured.get(f"probe/discovered{bound}") for bound in ("", "_low", "_high"))
+    return Estimate(mean or 0.0, low, high, users, users)
 
 
 def probe_text(measured: Mapping[str, Any]) -> str:
     """Validation rollouts in words."""
     if "probe/discovered" not in measured:
         return "no held-out conversation could be judged"
-    low, high = measured.get("probe/discovered_low"), measured.get("probe/discovered_high")
-    spread = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
-    mean, users = measured["probe/discovered"], measured["probe/users"]
-    return f"{mean:.2f}{spread} intents discovered per conversation (n = {users})"
+    return f"{probed(measured)} intents discovered per conversation (n = {measured['probe/users']})"
 
 
 def difference_text(after: Mapping[str, Any], before: Mapping[str, Any]) -> str:
     """A comparison of validation rollouts with earlier ones of the same users, in words; "" if they have no pairs."""
     ours, theirs = after.get("by_artifact") or {}, before.get("by_artifact") or {}
-    differences = {
-        name: [one - other for one, other in zip(ours[name], theirs[name], strict=True)]
-        for name in ours
-        if len(ours[name]) == len(theirs.get(name, ()))
-    }
-    if not differences:
+    both = ours.keys() & theirs.keys()
+    if not both:
         return ""
-    estimate = bootstrap_mean(differences)
-    more = "more" if estimate.mean >= 0 else "less"
-    if estimate.low is None or estimate.high is None or estimate.low <= 0 <= estimate.high:
-        more += ", not distinguishable"
-    low, high = estimate.low, estimate.high
-    spread = f" [{low:+.2f}, {high:+.2f}]" if low is not None and high is not None else ""
-    return f"{estimate.mean:+.2f}{spread} intents discovered per conversation ({more}; n = {estimate.n_artifacts})"
+    each = bootstrap_difference({name: ours[name] for name in both}, {name: theirs[name] for name in both})
+    unclear = each.low is None or each.high is None or each.low <= 0 <= each.high
+    verdict = ", not distinguishable" if unclear else ""
+    return f"{each} more intents discovered per conversation (n = {each.n_artifacts}{verdict})"

@@ -7,20 +7,18 @@ and a penalty for replies that break a small model's language.
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 from statistics import fmean
-from threading import Lock
 from typing import Any, TypeVar
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Candidate, Reply
 from discover_lib.core.roles import RoleError
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.dataset.pairs import under
-from discover_lib.dataset.rows import grpo_rules, stored_conversation
+from discover_lib.dataset.rows import grpo_rules, stored_conversation, under
 from discover_lib.engines.local.dialect import Dialect, behaviour, said
 from discover_lib.engines.spec import RoleEngines
 from discover_lib.metrics.replay import LookAhead
@@ -29,6 +27,7 @@ from discover_lib.train.recipes import GrpoRecipe
 Result = TypeVar("Result")
 
 RESTORED_USERS = 4096  # in memory at a time
+KINDS = {"divergent": "diverging", "convergent": "building", None: "neither"}  # of a reply that can be read
 MOST_UNSCORED = 0.5  # share of a batch; above it the run stops
 
 
@@ -58,25 +57,20 @@ class Users:
 
     engines: RoleEngines
     tau: float | None = None
-    _kept: OrderedDict[str, UserSimulator] = field(default_factory=OrderedDict)
-    _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self._kept = lru_cache(RESTORED_USERS)(self.fresh)
 
     def user(self, state: str) -> UserSimulator:
-        """The user of a state.  Shared: `consider` may be called on it, `step` only on a `fresh` one.
+        """The user of a state.  Shared: `consider` may be called on it, `step` only on a `fresh` one."""
+        return self._kept(state)
+
+    def fresh(self, state: str) -> UserSimulator:
+        """The user of a state, as a new simulator.
 
         Raises:
             DiscoverError: not a state of this version.
         """
-        with self._lock:
-            if state not in self._kept:
-                self._kept[state] = self.fresh(state)
-                if len(self._kept) > RESTORED_USERS:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end(state)
-            return self._kept[state]
-
-    def fresh(self, state: str) -> UserSimulator:
-        """The user of a state, as a new simulator."""
         talk = stored_conversation(state)
         if self.tau is not None:
             talk = under(talk, grpo_rules(talk.rules, self.tau))
@@ -142,13 +136,10 @@ def scored(candidate: Candidate, domain: str, dialect: Dialect, broken_penalty: 
     if earned is None:
         return Scored(reply, None, error=candidate.error)
     moved = [each.cause for each in candidate.transitions if each.moved]
-    near = moved.count("tangential")
-    if dialect.is_broken(reply):
-        kind, total = "broken", earned.total - broken_penalty
-    else:
-        kinds = {"divergent": "diverging", "convergent": "building", None: "neither"}
-        kind, total = kinds[behaviour(candidate, domain)], earned.total
-    return Scored(reply, total, earned.discovered, earned.penalty, kind, None, len(moved), near)
+    broken = dialect.is_broken(reply)
+    kind = "broken" if broken else KINDS[behaviour(candidate, domain)]
+    total = earned.total - (broken_penalty if broken else 0.0)
+    return Scored(reply, total, earned.discovered, earned.penalty, kind, None, len(moved), moved.count("tangential"))
 
 
 def parts(scores: Iterable[Scored]) -> dict[str, float]:
@@ -161,12 +152,18 @@ def parts(scores: Iterable[Scored]) -> dict[str, float]:
             "reward/discovered": fmean(each.discovered for each in known),
             "reward/length": fmean(each.length for each in known),
             "reply_tokens": fmean(each.reply.n_tokens for each in known),
+            **kinds_of(known),
         }
-        for kind in ("diverging", "building", "broken"):
-            metrics[f"share/{kind}"] = fmean(each.kind == kind for each in known)
-        if steps := sum(each.steps for each in known):
-            metrics["share/near_misses"] = sum(each.near_steps for each in known) / steps
+    if steps := sum(each.steps for each in known):
+        metrics["share/near_misses"] = sum(each.near_steps for each in known) / steps
     return metrics
+
+
+def kinds_of(scores: Sequence[Scored], name: str = "share") -> dict[str, float]:
+    """The shares of the replies by kind, for the log."""
+    return {
+        f"{name}/{kind}": fmean(each.kind == kind for each in scores) for kind in ("diverging", "building", "broken")
+    }
 
 
 @dataclass

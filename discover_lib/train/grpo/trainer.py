@@ -7,7 +7,6 @@ single turns can rise while discovery over a conversation falls.
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -24,15 +23,15 @@ from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_json, write_lines
+from discover_lib.base.files import read_json, write_json, write_lines
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.base.words import counted
 from discover_lib.engines.local.dialect import Chat, Dialect
-from discover_lib.engines.local.model import within
-from discover_lib.train import Progress, arguments
-from discover_lib.train.backend import Backend
+from discover_lib.engines.local.model import GPU_BATCH_TOKENS, within
+from discover_lib.train import Progress
+from discover_lib.train.backend import Backend, common_arguments, configuration, grpo_arguments
 from discover_lib.train.data import TrainingRows, domain_of, row_name, starting_users
-from discover_lib.train.grpo.group import turn_advantages
+from discover_lib.train.grpo import turn_advantages
 from discover_lib.train.grpo.rollouts import (
     Player,
     Sampler,
@@ -43,17 +42,10 @@ from discover_lib.train.grpo.rollouts import (
     probe_text,
     seeded,
 )
-from discover_lib.train.grpo.simulated_reward import (
-    Scored,
-    Scorer,
-    SimulatorReward,
-    Users,
-    log_rewards,
-    sample_of,
-)
+from discover_lib.train.grpo.simulated_reward import Scored, Scorer, SimulatorReward, Users, log_rewards, sample_of
 from discover_lib.train.recipes import GrpoRecipe
-from discover_lib.train.recorder import Recorder
-from discover_lib.train.supervised import settle_reference
+from discover_lib.train.trainers import Recorder, settle_reference
+from discover_lib.train.training_job import read_lines
 
 ROUNDS = "rounds"
 Probe = Callable[[int], Mapping[str, Any]]  # number of rounds → measurements, with "probe/discovered"
@@ -92,15 +84,17 @@ class RoundsTrainer(GRPOTrainer):
     chat: Chat
     budget: int | None = None  # tokens of prompts and replies per batch of generation
     current: Sequence[Mapping[str, Any]] = ()
+    rounds: Rounds
+    reward: SimulatorReward | SeveralTurns
     turns: SeveralTurns | None = None  # gives an advantage per turn instead of one per rollout
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         self.current = [dict(self.table.row(each["place"])) for each in inputs]
-        before = RandomState()
+        restore = random_state()
         try:
             batch = super()._generate_and_score_completions(list(self.current))
         except DiscoverError:
-            before.restore()  # a resumed run writes the same replies and finds their saved judgments
+            restore()  # a resumed run writes the same replies and finds their saved judgments
             self.save_now()
             raise
         if self.turns is not None:
@@ -110,6 +104,15 @@ class RoundsTrainer(GRPOTrainer):
                 advantages[place, : len(row)] = torch.tensor(row)
             batch["advantages"] = advantages
         return batch
+
+    def samples(self) -> list[dict[str, Any]]:
+        """One prompt of the last batch with its replies, as readable text."""
+        if not self.reward.last:
+            return []
+        state = self.reward.last[0][0]
+        scores = [score for place, score in self.reward.last if place == state]
+        messages = self.rounds.player.scorer.users.user(state).messages
+        return [sample_of([{"role": each.role, "content": each.content} for each in messages], scores)]
 
     def save_now(self) -> None:
         """Save a checkpoint after the last finished step, for a run that has to stop."""
@@ -130,20 +133,18 @@ class RoundsTrainer(GRPOTrainer):
         return replies, logprobs or None
 
 
-class RandomState:
-    """The states of all generators that a step draws from."""
+def random_state() -> Callable[[], None]:
+    """A function that sets all generators that a step draws from back to their present states."""
+    python, numpy, cpu = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
 
-    def __init__(self) -> None:
-        cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-        self._states = random.getstate(), np.random.get_state(), torch.get_rng_state(), cuda
-
-    def restore(self) -> None:
-        python, numpy, cpu, cuda = self._states
+    def restore() -> None:
         random.setstate(python)
         np.random.set_state(numpy)
         torch.set_rng_state(cpu)
-        if cuda:
-            torch.cuda.set_rng_state_all(cuda)
+        torch.cuda.set_rng_state_all(cuda)
+
+    return restore
 
 
 @dataclass
@@ -163,11 +164,7 @@ class SeveralTurns:
             raise DiscoverError("a prompt leaves no room for a reply; lower max_completion or leave longer prompts out")
         self.last = [(state, score) for state, talk in zip(states, talks, strict=True) for score in talk.scores[:1]]
         self._talks = talks
-        log_rewards(
-            [score for talk in talks for score in talk.scores],
-            self.player.scorer,
-            trainer._log_metric,
-        )
+        log_rewards([score for talk in talks for score in talk.scores], self.player.scorer, trainer._log_metric)
         return {
             "prompt_ids": [each.prompt_ids for each in talks],
             "completion_ids": [each.completion_ids for each in talks],
@@ -186,8 +183,8 @@ class SeveralTurns:
             group = self._talks[start : start + n_generations]
             rewards = [None if each.total is None else [score.total or 0.0 for score in each.scores] for each in group]
             for talk, turns in zip(group, turn_advantages(rewards, scaled=scaled), strict=True):
-                begins = [own > before for own, before in zip(talk.own, [0, *talk.own], strict=False)]
-                turn = list(accumulate(begins))
+                # A turn begins where the policy's tokens follow the user's.
+                turn = list(accumulate(own > before for own, before in zip(talk.own, [0, *talk.own], strict=False)))
                 rows.append([turns[at - 1] if own and turns else 0.0 for own, at in zip(talk.own, turn, strict=True)])
         return rows
 
@@ -223,13 +220,10 @@ class Rounds:
         """The prompts of round `number`, from 0: the rows, or the model's own prefixes."""
         if not self.recipe.own_prefixes:
             return Table(self.rows, self.seed)
-        return Table(self._own(number), self.seed, number, number * self.prompts_per_round)
-
-    def _own(self, number: int) -> list[dict[str, Any]]:
         path = self.folder / ROUNDS / f"prompts-{number + 1}.jsonl"
         if not path.exists():
             write_lines(path, self._collect(number))
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+        return Table(read_lines(path).lines, self.seed, number, number * self.prompts_per_round)
 
     def _collect(self, number: int) -> list[dict[str, Any]]:
         needed = self.prompts_per_round
@@ -239,8 +233,8 @@ class Rounds:
         prefixes: list[dict[str, Any]] = []
         with seeded(derive_seed(self.seed, "prefixes", number)):
             while order and len(prefixes) < needed:
-                some = order[: max(1, -(-(needed - len(prefixes)) // turns))]
-                order = order[len(some) :]
+                n_users = max(1, -(-(needed - len(prefixes)) // turns))
+                some, order = order[:n_users], order[n_users:]
                 simulators = [self.player.scorer.users.fresh(each["state"]) for each in some]
                 prefixes += own_prefixes(self.player.play(simulators, turns))
         if not prefixes:
@@ -248,29 +242,23 @@ class Rounds:
         self.on_progress(f"round {number + 1}: {len(prefixes)} prompts from the model's own conversations")
         return prefixes
 
-    def measured(self, number: int) -> bool:
-        """Whether the model after `number` rounds is measured."""
-        return self._probe_file(number).exists()
+    def measure(self, number: int, model: Any = None) -> Mapping[str, Any]:
+        """The validation rollouts after `number` rounds, measured once, together with a copy of the adapter.
 
-    def _probe_file(self, number: int) -> Path:
-        return self.folder / ROUNDS / f"probe-{number}.json"
-
-    def measure(self, number: int) -> Mapping[str, Any]:
-        """The validation rollouts after `number` rounds, measured once."""
-        path = self._probe_file(number)
+        Args:
+            model: the model after these rounds, if they may not be measured yet.
+        """
+        path = self.folder / ROUNDS / f"probe-{number}.json"
         if not path.exists():
+            shutil.rmtree(self.adapter(number), ignore_errors=True)
+            model.save_pretrained(str(self.adapter(number)), selected_adapters=["default"])
             write_json(path, dict(self.probe(number)) if self.probe else {})
-        metrics = json.loads(path.read_text(encoding="utf-8"))
-        return metrics if isinstance(metrics, dict) else {}
+        metrics: Mapping[str, Any] = read_json(path)
+        return metrics
 
     def adapter(self, number: int) -> Path:
         """The folder of the adapter after `number` rounds."""
         return self.folder / ROUNDS / f"round-{number}"
-
-    def keep(self, number: int, model: Any) -> None:
-        """Save the adapter after `number` rounds."""
-        shutil.rmtree(self.adapter(number), ignore_errors=True)
-        model.save_pretrained(str(self.adapter(number)), selected_adapters=["default"])
 
     def told(self, kept: int) -> str:
         """The selected round, and its comparison with the model before the stage."""
@@ -285,19 +273,17 @@ class Rounds:
 
         0 is the model before the stage.  Its adapter has no effect.
         """
-        measured = {
-            number: value
-            for number in range(self.recipe.rounds + 1)
-            if self.adapter(number).is_dir() and (value := self.measure(number).get("probe/discovered")) is not None
-        }
-        return max(measured, key=lambda number: (measured[number], -number)) if measured else None
+        rounds = [number for number in range(self.recipe.rounds + 1) if self.adapter(number).is_dir()]
+        found = {number: self.measure(number).get("probe/discovered") for number in rounds}
+        known = {number: value for number, value in found.items() if value is not None}
+        return max(known, key=known.__getitem__) if known else None
 
 
 class RoundsCallback(TrainerCallback):
     """Runs the rounds beside the trainer's steps."""
 
-    def __init__(self, rounds: Rounds, trainer: RoundsTrainer, recorder: Recorder) -> None:
-        self.rounds, self.trainer, self.recorder = rounds, trainer, recorder
+    def __init__(self, trainer: RoundsTrainer, recorder: Recorder) -> None:
+        self.rounds, self.trainer, self.recorder = trainer.rounds, trainer, recorder
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._between(state)
@@ -313,45 +299,20 @@ class RoundsCallback(TrainerCallback):
 
     def _between(self, state: Any) -> None:
         """Measure the round that has ended, once, and enter the next round."""
+        rounds = self.rounds.recipe.rounds
         number, into = divmod(state.global_step, self.rounds.steps_per_round)
-        number = min(number, self.rounds.recipe.rounds)
+        number = min(number, rounds)
         ended = into == 0 or state.global_step == state.max_steps
-        if self.rounds.probe and ended:
-            if not self.rounds.measured(number):
-                self.rounds.keep(number, self.trainer.model)
-            if not self.recorder.has_round(number):  # a killed run may have resumed before it
-                self._measured(number, state)
-        if state.global_step < state.max_steps:
-            self.trainer.table = self.rounds.table(min(number, self.rounds.recipe.rounds - 1))
-
-    def _measured(self, number: int, state: Any) -> None:
-        metrics = self.rounds.measure(number)
-        if metrics:
-            spent = self.rounds.player.scorer.take_spending()
-            self.recorder.write(state, {"round": number, **metrics, **spent})
-            when = f"after round {number} of {self.rounds.recipe.rounds}" if number else "before training"
+        if self.rounds.probe and ended and not self.recorder.has_round(number):
+            metrics = self.rounds.measure(number, self.trainer.model)
+            self.recorder.write(state, {"round": number, **metrics, **self.rounds.player.scorer.take_spending()})
+            when = f"after round {number} of {rounds}" if number else "before training"
             self.rounds.on_progress(f"{when}: {probe_text(metrics)}")
+        if state.global_step < state.max_steps:
+            self.trainer.table = self.rounds.table(min(number, rounds - 1))
 
 
-@dataclass
-class GrpoRun:
-    """A GRPO trainer with its rounds and its reward."""
-
-    trainer: RoundsTrainer
-    rounds: Rounds
-    reward: SimulatorReward | SeveralTurns
-
-    def samples(self) -> list[dict[str, Any]]:
-        """One prompt of the last batch with its replies, as readable text."""
-        if not self.reward.last:
-            return []
-        state = self.reward.last[0][0]
-        scores = [score for place, score in self.reward.last if place == state]
-        messages = self.rounds.player.scorer.users.user(state).messages
-        return [sample_of([{"role": each.role, "content": each.content} for each in messages], scores)]
-
-
-def grpo_run(
+def grpo_trainer(
     model: Any,
     chat: Chat,
     rows: Sequence[Mapping[str, Any]],
@@ -365,41 +326,32 @@ def grpo_run(
     users: Users,
     threads: int,
     on_progress: Progress,
-    probe: Probe | None = None,
     take_spending: Callable[[], Mapping[str, float]] = dict,
-) -> GrpoRun:
-    """A trainer of a model that has its adapter; see `supervised.supervised_trainer`.
+) -> RoundsTrainer:
+    """A trainer of a model that has its adapter; see `trainers.supervised_trainer`.
 
     Args:
         rows: from `data.trainer_row`: prompt, state and domain.
         source: all rows, for the users of own prefixes and validation rollouts.
         threads: parallel judgments.
         take_spending: see `Scorer`.
-        probe: measures in place of the default validation rollouts.
     """
     scorer = Scorer(users, dialect, recipe, threads, take_spending)
-    sampler = Sampler(
-        model,
-        chat,
-        recipe.max_completion,
-        recipe.temperature,
-        recipe.top_p,
-        recipe.top_k,
-        recipe.repetition_penalty,
-        **({"budget": recipe.generation_tokens} if recipe.generation_tokens else {}),
-    )
+    drawn = (recipe.temperature, recipe.top_p, recipe.top_k, recipe.repetition_penalty)
+    budget = recipe.generation_tokens or GPU_BATCH_TOKENS
+    sampler = Sampler(model, chat, recipe.max_completion, *drawn, budget=budget)
     player = Player(sampler, scorer, dialect, recipe.max_length)
     plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads, take_spending)
     single = SimulatorReward(scorer, chat.tokenizer, sampler.ends)
     reward = SeveralTurns(player, recipe.multi_turn) if recipe.multi_turn > 1 else single
     steps = recipe.steps(len(rows))
     places = -(-steps // recipe.iterations) * recipe.prompts_per_step
-    values = arguments.common(recipe, backend, folder, seed) | arguments.grpo(recipe) | {"max_steps": steps}
+    values = common_arguments(recipe, backend, folder, seed) | grpo_arguments(recipe) | {"max_steps": steps}
     several = {"rollout_func": reward.roll_out} if isinstance(reward, SeveralTurns) else {}
     trainer = RoundsTrainer(
         model=model,
         reward_funcs=[reward],
-        args=arguments.configuration(GRPOConfig, values),
+        args=configuration(GRPOConfig, values),
         train_dataset=Dataset.from_list([{"prompt": rows[0]["prompt"], "place": place} for place in range(places)]),
         processing_class=chat.tokenizer,
         **several,
@@ -407,18 +359,19 @@ def grpo_run(
     trainer.table, trainer.chat, trainer.budget = Table(rows, seed), chat, recipe.generation_tokens
     trainer.turns = reward if isinstance(reward, SeveralTurns) and recipe.reward_to_go else None
     settle_reference(trainer.model, recipe)
-    rounds = Rounds(
+    trainer.reward = reward
+    trainer.rounds = Rounds(
         recipe,
         folder,
         seed,
         rows,
         starting_users(source.train),
         Player(sampler, plain, dialect, recipe.max_length, remember=True),
-        probe or _own_probe(recipe, source, sampler, plain, dialect, seed, on_progress),
+        _own_probe(recipe, source, sampler, plain, dialect, seed, on_progress),
         steps,
         on_progress,
     )
-    return GrpoRun(trainer, rounds, reward)
+    return trainer
 
 
 def _own_probe(

@@ -63,11 +63,15 @@ def _wait_until_it_answers(port: int, process: subprocess.Popen[bytes], log: Pat
     pytest.fail(f"`transformers serve` did not start:\n{log.read_text()[-2000:]}")
 
 
-@pytest.fixture(scope="module", params=["auto", "litellm"])
+@pytest.fixture(scope="module", params=["direct", "litellm"])
 def client(api_base: str, request: pytest.FixtureRequest) -> Iterator[LLMClient]:
-    settings = ClientSettings(api_base=api_base, wire=request.param, env_file=None, max_attempts=1)
-    with LLMClient(settings) as made:
-        yield made
+    with pytest.MonkeyPatch.context() as environment:
+        if request.param == "litellm":
+            environment.setenv("OPENAI_BASE_URL", api_base)
+            environment.setenv("OPENAI_API_KEY", "unused")
+        own = api_base if request.param == "direct" else None
+        with LLMClient(ClientSettings(own, env_file=None, max_attempts=1)) as made:
+            yield made
 
 
 def say(text: str, seed: int, max_tokens: int = LIMIT) -> Request:

@@ -14,7 +14,7 @@ from discover_lib.core.roles import BuildError
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.builder import Abstracted, LLMBuilder, Organised, Synthesised
 from discover_lib.engines.llm.calls.exchange import LLMError
-from discover_lib.engines.llm.leak_check import LeakCheck
+from discover_lib.engines.llm.judge import LeakCheck
 from discover_lib.engines.llm.voice import PARAPHRASED, LLMVoice
 
 LEAKS = {"reason": "snooping is listening in secret", "leaks": True, "ids": ["1.1"]}
@@ -56,7 +56,7 @@ ROOTS = (
     Intent("1", "Has a secret listener", (Intent("1.1", "A woman listens at a keyhole"),)),
     Intent("2", "Is funny"),
 )
-ORGANISED = Organised(Abstracted(Synthesised(Artifact("a", "poem", "A lady..."), "gossip", "", ()), ()), ROOTS)
+ORGANISED = Organised(Abstracted(Synthesised(Artifact("a", "poem", "A lady..."), "gossip", ()), ()), ROOTS)
 HONEST = {"chosen": ["2"], "request": "hi, can you write me a funny poem about gossip?"}
 PARAPHRASE = {"chosen": ["2"], "request": "hi, a funny poem about gossip? with a lady snooping at the door"}
 

@@ -38,7 +38,7 @@ def places(changes: dict[str, str | None], same: dict[str, str] | None = None) -
         (places({"0.1": None}, {"0.1": "1.1"}), None),
         (places({"0.2": None, "1.2": "drop"}), None),
         (places({"3.1": None}), "there is no item '3.1'"),
-        (Hierarchy.model_validate({"items": [{"id": "0.1", "parent": None}]}), "no entry: 0.2, 1.1, 1.2, 2.1"),
+        (Hierarchy.model_validate({"items": [{"id": "0.1", "parent": None}]}), "no entry for item 0.2, 1.1, 1.2, 2.1"),
         (Hierarchy(items=[*places({}).items, places({}).items[0]]), "'0.1' has more than one entry"),
         (places({"1.1": "1.2"}), "not on a broader level"),
         (places({"2.1": "0.1"}), "not on a broader level"),  # a cycle would need this
@@ -94,4 +94,3 @@ def test_unchanged_items_of_several_levels_are_one() -> None:
     items = Items.of_levels([["A tabby cat", "Red boots"], ["A cat", "Red boots."], ["An animal", "Boots"]])
     assert items.texts == {"0.1": "A tabby cat", "0.2": "Red boots", "1.1": "A cat", "2.1": "An animal", "2.2": "Boots"}
     assert items.highest == {"0.2": 1}
-    assert items.may_stand_below("0.1", "0.2") and not items.may_stand_below("1.1", "0.2")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any, cast
 
@@ -11,11 +10,10 @@ from llm_script import Script
 
 from discover_lib.base.tokens import COUNTING
 from discover_lib.core.advance import initial_state
-from discover_lib.core.conversation import Artifact, Message, Reply, Turn
+from discover_lib.core.conversation import Artifact, Message, Reply
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.roles import BuildError, JudgeError, VoiceError
 from discover_lib.core.rules import Rules
-from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery, Evaluation, IntentState
 from discover_lib.core.view import UserView, user_view
 from discover_lib.engines.llm import answers, builder
@@ -28,8 +26,6 @@ from discover_lib.engines.llm.prompting import default_prompts
 from discover_lib.engines.llm.scoring import LLMRefusalJudge
 from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws, plain, without_ids
 from discover_lib.engines.manner import Manner
-from discover_lib.engines.miniature import engine
-from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.metrics.scorer import ScoreError
 
 PAPER = Rules.paper()
@@ -114,14 +110,11 @@ def test_verdicts_are_read_as_the_walk_asks_for_them(
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
-        (
-            judged(("1", False), ("9", True)),
-            "there is no intent '9'; the ids are 1, 1.1, 1.1.1, 2; there is no entry for 2",
-        ),
-        (judged(("1", False), ("3", True)), "there is no intent '3'"),
+        (judged(("1", False), ("9", True)), "intent '9' is not asked about; give 1, 2; there is no entry for intent 2"),
+        (judged(("1", False), ("3", True)), "intent '3' is not asked about"),
         (judged(("1", False), ("1", True), WISH), "intent '1' has more than one entry"),
-        (judged(("1", False)), "there is no entry for 2"),
-        (judged(("1", True), WISH), "there is no entry for 1.1"),
+        (judged(("1", False)), "there is no entry for intent 2"),
+        (judged(("1", True), WISH), "there is no entry for intent 1.1"),
     ],
 )
 def test_ids_are_checked_and_the_judge_is_asked_once_more(answer: dict[str, Any], complaint: str) -> None:
@@ -222,17 +215,6 @@ def test_a_flawed_message_is_asked_for_once_more_and_used_if_it_stays(
     assert len(script.asked) == 2 and told in script.prompt(1) and voice.flaws(used, FUZZY, HEARD) == flaws
 
 
-def test_a_turn_keeps_the_flaws_of_its_message() -> None:
-    engines = engine("technical_writing")
-    tree = engines.builder.build(generate_artifact("technical_writing", "eval", 0)).tree
-    voice = LLMVoice(Script(said(LONG), said(f"{LONG} **now**"), said("fine")), MODEL)
-    simulator = UserSimulator(tree, engines.judge, voice)
-    flawed, fine = simulator.step("hello"), simulator.step("hello again")
-    assert (flawed.user_message, flawed.flaws, fine.flaws) == (LONG, ("length",), ())
-    again = Turn.from_dict(json.loads(json.dumps(flawed.to_dict())))
-    assert again == flawed and "flaws" not in fine.to_dict(), "a turn without flaws is stored without the field"
-
-
 @pytest.mark.parametrize(
     ("replies", "told"),
     [
@@ -270,9 +252,9 @@ def test_what_stands_around_a_message_is_no_part_of_it(said: str) -> None:
     ],
 )
 def test_what_is_checked_in_a_message(message: str, kinds: list[str]) -> None:
-    assert [flaw.kind for flaw in find_flaws(message, FUZZY, HEARD)] == kinds
+    assert list(find_flaws(message, FUZZY, HEARD)) == kinds
     clear = find_flaws(message, replace(FUZZY, pursuing="clear"), HEARD)
-    assert [flaw.kind for flaw in clear] == [kind for kind in kinds if kind != "leak"]
+    assert list(clear) == [kind for kind in kinds if kind != "leak"]
 
 
 LATENT = UserView(
@@ -294,32 +276,23 @@ def test_of_what_is_latent_the_voice_is_told_the_category_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("achieved", "shown"),
+    ("view", "heard", "shown"),
     [
-        ((), "- something, of no category that you could name"),
-        (("3",), "- something, of no category that you could name"),
-        (("1.1", "3"), "- something of the category of [1.1]"),
-        (("1.1", "1.2"), "- something of the category of [1.2]"),
+        ({"achieved": ()}, "Here you are.", "something, of no category that you could name"),
+        ({"achieved": ("3",)}, "Here you are.", "something, of no category that you could name"),
+        ({"achieved": ("1.1", "3")}, "Here you are.", "something of the category of [1.1]"),  # the nearest
+        ({"achieved": ("1.1", "1.2")}, "Here you are.", "something of the category of [1.2]"),
+        ({"category": "narrator"}, "Here you are.", "something of the category 'narrator'"),  # known: achieved
+        ({"category": "point of view"}, "Here you are.", "something of the category 'point of view'"),
+        ({"category": "teller"}, "Here you are.", "something of the category of [1.1]"),  # the teller is hidden
+        ({"category": "teller"}, "Who should the teller be?", "something of the category 'teller'"),  # it was said
     ],
 )
-def test_the_category_is_that_of_the_nearest_thing_achieved(achieved: tuple[str, ...], shown: str) -> None:
-    assert describe_latent(replace(LATENT, achieved=achieved, items=("1.2.1",)), HEARD) == shown
-
-
-@pytest.mark.parametrize(
-    ("category", "heard", "shown"),
-    [
-        ("narrator", "Here you are.", "- something of the category 'narrator'"),  # known: something achieved says it
-        ("point of view", "Here you are.", "- something of the category 'point of view'"),
-        ("teller", "Here you are.", "- something of the category of [1.1]"),  # that there is one is hidden
-        ("teller", "Who should the teller be?", "- something of the category 'teller'"),  # somebody has said it
-    ],
-)
-def test_the_category_is_the_aspect_that_the_builder_named_unless_that_gives_something_away(
-    category: str, heard: str, shown: str
+def test_the_category_is_a_name_that_gives_nothing_away_or_the_nearest_thing_achieved(
+    view: dict[str, Any], heard: str, shown: str
 ) -> None:
-    view = replace(LATENT, category=category)
-    assert describe_latent(view, (*TALK, Message("assistant", heard))) == shown
+    latent = replace(LATENT, items=("1.2.1",), **view)
+    assert describe_latent(latent, (*TALK, Message("assistant", heard))) == f"- {shown}"
 
 
 VOICED = Intent(

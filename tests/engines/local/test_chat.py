@@ -92,11 +92,7 @@ def test_leftover_thoughts_in_rows_are_no_words_of_the_assistant() -> None:
 @pytest.mark.parametrize(
     ("template", "messages", "complaint"),
     [
-        (
-            "gemma",
-            [{"role": "system", "content": "Be kind."}, *TALK],
-            "refuses .*: System role not supported",
-        ),
+        ("gemma", [{"role": "system", "content": "Be kind."}, *TALK], "refuses .*: System role not supported"),
         ("{{ messages[0]['content'] }}", TALK, "omits replies"),
     ],
 )

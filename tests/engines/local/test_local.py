@@ -5,18 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from cast import Cast
 
 from discover_lib.core.conversation import Message
+from discover_lib.engines.local.dialect import Notation
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
-from discover_lib.engines.local.names import (
-    LocalModelError,
-    LocalName,
-    check_local,
-    merge,
-    parse_name,
-    serving,
-)
+from discover_lib.engines.local.names import LocalModelError, LocalName, check_local, merge, parse_name, serving
 from discover_lib.engines.local.tiny_language import is_broken, save_tokenizer, vocabulary
 from discover_lib.runs.options import RunOptions, RunOptionsError, lay_out
 
@@ -46,7 +39,7 @@ def model(folder):
     from discover_lib.engines.local.names import load
 
     loaded, tokenizer = load(folder)
-    return LocalModel("tiny-test", loaded, tokenizer, speaks_notation=True)
+    return LocalModel("tiny-test", loaded, tokenizer, Notation())
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +81,6 @@ def test_a_name_is_taken_apart(tmp_path):
     assert parse_name(f"hf:{base}+co-creation").style == "co-creation"
 
 
-def test_a_plus_may_belong_to_a_folder(tmp_path):
-    for name in ("sft", "sft+dpo"):
-        plain_model(tmp_path / name)
-    assert parse_name(f"hf:{tmp_path / 'sft+dpo'}").folder == tmp_path / "sft+dpo"
-    assert parse_name(f"hf:{tmp_path / 'sft+dpo'}+clarifying").style == "clarifying"
-
-
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
@@ -130,29 +116,18 @@ def questions():
     return [(talks[place % 2], place) for place in range(12)]
 
 
+def at_once(assistant):
+    """The replies to all questions, each asked in a thread of its own."""
+    with ThreadPoolExecutor(len(questions())) as pool:
+        return list(pool.map(lambda question: assistant.reply(*question), questions()))
+
+
 @pytest.mark.slow
 def test_a_batch_is_the_same_as_one_by_one(model):
     assistant = LocalAssistant(model, DOMAIN)
-    together = assistant.reply_batch(questions())
+    together = at_once(assistant)
     assert together == [assistant.reply(messages, seed) for messages, seed in questions()]
-    assert together[::-1] == assistant.reply_batch(questions()[::-1])
     assert len({each.notation for each in together}) > 6  # the seeds say different things
-
-
-@pytest.mark.slow
-def test_conversations_side_by_side_are_those_of_one_by_one(model):
-    from discover_lib.core.rules import Rules
-    from discover_lib.engines.miniature import engine
-    from discover_lib.engines.miniature.artifacts import generate_artifact
-    from discover_lib.runs.units import plan_units, run_unit
-
-    artifacts = [generate_artifact(DOMAIN, "train", place) for place in range(3)]
-    trees = {each.id: (DOMAIN, engine(DOMAIN).builder.build(each).tree) for each in artifacts}
-    units = plan_units(trees, ["mine", "draft"], trials=1, turns=2, rules=Rules.paper(), seed=0)
-    engines = Cast(assistants={"mine": LocalAssistant(model, DOMAIN)})
-    with ThreadPoolExecutor(len(units)) as pool:
-        together = list(pool.map(lambda unit: run_unit(unit, engines), units))
-    assert together == [run_unit(unit, engines) for unit in units]
 
 
 @pytest.mark.slow
@@ -163,10 +138,16 @@ def test_a_model_that_fails_is_heard_of_by_all_that_wait(model):
         def __getattr__(self, name):
             raise RuntimeError("out of memory")
 
-    broken = LocalModel("tiny-test", model.model, model.tokenizer, speaks_notation=True)
+    broken = LocalModel("tiny-test", model.model, model.tokenizer, Notation())
     broken.model = Failing()
-    with pytest.raises(AssistantError, match="tiny-test did not reply: out of memory"):
-        LocalAssistant(broken, DOMAIN).reply_batch(questions())
+
+    def heard(question):
+        with pytest.raises(AssistantError, match="tiny-test did not reply: out of memory"):
+            LocalAssistant(broken, DOMAIN).reply(*question)
+        return True
+
+    with ThreadPoolExecutor(len(questions())) as pool:
+        assert all(pool.map(heard, questions()))
 
 
 @pytest.mark.slow
@@ -210,16 +191,13 @@ def test_a_merged_folder_says_what_base_and_adapter_say(folder, adapter, tmp_pat
     name = f"hf:{folder}+{adapter}"
     merged = merge(name, tmp_path / "merged")
     said = [
-        [each.notation for each in local_assistant(one, DOMAIN).reply_batch(questions())]
-        for one in (name, f"hf:{merged}")
+        [each.notation for each in at_once(local_assistant(one, DOMAIN))]
+        for one in (name, f"hf:{merged}", f"hf:{folder}")
     ]
-    assert said[0] == said[1]
-    bare = [each.notation for each in local_assistant(f"hf:{folder}", DOMAIN).reply_batch(questions())]
-    assert said[0] != bare
+    assert said[0] == said[1] != said[2]
     with pytest.raises(LocalModelError, match="not empty"):
         merge(name, merged)
-    with pytest.raises(LocalModelError, match="no server can"):
-        serving(merged)
+    assert "no server can" in serving(merged)["assistant"]
 
 
 @pytest.mark.slow

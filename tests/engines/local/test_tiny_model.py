@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Message
 from discover_lib.engines.local.dialect import read_card
 from discover_lib.engines.local.names import SHIPPED, base_folder
@@ -40,7 +41,7 @@ def test_the_key_changes_with_whatever_decides_the_model(tiny, recipe, monkeypat
 def test_loss_is_on_the_replies_alone(tiny, recipe):
     words = vocabulary((DOMAIN,))
     for tokens, labels in tiny.practice_rows(recipe, words, 0):
-        spoken = words.decode(tokens).split()
+        spoken = [words.words[place] for place in tokens]
         replying = False
         for word, label in zip(spoken, labels, strict=True):
             if word == USER:
@@ -61,7 +62,7 @@ def test_embeddings_stand_as_close_as_the_taxonomy_says(tiny):
     table = tiny.taxonomy_embeddings(words, recipe)
     lexicon = load_lexicon(DOMAIN)
     leaf = lexicon.dimensions["mood"].leaves[0]
-    sibling, stranger = lexicon.siblings(leaf)[0], lexicon.dimensions["hero"].leaves[0]
+    sibling, stranger = lexicon.siblings[leaf][0], lexicon.dimensions["hero"].leaves[0]
 
     def cosine(one: str, other: str) -> float:
         return float(torch.cosine_similarity(table[words.ids[one]], table[words.ids[other]], dim=0))
@@ -77,13 +78,13 @@ def test_pretraining_is_the_same_again(tiny, recipe):
     said = []
     one, other = (tiny.pretrain(recipe, said.append).state_dict() for _ in range(2))
     assert all(torch.equal(one[name], other[name]) for name in one)
-    assert said[0].startswith("pretraining: step 6 of 6, loss ") and said[0].endswith(", 0 s left")
+    assert said[0].startswith("pretraining: step 6 of 6, loss ")
 
 
 def test_a_base_below_the_limits_is_not_written(tiny, recipe, tmp_path, monkeypatch):
     monkeypatch.setattr(tiny, "GATE_USERS", 2)
     complaint = r"honors .* of clear requests and breaks .* raise the recipe's steps"
-    with pytest.raises(tiny.TinyModelError, match=complaint):
+    with pytest.raises(DiscoverError, match=complaint):
         tiny.make_base(recipe, tmp_path / "base")
     assert not list(tmp_path.iterdir())
 
@@ -118,7 +119,7 @@ def test_a_card_says_what_was_measured(tiny, recipe, tmp_path, monkeypatch):
     card = json.loads((tiny.make_base(recipe, tmp_path / "base") / "tiny.json").read_text())
     assert card["domains"] == [DOMAIN] and card["recipe"]["steps"] == 6
     assert card["measured"]["broken"]["n_artifacts"] == 2
-    assert card["key"] == recipe.key and card["practice_loss"] > 1
+    assert card["key"] == recipe.key
 
 
 # -- the base of the package ------------------------------------------------------------------------------------------
@@ -130,13 +131,6 @@ def test_the_shipped_base_is_the_default_recipe_s(tiny):
     assert card["key"] == tiny.TinyRecipe().key and card["made_by"] == tiny.MADE_BY
     assert {"torch", "transformers"} <= set(card["versions"])
     assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 3_000_000
-
-
-def test_the_shipped_base_predicts_held_out_practice_as_its_card_says(tiny):
-    from transformers import AutoModelForCausalLM
-
-    model = AutoModelForCausalLM.from_pretrained(SHIPPED)
-    assert tiny.practice_loss(model, tiny.TinyRecipe()) == pytest.approx(read_card(SHIPPED)["practice_loss"], rel=0.01)
 
 
 @pytest.mark.slow

@@ -1,6 +1,9 @@
 """The miniature's tree builder and artifacts."""
 
+from dataclasses import replace
+
 import pytest
+from msgspec import structs
 
 from discover_lib.base.files import data_folder
 from discover_lib.base.words import content_words
@@ -8,6 +11,7 @@ from discover_lib.core.conversation import Artifact
 from discover_lib.core.roles import BuildError
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
+from discover_lib.engines.miniature.builder import MiniatureBuilder
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
 
@@ -90,6 +94,15 @@ def test_one_word_of_a_requirement_that_says_more_is_read_more_broadly():
     texts = {each.text for each in built.recognised}
     assert "Centers on an unopened letter" not in texts and "Centers on a message on paper" in texts
     assert {"Gives the hero a dog", "Puts a grandmother beside the hero"} <= texts
+
+
+def test_the_wording_of_a_label_decides_nothing(domain):
+    builder = MiniatureBuilder(domain)
+    artifacts = written_artifacts(domain, data_folder())
+    found = [list(builder.build(artifact).tree.intents) for artifact in artifacts]
+    labels = {key: structs.replace(value, text=f"Label {key}") for key, value in builder.lexicon.values.items()}
+    builder.lexicon = replace(builder.lexicon, values=labels)
+    assert [list(builder.build(artifact).tree.intents) for artifact in artifacts] == found
 
 
 def test_a_builder_says_what_it_looked_for_in_vain():

@@ -9,10 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discover_lib.base.files import data_folder
-from discover_lib.engines.miniature.lexicon import (
-    UNSEEN_DOMAINS,
-    load_lexicon,
-)
+from discover_lib.engines.miniature.lexicon import UNSEEN_DOMAINS, load_lexicon
 from discover_lib.engines.miniature.notation import Move, in_order
 from discover_lib.engines.miniature.reading import read_artifact, read_reply
 from discover_lib.engines.miniature.rendering import make_reply, render_artifact

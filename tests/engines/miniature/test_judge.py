@@ -15,9 +15,9 @@ LEXICON = load_lexicon("creative_writing")
 HERO = LEXICON.dimensions["hero"]
 TOP, OTHER_TOP = HERO.tops[:2]
 MIDDLE, OTHER_MIDDLE = LEXICON.values[TOP].children[:2]
-LEAF, OTHER_LEAF = LEXICON.leaves_under(MIDDLE)[:2]
-COUSIN = LEXICON.leaves_under(OTHER_MIDDLE)[0]
-STRANGER = LEXICON.leaves_under(OTHER_TOP)[0]
+LEAF, OTHER_LEAF = LEXICON.below[MIDDLE][:2]
+COUSIN = LEXICON.below[OTHER_MIDDLE][0]
+STRANGER = LEXICON.below[OTHER_TOP][0]
 ELSEWHERE = LEXICON.dimensions["setting"].leaves[0]
 
 
@@ -35,9 +35,7 @@ TREE = IntentTree.from_dict(
             {
                 "id": "1",
                 "text": text(TOP),
-                "children": [
-                    {"id": "1.1", "text": text(MIDDLE), "children": [{"id": "1.1.1", "text": text(LEAF)}]},
-                ],
+                "children": [{"id": "1.1", "text": text(MIDDLE), "children": [{"id": "1.1.1", "text": text(LEAF)}]}],
             }
         ],
     }
@@ -102,7 +100,7 @@ def test_options_only_spoken_beside_a_draft_do_not_satisfy():
 
 
 def test_near_misses_are_the_siblings_shown_each_once():
-    root = judge(show(STRANGER, LEXICON.leaves_under(OTHER_TOP)[1])).verdicts[0]
+    root = judge(show(STRANGER, LEXICON.below[OTHER_TOP][1])).verdicts[0]
     assert (root.engaged, root.near_misses) == (False, (text(OTHER_TOP),))
     leaf = judge(show(COUSIN, OTHER_LEAF)).verdict("1.1.1")
     assert leaf is not None and leaf.near_misses == (text(OTHER_LEAF),)
@@ -110,7 +108,7 @@ def test_near_misses_are_the_siblings_shown_each_once():
 
 def test_the_walk_stops_below_an_intent_not_engaged():
     assert list(engaged(judge(show(STRANGER, COUSIN)))) == ["1", "1.1"]
-    assert list(engaged(judge(show(STRANGER, LEXICON.leaves_under(OTHER_TOP)[1])))) == ["1"]
+    assert list(engaged(judge(show(STRANGER, LEXICON.below[OTHER_TOP][1])))) == ["1"]
 
 
 def test_a_requirement_in_words_of_your_own_is_decided_by_its_cues():

@@ -22,15 +22,15 @@ class Looking(BrowserPerson):
         assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == []
         assert self.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
-    def _answer(self, step: str) -> None:
+    def answer(self, step: str) -> None:
         self.look()
-        super()._answer(step)
+        super().answer(step)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_every_step_is_accessible_and_fits(browser: Browser, desk: Desk, width: int, scheme: str) -> None:
     context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]
-    person = Looking(context.new_page(), "kim", random.Random(1))
+    person = Looking(context.new_page(), random.Random(1))
     with serving(StudyServer(desk).app) as url:
         assert person.take_part(url) == "Thank you"
         person.look()
@@ -44,7 +44,7 @@ def test_a_lost_line_and_reloads_lose_nothing(
 ) -> None:
     desk = Desk.open(with_chat(study, minimum=3, maximum=4), tmp_path / "study")
     with serving(StudyServer(desk).app) as url:
-        person = BrowserPerson(page, "kim", random.Random(4), reload=0.4, drop=0.4)
+        person = BrowserPerson(page, random.Random(4), reload=0.4, drop=0.4)
         assert person.take_part(url) == "Thank you"
     [(_, progress)] = desk.everybody()
     assert [exchange.said["text"] for exchange in progress.round.exchanges] == person.said

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.study.personal import personal_data
+from workbench.study.study_pages import personal_data
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import MEASURE, BehaviourProfile
 from discover_lib.metrics.scorer import FAMILIES
 from discover_lib.runs.recorded import load_recorded
-from workbench.views.figures import charts
-from workbench.views.figures.theme import looks
+from workbench.views import charts
 from workbench.views.html import Markup
+from workbench.views.theme import looks
 
 NASTY, OTHER = "".join(HOSTILE), "hf:/somewhere/outputs/training/2026-sft-then-dpo"
 MARKS = looks([NASTY, OTHER])
@@ -23,7 +23,7 @@ CURVES = {name: [LOW, HIGH] for name in ROWS}
 [TALK] = load_recorded("night_harbour")
 CHARTS: dict[str, tuple[Callable[[], Markup], str]] = {  # chart → a text that it must hold
     "turns": (lambda: charts.turn_curves(CURVES, MARKS, NASTY, [OTHER]), "after turn 2: 0.6"),
-    "families": (lambda: charts.families({NASTY: MANNER, OTHER: MANNER}, MARKS), ">40\u00a0%</text>"),
+    "families": (lambda: charts.families(dict.fromkeys(ROWS, MANNER), MARKS), "40\u00a0% [30\u00a0%, 50\u00a0%], n"),
     "intervals": (
         lambda: charts.intervals(
             {name: {"discovery": each} for name, each in ROWS.items()}, MEASURE["discovery"], MARKS
@@ -31,19 +31,11 @@ CHARTS: dict[str, tuple[Callable[[], Markup], str]] = {  # chart → a text that
         "0.40 [0.30, 0.50], n = 16</text>",
     ),
     "dots": (lambda: charts.dots(ROWS, NASTY, to_one=True), "0.62, n = 1</text>"),
-    "two values": (lambda: charts.two_values({NASTY: (1.2, -3.4), OTHER: (2, 5)}, (NASTY, "x"), NASTY), ">−3.4</text>"),
-    "tokens": (
-        lambda: charts.tokens_against_discovery(
-            {name: {"tokens": each, "discovery": each} for name, each in ROWS.items()}, MARKS
-        ),
-        "0.40 [0.30, 0.50] thousand tokens",
-    ),
-    "discovery": (lambda: charts.discovery_curves({NASTY: TALK, OTHER: TALK}, 2), "after turn 5: 6 discovered"),
-    "rewards": (lambda: charts.reward_bars([1, -0.4], [1, 0.2]), "−0.4 (was +0.2)"),
-    "reward": (lambda: charts.reward_of({NASTY: 1.86, OTHER: -0.135}), "−0.135"),
+    "discovery": (lambda: charts.discovery_curves({NASTY: TALK, OTHER: TALK}), "after turn 5: "),
+    "reward": (lambda: charts.reward_of({NASTY: 1.86, OTHER: -0.4}, {NASTY: 1.86, OTHER: 0.2}), "−0.4 (was +0.2)"),
     "group": (lambda: charts.group_bars({NASTY: 2.0, OTHER: None}, {NASTY: 0.7, OTHER: None}, 0.85), "likelier (+0.7)"),
     "histogram": (lambda: charts.histogram([0.1, 0.2, -0.5, 0], NASTY, NASTY, NASTY, "more"), "exactly 0: 1"),
-    "lengths": (lambda: charts.lengths({NASTY: [1, 2, 9, 40, 200], OTHER: [3]}, MARKS), "median 9, nine tenths from 1"),
+    "lengths": (lambda: charts.lengths({NASTY: [1, 2, 9, 40, 200], OTHER: [3]}, MARKS), "9 [1, 120], n = 5</text>"),
     "small": (lambda: charts.small_curve(NASTY, {NASTY: [(1, 0.5), (2, 0.25)]}, 2, lambda each: f"{each:.2f}"), "0.25"),
 }
 

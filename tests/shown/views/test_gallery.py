@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from workbench.bar import BAR
-from workbench.views.gallery import gallery_page
+from workbench.views.saved_pages import gallery_page
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 

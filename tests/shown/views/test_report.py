@@ -29,11 +29,7 @@ from discover_lib.runs.resolve import BY_LABEL, resolve
 from discover_lib.tasks.certify import Certify, certify
 from discover_lib.tasks.waist import Run
 from workbench.views import paper_report as report_page
-from workbench.views.paper_report import (
-    PaperRun,
-    command,
-    headline,
-)
+from workbench.views.paper_report import PaperRun, command, headline
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,7 @@
 
 from discover_lib.metrics.intervals import Estimate, share_of
 from discover_lib.tasks.house_rules import Safety
-from workbench.views.safety_parts import safety_answer, safety_table
+from workbench.views.audit_parts import safety_answer, safety_table
 
 
 def result(name: str, hits: int, difference: Estimate | None = None) -> Safety:

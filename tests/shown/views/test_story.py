@@ -7,8 +7,7 @@ from discover_lib.engines.miniature.builder import imagined
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
 from discover_lib.engines.miniature.rendering import hero_of, line_told
-from workbench.story import StoryTeller
-from workbench.views.columns import PARTS
+from workbench.story import PARTS, StoryTeller
 
 PEOPLE = [("svg_drawing", 0), ("svg_drawing", 3), ("creative_writing", 2)]
 

@@ -1,10 +1,8 @@
 """What a reply met without moving it: read truly against the whole tree, and said why."""
 
-from pathlib import Path
-
 import pytest
 
-from discover_lib import Conversation, IntentTree, Rules, UserSimulator, replay
+from discover_lib import Conversation, IntentTree, Rules, UserSimulator
 from discover_lib.core.simulator import as_reply
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.lexicon import load_lexicon
@@ -84,11 +82,3 @@ def test_under_the_authors_rules_the_reply_is_judged_anew(tree: IntentTree) -> N
     assert other is not None and other.candidate.reward is not None
     alone = UserSimulator(tree, engine(DOMAIN).judge, engine(DOMAIN).voice, rules=Rules.authors())
     assert other.candidate == alone.consider(shown.turns[0].reply)
-
-
-def test_judged_anew_under_its_own_rules_a_conversation_is_itself(tree: IntentTree, tmp_path: Path) -> None:
-    shown = stepped(tree, naming(tree, "2.1"), naming(tree, "1.1"))
-    judge = engine(DOMAIN).judge
-    assert replay(shown, judge=judge) == shown
-    there = replay(shown, Rules.authors(), judge)
-    assert there != shown and replay(there, Rules.paper(), judge) == shown

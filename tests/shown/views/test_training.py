@@ -2,8 +2,9 @@
 
 import re
 
-from discover_lib.train.run_files import latest
+from discover_lib.train.training_job import latest
 from workbench.views import training as show_training
+from workbench.views.html import chip
 
 
 def lines(count: int, **columns: float) -> list[dict[str, float]]:
@@ -46,6 +47,7 @@ def test_a_probe_is_drawn_with_its_interval() -> None:
 
 def test_replies_stand_side_by_side_and_are_not_trusted() -> None:
     prompt = [{"role": "system", "content": "hidden"}, {"role": "user", "content": "a <b>fox</b>"}]
-    shown = show_training.exchange(prompt, {"base": "", "trained": "<script>x</script>"}, broken=["trained"])
+    replies = {"base": "", "trained": "<script>x</script>"}
+    shown = show_training.exchange(prompt, replies, {"trained": chip("broken notation", "bad")})
     assert "hidden" not in shown and "<script>" not in shown and "<b>fox" not in shown
     assert "(nothing)" in shown and shown.count("broken notation") == 1

@@ -48,9 +48,3 @@ def test_a_drawing_is_its_title_and_prose_keeps_its_words(talk: Conversation) ->
         "           [a drawing: A fox, 65 characters of SVG]",
         "           = no change; unscored: judge: no",
     ]
-
-
-def test_long_words_and_empty_messages_keep_the_margin(talk: Conversation) -> None:
-    lines = list(transcript(replace(talk, turns=()), final="x" * 250 + "\n\nend"))
-    assert lines[-5:] == ["finished   " + "x" * 89, " " * 11 + "x" * 89, " " * 11 + "x" * 72, "", " " * 11 + "end"]
-    assert list(transcript(replace(talk, turns=()), final=""))[-1] == "finished"

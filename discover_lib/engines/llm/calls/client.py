@@ -16,11 +16,11 @@ import random
 import threading
 import time
 import zlib
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypeVar
 
 from discover_lib.base.tokens import count_tokens
 from discover_lib.engines.llm.calls.exchange import (
@@ -30,9 +30,9 @@ from discover_lib.engines.llm.calls.exchange import (
     Completion,
     Kind,
     LLMError,
-    Meter,
     Price,
     Request,
+    Spent,
     Usage,
     price_of,
     provider_of,
@@ -52,12 +52,10 @@ __all__ = [
     "Usage",
 ]
 
-Result = TypeVar("Result")
-
 EMPTY_ATTEMPTS = 2  # an empty reply is retried once
 BURST_SECONDS = 1.0  # after a pause, this many seconds' allowance may be used at once
 SMALLEST_DOLLARS = 1e-12  # sums of cents as floats are not exact
-STOP_LOOK_SECONDS = 0.05  # between looks at the stop event
+STOP_LOOK_SECONDS = 0.2  # between looks at the stop event
 END_SECONDS = 10.0  # for cancelled calls to end
 
 
@@ -70,7 +68,6 @@ class ClientSettings:
             take part in the same run (OpenAI's own as "gpt-4.1").  None: the providers' own addresses.
         more_api_bases: further servers of the same models, which share the conversations.
         key_variable: environment variable with the key for `api_base`; the provider's own key is never sent there.
-        wire: "auto" sends directly to `api_base` and everything else through LiteLLM; "litellm" always uses LiteLLM.
         timeout_seconds: timeout of one attempt, or the longest pause in a stream.
         max_attempts: maximum number of requests for one call.
         concurrency: requests in flight per provider.
@@ -85,7 +82,6 @@ class ClientSettings:
     api_base: str | None = None
     more_api_bases: tuple[str, ...] = ()
     key_variable: str | None = None
-    wire: Literal["auto", "litellm"] = "auto"
     timeout_seconds: float = 120.0
     max_attempts: int = 6
     concurrency: int = 64
@@ -104,10 +100,6 @@ class ClientSettings:
                 raise ValueError(f"api_base is a URL such as http://localhost:8000/v1, got {address!r}")
             if "@" in address.split("/")[2]:
                 raise ValueError("api_base holds no password; put the key in an environment variable (key_variable)")
-        if len(set(self._own)) < len(self._own):
-            raise ValueError("an api_base is given twice")
-        if min(self.max_attempts, self.concurrency) < 1 or self.timeout_seconds <= 0:
-            raise ValueError("max_attempts, concurrency and timeout_seconds are positive")
 
     @property
     def _own(self) -> tuple[str, ...]:
@@ -122,7 +114,7 @@ class ClientSettings:
         return self.addresses_of(model)[0] or None
 
 
-class LLMClient:
+class LLMClient(AbstractContextManager["LLMClient"]):
     """Asks language models; safe to use from many threads.
 
     Args:
@@ -131,6 +123,9 @@ class LLMClient:
         budget: dollars that may be spent.
         stop: when set, waiting calls and calls in flight end at once with an `LLMError` of kind "stopped".
         rng: source of the back-off's jitter.
+
+    Attributes:
+        usage: totals so far.
     """
 
     def __init__(
@@ -144,16 +139,16 @@ class LLMClient:
     ) -> None:
         self.settings = settings or ClientSettings()
         self.budget = budget
+        self.usage = Usage()
         self._cache = cache
         self._stop = stop or threading.Event()
         self._rng = rng or random.Random()
         self._lock = threading.Lock()
         self._in_flight: dict[str, concurrent.futures.Future[Completion]] = {}
-        self._meter = Meter()
         self._wires: dict[tuple[str, str], Wire] = {}  # (model, address) → its wire, ready to send
         self._without_schema: set[str] = set()  # servers that refused one
         self._gates: dict[str, _Gate] = {}  # used in the loop only
-        self._calls = _CallsInFlight(self._stop)
+        self._sent: set[concurrent.futures.Future[Completion]] = set()
         if self.settings.key_variable:
             KEY_VARIABLES.add(self.settings.key_variable)
 
@@ -186,25 +181,26 @@ class LLMClient:
         for address in self.settings.addresses_of(model):
             self._wire(model, address)
 
-    @property
-    def usage(self) -> Usage:
-        """Totals so far."""
-        return self._meter.usage()
-
     def note(self, answer: Answered) -> None:
         """Count the outcome of an answer, and save it with the calls."""
-        self._meter.noted(answer)
+        with self._lock:
+            self.usage = self.usage.with_answer(answer)
         if self._cache is not None:
             self._cache.put_answer(answer)
 
     def close(self) -> None:
         """End calls in flight and close connections.  The client can be used again afterwards."""
+        for handle in tuple(self._sent):
+            handle.cancel()
         wires, self._wires = self._wires, {}
-        if wires:
-            self._calls.end(*(wire.close() for wire in wires.values()))
 
-    def __enter__(self) -> LLMClient:
-        return self
+        async def close_all() -> None:
+            for wire in wires.values():
+                if isinstance(wire, DirectWire):  # all clients of the process share LiteLLM's connections
+                    await wire.close()
+
+        if wires:
+            asyncio.run_coroutine_threadsafe(close_all(), process_loop()).result(END_SECONDS)
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
         self.close()
@@ -240,37 +236,44 @@ class LLMClient:
             return self._found(found, on_text)
         sent = request.anew(self._cache.times_unusable(key) if self._cache else 0)
         try:
-            if self._stop.is_set():
-                raise LLMError(f"{request.model}: stopped before the call", "stopped")
             completion = self._send(sent, on_text)
         except LLMError as error:
-            self._meter.failed(error)
+            self._spend(Spent(attempts=error.attempts))
             raise
         if self._cache:
             self._cache.put(key, sent, completion)
-        self._meter.done(completion)
+        self._spend(Spent.of(completion))
         return completion
+
+    def _spend(self, more: Spent) -> None:
+        with self._lock:
+            self.usage = replace(self.usage, total=self.usage.total + more)
 
     def _send(self, request: Request, on_text: OnText | None) -> Completion:
         addresses = self.settings.addresses_of(request.model)
         # All calls of a conversation go to one server, which then has their common beginning in its cache.
         address = addresses[zlib.crc32((request.session or request.key).encode()) % len(addresses)]
         wire = self._wire(request.model, address)
-        texts: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        handle = self._calls.submit(
-            self._call(request, wire, address or provider_of(request.model), texts.put if on_text else None)
-        )
+        texts: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # None: the call has ended
+        call = self._call(request, wire, address or provider_of(request.model), texts.put if on_text else None)
+        handle = asyncio.run_coroutine_threadsafe(call, process_loop())
+        handle.add_done_callback(lambda _: texts.put(None))
+        self._sent.add(handle)
         try:
-            if on_text:
-                handle.add_done_callback(lambda _: texts.put(None))
-                while (text := texts.get()) is not None:
-                    on_text(text)
-            return handle.result()
+            while True:
+                if self._stop.is_set():
+                    handle.cancel()
+                with suppress(queue.Empty):
+                    text = texts.get(timeout=STOP_LOOK_SECONDS)
+                    if text is None:
+                        return handle.result()
+                    if on_text:
+                        on_text(text)
         except concurrent.futures.CancelledError:
-            raise LLMError(f"{request.model}: stopped during the call", "stopped", attempts=1) from None
-        except BaseException:  # the reader of the stream raised it
-            handle.cancel()
-            raise
+            raise LLMError(f"{request.model}: stopped", "stopped", attempts=1) from None
+        finally:
+            handle.cancel()  # if the reader of the stream raised an error
+            self._sent.discard(handle)
 
     def _wire(self, model: str, address: str) -> Wire:
         """The wire to `model`.  Its first use imports libraries and checks the key."""
@@ -281,9 +284,7 @@ class LLMClient:
             from dotenv import load_dotenv
 
             load_dotenv(settings.env_file, override=False)
-        wire: Wire = LiteLLMWire(address or None, settings.key_variable, settings.timeout_seconds)
-        if address and settings.wire == "auto":
-            wire = DirectWire(address, settings.key_variable)
+        wire: Wire = DirectWire(address, settings.key_variable) if address else LiteLLMWire()
         wire.prepare(model)
         return self._wires.setdefault((model, address), wire)
 
@@ -317,9 +318,12 @@ class LLMClient:
             request = replace(request, schema=None) if refused else request
             try:
                 async with gate.slots:
-                    await gate.wait(tokens)
+                    await gate.requests.take(1)
+                    await gate.tokens.take(tokens)
+                    if self._stop.is_set():  # a call that was stopped has freed the slot
+                        raise LLMError(f"{request.model}: stopped", "stopped")
                     reply = await self._attempt(request, wire, on_text)
-                    gate.correct(reply, tokens)
+                    gate.tokens.correct(reply, tokens)
                 if refused:
                     self._without_schema.add(place)
                 if reply.text.strip() or reply.finish_reason == "length":
@@ -400,8 +404,6 @@ class Budget:
     """
 
     def __init__(self, dollars: float, *, spent: float = 0.0) -> None:
-        if dollars < 0 or spent < 0:
-            raise ValueError(f"a budget must be at least 0, got {dollars} (already spent: {spent})")
         self.dollars = dollars
         self.spent = spent
         self.reserved = 0.0
@@ -446,18 +448,8 @@ class _Gate:
 
     def __init__(self, settings: ClientSettings) -> None:
         self.slots = asyncio.Semaphore(settings.concurrency)
-        self._requests = _Pace(settings.requests_per_minute)
-        self._tokens = _Pace(settings.tokens_per_minute)
-
-    async def wait(self, tokens: int) -> None:
-        """Wait until a request of about so many tokens may be sent."""
-        await self._requests.take(1)
-        await self._tokens.take(tokens)
-
-    def correct(self, reply: Completion, tokens: int) -> None:
-        """Replace the estimate by the reply's tokens."""
-        if reply.prompt_tokens is not None and reply.completion_tokens is not None:
-            self._tokens.correct(reply.prompt_tokens + reply.completion_tokens - tokens)
+        self.requests = _Pace(settings.requests_per_minute)
+        self.tokens = _Pace(settings.tokens_per_minute)
 
 
 class _Pace:
@@ -476,87 +468,41 @@ class _Pace:
         if wait > 0:
             await asyncio.sleep(wait)
 
-    def correct(self, amount: float) -> None:
-        """Count `amount` more (or, negative, less) than was taken."""
-        self._free_at += amount * self._seconds_each
+    def correct(self, reply: Completion, taken: float) -> None:
+        """Replace an estimate that was taken by the tokens of the reply."""
+        if reply.prompt_tokens is not None and reply.completion_tokens is not None:
+            self._free_at += (reply.prompt_tokens + reply.completion_tokens - taken) * self._seconds_each
 
 
 # -- the event loop ------------------------------------------------------------------------------------------------
 
 
-class _LoopThread:
-    """An event loop in its own thread, until the process ends.
-
-    There is one per process, because LiteLLM's connections and workers belong to the loop that first used them.
-    """
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self._run, name="llm-calls", daemon=True)
-        self.thread.start()
-        atexit.register(self._end)
-
-    def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:  # cancels the remaining calls at its end
-            runner.get_loop().run_forever()
-
-    def _end(self) -> None:
-        if self.thread.is_alive():
-            self.loop.call_soon_threadsafe(self.loop.stop)
-            self.thread.join(END_SECONDS)
-
-
 _starting = threading.Lock()
-_running: list[_LoopThread] = []
+_running: list[tuple[asyncio.AbstractEventLoop, threading.Thread]] = []
 
 
 def process_loop() -> asyncio.AbstractEventLoop:
-    """The process's event loop for calls, started on first use and again in a forked process."""
+    """The process's event loop for calls, in its own thread until the process ends.
+
+    There is one per process, because LiteLLM's connections and workers belong to the loop that first used them.  It is
+    started on first use, and again in a forked process.
+    """
     with _starting:
-        if not _running or not _running[-1].thread.is_alive():
-            _running.append(_LoopThread())
-        return _running[-1].loop
+        if not _running or not _running[-1][1].is_alive():
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=_run, args=(loop,), name="llm-calls", daemon=True)
+            thread.start()
+            atexit.register(_end, loop, thread)
+            _running.append((loop, thread))
+        return _running[-1][0]
 
 
-class _CallsInFlight:
-    """One client's calls in the loop; all of them end when `stop` is set."""
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:  # cancels the remaining calls at its end
+        runner.get_loop().run_forever()
 
-    def __init__(self, stop: threading.Event) -> None:
-        self._stop = stop
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._watcher: asyncio.Task[None] | None = None
 
-    def submit(self, call: Coroutine[Any, Any, Result]) -> concurrent.futures.Future[Result]:
-        """Start a call; may be used from any thread."""
-        return asyncio.run_coroutine_threadsafe(self._track(call), process_loop())
-
-    def end(self, *afterwards: Coroutine[Any, Any, None]) -> None:
-        """Cancel the running calls, wait for their end, then run `afterwards`."""
-        asyncio.run_coroutine_threadsafe(self._end(afterwards), process_loop()).result(END_SECONDS)
-
-    async def _track(self, call: Coroutine[Any, Any, Result]) -> Result:
-        task = asyncio.current_task()
-        assert task
-        self._tasks.add(task)
-        if self._watcher is None or self._watcher.done():
-            self._watcher = asyncio.create_task(self._watch())
-        try:
-            return await call
-        finally:
-            self._tasks.discard(task)
-
-    async def _watch(self) -> None:
-        while self._tasks:
-            if self._stop.is_set():
-                self._cancel_all()
-            await asyncio.sleep(STOP_LOOK_SECONDS)
-
-    def _cancel_all(self) -> None:
-        for task in tuple(self._tasks):
-            task.cancel()
-
-    async def _end(self, afterwards: tuple[Coroutine[Any, Any, None], ...]) -> None:
-        self._cancel_all()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        for each in afterwards:
-            await each
+def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    if thread.is_alive():
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(END_SECONDS)

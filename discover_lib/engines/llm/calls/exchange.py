@@ -30,7 +30,6 @@ Kind = Literal[
     "budget",  # the budget does not cover the next call
     "stopped",  # the user stopped the run
 ]
-LARGEST_SENT_SEED = 2**31 - 1
 ANEW_TEMPERATURE = 0.3
 RETRIED: frozenset[Kind] = frozenset({"rate_limit", "timeout", "server", "connection"})
 # Kinds that would stop every other conversation of the run, too.
@@ -51,7 +50,7 @@ class Request:
 
     `model` is a LiteLLM model name; "openai/<name>" with an `api_base` in the client's settings is any
     OpenAI-compatible server.  `schema` is the JSON schema of a structured answer.  `sample` distinguishes several
-    samples of one prompt.  Providers that accept a seed receive `sent_seed`.
+    samples of one prompt.  Providers that accept a seed receive its last 31 bits.
     """
 
     model: str
@@ -65,11 +64,6 @@ class Request:
     reasoning_effort: str | None = None
     timeout_seconds: float | None = None  # of one attempt; None: the client's
     session: str = ""  # the conversation, sent as a header: servers can cache its prefix
-
-    @property
-    def sent_seed(self) -> int | None:
-        """The seed in 31 bits: some providers refuse larger numbers."""
-        return None if self.seed is None else self.seed & LARGEST_SENT_SEED
 
     @property
     def key(self) -> str:
@@ -223,38 +217,19 @@ class Usage:
         remarks: remark on answers → count.
     """
 
-    total: Spent
-    answers: Mapping[str, Mapping[str, int]]
-    remarks: Mapping[str, int]
+    total: Spent = Spent()
+    answers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    remarks: Mapping[str, int] = field(default_factory=dict)
 
-
-class Meter:
-    """Adds up a client's calls; thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._total = Spent()
-        self._answers: dict[str, Counter[str]] = {}
-        self._remarks: Counter[str] = Counter()
-
-    def done(self, completion: Completion) -> None:
-        with self._lock:
-            self._total += Spent.of(completion)
-
-    def failed(self, error: LLMError) -> None:
-        with self._lock:
-            self._total += Spent(attempts=error.attempts)
-
-    def noted(self, answer: Answered) -> None:
-        with self._lock:
-            self._remarks.update(answer.remarks)
-            if answer.outcome is not None:
-                self._answers.setdefault(answer.purpose, Counter())[answer.outcome] += 1
-
-    def usage(self) -> Usage:
-        with self._lock:
-            answers = {purpose: dict(outcomes) for purpose, outcomes in self._answers.items()}
-            return Usage(self._total, answers, dict(self._remarks))
+    def with_answer(self, answer: Answered) -> Usage:
+        """These totals and one more answer."""
+        remarks = Counter(self.remarks)
+        remarks.update(answer.remarks)
+        if answer.outcome is None:
+            return replace(self, remarks=remarks)
+        outcomes = Counter(self.answers.get(answer.purpose, {}))
+        outcomes[answer.outcome] += 1
+        return replace(self, answers={**self.answers, answer.purpose: outcomes}, remarks=remarks)
 
 
 @dataclass(frozen=True)
@@ -353,12 +328,17 @@ def price_of(model: str, own: Mapping[str, Price] | None = None, api_base: str |
     provider = provider_of(model)
     if api_base or any(os.environ.get(name) for name in ADDRESS_VARIABLES.get(provider, ())):
         return None
-    entry = _table().get(model)
-    if entry is None and "/" in model:
-        entry = _table().get(model.partition("/")[2])
-        if entry is not None and entry.get("litellm_provider") != provider:
-            return None  # the same name at another provider
-    return _price(entry) if entry else None
+    named = _table().get(model)
+    entry = named or _table().get(model.partition("/")[2], {})
+    if not named and entry.get("litellm_provider") != provider:
+        return None  # the same name at another provider
+    into, out = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+    free = not into and not out and entry.get("litellm_provider") not in RUNS_ON_OWN_MACHINE
+    if into is None or out is None or free:
+        return None
+    from importlib.metadata import version
+
+    return Price(float(into) * 1e6, float(out) * 1e6, "LiteLLM's table", f"litellm {version('litellm')}")
 
 
 def read_prices(path: Path) -> dict[str, Price]:
@@ -388,17 +368,6 @@ def _dollars(value: Any) -> float:
     if not 0 <= amount < float("inf"):
         raise ValueError(f"not a price: {value!r}")
     return amount
-
-
-def _price(entry: Mapping[str, Any]) -> Price | None:
-    into, out = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
-    if into is None or out is None:
-        return None
-    if not into and not out and entry.get("litellm_provider") not in RUNS_ON_OWN_MACHINE:
-        return None
-    from importlib.metadata import version
-
-    return Price(float(into) * 1e6, float(out) * 1e6, "LiteLLM's table", f"litellm {version('litellm')}")
 
 
 @lru_cache(maxsize=1)

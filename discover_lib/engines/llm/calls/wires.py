@@ -6,6 +6,7 @@ flight.  LiteLLM reaches every other provider.  This is the only module that imp
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import logging
@@ -16,7 +17,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from discover_lib.base.json_text import paired_halves, whole_characters
 from discover_lib.engines.llm.calls.exchange import Completion, Kind, LLMError, Request
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 OnText = Callable[[str], None]
 
 PREFIX = "openai/"  # of the name of a model on an OpenAI-compatible server
-NO_KEY = "none"  # some client libraries require a key, even for servers without keys
 LINE_LENGTH = 300  # characters of a provider's message in an error
 BIGGEST_REPLY = 2**24  # bytes
 BIGGEST_LINE = 2**22  # bytes of one event of a stream
 CONNECT_SECONDS = 20.0
+LARGEST_SEED = 2**31 - 1  # some providers refuse larger numbers
 
 KEY_VARIABLES: set[str] = set()  # environment variables with the keys of servers, under any name
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
@@ -41,6 +41,15 @@ SECRET_FORM = re.compile(
 SECRET_LENGTH = 8  # characters; a shorter value is a setting
 SERVER_KEY_LENGTH = 4  # characters, in a variable of `KEY_VARIABLES`; a shorter value is a word
 
+_KINDS: Mapping[int, Kind] = {
+    401: "auth",
+    402: "auth",
+    403: "auth",
+    408: "timeout",
+    425: "rate_limit",
+    429: "rate_limit",
+    504: "timeout",
+}  # of HTTP statuses
 _MOST_TOKENS = 2**31 - 1  # of one call
 _DONE = {"done": True}  # the end of a stream
 # LiteLLM puts the names of its own exceptions before a provider's message.
@@ -66,7 +75,7 @@ class DirectWire:
         Raises:
             LLMError: kind "auth": the key's variable is not set.
         """
-        _check_server_key(model, self._key_variable)
+        _check_keys(model, [] if self._key_variable is None or self._key() else [self._key_variable])
         importlib.import_module("aiohttp")
 
     async def send(self, request: Request, on_text: OnText | None) -> Completion:
@@ -111,25 +120,15 @@ class DirectWire:
         return self._session
 
     def _headers(self, request: Request) -> dict[str, str]:
-        key = _key(self._key_variable)
+        key = self._key()
         return _session_header(request) | ({"Authorization": f"Bearer {key}"} if key else {})
+
+    def _key(self) -> str | None:
+        return os.environ.get(self._key_variable) if self._key_variable else None
 
 
 class LiteLLMWire:
-    """Sends requests through LiteLLM, one attempt each.
-
-    Args:
-        api_base: address of the user's own server, for the provider's client.
-        key_variable: environment variable with the key for `api_base`.
-        timeout_seconds: timeout of one attempt.
-    """
-
-    def __init__(
-        self, api_base: str | None = None, key_variable: str | None = None, timeout_seconds: float = 120.0
-    ) -> None:
-        self._api_base = api_base
-        self._key_variable = key_variable
-        self._timeout_seconds = timeout_seconds
+    """Sends requests to their providers through LiteLLM, one attempt each."""
 
     def prepare(self, model: str) -> None:
         """Import LiteLLM, which takes seconds the first time, and check the provider and its key.
@@ -145,12 +144,9 @@ class LiteLLMWire:
                 f"{model}: no provider of this name; write provider/model, e.g. anthropic/claude-sonnet-4-5",
                 "bad_request",
             ) from None
-        if self._api_base:
-            _check_server_key(model, self._key_variable)
-        else:
-            needed = litellm.validate_environment(model)
-            missing = [] if needed["keys_in_environment"] else needed["missing_keys"]
-            _check_keys(model, [name for name in missing if name.endswith(("KEY", "TOKEN"))])
+        needed = litellm.validate_environment(model)
+        missing = [] if needed["keys_in_environment"] else needed["missing_keys"]
+        _check_keys(model, [name for name in missing if name.endswith(("KEY", "TOKEN"))])
 
     async def send(self, request: Request, on_text: OnText | None) -> Completion:
         """As `DirectWire.send`."""
@@ -163,26 +159,17 @@ class LiteLLMWire:
         except LLMError:
             raise
         except Exception as error:  # of many classes, as above
-            raise _error(litellm, request, error, self._api_base) from None
-
-    async def close(self) -> None:
-        """Keep LiteLLM's connections: all clients of the process share them, and LiteLLM closes them at the end."""
+            raise _error(litellm, request, error) from None
 
     def _arguments(self, litellm: ModuleType, request: Request, streamed: bool) -> dict[str, Any]:
+        _warn_of_dropped(litellm, request.model, tuple(_parameters(request)))
         arguments = _body(request, streamed)
-        if self._api_base:
-            # Only this server's key: the provider's own key never goes to another address.
-            arguments |= {"api_base": self._api_base, "api_key": _key(self._key_variable) or NO_KEY}
-            if request.reasoning_effort is not None:  # LiteLLM does not know what the server's model accepts
-                arguments["allowed_openai_params"] = ["reasoning_effort"]
-        else:
-            _warn_of_dropped(litellm, request.model, tuple(_parameters(request)))
-            if not litellm.supports_response_schema(request.model):
-                arguments.pop("response_format", None)
+        if not litellm.supports_response_schema(request.model):
+            arguments.pop("response_format", None)
         return arguments | {
             "model": request.model,
             "num_retries": 0,  # the client retries
-            "timeout": request.timeout_seconds or self._timeout_seconds,
+            "timeout": request.timeout_seconds,
             "extra_headers": _session_header(request),
         }
 
@@ -210,14 +197,6 @@ def load_litellm() -> ModuleType:
 # -- keys ----------------------------------------------------------------------------------------------------------
 
 
-def _key(variable: str | None) -> str | None:
-    return os.environ.get(variable) if variable else None
-
-
-def _check_server_key(model: str, variable: str | None) -> None:
-    _check_keys(model, [variable] if variable and not _key(variable) else [])
-
-
 def _check_keys(model: str, missing: list[str]) -> None:
     if missing:
         names = " or ".join(missing)
@@ -242,7 +221,8 @@ def _body(request: Request, streamed: bool) -> dict[str, Any]:
     messages = [{**each, "content": whole_characters(each["content"])} for each in request.messages]
     body = {"messages": messages, **_parameters(request)}
     if request.schema is not None:
-        body["response_format"] = response_format(request.schema)
+        form = {"name": "answer", "schema": dict(request.schema), "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
     if streamed:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     return body
@@ -252,15 +232,10 @@ def _parameters(request: Request) -> dict[str, Any]:
     values = {
         "temperature": request.temperature,
         "max_tokens": request.max_tokens,
-        "seed": request.sent_seed,
+        "seed": None if request.seed is None else request.seed & LARGEST_SEED,
         "reasoning_effort": request.reasoning_effort,
     }
     return {name: value for name, value in values.items() if value is not None}
-
-
-def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameter that asks for an answer of this JSON schema in strict mode (`answers.Form`)."""
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema), "strict": True}}
 
 
 def _session_header(request: Request) -> dict[str, str]:
@@ -341,12 +316,10 @@ async def _received(stream: Any) -> AsyncIterator[Any]:
 
 async def _bytes_of(response: aiohttp.ClientResponse) -> bytes:
     """The unpacked body, at most one byte more than `BIGGEST_REPLY`."""
-    body = bytearray()
-    async for part in response.content.iter_any():
-        body += part
-        if len(body) > BIGGEST_REPLY:
-            break
-    return bytes(body[: BIGGEST_REPLY + 1])
+    try:
+        return await response.content.readexactly(BIGGEST_REPLY + 1)
+    except asyncio.IncompleteReadError as ended:
+        return ended.partial
 
 
 def _json_of(raw: bytes) -> Any:
@@ -405,7 +378,7 @@ def _refusal(request: Request, status: int, data: Any, retry_after: str | None) 
     return _failure(request, kind, f"HTTP {status}", str(message or data), retry_after)
 
 
-def _error(litellm: ModuleType, request: Request, error: Exception, api_base: str | None) -> LLMError:
+def _error(litellm: ModuleType, request: Request, error: Exception) -> LLMError:
     status = getattr(error, "status_code", None)
     message = str(error)
     if isinstance(error, litellm.ContentPolicyViolationError):
@@ -415,21 +388,17 @@ def _error(litellm: ModuleType, request: Request, error: Exception, api_base: st
     what = f"HTTP {status}" if isinstance(status, int) else type(error).__name__
     message = _WRAPPING.sub("", message)
     if kind == "server" and isinstance(status, int) and "onnection" in message:  # LiteLLM calls it HTTP 500
-        kind, what = "connection", f"no answer from {urlsplit(api_base or '').hostname or 'the provider'}"
-        message = message if api_base else f"{message.rstrip('.')}; a server of your own is named with --api-base"
+        kind, what = "connection", "no answer from the provider"
+        message = f"{message.rstrip('.')}; a server of your own is named with --api-base"
     headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", None) or {}
     return _failure(request, kind, what, message, headers.get("retry-after"))
 
 
 def _kind_of_status(status: int, message: str = "") -> Kind:
     """The kind of error of an HTTP status."""
-    if status in (401, 402, 403) or (status == 429 and "insufficient_quota" in message):
-        return "auth"  # an empty account also answers 429, and waiting does not fill it
-    if status in (425, 429):
-        return "rate_limit"
-    if status in (408, 504):
-        return "timeout"
-    return "server" if status >= 500 else "bad_request"
+    if status == 429 and "insufficient_quota" in message:
+        return "auth"  # an account without money, and waiting does not fill it
+    return _KINDS.get(status, "server" if status >= 500 else "bad_request")
 
 
 def _seconds_of(retry_after: str | None) -> float | None:

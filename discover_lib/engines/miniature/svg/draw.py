@@ -76,17 +76,16 @@ YOUNG_SIZE = 0.36  # of a small one, in that of the subject
 Chosen = Mapping[str, list[str]]
 
 
-def draw(values: Iterable[str], *, width: int = 320) -> str:
+def draw(values: Iterable[str]) -> str:
     """An SVG that shows exactly these leaf values; without a subject, three solids carry the others.
 
     Args:
         values: leaf value ids that can stand together.
-        width: the longer side of the drawing on a page, in pixels.
 
     Raises:
         ValueError: an unknown or broad value, or too many of one dimension; the message names it.
     """
-    return _Drawing(_by_dimension(values)).markup(width)
+    return _Drawing(_by_dimension(values)).markup()
 
 
 def _by_dimension(values: Iterable[str]) -> dict[str, list[str]]:
@@ -128,8 +127,7 @@ class _Drawing:
         self.figure_box = _box_with(self.subject or STUDY, tuple(sorted(self.values & DETAILS.keys())))
         self.defs: list[str] = []
 
-    def markup(self, width: int) -> str:
-        scale = width / LONG_SIDE
+    def markup(self) -> str:
         box = self._place()
         parts = [
             self._sky(),
@@ -147,7 +145,7 @@ class _Drawing:
         defs = f"<defs>{''.join(self.defs)}</defs>" if self.defs else ""
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.w} {self.h}" '
-            f'width="{self.w * scale:.4g}" height="{self.h * scale:.4g}" role="img">'
+            f'width="{self.w}" height="{self.h}" role="img">'
             f"<title>{title}</title>{defs}{body}</svg>"
         )
 

@@ -55,7 +55,10 @@ def numbers(text: str) -> list[float]:
 
 
 def _clamped(written: Sequence[str]) -> list[float]:
-    return [min(max(float(number), -LARGEST), LARGEST) for number in written]
+    given = [*map(float, written)]
+    if given and (max(given) > LARGEST or min(given) < -LARGEST):
+        return [min(max(number, -LARGEST), LARGEST) for number in given]
+    return given
 
 
 @lru_cache(maxsize=16384)
@@ -124,22 +127,22 @@ def _path_parts(d: str) -> list[list[Point]]:
     before = ""
     for letter, given in _segments(d):
         kind = letter.upper()
-        base = here if letter.islower() else (0.0, 0.0)
+        left, top = here if letter.islower() else (0.0, 0.0)
         if kind == "Z":
             here = start
         elif kind == "H" or kind == "V":
-            here = (base[0] + given[0], here[1]) if kind == "H" else (here[0], base[1] + given[0])
+            here = (left + given[0], here[1]) if kind == "H" else (here[0], top + given[0])
         elif kind == "A":
-            end = (base[0] + given[5], base[1] + given[6])
+            end = (left + given[5], top + given[6])
             points += _along_arc(*here, given, *end)
             here = end
         else:
-            turns = [(base[0] + x, base[1] + y) for x, y in zip(given[::2], given[1::2], strict=True)]
+            turns = [(left + x, top + y) for x, y in zip(given[::2], given[1::2], strict=True)]
             if kind in "ST":  # the first control point mirrors the last one of the curve before
                 smooth = before in ("CS" if kind == "S" else "QT")
                 turns.insert(0, (2 * here[0] - bend[0], 2 * here[1] - bend[1]) if smooth else here)
             if kind in "CSQT":
-                points += _along_curve([here, *turns])
+                points += _along_curve(here, *turns)
                 bend = turns[-2]
             here = turns[-1]
         if kind == "M":
@@ -150,12 +153,12 @@ def _path_parts(d: str) -> list[list[Point]]:
     return parts
 
 
-def _along_curve(controls: Sequence[Point]) -> list[Point]:
+def _along_curve(begin: Point, first: Point, second: Point, third: Point | None = None) -> list[Point]:
     """Points inside a Bézier curve of degree 2 or 3, ends left out."""
-    (x0, y0), (x1, y1), (x2, y2), *rest = controls
-    if not rest:
+    (x0, y0), (x1, y1), (x2, y2) = begin, first, second
+    if third is None:
         return [(a * x0 + b * x1 + c * x2, a * y0 + b * y1 + c * y2) for a, b, c in _QUADRATIC_WEIGHTS]
-    x3, y3 = rest[0]
+    x3, y3 = third
     return [(a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3) for a, b, c, d in _CUBIC_WEIGHTS]
 
 

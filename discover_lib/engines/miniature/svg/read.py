@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from xml.etree.ElementTree import Element
 
-from discover_lib.base.svg import SvgError, parse_svg
+from discover_lib.base.svg import SvgError, local_name, parse_svg
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.svg.geometry import Box, length, measure, numbers, union
 from discover_lib.engines.miniature.svg.paints import PALETTES, Rgb, Tints, lightness, palette_of, rgb, spot_of
@@ -20,7 +20,6 @@ from discover_lib.engines.miniature.svg.scene import (
     Scene,
     Shape,
     declarations,
-    local_name,
     scene_of,
     shown_values,
 )

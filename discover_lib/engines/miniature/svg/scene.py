@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from xml.etree.ElementTree import Element
 
-from discover_lib.base.svg import SvgError
+from discover_lib.base.svg import SvgError, local_name
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.svg.geometry import (
     Box,
@@ -148,11 +148,6 @@ def shown_values(label: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         tuple(value for value in found if lexicon.values[value].dimension == "subject"),
         tuple(value for value in found if lexicon.values[value].dimension in AROUND),
     )
-
-
-@lru_cache(maxsize=16384)
-def local_name(tag: object) -> str:
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
 def scene_of(root: Element, *, whole: bool = False) -> Scene:

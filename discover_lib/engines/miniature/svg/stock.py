@@ -34,13 +34,10 @@ class Figure:
         """All but the windows, paints left open."""
         return markup(tuple(part for part in self.parts if part[0] != WINDOWS))
 
-    @cached_property
-    def windows(self) -> str:
-        return "".join(d for role, d in self.parts if role == WINDOWS)
-
     def panes(self, role: str) -> str:
         """Its windows, painted in a role: lit or not; "" for a subject without."""
-        return f'<path fill="{{{role}}}" d="{self.windows}"/>' if self.windows else ""
+        windows = "".join(d for part, d in self.parts if part == WINDOWS)
+        return f'<path fill="{{{role}}}" d="{windows}"/>' if windows else ""
 
     @cached_property
     def box(self) -> Box:

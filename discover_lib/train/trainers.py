@@ -1,4 +1,7 @@
-"""The log of a training run: lines of `metrics.jsonl` and `samples.jsonl`, kept adapters, and the clean stop."""
+"""The trainers of SFT and DPO, and the log that the trainer of every stage writes (paper, section 4.1).
+
+In SFT only the assistant's tokens carry loss; in DPO both replies to a prompt do, against a reference policy.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,113 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import TrainerCallback
+from datasets import Dataset
+from transformers import Trainer, TrainerCallback
+from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
 from discover_lib.base.files import whole_folder, write_text_lines
 from discover_lib.engines.local.lineage import STEPS
 from discover_lib.train import Progress
-from discover_lib.train.run_files import METRICS, SAMPLES, STOP, read_lines
+from discover_lib.train.backend import Backend, common_arguments, configuration, dpo_arguments, sft_arguments
+from discover_lib.train.recipes import DpoRecipe, StageRecipe, SupervisedRecipe
+from discover_lib.train.training_job import METRICS, SAMPLES, STOP, read_lines
+
+REFERENCE_COPY = "ref"  # TRL's name for its frozen copy of a given adapter
+
+
+class _Tokenised(Trainer):
+    """Takes rows of tokens unchanged, and counts the trained tokens.
+
+    Unsloth's version of the SFT trainer omits TRL's count.
+    """
+
+    _n_tokens = 0
+
+    def _prepare_dataset(self, dataset: Dataset, *_: Any, **__: Any) -> Dataset:
+        return dataset
+
+    def training_step(self, model: Any, inputs: Any, *arguments: Any, **named: Any) -> Any:
+        self._n_tokens += int(inputs["attention_mask"].sum())
+        return super().training_step(model, inputs, *arguments, **named)
+
+    def log(self, logs: dict[str, float], *arguments: Any, **named: Any) -> None:
+        if "loss" in logs:
+            logs["num_tokens"] = self._n_tokens
+        super().log(logs, *arguments, **named)
+
+
+class TokenisedSftTrainer(_Tokenised, SFTTrainer):
+    """TRL's SFT trainer on ready tokens."""
+
+
+class PartedDpoTrainer(_Tokenised, DPOTrainer):
+    """Logs the preference loss and the added likelihood term separately: `loss/dpo` and `loss/sft`.
+
+    With a fresh adapter on a merged stage, the first `loss/dpo` of the sigmoid loss is ln 2.
+    """
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        result = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        loss = float((result[0] if return_outputs else result).detach())
+        metrics = self._metrics["train" if self.model.training else "eval"]
+        _, weight = self.args.loss_weights or (1.0, 0.0)
+        likelihood = 0.0
+        if weight:
+            # The likelihood term is the mean over the batch's chosen tokens; the trainer logs the mean per reply.
+            chosen, _ = inputs["completion_mask"][..., 1:].chunk(2, dim=0)
+            likelihood = -metrics["logps/chosen"][-1] * len(chosen) / float(chosen.sum())
+            metrics["loss/sft"].append(likelihood)
+        metrics["loss/dpo"].append(loss - weight * likelihood)
+        return result
+
+
+def supervised_trainer(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Mapping[str, Any]],
+    held_out: Sequence[Mapping[str, Any]],
+    recipe: SupervisedRecipe,
+    backend: Backend,
+    folder: Path,
+    seed: int,
+) -> SFTTrainer | DPOTrainer:
+    """The trainer of a recipe's stage, for a model that has its adapter.
+
+    Args:
+        rows, held_out: tokens from `data.trainer_row`.
+        folder: of the run.
+    """
+    values = common_arguments(recipe, backend, folder, seed)
+    if isinstance(recipe, DpoRecipe):
+        kind, options = PartedDpoTrainer, DPOConfig
+        values |= dpo_arguments(recipe, held_out=bool(held_out))
+    else:
+        kind, options = TokenisedSftTrainer, SFTConfig
+        values |= sft_arguments(recipe, held_out=bool(held_out))
+    trainer = kind(
+        model=model,
+        args=configuration(options, values),
+        train_dataset=Dataset.from_list([dict(row) for row in rows]),
+        eval_dataset=Dataset.from_list([dict(row) for row in held_out]) if held_out else None,
+        processing_class=tokenizer,
+    )
+    settle_reference(trainer.model, recipe)
+    return trainer
+
+
+def settle_reference(model: Any, recipe: StageRecipe) -> None:
+    """Keep the recipe's reference policy only.
+
+    "merged": the model without its adapter is the earlier stage.  TRL's copy of the fresh adapter equals it and doubles
+    the memory, so it is removed.  "continue": the copy is the reference and stays.
+    """
+    if recipe.reference == "merged" and REFERENCE_COPY in model.peft_config:
+        model.delete_adapter(REFERENCE_COPY)
+
+
+# -- the log -----------------------------------------------------------------------------------------------------------
 
 SUMMARY = "train_runtime"  # marks the trainer's closing log, which is not a step
 SMALL_ADAPTER = 20_000_000  # bytes; a run keeps the adapters of all checkpoints up to this size
@@ -38,14 +142,7 @@ class Recorder(TrainerCallback):
         on_progress: receives lines of text.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        samples: Samples,
-        *,
-        sample_steps: int = 0,
-        on_progress: Progress = print,
-    ) -> None:
+    def __init__(self, folder: Path, samples: Samples, *, sample_steps: int = 0, on_progress: Progress = print) -> None:
         self.folder = folder
         self.stopped = False
         self._samples, self._sample_steps, self._on_progress = samples, sample_steps, on_progress
@@ -53,7 +150,7 @@ class Recorder(TrainerCallback):
         logged = read_lines(folder / METRICS).lines
         self._before = next((float(line["seconds"]) for line in reversed(logged) if "seconds" in line), 0.0)
         self._first_step = 0
-        self._last_tokens: float | None = None
+        self._last_tokens = 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._begun = self._last_time = time.monotonic()
@@ -107,9 +204,8 @@ class Recorder(TrainerCallback):
         row = {"seconds": round(self.seconds, 3), "memory_mb": round(peak_memory_mb(), 1)}
         if done > 0:
             row["eta_seconds"] = round((now - self._begun) / done * (state.max_steps - state.global_step), 1)
-        tokens = logs.get("num_tokens")
-        if tokens is not None:
-            if self._last_tokens is not None and tokens > self._last_tokens and now > self._last_time:
+        if (tokens := logs.get("num_tokens")) is not None:
+            if self._last_tokens and now > self._last_time:
                 row["tokens_per_second"] = round((tokens - self._last_tokens) / (now - self._last_time), 1)
             self._last_tokens, self._last_time = tokens, now
         return row
@@ -125,8 +221,9 @@ def peak_memory_mb() -> float:
 
 def _plain(logs: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers for JSON; a number that is not finite becomes null."""
-    numbers = {name: value for name, value in logs.items() if isinstance(value, int | float)}
-    return {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    return {
+        name: value if math.isfinite(value) else None for name, value in logs.items() if isinstance(value, int | float)
+    }
 
 
 def _append(path: Path, line: Mapping[str, Any]) -> None:

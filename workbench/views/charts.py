@@ -10,17 +10,15 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
-from zlib import crc32
 
 from discover_lib.core.conversation import Conversation
-from discover_lib.core.state import Discovery
+from discover_lib.metrics.discovery import share_discovered
 from discover_lib.metrics.intervals import Estimate, percent, two_decimals
 from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
 from discover_lib.metrics.scorer import FAMILIES, Family
-from workbench.views.figures.theme import Look, looks, shape, short
 from workbench.views.html import EMPTY, Markup, joined, quiet, scrolling, signed, tag
+from workbench.views.theme import Look, looks, shape, short
 
 ROW = 23.0  # units, one assistant in a chart of rows; units are CSS pixels at full width
 LINE = 15.0  # units between two labels at the end of lines
@@ -60,20 +58,6 @@ class Span(NamedTuple):
 WIDE, SMALL, PLOT, CURVE, STRIP = Box(940, 420), Box(520, 320), Box(420, 118), Box(320, 110), Box(100, 8)
 
 
-def _hatched(*drawn: object) -> tuple[Markup, dict[str, str]]:
-    """The hatching of what costs, and the attributes of a bar in it.
-
-    Its id is that of what is drawn: a pattern in a drawing that the window does not show paints nothing elsewhere.
-    """
-    name = f"rf-hatch-{crc32(repr(drawn).encode()):x}"
-    hatch = (
-        f'<defs><pattern id="{name}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-        '<rect class="rf-costs-ground" width="6" height="6"/><rect class="rf-costs-line" width="2.5" height="6"/>'
-        "</pattern></defs>"
-    )
-    return Markup(hatch), {"class_": "rf-costs", "fill": f"url(#{name})"}
-
-
 Scale = Callable[[float], float]  # a quantity → units
 Points = Sequence[tuple[int, float]]  # (step, value)
 
@@ -106,14 +90,7 @@ def _says_its_end(title: str, axis: Span, to_one: bool) -> str:
     return f"{title} (axis to {axis.high:g}, not 1)" if to_one and axis.high < 1 else title
 
 
-def _svg(
-    size: Box,
-    spoken: str,
-    drawn: Iterable[Markup],
-    *,
-    stretched: bool = False,
-    class_: str = "rf",
-) -> Markup:
+def _svg(size: Box, spoken: str, drawn: Iterable[Markup], *, stretched: bool = False, class_: str = "rf") -> Markup:
     view = f"0 0 {size.width:g} {size.height:g}"
     ratio = "none" if stretched else None
     least = None if stretched or size.width < READABLE else f"min-width:{READABLE:g}px"
@@ -150,32 +127,24 @@ def _mark(look: Look, x: float, y: float, title: str = "") -> Markup:
     return tag("path", tag("title", title) if title else EMPTY, d=shape(look.symbol, x, y))
 
 
-def _whisker(each: Estimate, along: Scale, across: float, *, upright: bool = False) -> Markup:
+def _whisker(each: Estimate, along: Scale, across: float) -> Markup:
     """An interval on a scale, with short ends; nothing where there is none."""
     if each.low is None or each.high is None:
         return EMPTY
     low, high = along(each.low), along(each.high)
-    if upright:
-        path = f"M{across:.1f},{low:.1f}V{high:.1f}M{across - 3.5:.1f},{low:.1f}h7M{across - 3.5:.1f},{high:.1f}h7"
-    else:
-        path = f"M{low:.1f},{across:.1f}H{high:.1f}M{low:.1f},{across - 3.5:.1f}v7M{high:.1f},{across - 3.5:.1f}v7"
+    path = f"M{low:.1f},{across:.1f}H{high:.1f}M{low:.1f},{across - 3.5:.1f}v7M{high:.1f},{across - 3.5:.1f}v7"
     return tag("path", class_="rf-whisker", d=path)
 
 
-def _in_words(each: Estimate, measure: Measure | None = None) -> str:
-    """ "0.61 [0.55, 0.67], n = 16 artifacts"."""
-    return f"{_short(each, measure)}, n = {each.n_artifacts} artifacts"
-
-
-def _short(each: Estimate, measure: Measure | None = None) -> str:
-    shown = measure.shown if measure else two_decimals
+def _in_words(each: Estimate, shown: Callable[[float], str] = two_decimals) -> str:
+    """ "0.61 [0.55, 0.67], n = 16"."""
     bounds = "" if each.low is None or each.high is None else f" [{shown(each.low)}, {shown(each.high)}]"
-    return f"{shown(each.mean)}{bounds}"
+    return f"{shown(each.mean)}{bounds}, n = {each.n_artifacts:,}"
 
 
-def legend(entries: Iterable[tuple[Markup, str]], class_: str = "dl-key") -> Markup:
+def legend(entries: Iterable[tuple[Markup, str]]) -> Markup:
     """Swatches with what they stand for."""
-    return tag("div", *(tag("span", swatch, name) for swatch, name in entries), class_=class_)
+    return tag("div", *(tag("span", swatch, name) for swatch, name in entries), class_="dl-key")
 
 
 def _step(top: float) -> float:
@@ -211,12 +180,6 @@ def _grid_upright(
     middle = (x(span.low) + x(span.high)) / 2
     words = (_text(line, middle, bottom + 34 + LINE * at, "rf-axis", "middle") for at, line in enumerate(title))
     return joined([*lines, *words])
-
-
-def _round_up(value: float) -> float:
-    """The upper end of an axis from 0: the next tick."""
-    step = _step(value)
-    return step * math.ceil(value / step - 1e-9) or 1.0
 
 
 def _wrapped(text: str, room: float) -> list[str]:
@@ -293,18 +256,12 @@ def families(manners: Mapping[str, BehaviourProfile], marks: Mapping[str, Look])
     shown = {name: manner.families for name, manner in manners.items() if manner.families}
     if not shown:
         return quiet("No conversation has three turns of either kind.")
-    panels = (_family(family, {name: each[family] for name, each in shown.items()}, marks) for family in FAMILIES)
+    panels = []
+    for family in FAMILIES:
+        title, shares = FAMILY_MEANING[family], {name: each[family] for name, each in shown.items()}
+        drawn = dots(shares, "share", marks, percent, to_one=True)
+        panels.append(tag("figure", tag("figcaption", title), drawn, class_="rf-panel"))
     return tag("div", *panels, class_="rf-panels")
-
-
-def _family(family: Family, shares: Mapping[str, Estimate], marks: Mapping[str, Look]) -> Markup:
-    title = FAMILY_MEANING[family]
-    rows = [
-        Row(name, percent(each.mean), _share_bar(each), f"{name}: {_in_words(each)}", marks[name])
-        for name, each in shares.items()
-    ]
-    drawn = for_any_window(lambda width: rows_chart(rows, Span(0, 1), title, min(width, 500.0)))
-    return _figure(title, drawn, class_="rf-panel")
 
 
 def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> Markup:
@@ -314,14 +271,14 @@ def intervals(estimates: Table, measure: Measure, marks: Mapping[str, Look]) -> 
         return quiet(f"No assistant is scored in {measure.label}.")
     rows = {name: estimates[name][measure.name] for name in order}
     title = f"{measure.label}, mean over artifacts with its 95% interval"
-    return dots(rows, title, marks, measure, to_one=measure.is_share)
+    return dots(rows, title, marks, measure.shown, to_one=measure.is_share)
 
 
 def dots(
     rows: Mapping[str, Estimate],
     title: str,
     marks: Mapping[str, Look] | None = None,
-    measure: Measure | None = None,
+    shown: Callable[[float], str] = two_decimals,
     *,
     to_one: bool = False,
     one_look: bool = False,
@@ -336,24 +293,10 @@ def dots(
     axis = axis_of(rows.values(), to_one)
     drawn = []
     for name, each in rows.items():
-        number = f"{_short(each, measure)}, n = {each.n_artifacts:,}"
+        number = _in_words(each, shown)
         drawn.append(Row(name, number, _interval(each, marks[name]), f"{name}: {number}", marks[name]))
     words = _says_its_end(title, axis, to_one)
     return for_any_window(lambda width: rows_chart(drawn, axis, title, width, words=words))
-
-
-def two_values(rows: Mapping[str, tuple[float, float]], names: tuple[str, str], title: str) -> Markup:
-    """Two values of each row on one scale, joined: hollow for the first, filled for the second, both with numbers."""
-    if not rows:
-        return EMPTY
-    ends = [0.0, *(value for pair in rows.values() for value in pair)]
-    axis = Span(min(ends), max(ends))
-    drawn = [
-        Row(name, "", _joined(first, second), f"{name}: {names[0]} {first:g}, {names[1]} {second:g}")
-        for name, (first, second) in rows.items()
-    ]
-    key = tag("p", f"○ {names[0]}\u2003● {names[1]}", class_="dl-quiet dl-small")
-    return for_any_window(lambda width: rows_chart(drawn, axis, title, width, words=title, room=48)) + key
 
 
 # -- rows: named values on one scale -----------------------------------------------------------------------------------
@@ -388,7 +331,6 @@ def rows_chart(
     words: str = "",
     room: float = 0,
     ticks: Mapping[float, str] | None = None,
-    class_: str = "rf-own",
 ) -> Markup:
     """Named rows of values on one scale.
 
@@ -417,7 +359,7 @@ def rows_chart(
         parts += [tag("path", class_="rf-mark", d=shape(row.look.symbol, 8, y))] if row.look else []
         parts += row.drawn(x, at)
         parts += [_text(row.number, number, y + 4, "rf-row", "end" if above else None)] if row.number else []
-        drawn.append(tag("g", *parts, class_=class_, style=f"color:{row.look.colour}" if row.look else None))
+        drawn.append(tag("g", *parts, class_="rf-own", style=f"color:{row.look.colour}" if row.look else None))
         top = at + (0.8 if above else 0.6) * ROW
     spoken = f"{title}: {'; '.join(row.told for row in rows)}"
     if not words and ticks is None:
@@ -429,62 +371,20 @@ def rows_chart(
 
 def _interval(each: Estimate, look: Look) -> Encoding:
     """A whisker with the mark of the mean."""
-    return lambda x, y: [
-        _whisker(each, x, y),
-        tag("g", _mark(look, x(each.mean), y), class_="rf-line"),
-    ]
-
-
-def _share_bar(each: Estimate) -> Encoding:
-    """A share on a rail from 0 to 1, with its whisker."""
-    return lambda x, y: [
-        _rect(x(0), x(1), y, class_="rf-rail"),
-        _rect(x(0), x(each.mean), y, class_="rf-bar"),
-        _whisker(each, x, y),
-    ]
-
-
-def _joined(first: float, second: float) -> Encoding:
-    """A hollow and a filled dot, joined, each with its number on the side where the other is not."""
-
-    def drawn(x: Scale, y: float) -> list[Markup]:
-        parts = [_line("rf-lead", x(first), y, x(second), y)]
-        for value, other, kind in ((first, second, "rf-hollow"), (second, first, "rf-filled")):
-            side, anchor = (9, "start") if value >= other else (-9, "end")
-            parts.append(tag("circle", class_=kind, cx=f"{x(value):.1f}", cy=f"{y:.1f}", r=5))
-            parts.append(_text(f"{value:.4g}".replace("-", "−"), x(value) + side, y + 4, anchor=anchor))
-        return parts
-
-    return drawn
+    return lambda x, y: [_whisker(each, x, y), tag("g", _mark(look, x(each.mean), y), class_="rf-line")]
 
 
 def _reward(value: float | None, was: float | None) -> Encoding:
-    """A reward as a bar from zero, hatched where it costs, with its number; an outline where it was another."""
+    """A reward as a bar from zero, with its signed number; an outline where it was another."""
 
     def drawn(x: Scale, y: float) -> list[Markup]:
         if value is None or was is None:
             return [_text("unscored", x(0) + 6, y + 4)]
-        hatch, costs = _hatched(value, x(0), x(value), y) if value < 0 else (EMPTY, {"class_": "rf-earns"})
         number, outline = signed(round(value, 3)), EMPTY
         if was != value:
             number, outline = f"{number} (was {signed(round(was, 3))})", _rect(x(0), x(was), y, class_="rf-was")
         told = _text(number, max(x(value), x(was), x(0)) + 6, y + 4, "rf-name")
-        return [hatch, _rect(x(0), x(value), y, **costs), outline, told]
-
-    return drawn
-
-
-def _quantiles(ordered: Sequence[float], look: Look) -> Encoding:
-    """Nine tenths, half, and the median with its number; values are natural logarithms of words."""
-
-    def drawn(x: Scale, y: float) -> list[Markup]:
-        low, quarter, middle, most, high = (x(value) for value in ordered)
-        parts = [
-            tag("line", stroke="currentColor", stroke_width=thick, x1=f"{one:.1f}", x2=f"{other:.1f}", y1=y, y2=y)
-            for thick, one, other in ((2, low, high), (9, quarter, most))
-        ]
-        number = _text(f"{math.exp(ordered[2]):.3g}", high + 8, y + 4.5, "rf-name")
-        return [*parts, _mark(look, middle, y), number]
+        return [_rect(x(0), x(value), y, class_="rf-costs" if value < 0 else "rf-earns"), outline, told]
 
     return drawn
 
@@ -493,35 +393,6 @@ def _rect(one: float, other: float, y: float, **attributes: str) -> Markup:
     """A bar of a row between two places."""
     box = {"x": f"{min(one, other):.1f}", "y": f"{y - 7:.1f}", "width": f"{max(2.0, abs(other - one)):.1f}"}
     return tag("rect", height=14, **box, **attributes)
-
-
-def tokens_against_discovery(estimates: Table, marks: Mapping[str, Look]) -> Markup:
-    """Tokens against discovery, both with their intervals: up and to the left is better."""
-    rows = {
-        name: (row["tokens"], row["discovery"]) for name, row in estimates.items() if {"tokens", "discovery"} <= {*row}
-    }
-    if not rows:
-        return quiet("No assistant is scored in discovery.")
-    across, up = (axis_of((pair[at] for pair in rows.values()), to_one=at == 1) for at in (0, 1))
-    told = {
-        name: f"{name}: {_short(tokens)} thousand tokens, discovery {_in_words(discovery)}"
-        for name, (tokens, discovery) in rows.items()
-    }
-
-    def draw(width: float) -> Markup:
-        size = Box(width, 340)
-        x, y = scale(across, 52, width - 24), scale(up, size.height - 44, 20)
-        drawn = [_grid_across(up, y, 52, width - 24)]
-        drawn += [_grid_upright(across, x, size.height - 44, size.height - 44, ["thousand tokens per conversation"])]
-        drawn += [_text(_says_its_end("discovery (eq. 4)", up, to_one=True), 52, 12, "rf-axis")]
-        for name, (tokens, discovery) in rows.items():
-            at = x(tokens.mean), y(discovery.mean)
-            bars = _whisker(tokens, x, at[1]) + _whisker(discovery, y, at[0], upright=True)
-            point = tag("g", _mark(marks[name], *at, told[name]), class_="rf-line")
-            drawn.append(tag("g", bars, point, class_="rf-own", style=f"color:{marks[name].colour}"))
-        return _svg(size, f"Thousand tokens per conversation against discovery: {'; '.join(told.values())}", drawn)
-
-    return for_any_window(draw) + legend((_sign(marks[name]), short(name)) for name in rows)
 
 
 def strip(estimate: Estimate, span: Span) -> Markup:
@@ -546,84 +417,21 @@ def strip(estimate: Estimate, span: Span) -> Markup:
 # -- conversations -----------------------------------------------------------------------------------------------------
 
 
-class Counts(NamedTuple):
-    """Intents after each turn, from the start on."""
-
-    discovered: list[int]
-    formed: list[int]  # discovered or emerging
-
-    @classmethod
-    def of(cls, conversation: Conversation) -> Counts:
-        states = [conversation.state_after(turn) for turn in range(len(conversation.turns) + 1)]
-        formed = [sum(level is not Discovery.UNDISCOVERED for level in each.discovery.values()) for each in states]
-        return cls([len(each.discovered) for each in states], formed)
-
-
-def discovery_curves(conversations: Mapping[str, Conversation], turn: int | None = None) -> Markup:
-    """Intents discovered (and, dotted, emerging too) after each turn, a line per conversation.
-
-    Args:
-        conversations: label → conversation; a branch and what it came from, or several assistants.
-        turn: the turn being looked at, marked by a vertical line.
-    """
-    counts = {label: Counts.of(each) for label, each in conversations.items()}
-    marks = looks(list(conversations))
-    turns = range(1 + max((len(each.turns) for each in conversations.values()), default=0))
-    up = Span(0, max(4.0, _round_up(max((max(each.formed) for each in counts.values()), default=1))))  # whole ticks
-    told = "; ".join(f"{label} {', '.join(map(str, each.discovered))}" for label, each in counts.items())
-
-    def draw(width: float) -> Markup:
-        size = Box(min(width, 600), 210)
-        x, y, drawn = _turn_axes(size, turns, up, "")
-        if turn is not None:
-            drawn.append(_line("rf-now", x(turn), 10, x(turn), size.height - 40, data_turn=turn))
-        drawn += [_stairs_of(label, each, marks[label], x, y) for label, each in counts.items()]
-        return _svg(size, f"Intents discovered after each turn: {told}", drawn)
-
-    key = legend((_sign(marks[label]), label) for label in counts) if len(counts) > 1 else EMPTY
-    words = quiet("Intents discovered; dotted: emerging ones too.", small=True)
-    return tag("div", key, for_any_window(draw), words, class_="dl-chart")
-
-
-def _stairs_of(label: str, counts: Counts, look: Look, x: Scale, y: Scale) -> Markup:
-    """One conversation: its counts as stairs, with a mark for every turn."""
-    shapes = (
-        _mark(look, x(at), y(known), f"{label}, after turn {at}: {known} discovered")
-        for at, known in enumerate(counts.discovered)
-    )
-    lines = (
-        tag("polyline", points=_path(_stairs(counts.formed, x, y)), stroke_dasharray="2 3.5", data_line="formed"),
-        tag("polyline", points=_path(_stairs(counts.discovered, x, y)), data_line="discovered"),
-    )
-    return tag("g", *lines, *shapes, class_="rf-line", style=f"color:{look.colour}")
+def discovery_curves(conversations: Mapping[str, Conversation]) -> Markup:
+    """Share of the hidden intents discovered after each turn, a line per conversation: branches, or assistants."""
+    curves = {
+        label: [Estimate(share_discovered(each, turn.index) or 0.0, None, None, 1, 1) for turn in each.turns]
+        for label, each in conversations.items()
+    }
+    return turn_curves(curves, looks(list(curves)), "Discovered", size=Box(600, 240))
 
 
 def _sign(look: Look) -> Markup:
     return tag("b", f"{look.character} ", style=f"color:{look.colour}", aria_hidden="true")
 
 
-def _stairs(counts: Sequence[int], x: Scale, y: Scale) -> list[tuple[float, float]]:
-    """A line that holds each count until the next turn."""
-    steps = [(x(0), y(counts[0]))]
-    for at, (before, after) in enumerate(pairwise(counts), 1):
-        steps += [(x(at), y(before)), (x(at), y(after))]
-    return steps
-
-
-def reward_bars(rewards: Sequence[float], before: Sequence[float] = ()) -> Markup:
-    """Rewards of the turns as bars from zero.
-
-    Args:
-        before: the same rewards under other rules; a dashed outline where one differs.
-    """
-    return reward_of(
-        {f"turn {turn}": value for turn, value in enumerate(rewards, 1)},
-        {f"turn {turn}": value for turn, value in enumerate(before, 1)},
-    )
-
-
 def reward_of(rewards: Mapping[str, float | None], before: Mapping[str, float] | None = None) -> Markup:
-    """Rewards of a few replies as bars from zero, the value at the end of each; what costs is hatched."""
+    """Rewards of a few replies as bars from zero, the signed value at the end of each."""
     before = before or {}
     return _rewards({name: (value, before.get(name, value), "") for name, value in rewards.items()}, {})
 
@@ -690,24 +498,17 @@ def histogram(values: Sequence[float], title: str, unit: str, below: str = "", a
 
 
 def lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look]) -> Markup:
-    """How long messages are, a row for each sort of user, on an axis that doubles: nine tenths, half and the median.
+    """How long messages are, a row for each sort of user: the median, and from where to where nine tenths lie.
 
     Args:
         rows: name → words of every message, or quantiles of them; none empty.
     """
-    ticks = {math.log(words): str(words) for words in (1, 3, 10, 30, 100)}
-    drawn = []
+    drawn = {}
     for name, values in rows.items():
-        ordered = sorted(values)
-        quantiles = [ordered[round(at * (len(ordered) - 1))] for at in (0.05, 0.25, 0.5, 0.75, 0.95)]
-        told = f"{name}: median {quantiles[2]:g}, nine tenths from {quantiles[0]:g} to {quantiles[-1]:g} words"
-        logs = [math.log(min(max(words, 1), LONGEST_MESSAGE)) for words in quantiles]
-        drawn.append(Row(name, "", _quantiles(logs, marks[name]), told, marks[name]))
-    axis, words = Span(0, math.log(LONGEST_MESSAGE)), "words of a message"
-    chart = for_any_window(
-        lambda width: rows_chart(drawn, axis, words, width, words=words, room=30, ticks=ticks, class_="rf-line")
-    )
-    return chart
+        low, median, high = (sorted(values)[round(at * (len(values) - 1))] for at in (0.05, 0.5, 0.95))
+        low, median, high = (min(words, LONGEST_MESSAGE) for words in (low, median, high))
+        drawn[name] = Estimate(median, low, high, len(values), len(values))
+    return dots(drawn, "words of a message: median and nine tenths", marks, "{:.3g}".format)
 
 
 def _plain(value: float) -> str:
@@ -770,9 +571,9 @@ def small_curve(
     return _figure(title, plot, steps, tag("div", *key, class_="dt-legend"), class_="dt-curve")
 
 
-def smoothed(values: Sequence[float], width: int = SMOOTHED) -> list[float]:
-    """The mean of each value and those before it, at most `width` together."""
-    windows = (values[max(0, at + 1 - width) : at + 1] for at in range(len(values)))
+def smoothed(values: Sequence[float]) -> list[float]:
+    """The mean of each value and those before it, at most `SMOOTHED` together."""
+    windows = (values[max(0, at + 1 - SMOOTHED) : at + 1] for at in range(len(values)))
     return [sum(each) / len(each) for each in windows]
 
 

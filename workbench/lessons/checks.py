@@ -1,0 +1,633 @@
+"""The checks of the exercises: the paper's rules, the users of the miniature, and trust in a simulator."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from discover_lib.base.leak_words import find_leaks, giving_away
+from discover_lib.base.seeds import derive_rng
+from discover_lib.base.words import words
+from discover_lib.core.advance import advance, initial_state
+from discover_lib.core.conversation import Conversation, Turn
+from discover_lib.core.intents import IntentTree
+from discover_lib.core.reward import Reward, length_penalty, reward
+from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.core.rules import Rules
+from discover_lib.core.state import Discovery, Evaluation, IntentState, Verdict
+from discover_lib.metrics.paired import SIGNIFICANCE, least_p
+from discover_lib.metrics.summary import newly_discovered as found
+from discover_lib.train.grpo import group_of
+from workbench.lessons.exercise import (
+    EVERYBODY,
+    MAX_TEXT,
+    Outcome,
+    answered,
+    judged,
+    mean_found,
+    number_of,
+    numbers_of,
+    talk,
+    texts_of,
+    tree_of,
+    wrong,
+)
+from workbench.story import near_misses_on_one_wish
+from workbench.views import conversation_parts as show
+from workbench.views.html import Markup, signed, table, tag
+from workbench.views.touched import touched
+
+THETA = 0.5  # of the intent in "near misses"
+MOST_NEAR = 20  # near misses in one reply
+N_TOKENS, N_FOUND = 610, 2  # of the reply in "reward"
+TALKER = 17  # the user of "tau"
+STEP = 10  # of its slider
+GROUP = 4  # replies in "nothing learnt"
+RANDOM_CASES = 200  # for "advance", beside the named ones
+WRITE_ADVANCE = """
+Code runs only on your own machine: `discover open --edit`, a new notebook, and
+
+```python
+from discover_lib import Discovery, IntentState
+from workbench.lessons.exercises import check
+
+
+def advance(tree, state, evaluation, rules):
+    levels, thetas = dict(state.discovery), dict(state.thresholds)
+    for verdict in evaluation.verdicts:
+        if verdict.engaged:
+            levels[verdict.intent_id] = Discovery.DISCOVERED
+        # add near misses, θ, parents and satisfied intents
+    return IntentState(levels, state.satisfied, thetas, state.initial_thresholds)
+
+
+check("advance", advance)
+```
+
+The check runs your function on 210 cases, ten of them with a name. It names the rule that the first wrong case breaks.
+"""
+
+
+def near_misses(answer: Any) -> Outcome:
+    """The fewest near misses in one reply that change the state of an intent of threshold `THETA`."""
+    count = number_of(answer)
+    if count is None or not 1 <= count <= MOST_NEAR or count != int(count):
+        return wrong(f"A number of near misses is a whole number, at least 1 and at most {MOST_NEAR}.")
+    outcome = near_misses_on_one_wish(THETA)
+    now = outcome(int(count))
+    score, left = now.score or 0.0, now.theta_left or 0.0
+    hints = {
+        f"{score:g} reaches θ = {THETA:g}, but the state changes only above it.": not now.moved and score == THETA,
+        f"{int(count)} × {Rules.paper().p:g} = {score:g}, less than θ = {THETA:g}. It stays undiscovered, and θ "
+        f"shrinks to {left:g}.": not now.moved,
+        f"{score:g} is above θ = {THETA:g}, but fewer are enough, too.": count > 1 and outcome(int(count) - 1).moved,
+    }
+    return judged(
+        f"{score:g} is above θ = {THETA:g}, so the intent becomes emerging, ○ → ◆.",
+        hints,
+        **{"score": score, "θ": THETA},
+    )
+
+
+# -- advance, in code --------------------------------------------------------------------------------------------------
+
+_TREE = IntentTree.from_dict(
+    {
+        "artifact_type": "drawing",
+        "topic": "animal",
+        "initial_request": "draw something",
+        "roots": [
+            {"id": "1", "text": "an animal", "children": [{"id": "1.1", "text": "a fox"}]},
+            {"id": "2", "text": "warm tones"},
+        ],
+    }
+)
+
+
+def _built(*verdicts: Verdict) -> Evaluation:
+    """The evaluation of a reply that builds an artifact."""
+    return Evaluation("artifact", verdicts)
+
+
+_KNOWN = IntentState({"1": Discovery.DISCOVERED}, frozenset(), {"1": 0.5, "1.1": 0.5, "2": 0.5})
+_HUNCH = IntentState(
+    {"1": Discovery.EMERGING}, frozenset(), {"1": 0.3, "1.1": 0.5, "2": 0.5}, {"1": 0.6, "1.1": 0.5, "2": 0.5}
+)
+
+
+_FRESH = initial_state(_TREE, thresholds={"1": 0.5, "1.1": 0.5, "2": 0.5})
+# (the rule that the case tests, the state before, the evaluation of the reply)
+_NAMED_CASES = (
+    ("A matched intent becomes discovered at once, at any θ.", _FRESH, _built(Verdict("2", True))),
+    (
+        "A question makes an intent discovered, never satisfied. An artifact does both.",
+        _FRESH,
+        Evaluation("dialogue_act", (Verdict("2", True),)),
+    ),
+    (
+        "A child cannot change state while its parent is not discovered, so its verdict is skipped.",
+        _FRESH,
+        _built(Verdict("1", False), Verdict("1.1", True)),
+    ),
+    (
+        "A child can change state in the reply that makes its parent discovered, because parents come first.",
+        _FRESH,
+        _built(Verdict("1", True), Verdict("1.1", True)),
+    ),
+    (
+        "Below θ the state stays, but the score lowers θ for the next reply.",
+        _FRESH,
+        _built(Verdict("2", False, ("a",))),
+    ),
+    (
+        "A score that equals θ does not pass it. The paper's comparison is >.",
+        _FRESH,
+        _built(Verdict("2", False, ("a", "b"))),
+    ),
+    ("After a change of state θ starts again at its first value.", _HUNCH, _built(Verdict("1", False, ("a", "b")))),
+    (
+        "An intent moves up one state per reply, with any number of near misses.",
+        _FRESH,
+        _built(Verdict("2", False, ("a", "b", "c", "d", "e"))),
+    ),
+    ("The same near miss twice in a reply counts once.", _FRESH, _built(Verdict("2", False, ("a", "A", "b", "a")))),
+    (
+        "A discovered intent stays discovered. Near misses do not change it.",
+        _KNOWN,
+        _built(Verdict("1", False, ("a", "b"))),
+    ),
+)
+
+
+def _random_case(rng: random.Random) -> tuple[IntentState, Evaluation]:
+    thresholds = {key: rng.choice((0.1, 0.25, 0.3, 0.5, 0.75, 0.9)) for key in _TREE.intents}
+    levels = {key: rng.choice(list(Discovery)) for key in _TREE.intents}
+    verdicts = [
+        Verdict(key, rng.random() < 0.3, tuple(rng.sample("abcde", rng.randrange(4))))
+        for key in _TREE.intents
+        if rng.random() < 0.8
+    ]
+    state = IntentState(levels, frozenset(), thresholds, dict.fromkeys(thresholds, 0.95))
+    return state, Evaluation(rng.choice(("artifact", "dialogue_act")), tuple(verdicts))
+
+
+def write_advance(answer: Any) -> Outcome:
+    """A function `advance(tree, state, evaluation, rules)` that returns the state that `core.advance` returns."""
+    if not callable(answer):
+        return wrong("Give the function itself, as in check(advance), not its result and not its text.")
+    rules, rng = Rules.paper(), derive_rng(0, "advance")
+    mixed = "It differs from the paper's transition in a mixed case."
+    cases = [*_NAMED_CASES, *((mixed, *_random_case(rng)) for _ in range(RANDOM_CASES))]
+    for place, (hint, state, evaluation) in enumerate(cases):
+        expected, _ = advance(_TREE, state, evaluation, rules)
+        try:
+            given = answer(_TREE, state, evaluation, rules)
+        except Exception as error:
+            return wrong(f"It raised {type(error).__name__}: {error} (case {place + 1}). {hint}")
+        given = given[0] if isinstance(given, tuple) and given else given
+        if not isinstance(given, IntentState):
+            return wrong(f"It returned {type(given).__name__}. Return an IntentState.")
+        if _differs(given, expected):
+            return wrong(f"{hint} Case {place + 1}: {_case_said(evaluation)}", cases=float(len(cases)))
+    return Outcome(True, f"The same as the library's in {len(cases)} cases.", {"cases": float(len(cases))})
+
+
+def _differs(given: IntentState, expected: IntentState) -> bool:
+    return (
+        any(given[key] is not expected[key] for key in _TREE.intents)
+        or given.satisfied != expected.satisfied
+        or any(round(_theta(given, key) - _theta(expected, key), 9) != 0 for key in _TREE.intents)
+    )
+
+
+def _theta(state: IntentState, key: str) -> float:
+    theta = state.thresholds.get(key, float("inf"))
+    return theta if isinstance(theta, int | float) else float("inf")
+
+
+def _case_said(evaluation: Evaluation) -> str:
+    said = [
+        f"{verdict.intent_id} " + ("engaged" if verdict.engaged else f"{len(verdict.near_misses)} near misses")
+        for verdict in evaluation.verdicts
+    ]
+    return f"{evaluation.kind.replace('_', ' ')}, {', '.join(said)}."
+
+
+# -- the reward --------------------------------------------------------------------------------------------------------
+
+
+def worth(answer: Any) -> Outcome:
+    """The reward of a reply of `N_TOKENS` tokens that makes `N_FOUND` intents discovered."""
+    given = number_of(answer)
+    if given is None:
+        return wrong("A reward is a number, such as 1.5.")
+    tree, rules = tree_of(TALKER), Rules.paper()
+    before = initial_state(tree, rules)
+    hidden = [key for key in tree.intents if key not in before.discovered][:N_FOUND]
+    after = IntentState({**before.discovery, **dict.fromkeys(hidden, Discovery.DISCOVERED)})
+    right = reward(tree, before, after, N_TOKENS, rules)
+    shown = {"R_d": right.discovered, "R_e": right.penalty}
+    sum_said = f"{right.discovered:g} − {rules.lam:g} × ({N_TOKENS} − {rules.tau:g}) = {right.total:g}"
+    if abs(given - right.total) < 0.005:
+        return Outcome(True, sum_said, shown)
+    without = right.discovered + length_penalty(N_TOKENS, rules.replace(tau=0))
+    capped = right.discovered - rules.penalty_cap
+    hints = {
+        right.discovered: "Length is not free here. Count the tokens beyond τ.",
+        without: f"The first {rules.tau:g} tokens cost nothing. Subtract λ only for the tokens beyond τ.",
+        right.discovered - right.penalty: "The length penalty is subtracted, so do not add it.",
+        right.penalty: f"This is the penalty alone. {N_FOUND} intents became discovered, each worth 1.",
+        capped: f"{rules.penalty_cap:g} is the largest length penalty. This reply is not that long.",
+    }
+    hint = next((hint for value, hint in hints.items() if abs(given - value) < 0.005), None)
+    return wrong(hint or "Count the intents that became discovered, and subtract λ for every token beyond τ.", **shown)
+
+
+# -- τ -----------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=512)
+def earned(assistant: str, tau: float, person: int = TALKER) -> float:
+    """The reward of an assistant's five replies to a user if `tau` tokens of each are free."""
+    rules, turns = Rules.paper().replace(tau=tau), talk(person, assistant).turns
+    rewards = [(turn.candidate.reward, length_penalty(turn.reply.n_tokens, rules)) for turn in turns]
+    return sum(reward.discovered + charge for reward, charge in rewards if reward is not None)
+
+
+def move_tau(answer: Any) -> Outcome:
+    """The least τ, in steps of `STEP`, at which verbose earns more than draft."""
+    tau = number_of(answer)
+    if tau is None or tau < 0:
+        return wrong("Write a number of tokens, 0 or more.")
+    verbose, draft, paper = earned("verbose", tau), earned("draft", tau), Rules.paper().tau
+    said = f"At τ = {tau:g} verbose earns {verbose:.2f} and draft {draft:.2f}"
+    also = f", the paper's {paper:g} included" if tau == paper else ""
+    hints = {
+        f"{said}. Fewer free tokens hurt the longer replies more. Go the other way.": verbose <= draft and tau < paper,
+        f"{said}. Not yet{also}. Its replies are around 1,200 tokens long.": verbose <= draft,
+        f"{said}. It wins, but it also wins with fewer free tokens.": (
+            earned("verbose", max(0, tau - STEP)) > earned("draft", max(0, tau - STEP))
+        ),
+    }
+    wins = sum(found(talk(person, "verbose")) > found(talk(person, "draft")) for person in EVERYBODY)
+    right = (
+        f"{said}. Saying everything twice pays when length is free. One user is an anecdote, though. Without a penalty "
+        f"verbose beats draft on {wins} of {len(EVERYBODY)} other users."
+    )
+    return judged(right, hints, verbose=verbose, draft=draft)
+
+
+# -- GRPO --------------------------------------------------------------------------------------------------------------
+
+
+def nothing_learnt(answer: Any) -> Outcome:
+    """Four rewards of good replies from which GRPO learns nothing."""
+    rewards = numbers_of(answer)
+    if rewards is None or len(rewards) != GROUP:
+        return wrong(f"Set {GROUP} rewards, one number per reply.")
+    group = group_of(rewards)
+    advantages = {f"reply {place}": value or 0.0 for place, value in enumerate(group.advantages, 1)}
+    largest = max(advantages, key=lambda name: abs(advantages[name]))
+    gets = f"{largest} gets the advantage {signed(round(advantages[largest], 2))}."
+    spread, mean = group.std or 0.0, group.mean or 0.0
+    hints = {
+        f"They differ by a hair, and dividing by a spread of {spread:.2g} makes that a full update. {gets}": (
+            group.signal and spread < 0.01
+        ),
+        f"Rewards that sum to 0 do not make the advantages 0. {gets}": group.signal and abs(mean) < 1e-9,
+        f"The distance from the mean, {mean:g}, decides. {gets}": group.signal,
+        f"GRPO learns nothing, but these replies earned {rewards[0]:g}. The same holds for good replies. Give all of "
+        "them a reward above 0.": rewards[0] <= 0,
+    }
+    return judged(
+        f"Every reply earned {rewards[0]:g}, so no reply is better than its group. All advantages are 0, even for good "
+        "replies.",
+        hints,
+    )
+
+
+# -- with the miniature's users: who discovers most, trees one at a time, a reply that fools the judge -----------------
+
+
+RANKED = ("adaptive", "ask", "draft", "options")
+STEPPED = 22  # the user of "two replies"
+PLAYED = 3  # the user of "beat adaptive"
+RIVALS = ("ask", "draft", "adaptive", "oracle")
+MOST_WORDS = 30  # of one reply in "beat adaptive"
+_LISTS = f"Write replies as lines of text, at most {MAX_TEXT} characters each."
+
+
+def rank(answer: Any) -> Outcome:
+    """The assistants, best first, by the intents that they make discovered on average."""
+    order = list(answer) if isinstance(answer, Sequence) and not isinstance(answer, str) else []
+    if sorted(map(str, order)) != sorted(RANKED):
+        return wrong("Name each of the four assistants exactly once, best first.")
+    means = {name: mean_found(name) for name in RANKED}
+    right = sorted(RANKED, key=lambda name: -means[name])
+    better, worse = next(((one, other) for one, other in zip(right, order, strict=True) if one != other), ("", ""))
+    why = {
+        "adaptive": "It shows options until an intent is clear, and only then drafts.",
+        "draft": "A draft shows one value of every kind, so it can hold a near miss for any tree.",
+    }.get(better, "")
+    more = f"{better} discovers {means.get(better, 0):.1f}, more than {worse} ({means.get(worse, 0):.1f})"
+    hints = {
+        "This is worst first. Reverse it.": order == right[::-1],
+        f"Asking discovers {means['ask']:g}. Users cannot answer a question about an intent that they cannot name yet. "
+        "Look at its row of dots.": order[-1] != "ask",
+        f"Over {len(EVERYBODY)} users {more}. {why}".strip(): order != right,
+    }
+    shown = means if order == right else {}
+    return judged(
+        f"This is the order over {len(EVERYBODY)} users, in intents discovered in five turns.", hints, **shown
+    )
+
+
+# -- two replies -------------------------------------------------------------------------------------------------------
+
+
+def two_replies(answer: Any) -> Outcome:
+    """Everything of the first two trees in two replies."""
+    replies = texts_of(answer)
+    if replies is None:
+        return wrong(_LISTS)
+    if len(replies) != 2:
+        return wrong(f"Write exactly two replies, one per line. You wrote {len(replies)}.")
+    conversation = answered(STEPPED, replies)
+    tree = conversation.tree
+    first, second = list(tree.ids_of)[:2]
+    wanted = [key for root in (first, second) for key in tree.ids_of[root] if key not in tree.initially_discovered]
+    missing = [key for key in wanted if key not in conversation.state.discovered]
+    shown = {"discovered": float(len(wanted) - len(missing)), "of": float(len(wanted))}
+    if not missing:
+        return Outcome(
+            True, "One tree per reply, with its broad and narrow intents together. Two replies are enough.", shown
+        )
+    idle = next((turn for turn in conversation.turns if not turn.candidate.transitions), None)
+    whys = {touch.why for touch in touched(conversation, idle).touches if touch.met} if idle else set()
+    reply, root = idle.index if idle else 0, tree.root_of[missing[0]]
+    hints = {
+        f"Reply {reply} matches intents of a tree that is not in focus, so they do not count. Finish the first tree "
+        "that still has undiscovered intents.": "elsewhere" in whys,
+        f"Reply {reply} names only intents that are discovered. Name undiscovered ones.": bool(whys),
+        f"Reply {reply} matches no intent. {_asks_or_means_nothing(idle)}": idle is not None,
+        f"Tree {second} has not changed, because the second reply still has to finish tree {root}.": (
+            set(missing) >= set(tree.ids_of[second])
+        ),
+        f"Tree {root} is not finished. {len(missing)} narrow intents are left. A broad word opens the way to a narrow "
+        "intent, but does not match it. Name the narrow value.": True,
+    }
+    return judged("", hints, **shown)
+
+
+def _asks_or_means_nothing(turn: Turn | None) -> str:
+    if turn and "?" in turn.reply.text:
+        return "An open question shows no value to recognize. Put values into it to choose from."
+    return "The judge of drawings knows no word of it."
+
+
+# -- break the simulator -----------------------------------------------------------------------------------------------
+
+
+def break_it(answer: Any) -> Outcome:
+    """One reply for unknown users that earns more on average than adaptive's first reply."""
+    replies = texts_of(answer)
+    if replies is None or len(replies) != 1:
+        return wrong(f"Write one reply of at most {MAX_TEXT} characters.")
+    turns = [answered(person, replies).turns[0] for person in EVERYBODY]
+    rewards = [turn.candidate.reward for turn in turns]
+    scored = [reward for reward in rewards if reward is not None]
+    mean = sum(reward.total for reward in scored) / len(turns)
+    adaptive = [talk(person, "adaptive").turns[0].candidate.reward for person in EVERYBODY]
+    bar = sum(reward.total for reward in adaptive if reward is not None) / len(adaptive)
+    shown = {"your reply": mean, "adaptive": bar}
+    hits = sum(reward.discovered > 0 for reward in scored)
+    n_tokens, charged = turns[0].reply.n_tokens, any(reward.penalty for reward in scored)
+    right = (
+        f"Broken. It earns {mean:.2f} from users it knows nothing about, and adaptive's first reply earns {bar:.2f}. "
+        "The judge rewards a reply that names everything, and "
+        f"{n_tokens} tokens cost {'little' if charged else 'nothing'}. What would "
+        "you change: the judge, τ, or a cap on the values that one reply may name?"
+    )
+    hints = {
+        f"It matches no intent of any user. {_asks_or_means_nothing(turns[0])}": not hits and not any(map(_met, turns)),
+        "It names only values that users have asked for already. Go narrower.": not hits,
+        f"It fits {hits} of {len(turns)} users. You do not know the user, so which reply fits all of them?": (
+            hits <= len(turns) // 4
+        ),
+        f"It fits {hits} of {len(turns)} users and earns {mean:.2f}. Adaptive's first reply earns {bar:.2f}. Does any "
+        "rule stop you from naming more?": True,
+    }
+    return judged(right, {} if mean > bar else hints, **shown)
+
+
+def _met(turn: Turn) -> bool:
+    evaluation = turn.candidate.evaluation
+    return evaluation is not None and any(verdict.engaged for verdict in evaluation.verdicts)
+
+
+# -- beat adaptive -----------------------------------------------------------------------------------------------------
+
+
+def beat(answer: Any) -> Outcome:
+    """Five replies that discover more with one user than the assistant "adaptive" does."""
+    replies = texts_of(answer)
+    if replies is None:
+        return wrong(_LISTS)
+    if not replies:
+        return wrong("Write your replies, one per line. Press Check after each to read the answer.")
+    long = next((place for place, reply in enumerate(replies, 1) if len(words(reply)) > MOST_WORDS), None)
+    if long:
+        return wrong(
+            f"Reply {long} has more than {MOST_WORDS} words. Naming everything breaks the simulator and helps no user. "
+            "Offer a few values."
+        )
+    conversation = answered(PLAYED, replies)
+    scores = {name: float(found(talk(PLAYED, name))) for name in RIVALS}
+    yours, adaptive = found(conversation), scores["adaptive"]
+    shown = {"ask": scores["ask"], "draft": scores["draft"], "adaptive": adaptive, "you": float(yours)}
+    shown["oracle"] = scores["oracle"]
+    if yours > adaptive:
+        return Outcome(
+            True,
+            f"You discovered {yours}, adaptive {adaptive:g}, and the oracle, which sees the tree, {scores['oracle']:g} "
+            f"of {len(tree_of(PLAYED)) - len(conversation.tree.initially_discovered)}.",
+            shown,
+        )
+    if conversation.stop is None and len(replies) < MAX_TURNS:
+        left = MAX_TURNS - len(replies)
+        return Outcome(False, f"{yours} discovered so far, {left} more to write. {_last_answer(conversation)}", shown)
+    idle = [turn for turn in conversation.turns if not turn.candidate.transitions]
+    elsewhere = sum(
+        any(touch.why == "elsewhere" and touch.met for touch in touched(conversation, turn).touches) for turn in idle
+    )
+    hints = {
+        f"You discovered {yours}. {elsewhere} of your replies matched an intent of another tree than the one in focus, "
+        "and that does not count. First the subject of the drawing, then the other trees in their order.": elsewhere
+        > 0,
+        "You discovered 0. Offer values to choose from instead of open questions or one guess.": (
+            len(idle) == len(conversation.turns)
+        ),
+        f"A draw. You and adaptive discovered {yours} each. One more is needed.": yours == adaptive,
+        f"You discovered {yours}, adaptive {adaptive:g}. {len(idle)} of your replies changed no state. Offer three "
+        "values of one kind at a time, and continue from the answer.": True,
+    }
+    return judged("", hints, **shown)
+
+
+def _last_answer(conversation: Conversation) -> str:
+    said = conversation.turns[-1].user_message
+    return f"They say: “{said}”" if said else ""
+
+
+# -- on trust: a user who says too much, pairs that length decides, the users that a verdict needs ---------------------
+
+
+# A user who knows two intents, an animal and a fox. Below are messages of this user, one of each kind.
+USER = IntentTree.from_dict(
+    {
+        "artifact_type": "drawing",
+        "topic": "fox",
+        "initial_request": "draw me an animal",
+        "initially_discovered": ["1", "1.1"],
+        "roots": [
+            {
+                "id": "1",
+                "text": "Shows an animal",
+                "children": [
+                    {
+                        "id": "1.1",
+                        "text": "Shows a fox",
+                        "children": [{"id": "1.1.1", "text": "Shows a fox asleep in the snow"}],
+                    }
+                ],
+            },
+            {"id": "2", "text": "Keeps to warm tones", "children": [{"id": "2.1", "text": "Keeps to tones of rust"}]},
+        ],
+    }
+)
+ASSISTANT_SAID = "Would you like an owl with glasses, or a fox?"
+MESSAGES = (
+    "the fox, please. the rest i can't put into words",
+    "a fox, but this one is too lively, i'd rather see it sleeping somewhere snowy",
+    "an owl with glasses made me smile, but no",
+    "something is missing and i don't know what",
+    "closer! could it have more rust in it?",
+    "is it me, or is the drawing somehow crowded?",
+)
+# Pairs of replies by draft and adaptive: (user, turn).
+PAIRS = ((0, 2), (5, 1), (2, 5), (1, 4), (2, 2), (0, 3))
+COMPARED = 4  # assistants in "enough users"
+_NUMBERS = "Pick by number, from 1 to 6."
+
+
+def _picked(answer: Any, of: Sequence[Any]) -> set[int] | None:
+    numbers = numbers_of(answer)
+    if numbers is None or not all(number == int(number) and 1 <= number <= len(of) for number in numbers):
+        return None
+    return {int(number) for number in numbers}
+
+
+def find_the_leak(answer: Any) -> Outcome:
+    """The messages that name an undiscovered intent."""
+    picked = _picked(answer, MESSAGES)
+    if picked is None:
+        return wrong(_NUMBERS)
+    known_ids = USER.initially_discovered
+    hidden = {key: USER.text(key) for key in USER.intents if key not in known_ids}
+    known = [*(USER.text(key) for key in known_ids), USER.initial_request, ASSISTANT_SAID]
+    leaks = {place: find_leaks(message, hidden, known) for place, message in enumerate(MESSAGES, 1)}
+    leaking = {place for place, found in leaks.items() if giving_away(found)}
+    words = ", ".join(f"“{leak.word}” ({leak.meant})" for place in sorted(leaking) for leak in leaks[place])
+    false, missed = min(picked - leaking, default=1), min(leaking - picked, default=min(leaking))
+    other = "in another form of the word" if leaks[missed][0].how == "inflected" else "in the very word of the intent"
+    hints = {
+        "There is a leak. Look for words of intents that are still ○.": not picked,
+        f"Message {false} is honest. {_why_honest(MESSAGES[false - 1])}": bool(picked - leaking),
+        f"One is missing. It names an intent {other}.": bool(leaking - picked),
+    }
+    return judged(f"The messages name undiscovered intents: {words}.", hints)
+
+
+def _why_honest(message: str) -> str:
+    knows = {key: USER.text(key) for key in USER.initially_discovered}
+    if find_leaks(message, {"said": ASSISTANT_SAID}, knows.values()):
+        return "It repeats words of the assistant."
+    if find_leaks(message, knows, ()):
+        return "It names a discovered intent, ●."
+    return "It says only that something is missing, or it is about no intent."
+
+
+def rewards_of(pair: tuple[int, int]) -> tuple[Reward, Reward]:
+    """The rewards of the two replies of a pair, draft's and adaptive's."""
+    person, turn = pair
+    candidates = talk(person, "draft", "adaptive").turns[turn - 1].candidates
+    first, second = (candidate.reward for candidate in candidates)
+    assert first is not None and second is not None  # scripted replies are always scored
+    return first, second
+
+
+def told_so_far() -> Markup:
+    """The message that the user answers in "find the leak"."""
+    return show.panel("The assistant wrote", show.bubble("assistant", tag("p", ASSISTANT_SAID)))
+
+
+def pairs_table() -> Markup:
+    """Discovered intents, length and reward of both replies of each pair."""
+    rows = []
+    for place, pair in enumerate(PAIRS, 1):
+        both = rewards_of(pair)
+        told = (f"{each.discovered:g} discovered, {each.n_tokens:g} tokens: {signed(each.total)}" for each in both)
+        rows.append((f"pair {place}", *told))
+    return table(("", "draft", "adaptive"), rows)
+
+
+def by_length() -> set[int]:
+    """The pairs, from 1, whose better reply is better by its length alone, because both discover the same number."""
+    rewards = {place: rewards_of(pair) for place, pair in enumerate(PAIRS, 1)}
+    return {place for place, (one, other) in rewards.items() if one.discovered == other.discovered}
+
+
+def decided_by_length(answer: Any) -> Outcome:
+    """The pairs whose better reply is better by its length alone."""
+    picked = _picked(answer, PAIRS)
+    if picked is None:
+        return wrong(_NUMBERS)
+    right = by_length()
+    false, missed = min(picked - right, default=1), min(right - picked, default=1)
+    one, other = rewards_of(PAIRS[false - 1])
+    better, worse = (one, other) if one.total > other.total else (other, one)
+    also = "is also shorter, but it" if better.n_tokens < worse.n_tokens else "is even the longer one. It"
+    both = rewards_of(PAIRS[missed - 1])[0].discovered
+    hints = {
+        "Look for pairs in which both replies discovered the same number of intents.": not picked,
+        f"In pair {false} the better reply {also} discovered {better.discovered:g}, the other {worse.discovered:g}. It "
+        "would win if length were free.": bool(picked - right),
+        "One is missing. Where neither reply discovered an intent, only length tells them apart.": (
+            bool(right - picked) and both == 0
+        ),
+        f"One is missing, a pair in which both replies discovered {both:g}.": bool(right - picked),
+    }
+    return judged(
+        f"{len(right)} of {len(PAIRS)} labels say only “shorter”. An assistant that is trained on many of these learns "
+        "to be brief.",
+        hints,
+    )
+
+
+def enough_users(answer: Any) -> Outcome:
+    """The fewest users with whom four assistants, compared in pairs, can be told apart at 5%."""
+    users = number_of(answer)
+    if users is None or users < 1 or users != int(users) or users > 100:
+        return wrong("Write a whole number of users, from 1 to 100.")
+    n, pairs = int(users), COMPARED * (COMPARED - 1) // 2
+    least, adjusted = least_p(n), least_p(n, pairs)
+    said = f"With {n} users, all of whom agree, p is {least:.3g}"
+    hints = {
+        f"{said} at best. It is never below {SIGNIFICANCE:g}.": least >= SIGNIFICANCE,
+        f"{said}. But {pairs} pairs are compared, and Holm makes it {adjusted:.3g}.": adjusted >= SIGNIFICANCE,
+        f"{said}. This is enough, but fewer are enough, too.": n > 1 and least_p(n - 1, pairs) < SIGNIFICANCE,
+    }
+    right = f"{said}, and {adjusted:.3g} after Holm over {pairs} pairs. This is the smallest number that can show it."
+    return judged(right, hints, **{"smallest p": least, "after Holm": adjusted})
