@@ -29,7 +29,8 @@ def test_marimo_finds_nothing_to_complain_of() -> None:
     "domain, source", [(SHIPPED_DOMAINS[-1], "hand-written"), (DOMAINS[0], "generated"), (DOMAINS[1], "recorded")]
 )
 def test_trees_from_every_source(domain: str, source: str) -> None:
-    outputs, defined = run("2_intents.py", domain_choice=chosen(domain), source_choice=chosen(source))
+    asked = {"domain_choice": chosen(domain), "source_choice": chosen(source)}
+    outputs, defined = run("2_intents.py", **asked, file_drop=chosen([]), pasted=chosen(""))
     assert problems(outputs) == []
     assert len(defined["built"].tree) >= 10
     assert defined["get_tree"]() == defined["built"].tree == defined["drawn"].tree
