@@ -25,7 +25,6 @@ def test_every_field_comes_back_as_it_was(part: str) -> None:
         ("learning_rate", "1e-4", 1e-4),
         ("max_steps", "", None),
         ("max_steps", "7", 7),
-        ("batch", "4e1", 40),
         ("schedule", "linear", "linear"),
         ("load_in_4bit", True, True),
         ("lora.targets", '["q_proj"]', ("q_proj",)),

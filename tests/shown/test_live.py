@@ -10,7 +10,7 @@ import pytest
 from llm_server import FakeServer, Faults
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.engines.llm.calls import exchange as records
+from discover_lib.engines.llm.calls import wires
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.voice import MiniatureVoice
@@ -32,7 +32,7 @@ def test_models_that_speak_the_miniatures_truth_give_its_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The miniature behind the wire draws from the seed it is sent, so it is sent all of it, not what providers take.
-    monkeypatch.setattr(records, "LARGEST_SENT_SEED", 2**63 - 1)
+    monkeypatch.setattr(wires, "LARGEST_SEED", 2**63 - 1)
     # A user's temperament comes from the seed of the conversation, which does not go over the wire.
     monkeypatch.setattr(MiniatureVoice, "of", lambda voice, user: voice)
     alone = Session(PLAIN, folder=tmp_path)

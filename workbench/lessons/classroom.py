@@ -1,6 +1,6 @@
 """A class on the local network: students join with a word and hand in answers, and the teacher watches them arrive.
 
-Students may open only the lessons and the first page. Their answers are stored as data (`class_answers`). The session
+Students may open only the lessons and the first page. `lessons.exercise` stores their answers as data. The session
 cookie is Starlette's. It is signed with the teacher's key, and the key is saved beside the answers. So students stay
 joined after a restart.
 """

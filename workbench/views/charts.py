@@ -196,20 +196,23 @@ def turn_curves(
     title: str,
     strong: Collection[str] = (),
     size: Box = WIDE,
+    what: str = "found",
 ) -> Markup:
     """Share of the hidden intents found after each turn, with 95% bands and one line per assistant (Fig 7).
 
     Args:
         strong: assistants that are drawn to be seen first.
         size: the largest that it is drawn.
+        what: became of the intents: "found" counts emerging ones as half.
     """
     curves = {name: curve for name, curve in curves.items() if curve}
     if not curves:
         return quiet("No conversation with anything hidden is finished.")
     up = axis_of((each for curve in curves.values() for each in curve), to_one=True)
-    turns, words = max(map(len, curves.values())), _says_its_end("share of the hidden intents found", up, to_one=True)
+    share, turns = f"share of the hidden intents {what}", max(map(len, curves.values()))
+    words = _says_its_end(share, up, to_one=True)
     told = "; ".join(f"{name} {curve[-1]}" for name, curve in curves.items())
-    spoken = f"{title}: share of the hidden intents found after turn {turns}: {told}"
+    spoken = f"{title}: {share} after turn {turns}: {told}"
 
     def draw(width: float) -> Markup:
         box = Box(min(width, size.width), size.height)
@@ -423,7 +426,7 @@ def discovery_curves(conversations: Mapping[str, Conversation]) -> Markup:
         label: [Estimate(share_discovered(each, turn.index) or 0.0, None, None, 1, 1) for turn in each.turns]
         for label, each in conversations.items()
     }
-    return turn_curves(curves, looks(list(curves)), "Discovered", size=Box(600, 240))
+    return turn_curves(curves, looks(list(curves)), "Discovered", size=Box(600, 240), what="discovered")
 
 
 def _sign(look: Look) -> Markup:
@@ -503,12 +506,16 @@ def lengths(rows: Mapping[str, Sequence[float]], marks: Mapping[str, Look]) -> M
     Args:
         rows: name → words of every message, or quantiles of them; none empty.
     """
-    drawn = {}
+    drawn, spans = [], []
     for name, values in rows.items():
         low, median, high = (sorted(values)[round(at * (len(values) - 1))] for at in (0.05, 0.5, 0.95))
         low, median, high = (min(words, LONGEST_MESSAGE) for words in (low, median, high))
-        drawn[name] = Estimate(median, low, high, len(values), len(values))
-    return dots(drawn, "words of a message: median and nine tenths", marks, "{:.3g}".format)
+        spans.append(Estimate(median, low, high, 1, 1))
+        told = f"{name}: median {median:g}, nine tenths from {low:g} to {high:g} words"
+        number = f"{median:g} [{low:g}, {high:g}]"
+        drawn.append(Row(name, number, _interval(spans[-1], marks[name]), told, marks[name]))
+    axis, words = axis_of(spans, to_one=False), "words of a message: median and nine tenths"
+    return for_any_window(lambda width: rows_chart(drawn, axis, words, width, words=words))
 
 
 def _plain(value: float) -> str:

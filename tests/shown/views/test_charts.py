@@ -35,7 +35,7 @@ CHARTS: dict[str, tuple[Callable[[], Markup], str]] = {  # chart → a text that
     "reward": (lambda: charts.reward_of({NASTY: 1.86, OTHER: -0.4}, {NASTY: 1.86, OTHER: 0.2}), "−0.4 (was +0.2)"),
     "group": (lambda: charts.group_bars({NASTY: 2.0, OTHER: None}, {NASTY: 0.7, OTHER: None}, 0.85), "likelier (+0.7)"),
     "histogram": (lambda: charts.histogram([0.1, 0.2, -0.5, 0], NASTY, NASTY, NASTY, "more"), "exactly 0: 1"),
-    "lengths": (lambda: charts.lengths({NASTY: [1, 2, 9, 40, 200], OTHER: [3]}, MARKS), "9 [1, 120], n = 5</text>"),
+    "lengths": (lambda: charts.lengths({NASTY: [1, 2, 9, 40, 200], OTHER: [3]}, MARKS), "9 [1, 120]</text>"),
     "small": (lambda: charts.small_curve(NASTY, {NASTY: [(1, 0.5), (2, 0.25)]}, 2, lambda each: f"{each:.2f}"), "0.25"),
 }
 
