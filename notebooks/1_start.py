@@ -1,6 +1,5 @@
 # /// script
 # requires-python = ">=3.11"
-#
 # [tool.marimo.opengraph]
 # title = "Start"
 # description = "One simulated user, three assistants: guess who discovers most, watch, then be the user."
@@ -26,15 +25,10 @@ def introduce(mo):
 def tell_story(mo, page):
     # Change me: page.story_widget([("creative_writing", 8)]) tells the story of another user
     story = page.story_widget(page.PEOPLE, person=page.person_asked())
+    story.observe(lambda change: mo.query_params().set("person", str(change["new"])), "person")
     story_view = mo.ui.anywidget(story)
     story_view
-    return (story,)
-
-
-@app.cell
-def follow_story(mo, story):
-    story.observe(lambda change: mo.query_params().set("person", str(change["new"])), "person")
-    return
+    return (story_view,)
 
 
 @app.cell(hide_code=True)

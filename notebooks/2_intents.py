@@ -1,6 +1,5 @@
 # /// script
 # requires-python = ">=3.11"
-#
 # [tool.marimo.opengraph]
 # title = "Intents"
 # description = "From a finished artifact to its tree of intents. Use our artifacts or 1 to 20 files of your own."
@@ -17,79 +16,32 @@ def introduce(mo):
     mo.md("""
     # How does an artifact become a tree of intents?
 
-    A builder reads a finished artifact and makes each requirement broader, step by step. Point at a number to see
-    its intent.
+    A builder reads a finished artifact and makes each requirement broader. Point at a number to see its intent.
     """)
     return
 
 
-@app.cell
+@app.cell(hide_code=True)
 def choose_kind(carried, mo, page):
     domain_choice = carried.kept(
         mo.ui.dropdown, "domain", page.controls.domain_labels(), value="SVG drawing", label="Kind", forgets=("piece",)
     )
     source_choice = carried.kept(
-        mo.ui.radio, "source", page.SOURCES, value="hand-written", inline=True, forgets=("piece",)
+        mo.ui.dropdown, "source", page.SOURCES, value="hand-written", label="Source", forgets=("piece",)
     )
-    return domain_choice, source_choice
+    file_drop = mo.ui.file(kind="area", multiple=True, max_size=1_000_000, label="Your own: drop 1 to 20 files")
+    pasted = mo.ui.text_area(placeholder="A text or an SVG", rows=3, full_width=True)
+    return domain_choice, file_drop, pasted, source_choice
 
 
 @app.cell
-def choose_artifact(domain_choice, mo, page, source_choice):
+def choose_artifact(domain_choice, file_drop, mo, page, pasted, source_choice):
     domain, source = domain_choice.value, source_choice.value
     piece_choice = page.artifact_menu(domain, source)
-    mo.hstack([domain_choice, source_choice, piece_choice], justify="start", align="center", wrap=True, gap=2)
+    menus = mo.vstack([domain_choice, source_choice, piece_choice])
+    own_files = mo.vstack([file_drop, mo.accordion({"or paste one": pasted})], gap=0)
+    mo.hstack([menus, own_files], align="start", widths=[3, 2], gap=2, wrap=True)
     return domain, piece_choice, source
-
-
-@app.cell
-def build(domain, engine, mo, page, piece_choice, source):
-    artifact = page.artifact_of(domain, source, piece_choice.value)
-    mo.stop(artifact is None, mo.md("There is no such artifact here. Choose another kind or source."))
-    reader = engine(domain).builder  # reads shapes and words, without a language model
-    built = page.recorded_stages(piece_choice.value) if source == "recorded" else reader.build(artifact)
-    get_tree, set_tree = mo.state(built.tree)  # the tree with your edits
-    return artifact, built, get_tree, set_tree
-
-
-@app.cell
-def draw_map(artifact, built, intent_map, mo, page, set_tree):
-    drawn = intent_map(built.tree, edit=True, numbers=page.numbers_of(built.tree, built.recognised))
-    drawn.on_edit = set_tree
-    map_view = mo.ui.anywidget(drawn.widget)  # map_view.value["value"] lists the selected intents
-    mo.show_code(page.beside(artifact, built, map_view))
-    return (drawn,)
-
-
-@app.cell(hide_code=True)
-def make_files(artifact, drawn, page):
-    said, tree_files = page.files_of(drawn, artifact.id)
-    return said, tree_files
-
-
-@app.cell(hide_code=True)
-def show_stages(built, mo, page, said, tree_files):
-    mo.vstack([mo.hstack([tree_files, mo.md(said())], justify="start", wrap=True), page.stages(built)])
-    return
-
-
-@app.cell
-def draw_graph(get_tree, mo):
-    tree = get_tree()
-    graph = tree.graph()  # a networkx.DiGraph: states are attributes; IntentTree.from_graph(graph) reads it back
-    figure = mo.lazy(lambda: mo.ui.anywidget(tree.figure(live=True)))
-    mo.show_code(mo.accordion({f"The same {len(graph)} intents as a plotly figure": figure}))
-    return
-
-
-@app.cell(hide_code=True)
-def take_files(mo):
-    file_drop = mo.ui.file(
-        kind="area", multiple=True, max_size=1_000_000, label="Drop 1 to 20 files (svg, md, txt, html …)"
-    )
-    pasted = mo.ui.text_area(placeholder="or paste one", rows=3, full_width=True)
-    mo.vstack([mo.md("## Your own artifacts, all at once"), mo.hstack([file_drop, pasted], widths="equal", wrap=True)])
-    return file_drop, pasted
 
 
 @app.cell
@@ -103,14 +55,14 @@ def read_files(file_drop, mo, page, pasted):
 @app.cell(hide_code=True)
 def show_own(changed, own):
     changed()
-    own.view() if own.readings else None
+    own.view() if own.trees else None
     return
 
 
-@app.cell
+@app.cell(hide_code=True)
 def choose_assistants(changed, mo, own, page):
     changed()
-    mo.stop(not own.readings)
+    mo.stop(not own.trees)
     names = mo.ui.multiselect(page.ASSISTANTS, value=list(page.ASSISTANTS), label="Assistants")
     run_button = mo.ui.run_button(label=f"▶ Run {len(own.trees)} artifacts", kind="success")
     mo.hstack([names, run_button], justify="start", align="end", wrap=True)
@@ -121,11 +73,50 @@ def choose_assistants(changed, mo, own, page):
 def run_own(mo, names, own, page, run_button):
     mo.stop(not run_button.value)
     trees, refused = page.playable(own.trees)
-    mo.stop(
-        not trees or not names.value, mo.callout(mo.md("\n\n".join(refused) or "Choose an assistant."), kind="warn")
-    )
+    warnings = [mo.callout(each, kind="warn") for each in (refused if names.value else ["Choose an assistant."])]
+    mo.stop(not trees or not names.value, page.controls.brought_into_view(mo.vstack(warnings)))
     folder = page.run_own(trees, names.value)  # a run like any other, in outputs/
-    mo.vstack([page.results(folder), *(mo.callout(each, kind="warn") for each in refused)])
+    mo.vstack([*warnings, page.results(folder)])
+    return
+
+
+@app.cell
+def build(domain, engine, mo, page, piece_choice, source):
+    artifact = page.artifact_of(domain, source, piece_choice.value)
+    mo.stop(artifact is None, mo.md("There is no such artifact here. Choose another kind or source."))
+    reader = engine(domain).builder  # reads shapes and words, without a language model
+    built = page.recorded_stages(piece_choice.value) if source == "recorded" else reader.build(artifact)
+    get_tree, set_tree = mo.state(built.tree)  # the tree with your edits
+    return artifact, built, get_tree, set_tree
+
+
+@app.cell
+def draw_map(artifact, built, domain, intent_map, mo, page, set_tree):
+    drawn = intent_map(built.tree, edit=True, numbers=page.numbers_of(built.tree, built.recognised))
+    drawn.on_edit, drawn.doubt = set_tree, page.doubt_about(domain)
+    map_view = mo.ui.anywidget(drawn.widget)  # map_view.value["value"] lists the selected intents
+    mo.show_code(page.beside(artifact, built, map_view))
+    return (drawn,)
+
+
+@app.cell(hide_code=True)
+def make_files(artifact, drawn, page):
+    said, tree_files = page.files_of(drawn, artifact.id)
+    return said, tree_files
+
+
+@app.cell(hide_code=True)
+def show_stages(built, mo, page, said, tree_files):
+    mo.vstack([page.stages(built), mo.accordion({"Save or open this tree": tree_files}), mo.md(said())])
+    return
+
+
+@app.cell
+def draw_graph(get_tree, mo):
+    tree = get_tree()
+    graph = tree.graph()  # a networkx.DiGraph: states are attributes; IntentTree.from_graph(graph) reads it back
+    figure = mo.lazy(lambda: mo.ui.anywidget(tree.figure(live=True)))
+    mo.show_code(mo.accordion({f"The same {len(graph)} intents as a plotly figure": figure}))
     return
 
 

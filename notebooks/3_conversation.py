@@ -1,6 +1,5 @@
 # /// script
 # requires-python = ">=3.11"
-#
 # [tool.marimo.opengraph]
 # title = "Conversation"
 # description = "Step a simulated user turn by turn, and see which intents each reply discovers."
@@ -17,7 +16,7 @@ def introduce(mo):
     mo.md("""
     # What does each reply discover?
 
-    Press *Next*: the assistant replies, the user answers, and the map shows the intents that the reply discovered.
+    Press *Next*. The map shows the intents that each reply discovered.
     """)
     return
 
@@ -83,10 +82,9 @@ def score_again(base, carried, changes, lam, mo, p, page, player, replay, tau):
 
 
 @app.cell(hide_code=True)
-def show_rewards(lam, mo, p, page, rescored, rules, rules_choice, tau):
+def show_rewards(lam, mo, p, rescored, rules_choice, tau):
     _sliders = mo.hstack([rules_choice, p, tau, lam], justify="start", wrap=True)
-    _facts = mo.accordion({"Four facts about rewards": mo.lazy(lambda: mo.md(page.facts(rules)))})
-    mo.accordion({"Reward of this turn under other rules": mo.vstack([_sliders, rescored, _facts])})
+    mo.accordion({"Reward of this turn under other rules": mo.vstack([_sliders, rescored])})
     return
 
 
@@ -145,19 +143,7 @@ def imports():
     from workbench.stage import stage
 
     controls.page_has_sheet()
-    return (
-        IntentMap,
-        UserSimulator,
-        carried,
-        controls,
-        engine,
-        mo,
-        moments_of,
-        page,
-        replay,
-        scripted_assistant,
-        stage,
-    )
+    return IntentMap, UserSimulator, carried, controls, engine, mo, moments_of, page, replay, scripted_assistant, stage
 
 
 if __name__ == "__main__":

@@ -16,9 +16,8 @@ def introduce(mo):
     mo.md("""
     # Which reply is better, and what is training data?
 
-    Several assistants answer the same user in every turn. The reply with the highest reward is **chosen**. The reply
-    with
-    the lowest reward is **rejected**. The conversation continues with the chosen reply.
+    Several assistants answer the same user. The reply with the highest reward is **chosen**, the one with the lowest
+    is **rejected**.
     """)
     return
 
@@ -27,8 +26,8 @@ def introduce(mo):
 def open_page(data, synthesis_panel):
     panel = synthesis_panel("Synthesize")
     (get_folder, get_activity, get_progress), get_pressed = panel.states, panel.get_pressed
-    making, (labels, menus, tab, export) = data.making_form(), data.page_menus()
-    return export, get_activity, get_folder, get_pressed, get_progress, labels, making, menus, panel, tab
+    making, (labels, menus, tab, write) = data.making_form(), data.page_menus()
+    return get_activity, get_folder, get_pressed, get_progress, labels, making, menus, panel, tab, write
 
 
 @app.cell(hide_code=True)
@@ -45,9 +44,16 @@ def show_run(clock, get_activity, get_folder, panel, run_choice):
 
 
 @app.cell(hide_code=True)
-def read_run(data, get_folder, get_progress, panel):
+def read_run(data, get_folder, get_progress, labels, panel):
     run = data.read_run(panel, get_folder(), get_progress())
-    return (run,)
+    label_choice = data.label_controls(labels.value, run.rules)
+    return label_choice, run
+
+
+@app.cell(hide_code=True)
+def show_choices(data, get_pressed, label_choice, labels, making, mo, panel, run):
+    mo.vstack([data.make(panel, making, get_pressed()), data.label_view(run, labels, label_choice)], gap=0)
+    return
 
 
 @app.cell
@@ -57,14 +63,8 @@ def show_one_pair(data, mo, rules, turns):
 
 
 @app.cell(hide_code=True)
-def choose_labels(data, labels, run):
-    label_choice = data.label_controls(labels.value, run.rules)
-    return (label_choice,)
-
-
-@app.cell(hide_code=True)
-def show_choices(data, get_pressed, label_choice, labels, making, mo, panel, run, tab):
-    mo.vstack([data.make(panel, making, get_pressed()), data.label_view(run, labels, label_choice), tab])
+def show_tab(tab):
+    tab
     return
 
 
@@ -123,11 +123,11 @@ def open_row(data, filters, menus, mo, row_table, rows):
 
 
 @app.cell
-def export_rows(data, export, filters, get_folder, label_choice, menus, mo, options, tab):
-    mo.stop(tab.value != "Export")
-    written = data.write_all(get_folder(), menus.value, options, filters) if export.value else None
+def write_rows(data, filters, get_folder, label_choice, menus, mo, options, tab, write):
+    mo.stop(tab.value != "Files")
+    written = data.write_all(get_folder(), menus.value, options, filters) if write.value else None
     commands = data.commands(get_folder(), menus.value, options, filters, label_choice.value["tokenizer"])
-    mo.show_code(data.export_view(menus, export, written, commands))
+    mo.show_code(data.files_view(menus, write, written, commands))
     return
 
 

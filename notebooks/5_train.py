@@ -26,10 +26,8 @@ def introduce(mo):
 def open_page(TrainingPanel, mo, page):
     panel, judge, (tab, talk) = TrainingPanel(), page.judge_form(), page.page_controls()
     (get_folder, get_activity, get_progress), get_pressed = panel.states, panel.get_pressed
-    measure, rehearsal = (
-        mo.ui.run_button(label="Let 20 users meet both"),
-        mo.ui.run_button(label="Start a dry run of all stages"),
-    )
+    measure = mo.ui.run_button(label="Let 20 users meet both")
+    rehearsal = mo.ui.run_button(label="Start a dry run of all stages")
     return get_activity, get_folder, get_pressed, get_progress, judge, measure, panel, rehearsal, tab, talk
 
 
@@ -82,15 +80,6 @@ def show_learning(mo, moments, page, panel, update):
     return
 
 
-@app.cell
-def settle(StageSettings, fields, judging, menus, mo, page):
-    recipe, contradictions = page.read_recipe(menus.value, fields.value)
-    settings = StageSettings(menus.value["stage"], recipe=recipe, **page.read_menus(menus.value), **judging.settings)
-    # run_stage(settings, folder) trains in this cell; the button starts the same training in a process.
-    mo.show_code()
-    return contradictions, recipe, settings
-
-
 @app.cell(hide_code=True)
 def show_tab(tab):
     tab
@@ -132,6 +121,15 @@ def ask_both(measure, mo, moments, page, panel, tab):
     discovered = page.meet_both(panel, users=20) if measure.value else measure
     mo.show_code(mo.vstack([page.ask_both(panel), discovered]))
     return
+
+
+@app.cell
+def settle(StageSettings, fields, judging, menus, mo, page):
+    recipe, contradictions = page.read_recipe(menus.value, fields.value)
+    settings = StageSettings(menus.value["stage"], recipe=recipe, **page.read_menus(menus.value), **judging.settings)
+    # run_stage(settings, folder) trains in this cell; the button starts the same training in a process.
+    mo.show_code()
+    return contradictions, recipe, settings
 
 
 @app.cell(hide_code=True)

@@ -1,6 +1,5 @@
 # /// script
 # requires-python = ">=3.11"
-#
 # [tool.marimo.opengraph]
 # title = "Compare"
 # description = "Which assistant discovers more, and is the difference real?"
@@ -17,39 +16,47 @@ def introduce(mo):
     mo.md("""
     # Which assistant discovers more?
 
-    Every assistant meets the **same** users: the same hidden intents, first message and thresholds.
+    Every assistant meets the **same** users, with the same hidden intents.
     """)
     return
 
 
 @app.cell(hide_code=True)
 def open_page(page):
-    panel, making = page.panel(), page.making_form()
+    panel, making = page.panel(), page.Making()
     (get_folder, get_activity, get_progress), get_pressed = panel.states, panel.get_pressed
-    tab_choice = page.tab_menu()
-    return get_activity, get_folder, get_pressed, get_progress, making, panel, tab_choice
+    models, tab_choice = making.models, page.tab_menu()
+    return get_activity, get_folder, get_pressed, get_progress, making, models, panel, tab_choice
 
 
-@app.cell
-def choose_run(get_activity, get_folder, panel):
-    run_choice = panel.choice(get_folder(), get_activity(), label="Evaluation")
-    clock = panel.clock(get_folder(), get_activity())
-    return clock, run_choice
+@app.cell(hide_code=True)
+def choose_run(get_activity, get_folder, making, panel):
+    run_choice = panel.choice(get_folder(), get_activity(), label="or open")
+    clock, asked = panel.clock(get_folder(), get_activity()), making.menus(get_folder())
+    return asked, clock, run_choice
 
 
-@app.cell
-def show_run(clock, get_activity, get_folder, menus, panel, run_choice):
-    _after = [panel.begin_button, menus["measure"], menus["relative"]]
-    panel.view(clock, get_folder(), get_activity(), before=[run_choice], after=_after)
+@app.cell(hide_code=True)
+def show_run(asked, clock, get_activity, get_folder, panel, run_choice):
+    _asked = [asked["domains"], asked["scripts"], asked["artifacts"], panel.begin_button]
+    panel.view(clock, get_folder(), get_activity(), before=_asked, after=[run_choice])
     return
 
 
-@app.cell
-def read_scores(get_folder, get_progress, page, panel):
-    folder = get_folder()
-    run = page.opened(panel, folder, get_progress())
+@app.cell(hide_code=True)
+def read_scores(get_folder, get_progress, page):
+    folder, _grown = get_folder(), get_progress()  # runs again when there is more to read
+    run = page.EvaluatedRun.of_run(folder)
     menus = page.page_menus(run.scores)
     return folder, menus, run
+
+
+@app.cell(hide_code=True)
+def plan_evaluation(asked, get_pressed, making, menus, models, page, panel):
+    plan = page.planned(asked.value, models.value)
+    page.begin_if_pressed(panel, plan, asked.value["domains"], models.value["cap"], get_pressed())
+    page.more_settings(asked, making, plan, menus)
+    return
 
 
 @app.cell
@@ -59,27 +66,9 @@ def show_answer(answer, compared, mo, score_dots):
 
 
 @app.cell
-def compare_assistants(Compared, folder, menus, mo, page, run):
-    page.need_scores(run)
-    pool = page.pool_of(run.scores, menus.value)  # change me: a Pool of other conversations
-    measure = page.measure_of(menus.value)  # change me: MEASURE["tokens"]
-    compared = Compared.of(run, folder, pool, measure)
-    mo.show_code()
-    return (compared,)
-
-
-@app.cell(hide_code=True)
-def plan_evaluation(get_pressed, making, menus, page, panel):
-    plan = page.planned(making.value)
-    page.begin_if_pressed(panel, making.value, plan, get_pressed())
-    page.folded(menus, making, plan)
-    return
-
-
-@app.cell
 def show_scores(compared, mo, page, score_table):
     scores = score_table(compared)
-    mo.show_code(mo.vstack([scores, page.below_the_table(compared)]))
+    mo.show_code(mo.vstack([scores, page.below_the_table(compared), page.about_the_run(compared)]))
     return (scores,)
 
 
@@ -106,12 +95,6 @@ def read_conversation(compared, conversations, mo, open_sides, reader, rival):
 
 
 @app.cell(hide_code=True)
-def show_basis(compared, page):
-    page.about_the_run(compared)
-    return
-
-
-@app.cell(hide_code=True)
 def choose_tab(mo, page, tab_choice):
     mapping = page.mapping_button()
     mo.vstack([mo.md("## More about these numbers"), tab_choice])
@@ -122,6 +105,16 @@ def choose_tab(mo, page, tab_choice):
 def show_tab(compared, mapping, page, tab_choice):
     page.tab_content(tab_choice.value, compared, mapping)
     return
+
+
+@app.cell
+def compare_assistants(Compared, folder, menus, mo, page, run):
+    page.need_scores(run)
+    pool = page.pool_of(run.scores, menus.value)  # change me: a Pool of other conversations
+    measure = page.measure_of(menus.value)  # change me: MEASURE["tokens"]
+    compared = Compared.of(run, folder, pool, measure)
+    mo.show_code()
+    return (compared,)
 
 
 @app.cell(hide_code=True)

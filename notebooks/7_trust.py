@@ -16,9 +16,7 @@ def introduce(mo):
     mo.md("""
     # Can this simulated user be trusted?
 
-    A score is only as good as the simulated user. The user must be **honest** about their knowledge, similar to
-    **human** users, and
-    **harmless** to explore with.
+    A score is only as good as the simulated user: **honest**, **human** and **harmless**.
     """)
     return
 
@@ -50,8 +48,8 @@ def read_run(mo, page, run_choice, tab):
 
 
 @app.cell
-def check_leaks(mo, page, talks):
-    audited = page.audit_of(talks)  # change me: a part of the conversations
+def check_leaks(audit, mo, page, talks):
+    audited = audit(talks)  # change me: a part of the conversations
     mo.show_code(page.leak_table(audited))
     return
 
@@ -153,12 +151,13 @@ def show_policies(depth, mo, page):
 def import_names():
     import marimo as mo
 
+    from discover_lib.tasks.leaks import audit
     from discover_lib.tasks.safety import safety_of
     from workbench.controls import page_has_sheet
     from workbench.pages import trust_page as page
 
     page_has_sheet()
-    return mo, page, safety_of
+    return audit, mo, page, safety_of
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     from workbench.panel import FIRST_SYNTHESIS
 
     outputs, settings = tmp_path_factory.mktemp("outputs"), tmp_path_factory.mktemp("settings")
-    stories = lay_out_evaluation(RunOptions(("draft", "ask", "adaptive"), artifacts=6), ["creative_writing"])
+    stories = lay_out_evaluation(RunOptions(("draft", "ask", "adaptive"), artifacts=8), ["creative_writing"])
     for name, run in {"synthesis/small": lay_out(FIRST_SYNTHESIS), "stories": stories}.items():
         (outputs / name).mkdir(parents=True)
         execute(run, outputs / name)

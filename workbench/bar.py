@@ -6,6 +6,7 @@ Entries without a file are left out of the bar and of the first page.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -132,30 +133,34 @@ def bar(
     only: frozenset[str] | None = None,
     home: str = "",
     theme: str | None = None,
+    copy: Markup = EMPTY,
     end: Markup = EMPTY,
 ) -> Markup:
-    """The bar above a page, with its style sheet.
+    """The bar above a page, with its style sheet: the words of the pages, and a menu of everything else.
 
     Args:
         current: file of the page.
         only: files that may be opened, where others may not.
         home: address of the workbench, for a page of another server.
         theme: light or dark; None follows the system.
+        copy: the last entry of the menu.
         end: what follows the words.
     """
     folder = current.partition("/")[0]
     here = GROUPS.get(folder) if "/" in current else page_of(current)
     group = {"class": CLASS, "code": CODE}.get(folder, ()) if "/" in current else ()
 
-    def links(pages: tuple[Page, ...], marked: Page | None) -> Markup:
+    def links(pages: Iterable[Page], marked: Page | None) -> Markup:
         shown = [page for page in pages if page.exists and (only is None or page.file in only)]
         return joined(_link(page, home, "page" if page == marked else None) for page in shown)
 
-    words = tag("div", tag("a", "DiscoverLLM", href=f"{home}/", class_="home"), links(BAR, here), class_="words")
+    first_page = tag("a", "All pages", href=f"{home}/", class_="home")
+    menu = tag("div", first_page, links(GROUPS.values(), here), copy, id="page-menu", popover="auto")
+    opener = tag("button", here.word if here and group else "More", type="button", popovertarget="page-menu")
+    words = tag("div", links(PAGES, here), opener, class_="words")
     within = tag("div", links(group, page_of(current)), class_="words within") if group else EMPTY
     style = tag("style", Markup(static_text("bar.css")))
-    row = tag("div", words, end, class_="row")
-    return style + tag("nav", row, within, id="page-bar", aria_label="Pages", data_theme=theme)
+    return style + tag("nav", words, end, menu, within, id="page-bar", aria_label="Pages", data_theme=theme)
 
 
 def _link(page: Page, home: str, current: str | None) -> Markup:

@@ -10,13 +10,15 @@ import json
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.rules import Rules
+from discover_lib.core.rules import NAMED_RULES, Rules
 from discover_lib.engines.role_options import EFFORTS, NO_OPTIONS, RoleOptions, typed
 from discover_lib.engines.spec import MINIATURE
+from discover_lib.metrics.satisfaction import request_named
 from discover_lib.runs.doctor import Line
 from discover_lib.runs.units import units_of
 from discover_lib.train.recipes import assignments
@@ -352,40 +354,48 @@ def changed_fields(record: DataclassInstance, values: Mapping[str, Any], prefix:
 
 # -- an evaluation -----------------------------------------------------------------------------------------------------
 
+OWN_TREES = "your own artifacts"
 COMPARED = ("draft", "ask", "options", "adaptive")  # of the scripted assistants, unless others are chosen
 
 
-def evaluation_menus() -> Any:
-    """What an evaluation is asked for, as a dictionary of menus; `read_evaluation` reads its value."""
+def evaluation_menus(now: Mapping[str, Any], own_trees: Path | None = None) -> Any:
+    """What an evaluation is asked for, as a dictionary of menus; `read_evaluation` reads its value.
+
+    Args:
+        now: the configuration of the open evaluation, with which the menus begin; empty for the default.
+        own_trees: the folder of its trees, where they are the visitor's own.
+    """
     import marimo as mo
 
     from discover_lib.engines.miniature.assistants import SCRIPTED
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 
-    domains = {name.replace("_", " "): name for name in ALL_DOMAINS}
-    artifacts = {"5 (too few to compare)": 5} | {str(each): each for each in (10, 20, 50, 100)}
+    trained, asked = trained_assistants(), now.get("assistants", COMPARED)
+    domains: dict[str, Any] = {name.replace("_", " "): name for name in ALL_DOMAINS}
+    chosen = [each.replace("_", " ") for each in (now.get("domain") or "svg_drawing").split(", ")]
+    per_domain = len(now["artifacts"]) // len(chosen) if "artifacts" in now else 50
+    others = [each for each in asked if each not in (*SCRIPTED, *trained.values())]
+    rules = now.get("rules", {"name": "paper"})
     caps = {"all": None, "1": 1, "2": 2, "3": 3}
+    cap = str(rules.get("near_miss_cap") or "all")
     place = "tiny, hf:FOLDER, hf:FOLDER+ADAPTER"
-
-    def menu(name: str, options: Any, value: Any, label: str, kind: Any = mo.ui.dropdown) -> Any:
-        return kept(kind, f"new-{name}", options, value=value, label=label)
-
+    menu, menus, number = mo.ui.dropdown, mo.ui.multiselect, mo.ui.number
+    if own_trees:
+        domains, chosen = {OWN_TREES: own_trees}, [OWN_TREES]
     return mo.ui.dictionary(
         {
-            "domains": menu("domains", domains, ["svg drawing"], "Domains", mo.ui.multiselect),
-            "scripts": menu("assistants", list(SCRIPTED), list(COMPARED), "Assistants", mo.ui.multiselect),
-            "artifacts": menu("artifacts", artifacts, "50", "Artifacts per domain"),
-            "trials": menu("trials", [1, 2, 3, 5], 1, "Trials"),
-            "turns": menu("turns", [1, 2, 3, 4, 5, 6, 8, 10], 5, "Turns"),
-            "rules": menu("rules", ["paper", "authors"], "paper", "Rules"),
-            "cap": menu("cap", caps, "all", "Near misses per reply"),
-            "seed": menu("seed", list(range(30)), 0, "Seed"),
-            "interactivity": menu("interactivity", ["ours", "paper"], "ours", "Interactivity scale"),
-            "final_request": menu("final-request", ["ours", "paper"], "ours", "Final request"),
-            "trained": menu("trained", trained_assistants(), [], "Trained here", mo.ui.multiselect),
-            "others": kept(
-                mo.ui.text, "new-models", value="", placeholder=place, label="Models on this machine", full_width=True
-            ),
+            "domains": menus(domains, chosen, label="Domains"),
+            "scripts": menus(list(SCRIPTED), [each for each in asked if each in SCRIPTED], label="Assistants"),
+            "artifacts": number(1, 1000, value=per_domain, label="Artifacts"),
+            "trials": number(1, 20, value=now.get("trials", 1), label="Trials"),
+            "turns": number(1, 50, value=now.get("turns", 5), label="Turns"),
+            "rules": menu(list(NAMED_RULES), rules["name"].partition(" with ")[0], label="Rules"),
+            "cap": menu(caps, cap, label="Near misses per reply"),
+            "seed": number(0, 2**31, value=now.get("seed", 0), label="Seed"),
+            "interactivity": menu(["ours", "paper"], now.get("interactivity", "ours"), label="Interactivity scale"),
+            "final_request": menu(["ours", "paper"], request_named(now.get("final_request")), label="Final request"),
+            "trained": menus(trained, [key for key, name in trained.items() if name in asked], label="Trained here"),
+            "others": mo.ui.text(", ".join(others), place, label="Models on this machine", full_width=True),
         }
     )
 
@@ -396,7 +406,7 @@ def read_evaluation(
     """What the menus and the chooser of models ask for, and who plays; or a line that says why it cannot be."""
     from discover_lib.runs.options import RunOptions, RunOptionsError
 
-    numbers = {name: menus[name] for name in ("artifacts", "trials", "turns", "seed")}
+    numbers: dict[str, Any] = {name: int(menus[name] or 0) for name in ("artifacts", "trials", "turns", "seed")}
     named = [name.strip() for name in menus["others"].split(",") if name.strip()]
     try:
         choice = read_choice(models)
@@ -407,6 +417,8 @@ def read_evaluation(
         if menus["cap"] is not None:
             rules = rules.replace(near_miss_cap=menus["cap"])
         whose = {name: menus[name] for name in ("interactivity", "final_request")}
+        if isinstance(trees := menus["domains"][0], Path):
+            whose |= {"trees": trees}
         options = RunOptions(tuple(dict.fromkeys(names)), **choice.roles, **numbers, **whose, rules=rules)
     except (ChoiceError, RunOptionsError) as error:
         return None, None, str(error)
@@ -442,6 +454,17 @@ def pickable(html: str, picked: str = "") -> Any:
         picked = traitlets.Unicode("").tag(sync=True)
 
     return Pickable(html=html, picked=picked)
+
+
+def brought_into_view(shown: Any) -> Any:
+    """A result that the page scrolls to when it appears."""
+    import anywidget
+    import marimo as mo
+
+    class Arrival(anywidget.AnyWidget):
+        _esm = static_text("arrival.js")
+
+    return mo.vstack([shown, mo.ui.anywidget(Arrival())])
 
 
 def displayed(*fragments: Markup) -> Any:

@@ -215,6 +215,12 @@ def domains_of(configuration: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(domain.split(", ")) if domain and configuration.get("kind") == "evaluate" else ()
 
 
+def own_trees_of(folder: Path) -> Path | None:
+    """The folder of the visitor's own trees of an evaluation, which is named for their content; None of others."""
+    trees = outputs_folder() / "own-trees" / folder.name.partition("-")[0]
+    return trees if trees.is_dir() else None
+
+
 def configuration_of(folder: Path) -> dict[str, Any]:
     """The configuration that the run in a folder was begun with; empty where none can be read."""
     try:

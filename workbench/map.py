@@ -105,6 +105,7 @@ class IntentMap:
     Attributes:
         widget: an anywidget; its trait `value` lists the ids that are selected.
         on_edit: called with the tree after each edit.
+        doubt: takes the new text of an intent; returns a line for the reader, "" if the text is fine.
     """
 
     def __init__(
@@ -121,6 +122,7 @@ class IntentMap:
     ) -> None:
         self.rules, self._numbers = rules or Rules.paper(), numbers or {}
         self.on_edit: Callable[[IntentTree], Any] = lambda tree: None
+        self.doubt: Callable[[str], str] = lambda text: ""
         self.widget: Any = _widget_class()(fog=fog, edit=edit, form=form)
         self.widget.on_msg(lambda widget, message, buffers: self._edited(message))
         self._show_tree(tree, moments)
@@ -177,8 +179,12 @@ class IntentMap:
             self.widget.send({"trouble": str(error)})
             return
         self.open(tree)
-        if message.get("do") == "add":
-            self.widget.send({"rename": tree[str(message["id"])].children[-1].id})
+        key = str(message["id"])
+        if message["do"] == "add":
+            self.widget.send({"rename": tree[key].children[-1].id})
+        elif message["do"] == "rename":
+            self.select(key)
+            self.widget.send({"trouble": self.doubt(tree.text(key))})
 
 
 def intent_map(

@@ -157,5 +157,5 @@ def same_user(port: int) -> bool:
 
 
 def copy_button(file: str) -> Markup:
-    """The button of the bar; the copy opens in a tab of its own."""
+    """The entry of the bar's menu; the copy opens in a tab of its own."""
     return tag("a", "Open this page as a notebook", href=f"{PATH}?file={quote(file)}", target="_blank", class_="open")

@@ -73,7 +73,7 @@ def bar_of(name: str, theme: str | None) -> Markup:
         from workbench.lessons.classroom import FOR_STUDENTS
 
         return bar(name, theme=theme, only=FOR_STUDENTS)
-    return bar(name, theme=theme, end=copy_button(name))
+    return bar(name, theme=theme, copy=copy_button(name), end=tag("span", "", class_="copy", role="status"))
 
 
 def is_class() -> bool:

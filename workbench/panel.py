@@ -80,7 +80,10 @@ if TYPE_CHECKING:
     from discover_lib.train.run_stage import StageSettings
     from discover_lib.train.training_job import JobStatus
 
-FIRST_SYNTHESIS = RunOptions(("draft", "adaptive"), domain="svg_drawing", split="train", artifacts=20, candidates=1)
+# Of these three, length alone does not tell the chosen reply.
+FIRST_SYNTHESIS = RunOptions(
+    ("ask", "options", "adaptive"), domain="svg_drawing", split="train", artifacts=20, candidates=1
+)
 FIRST_EVALUATION = RunOptions(("draft", "ask", "options", "adaptive"), artifacts=20)
 NO_PAIRS = (
     "In this run, every turn has only one reply, so the run has no pairs. You can export it as SFT and prompt rows."
@@ -489,7 +492,8 @@ def control(field: Field) -> Any:
     if field.kind is bool:
         return mo.ui.checkbox(value=bool(value), label=label)
     text = ", ".join(map(str, value or ())) if field.many else "" if value is None else str(value)
-    return mo.ui.text(value=text, label=label)
+    empty = "folder; empty: the built-in ones" if field.default is None else ""
+    return mo.ui.text(text, empty, label=label)
 
 
 def chosen(record: type[R], values: Mapping[str, Any]) -> R:
@@ -616,8 +620,10 @@ class TaskPanel:
         def row(controls: Any) -> Any:
             return mo.hstack(list(controls.elements.values()), justify="start", align="end", gap=1, wrap=True)
 
-        how = [mo.accordion({"Models and cost": row(self.how)})] if fields_of(self.task.how) else []
-        return mo.vstack([bar, row(self.asked), mo.Html(show.styled(self._told(report))), *how])
+        settings = {"Settings": row(self.asked), "Models and cost": row(self.how)}
+        if not fields_of(self.task.how):
+            del settings["Models and cost"]
+        return mo.vstack([bar, mo.Html(show.styled(self._told(report))), mo.accordion(settings)])
 
     def _told(self, report: Report | None) -> Markup:
         own = None

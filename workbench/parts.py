@@ -103,6 +103,14 @@ class Scored(float):
         return self
 
 
+def plain_table(rows: Sequence[Mapping[str, Any]], **how: Any) -> Any:
+    """A table to read, search, sort and export, without summaries of its columns; `how` as in `mo.ui.table`."""
+    import marimo as mo
+
+    usual = {"selection": None, "page_size": 6, "show_search": len(rows) > how.get("page_size", 6)}
+    return mo.ui.table(list(rows), **(usual | how), show_column_summaries=False, show_data_types=False)
+
+
 def listing(
     name: str,
     rows: Sequence[Mapping[str, Any]],
@@ -135,13 +143,11 @@ def listing(
     asked = address().get(name) if mo.running_in_notebook() else None
     selected = [place for place, row in enumerate(rows) if str(row[key]) == asked][:1]
     scored = {column for row in rows for column, cell in row.items() if isinstance(cell, Scored)}
-    return mo.ui.table(
-        list(rows),
+    return plain_table(
+        rows,
         selection="single",
         initial_selection=selected,
         page_size=page_size,
-        show_column_summaries=False,
-        show_data_types=False,
         format_mapping=dict.fromkeys(scored, _shown_cell),
         header_tooltip=dict(header_tooltip or {}),
         wrapped_columns=list(wrapped),

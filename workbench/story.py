@@ -58,7 +58,12 @@ class Part:
 
 
 PARTS = (
-    Part("ask", "asks", "open questions only", "A question helps only with intents that the user can name."),
+    Part(
+        "ask",
+        "asks",
+        "open questions, most about the subject",
+        "A question helps only with intents that the user can name.",
+    ),
     Part(
         "draft",
         "drafts",
@@ -200,7 +205,7 @@ def _percent(estimate: Estimate) -> str:
 
 # -- the people of a story, and what happens to them -------------------------------------------------------------------
 
-YOU = Part("you", "you reply", "your replies, judged like the others")
+YOU = Part("you", "you reply", "your replies", "They are judged like the other replies.")
 OPTIONS_HINTED = 3
 # Drawings and stories in which the three assistants differ as they do on average (`averages`).
 PEOPLE = (("svg_drawing", 17), ("svg_drawing", 22), ("creative_writing", 8), ("svg_drawing", 3))

@@ -21,7 +21,7 @@ from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.reward import length_penalty, reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import choose_candidate
-from discover_lib.core.state import Discovery, Evaluation, IntentState, Verdict
+from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.replay import start_under
 from discover_lib.metrics.results import MEASURE, Pool, mean_of
@@ -357,71 +357,3 @@ def other_choices(was: Conversation, now: Conversation) -> list[OtherChoice]:
         for before, after in pairs
     ]
     return [choice for choice in choices if choice.then != choice.now]
-
-
-@dataclass(frozen=True)
-class Tally:
-    """Counts over the chosen replies of some conversations, under one set of rules.
-
-    Attributes:
-        asked: turns before which the user named missing intents clearly, and whose chosen reply satisfied some of them.
-        asked_for_nothing: of these, turns with R_d = 0.
-        compared: turns with two candidates.
-        tied: of these, turns in which both discover the same.
-        shorter: of these, turns in which the shorter reply is preferred.
-        emerging: moves from undiscovered to emerging.
-        emerging_paid: reward of these moves.
-        discovered: discoveries.
-        by_near_miss: of these, discoveries by near misses alone.
-    """
-
-    asked: int
-    asked_for_nothing: int
-    compared: int
-    tied: int
-    shorter: int
-    emerging: int
-    emerging_paid: float
-    discovered: int
-    by_near_miss: int
-
-
-def tally(conversations: Sequence[Conversation]) -> Tally:
-    """Count over the chosen replies of conversations; every turn must be scored."""
-    asked = [
-        turn
-        for conversation in conversations
-        for before, turn in zip(conversation.turns, conversation.turns[1:], strict=False)
-        if before.view.pursuing == "clear" and set(before.view.items) & _newly_satisfied(turn)
-    ]
-    turns = [(conversation, turn) for conversation in conversations for turn in conversation.turns]
-    pairs = [(conversation, turn) for conversation, turn in turns if len(turn.candidates) == 2]
-    tied = [(conversation, turn) for conversation, turn in pairs if len({_found(c) for c in turn.candidates}) == 1]
-    moves = [(turn.candidate, move) for _, turn in turns for move in turn.candidate.transitions if move.moved]
-    formed = [(chosen, move) for chosen, move in moves if move.after is Discovery.EMERGING]
-    discoveries = [move for _, move in moves if move.after is Discovery.DISCOVERED]
-    return Tally(
-        asked=len(asked),
-        asked_for_nothing=sum(_found(turn.candidate) == 0 for turn in asked),
-        compared=len(pairs),
-        tied=len(tied),
-        shorter=sum(_prefers_shorter(conversation, turn) for conversation, turn in tied),
-        emerging=len(formed),
-        emerging_paid=sum(c.reward.shares.get(move.intent_id, 0.0) for c, move in formed if c.reward),
-        discovered=len(discoveries),
-        by_near_miss=sum(move.cause == "tangential" for move in discoveries),
-    )
-
-
-def _found(candidate: Candidate) -> float | None:
-    """R_d of a reply; None where it was not judged."""
-    return candidate.reward.discovered if candidate.reward else None
-
-
-def _prefers_shorter(conversation: Conversation, turn: Turn) -> bool:
-    lengths = [candidate.reply.n_tokens for candidate in turn.candidates]
-    return lengths[preferred(conversation, turn)] == min(lengths) < max(lengths)
-
-
-def _newly_satisfied(turn: Turn) -> set[str]:
-    return {move.intent_id for move in turn.candidate.transitions if move.satisfied}

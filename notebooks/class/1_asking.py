@@ -1,6 +1,5 @@
 # /// script
 # requires-python = ">=3.11"
-#
 # [tool.marimo.opengraph]
 # title = "Ask, draft or explore: who discovers more?"
 # description = "How much does asking discover?"

@@ -1,6 +1,5 @@
 # /// script
 # requires-python = ">=3.11"
-#
 # [tool.marimo.opengraph]
 # title = "Can we trust it?"
 # description = "Where is the leak, and does length decide the pairs?"

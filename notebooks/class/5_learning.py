@@ -1,6 +1,5 @@
 # /// script
 # requires-python = ">=3.11"
-#
 # [tool.marimo.opengraph]
 # title = "What is learned?"
 # description = "Which rewards teach an assistant?"

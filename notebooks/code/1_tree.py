@@ -37,9 +37,8 @@ def write_tree(Intent, IntentTree, intent_map, mo):
 def read_tree(mo, tree):
     # The request names the intents that start discovered, and no other. The forest is a networkx graph.
     graph = tree.graph()
-    mo.show_code(
-        mo.ui.table([{"id": key, "parent": tree.parents[key] or "", **graph.nodes[key]} for key in tree.intents])
-    )
+    lines = [{"id": key, "parent": tree.parents[key] or "", **graph.nodes[key]} for key in tree.intents]
+    mo.show_code(mo.ui.table(lines, selection=None, show_column_summaries=False))
     return (graph,)
 
 
@@ -86,11 +85,9 @@ def build_tree(artifact, engine, intent_map, mo):
 def state_of_user(built, initial_state, mo):
     # A user starts with the request's intents discovered. Each intent has a threshold, uniform on [0, 1) (3.2).
     state = initial_state(built.tree, seed=0)
-    lines = [
-        {"intent": built.tree.text(key), "state": state[key].name, "θ": state.thresholds[key]}
-        for key in built.tree.intents
-    ]
-    mo.show_code(mo.ui.table(lines))
+    text, theta = built.tree.text, state.thresholds
+    shown = [{"intent": text(key), "state": state[key].name, "θ": theta[key]} for key in built.tree.intents]
+    mo.show_code(mo.ui.table(shown, selection=None, show_column_summaries=False, page_size=5))
     return
 
 

@@ -32,11 +32,12 @@ def make_user(UserSimulator, artifacts, engine, intent_map, mo):
 
 
 @app.cell
-def look_in_focus(frontier, mo, tree, user):
+def look_in_focus(advance, mo, tree, user):
     # The judge is shown one root: the first with an intent not yet discovered (3.1: it limits the cognitive load).
-    moving = frontier(tree, user.state, user.focus)
+    moving = advance.frontier(tree, user.state, user.focus)
     names = {"focus": user.focus, "a reply could move": moving}
-    mo.show_code(mo.ui.table([{"": name, "intents": ", ".join(map(tree.text, ids))} for name, ids in names.items()]))
+    shown = [{"": name, "intents": ", ".join(map(tree.text, ids))} for name, ids in names.items()]
+    mo.show_code(mo.ui.table(shown, selection=None, show_column_summaries=False))
     return
 
 
@@ -52,72 +53,42 @@ def judge_reply(mo, user):
 @app.cell
 def move_by_hand(advance, candidate, mo, user):
     # Engaged: discovered, and an artifact also satisfies it. Otherwise, k near misses score p·k: above θ, one state up.
-    state, transitions = advance(user.tree, user.state, candidate.evaluation, user.rules)
+    state, transitions = advance.advance(user.tree, user.state, candidate.evaluation, user.rules)
+    assert state == candidate.after  # `advance` is the only way from one state to the next, and calls no model
     mo.show_code(mo.ui.table([{"intent": user.tree.text(each.intent_id), **each.to_dict()} for each in transitions]))
     return (state,)
 
 
 @app.cell
-def compare_states(candidate, state, mo):
-    # `advance` is the only way from one state to the next, and calls no model.
-    assert state == candidate.after
-    mo.show_code()
-    return
-
-
-@app.cell
-def view_of_voice(mo, tree, state, user_view, Rules):
+def view_of_voice(mo, state, tree, user, user_view):
     # The voice never sees the tree: only achieved intents, and those to state, to hint at or to feel (3.2).
-    view = user_view(tree, state, Rules.paper())
+    view = user_view(tree, state, user.rules)
     mo.show_code(mo.json(view.to_dict()))
     return
 
 
 @app.cell
-def play(assistants, engine, mo, run_conversation, tree):
+def play(assistants, engine, intent_map, mo, run_conversation, tree):
     # Five turns with an assistant that explores while intents are vague. Change me: "draft", "ask", "options".
     world_again, assistant = engine("svg_drawing"), assistants.scripted_assistant("adaptive", "svg_drawing")
     talk = run_conversation(tree, world_again.judge, world_again.voice, [assistant], seed=0)
-    mo.show_code(
-        mo.ui.table(
-            [
-                {"turn": each.index, "reward": each.candidate.reward.total, "user": each.user_message}
-                for each in talk.turns
-            ]
-        )
-    )
+    told = [f"- {each.candidate.reward.total:+.3g}: {each.user_message}" for each in talk.turns]
+    end = mo.ui.anywidget(intent_map(tree, talk.state).widget)
+    mo.show_code(mo.vstack([mo.md("\n".join(told)), end]))
     return (talk,)
-
-
-@app.cell
-def see_end(intent_map, mo, talk, tree):
-    mo.show_code(mo.ui.anywidget(intent_map(tree, talk.state).widget))
-    return
 
 
 @app.cell
 def import_names():
     import marimo as mo
 
-    from discover_lib import Rules, UserSimulator, user_view
-    from discover_lib.core.advance import advance, frontier
+    from discover_lib import UserSimulator, user_view
+    from discover_lib.core import advance
     from discover_lib.core.rollout import run_conversation
     from discover_lib.engines.miniature import artifacts, assistants, engine
     from workbench.map import intent_map
 
-    return (
-        Rules,
-        UserSimulator,
-        advance,
-        artifacts,
-        assistants,
-        engine,
-        frontier,
-        intent_map,
-        mo,
-        run_conversation,
-        user_view,
-    )
+    return UserSimulator, advance, artifacts, assistants, engine, intent_map, mo, run_conversation, user_view
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def make_artifacts(artifacts, mo, svg):
     # An artifact: a finished work that somebody made (3.1). Change me: the domain, the numbers.
     domain = "svg_drawing"
     made = [artifacts.generate_artifact(domain, "train", number) for number in range(3)]
-    mo.show_code(mo.hstack([mo.image(svg.svg_data_uri(each.text), "Drawing", 200) for each in made], wrap=True))
+    mo.show_code(mo.hstack([mo.image(svg.svg_data_uri(each.text), "Drawing", 140) for each in made], wrap=True))
     return domain, made
 
 
@@ -60,7 +60,7 @@ def make_rows(export, mo, rows, talks):
     for kind in ("sft", "preference", "prompt"):
         sieved = export.sieve(rows.examples(kind, talks, rows.Origin("three users")))
         _lines.append({"rows": kind, "kept": len(sieved.kept), "left out": str(sieved.counts)})
-    mo.show_code(mo.ui.table(_lines))
+    mo.show_code(mo.ui.table(_lines, selection=None, show_column_summaries=False))
     return
 
 
@@ -76,7 +76,7 @@ def train(mo, paper):
         settings = StageSettings(stage, str(default_data()), str(base_folder()), recipe=Recipe.miniature())
         return run_stage(settings, folder)
 
-    mo.show_code(mo.ui.table([{"model": each.label, "after": each.after or "base"} for each in paper.VARIANTS]))
+    mo.show_code(mo.md("; ".join(f"**{each.label}** after {each.after or 'the base'}" for each in paper.VARIANTS)))
     return
 
 
@@ -94,7 +94,7 @@ def evaluate(artifacts, assistants, domain, intervals, mo, run_conversation, wor
     for name in ("draft", "ask", "options", "adaptive"):
         mean = intervals.bootstrap_mean({str(number): [share(name, number)] for number in range(20)})
         _lines.append({"assistant": name, "share": mean.mean, "95 %": f"{mean.low:.2f} to {mean.high:.2f}", "n": 20})
-    mo.show_code(mo.ui.table(_lines))
+    mo.show_code(mo.ui.table(_lines, selection=None, show_column_summaries=False))
     return
 
 

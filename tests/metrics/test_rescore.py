@@ -27,14 +27,12 @@ from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.metrics.rescore import (
     RescoreError,
     Setting,
-    Tally,
     change_lines,
     other_choices,
     replayed,
     rescored,
     sensitivity,
     settings_around,
-    tally,
 )
 from discover_lib.metrics.scores import ConversationScores, scores_of
 from discover_lib.runs.units import plan_units, run_units
@@ -266,18 +264,3 @@ def test_other_rules_prefer_another_reply_where_length_costs_more() -> None:
     (choice,) = other_choices(CHOSEN, dear)
     assert (choice.turn, choice.then, choice.now) == (1, 0, 1)  # 1 - 1 = 0 against 0, and B is shorter
     assert [candidate.reward.total for candidate in choice.candidates if candidate.reward] == [0, 0]
-
-
-def test_what_chosen_replies_did_is_counted() -> None:
-    assert tally([CHOSEN]) == Tally(
-        asked=1,  # turn 2
-        asked_for_nothing=1,
-        compared=3,
-        tied=2,  # turns 2 and 3
-        shorter=2,
-        emerging=1,
-        emerging_paid=0,
-        discovered=2,
-        by_near_miss=1,
-    )
-    assert tally([CHOSEN, CHOSEN]).discovered == 4 and tally([]).asked == 0

@@ -21,7 +21,7 @@ def test_conversations_become_rows_that_can_be_trusted(page: Page, server: Serve
     page.get_by_text("The next run: assistants").click()
     page.get_by_label("Domain", exact=True).select_option(label="Creative writing")
     page.get_by_label("Users", exact=True).select_option(label="10")
-    expect(page.get_by_text("10 users × 5 turns × 2 replies").last).to_be_visible()
+    expect(page.get_by_text("10 users × 5 turns × 3 replies").last).to_be_visible()
     page.get_by_role("button", name="Synthesize", exact=True).click()
     made = page.get_by_role("status").filter(has_text="conversations")
     expect(made).to_contain_text(re.compile("creative.writing.*10 of 10"))
@@ -53,10 +53,10 @@ def test_conversations_become_rows_that_can_be_trusted(page: Page, server: Serve
     kept = rows_kept(page)
     assert 0 < kept < before
 
-    page.get_by_role("tab", name="Export", exact=True).click()
+    page.get_by_role("tab", name="Files", exact=True).click()
     expect(page.get_by_text("--min-margin 1 ").first).to_be_visible()
-    page.get_by_role("button", name="Export", exact=True).click()
-    expect(page.get_by_role("log", name="Exported")).to_contain_text("prompt rows")
+    page.get_by_role("button", name="Write rows", exact=True).click()
+    expect(page.get_by_role("log", name="Written")).to_contain_text("prompt rows")
     folder = server.outputs / "rows" / run.name / "preference"
     rows = [row for split in read_rows(folder).values() for row in split]
     assert len(rows) == kept and min(row["margin"] for row in rows) >= 1

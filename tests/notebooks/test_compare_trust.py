@@ -50,7 +50,7 @@ def test_two_domains_are_compared_and_two_conversations_are_read_side_by_side(ou
     assert problems(shown) == [] and defined["folder"] == mine and len(defined["run"].scores) == 24
     assert compared.measure.name == "share" and compared.table["draft"]["share"].n_artifacts == 6
     assert "validated user" in "".join(shown) and "discovers the largest share" in "".join(shown)
-    assert defined["making"].elements["menus"].elements["trained"].options == {"tuned": f"hf:{outputs / 'tuned'}"}
+    assert defined["asked"].elements["trained"].options == {"tuned": f"hf:{outputs / 'tuned'}"}
 
     table = compare_page.behind(compared, "adaptive", "draft")
     rows = list(table.data)

@@ -142,4 +142,4 @@ def test_held_out_loss_that_turns_is_said() -> None:
     assert show_training.turning(falling) == ""
     rising = [*falling, *({"step": step, "eval_loss": 1.6 + step / 100} for step in range(60, 100, 10))]
     said = show_training.turning(rising, 16)
-    assert "memorizing since step 50" in said and "trained on 16 rows" in said
+    assert "Overfitting since update 50" in said and "trained on 16 rows" in said

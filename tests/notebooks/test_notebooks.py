@@ -29,7 +29,8 @@ def test_marimo_finds_nothing_to_complain_of() -> None:
     "domain, source", [(SHIPPED_DOMAINS[-1], "hand-written"), (DOMAINS[0], "generated"), (DOMAINS[1], "recorded")]
 )
 def test_trees_from_every_source(domain: str, source: str) -> None:
-    outputs, defined = run("2_intents.py", domain_choice=chosen(domain), source_choice=chosen(source))
+    asked = {"domain_choice": chosen(domain), "source_choice": chosen(source)}
+    outputs, defined = run("2_intents.py", **asked, file_drop=chosen([]), pasted=chosen(""))
     assert problems(outputs) == []
     assert len(defined["built"].tree) >= 10
     assert defined["get_tree"]() == defined["built"].tree == defined["drawn"].tree
@@ -62,6 +63,7 @@ def test_start_plays_keeps_its_ending_and_answers_a_visitor(
     page.get_by_label("Be the assistant yourself").fill("What do you have in mind?")
     page.get_by_role("button", name="Send").click()
     page.locator(".st-col[data-key=you] .st-heard").get_by_text(re.compile(r"\w")).first.wait_for()
+    expect(page.locator(".st-captions li:visible")).to_have_text(re.compile("^You reply: "))
     page.get_by_role("slider", name="Turn").first.fill("5")
     expect(page.locator(".st-verdict")).to_have_text("You guessed “explores”: right.")
     expect(page.locator(".st-captions")).to_be_visible()

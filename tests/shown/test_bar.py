@@ -77,9 +77,11 @@ def test_an_earlier_copy_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_button_opens_an_editable_copy_with_the_arguments_of_the_page(server: Server, page: Tab) -> None:
     page.goto(f"{server.url}/?file={COMPARE}&run=stories")
+    page.get_by_role("button", name="More", exact=True).click()
     with page.expect_popup() as opened:
         page.get_by_role("link", name="Open this page as a notebook").click()
     copy = opened.value
+    expect(page.locator("#page-bar [role=status]")).to_have_text("Your copy opens in a new tab")
     expect(copy.get_by_text("This is your copy of").first).to_be_visible()
     address = urllib.parse.urlsplit(copy.url)
     assert address.netloc != urllib.parse.urlsplit(server.url).netloc and "access_token" not in copy.url

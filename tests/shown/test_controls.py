@@ -1,11 +1,16 @@
 """Who plays what, as chosen in a form."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from discover_lib.core.rules import Rules
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
 from discover_lib.engines.role_options import RoleOptions
+from discover_lib.runs.evaluation import lay_out_evaluation
+from discover_lib.runs.options import RunOptions
 from workbench.controls import (
     MODEL,
     Choice,
@@ -84,8 +89,18 @@ def test_options_of_a_role_are_read_and_shown_again() -> None:
 
 
 def test_an_evaluation_asks_for_the_papers_scale_and_request_where_they_are_chosen() -> None:
-    menus = evaluation_menus().value | {"interactivity": "paper", "final_request": "paper"}
+    menus = evaluation_menus({}).value | {"interactivity": "paper", "final_request": "paper"}
     asked = filled(judge=MODEL, voice=MODEL, model="openai/m", leak_check=True)
     options, _, refusal = read_evaluation(menus, asked)
     assert options is not None and not refusal
     assert (options.interactivity, options.final_request, options.leak_check) == ("paper", "paper", "openai/m")
+
+
+def test_an_evaluation_begins_with_what_the_open_one_was_asked_for(tmp_path: Path) -> None:
+    asked = RunOptions(("draft", "mixed"), artifacts=3, turns=4, seed=31, rules=Rules.authors())
+    now = lay_out_evaluation(asked, ("svg_drawing", "travel_plan")).configuration
+    options, _, refusal = read_evaluation(evaluation_menus(now).value, None)
+    assert options == replace(asked, judge="miniature", voice="miniature") and not refusal
+    mine = evaluation_menus({"artifacts": ["a", "b"], "assistants": ["draft", "tiny"]}, tmp_path).value
+    own, _, _ = read_evaluation(mine, None)
+    assert own is not None and (own.trees, own.artifacts, own.assistants) == (tmp_path, 2, ("draft", "tiny"))

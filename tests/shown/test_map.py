@@ -97,6 +97,14 @@ def test_an_edit_that_breaks_a_rule_changes_nothing_and_is_said(message: dict[st
     assert edited.tree == TREE and line in heard[0]["trouble"]
 
 
+def test_a_renamed_intent_stays_selected_and_a_doubt_is_told() -> None:
+    edited, sent = intent_map(TREE, edit=True), list[Any]()
+    edited.widget.send, edited.doubt = sent.append, lambda text: f"not read: {text}"
+    edited._edited({"do": "rename", "id": "1.2", "text": "A zeppelin"})
+    assert edited.tree.text("1.2") == "A zeppelin" and edited.selected == ("1.2",)
+    assert sent == [{"trouble": "not read: A zeppelin"}]
+
+
 def test_an_edited_map_shows_and_tells_its_tree() -> None:
     edited = intent_map(TREE, edit=True)
     told: list[IntentTree] = []

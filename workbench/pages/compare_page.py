@@ -38,9 +38,9 @@ from workbench import controls
 from workbench.carried import address, address_of, kept
 from workbench.controls import displayed, in_a_row
 from workbench.echo import run_command
-from workbench.jobs import find_runs, run_label
+from workbench.jobs import configuration_of, find_runs, own_trees_of, run_label
 from workbench.panel import EvaluatedRun, RunPanel, evaluation_panel
-from workbench.parts import Scored, listing, report_html
+from workbench.parts import Scored, listing, plain_table, report_html
 from workbench.sharing import shared
 from workbench.views import audit_parts, charts, score_parts
 from workbench.views import beside as side_by_side
@@ -55,15 +55,6 @@ TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "The pap
 
 
 # -- the run and its scores --------------------------------------------------------------------------------------------
-
-
-def opened(panel: RunPanel, folder: Path, progress: int) -> EvaluatedRun:
-    """The scores of a run, so far.
-
-    Args:
-        progress: read from the state of the panel, so that the cell runs again when there is more to read.
-    """
-    return EvaluatedRun.of_run(folder)
 
 
 def need_scores(run: EvaluatedRun) -> None:
@@ -93,16 +84,6 @@ def page_menus(scores: Sequence[ConversationScores]) -> Any:
             "leave_out": kept(menu, "leave_out", leaves, value="no assistant satisfied", label="Skip intents that"),
         }
     )
-
-
-def folded(menus: Any, form: Any, plan: Plan) -> Any:
-    """The form of a new evaluation, and the conversations that count, both folded away."""
-    import marimo as mo
-
-    counted = in_a_row(menus, "domain", "pool", "leave_out")
-    if len(menus.elements["domain"].options) == 2:  # all, and the only one
-        counted = in_a_row(menus, "pool", "leave_out")
-    return mo.accordion({"Evaluate others": making_view(form, plan), "Which conversations count": counted})
 
 
 def measure_of(chosen: Mapping[str, Any]) -> Measure:
@@ -304,7 +285,7 @@ def reader(compared: Compared, sides: Sequence[tuple[side_by_side.Side, Assessme
             "Only one discovered": _only_one_found(ours, theirs),
             "Turn by turn": displayed(side_by_side.turns_beside(ours, theirs)),
         }
-        lead = side_by_side.parted(ours, theirs)
+        lead = side_by_side.parted(ours, theirs) + side_by_side.unequal(ours, theirs)
     else:
         first = {"Evidence": _evidence(ours), "Conversation": displayed(show.chat(ours.conversation, _last(sides)))}
         lead = Markup()
@@ -351,8 +332,7 @@ def _evidence(side: side_by_side.Side, intents: Collection[str] = ()) -> Any:
     rows.sort(key=lambda row: row["turn"])
     if not rows:
         return mo.md("This conversation discovered no hidden intent.")
-    how: dict[str, Any] = {"selection": None, "show_column_summaries": False, "show_data_types": False}
-    return mo.ui.table(rows, wrapped_columns=["intent", "because", "in the reply"], page_size=8, **how)
+    return plain_table(rows, wrapped_columns=["intent", "because", "in the reply"], page_size=8)
 
 
 # -- the tabs ----------------------------------------------------------------------------------------------------------
@@ -510,9 +490,8 @@ def runs_view(compared: Compared) -> Any:
         link = mo.md(f"[{run_label(folder)}](/?file={page}&run={quote(name)})")
         cells = {"finished": counts.finished, "of": counts.units, "failed": counts.failed, "turns": counts.turns}
         rows.append({"run": link, "kind": kind, **cells, "model calls": spent.calls, "dollars": spent.cost})
-    how: dict[str, Any] = {"selection": None, "page_size": 8, "show_column_summaries": False, "show_data_types": False}
     open_run = displayed(audit_parts.run_view(compared.folder))
-    return mo.vstack([mo.ui.table(rows, **how), mo.accordion({"The open run": open_run})])
+    return mo.vstack([plain_table(rows, page_size=8), mo.accordion({"The open run": open_run})])
 
 
 def export_view(compared: Compared) -> Any:
@@ -553,51 +532,67 @@ class Plan:
     line: Markup
 
 
-def making_form() -> Any:
-    """What a new evaluation is asked for, as a dictionary of controls."""
-    import marimo as mo
+class Making:
+    """The controls of an evaluation, which begin with what the open evaluation was asked for.
 
-    models = controls.chooser(("judge", "voice", "assistant"), scored=True)
-    cap = mo.ui.number(0, 1000, 0.5, value=None, label="Maximum cost in US$")
-    return mo.ui.dictionary({"menus": controls.evaluation_menus(), "models": models, "cap": cap})
+    Attributes:
+        models: the chooser of language models, and what they may cost; they stay when another evaluation is opened.
+    """
+
+    def __init__(self) -> None:
+        import marimo as mo
+
+        cap = mo.ui.number(0, 1000, 0.5, value=None, label="Maximum cost in US$")
+        chooser = controls.chooser(("judge", "voice", "assistant"), scored=True)
+        self.models = mo.ui.dictionary({"models": chooser, "cap": cap})
+        self._menus = controls.evaluation_menus({})
+
+    def menus(self, folder: Path) -> Any:
+        """The menus for an evaluation that is opened; those of now where it has just begun and tells nothing yet."""
+        if now := configuration_of(folder):
+            self._menus = controls.evaluation_menus(now, own_trees_of(folder))
+        return self._menus
 
 
-def planned(asked: Mapping[str, Any]) -> Plan:
-    """Read the form: the options of the evaluation, or why it cannot begin."""
-    options, choice, refusal = controls.read_evaluation(asked["menus"], asked["models"])
+def planned(menus: Mapping[str, Any], models: Mapping[str, Any]) -> Plan:
+    """Read the controls: the options of the evaluation, or why it cannot begin."""
+    options, choice, refusal = controls.read_evaluation(menus, models["models"])
     if options is None or choice is None:
         return Plan(None, choice, refusal, show.error_line(refusal))
-    users = options.artifacts * options.trials * len(asked["menus"]["domains"])
+    users = options.artifacts * options.trials * len(menus["domains"])
     size = f"{len(options.assistants)} assistants × {users} users = {users * len(options.assistants)} conversations"
-    line = controls.run_plan(size, options, asked["menus"]["domains"], choice)
+    domains = () if options.trees else menus["domains"]
+    line = controls.run_plan(f"Evaluate: {size}; judge: {choice.judge}.", options, domains, choice)
     if len(options.assistants) >= 2 and options.artifacts < 10:
         line += score_parts.too_few_line(len(options.assistants))
     return Plan(options, choice, refusal, line)
 
 
-def begin_if_pressed(panel: RunPanel, asked: Mapping[str, Any], plan: Plan, pressed: int) -> None:
+def begin_if_pressed(panel: RunPanel, plan: Plan, domains: Sequence[Any], cap: float | None, pressed: int) -> None:
     """Tell the panel what to begin, and begin it if the button was pressed."""
     settings = plan.choice.client_settings if plan.choice else None
-    domains = tuple(asked["menus"]["domains"])
-    panel.ask(plan.options, settings, asked["cap"], domains=domains, refusal=plan.refusal)
+    named = tuple(each for each in domains if isinstance(each, str))
+    panel.ask(plan.options, settings, cap, domains=named, refusal=plan.refusal)
     panel.begin_if_pressed(pressed)
 
 
-def making_view(form: Any, plan: Plan) -> Any:
-    """The form, folded away, and the size of the evaluation."""
+def more_settings(menus: Any, making: Making, plan: Plan, shown: Any) -> Any:
+    """The size of the evaluation; folded away, the rest of its controls, and those of the numbers below."""
     import marimo as mo
 
-    menus = form.elements["menus"]
+    rest = [name for name in menus.elements if name not in ("domains", "scripts", "artifacts", "trained", "others")]
+    spends = plan.options is not None and bool(plan.options.models(plan.options.assistants))
     rows = [
-        in_a_row(menus, *(name for name in menus.elements if name not in ("trained", "others"))),
+        in_a_row(menus, *rest),
         *([menus.elements["trained"]] if menus.elements["trained"].options else []),
         menus.elements["others"],
         displayed(show.quiet("Language models are asked only after you press Evaluate.")),
-        form.elements["models"],
+        making.models.elements["models"],
+        *([making.models.elements["cap"]] if spends else []),
+        mo.md("### The numbers below"),
+        in_a_row(shown),
     ]
-    spends = plan.options is not None and bool(plan.options.models(plan.options.assistants))
-    rows += [form.elements["cap"]] if spends else []
-    return mo.vstack([displayed(plan.line), *rows])
+    return mo.vstack([displayed(plan.line), mo.accordion({"More settings": mo.vstack(rows)})], gap=0.3)
 
 
 def panel() -> RunPanel:

@@ -6,21 +6,19 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.forest import figure
-from discover_lib.core.rules import NAMED_RULES, Rules
+from discover_lib.core.rules import NAMED_RULES
 from discover_lib.engines.miniature.assistants import POOL, SCRIPTED, about
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.spec import MINIATURE
-from discover_lib.metrics.replay import replay
-from discover_lib.metrics.rescore import tally
-from discover_lib.runs.artifact_files import load_recorded
 from workbench import controls
 from workbench.carried import kept
 from workbench.live import connection_button
+from workbench.parts import plain_table
 from workbench.session import Session
 from workbench.sources import (
     SessionError,
@@ -33,7 +31,7 @@ from workbench.sources import (
 from workbench.views import conversation_parts as show
 from workbench.views.charts import discovery_curves
 from workbench.views.conversation_parts import candidates, chat, receipt
-from workbench.views.html import EMPTY, Markup, beside, error_line, more, quiet, signed, styled, tag
+from workbench.views.html import EMPTY, Markup, beside, error_line, more, quiet, styled, tag
 
 if TYPE_CHECKING:
     from discover_lib.core.conversation import Conversation
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     from workbench.controls import Choice
     from workbench.stage import StagePlayer
 
-SOURCES = {"Miniature, simulated live": "miniature", "Recorded with a large model": "recorded"}
 ROLES = ("judge", "voice", "assistant")
 AS_RECORDED = "as recorded"
 ABOUT = {  # a line about each assistant, where it is chosen
@@ -53,13 +50,6 @@ ABOUT_RULES = {
     "paper, GRPO": "The paper’s rules with 500 free tokens, as in its GRPO runs.",
     "authors": "The released code: emerging intents earn ½, and the focus follows unsatisfied intents.",
 }
-V = TypeVar("V")
-Menu = tuple[dict[str, str], str]  # label → value, and the label to begin with
-
-
-def label_of(labels: Mapping[str, V], value: V) -> str:
-    """The label in a menu that stands for `value`."""
-    return next(label for label, known in labels.items() if known == value)
 
 
 def opened(address: Mapping[str, str]) -> tuple[Session | None, str]:
@@ -117,25 +107,6 @@ def run_rows(folder: Path) -> list[dict[str, Any]]:
         ]
 
 
-def facts(rules: Rules) -> str:
-    """Four counts over the recorded conversations under these rules, in Markdown."""
-    recorded = [load_recorded(entry.name)[0] for entry in recorded_choices()]
-    counts = tally(
-        [replay(each, rules.replace(name=rules.name, token_unit=each.rules.token_unit)) for each in recorded]
-    )
-    return f"""
-Counted over {len(recorded)} recorded conversations, under the {rules.name} rules.
-
-1. **A reply that builds exactly what the user asked for** occurred in {counts.asked} turns.
-{counts.asked_for_nothing} of
-   these replies discovered nothing, because an intent that a user states plainly is already discovered.
-2. **Both replies discovered the same** in {counts.tied} of {counts.compared} turns. The shorter reply won in
-   {counts.shorter} of these turns.
-3. **{counts.emerging} intents became emerging.** Together these moves earned {signed(counts.emerging_paid)}.
-4. **Near misses alone** made {counts.by_near_miss} of {counts.discovered} discoveries.
-"""
-
-
 # The first user: a drawing whose next replies by this assistant each discover something.
 OPENING = Settings(domain="svg_drawing", artifact="goldfish-sticker", assistant="adaptive", seed=2)
 OPENING_WITHOUT_DATA = "svg_drawing-eval-007"  # the artifact where only the package is installed, as on Colab
@@ -165,54 +136,42 @@ def asks_a_model(session: Session, action: Callable[..., object]) -> bool:
 # -- menus -------------------------------------------------------------------------------------------------------------
 
 
-def sources(session: Session) -> Menu:
-    """Where users come from; recordings and trees built here only where there are some."""
-    labels = dict(SOURCES)
-    if not recorded_choices() and session.settings.source != "recorded":
-        labels = {label: source for label, source in labels.items() if source != "recorded"}
-    if session.settings.source == "run":
-        labels["A run"] = "run"
-    if built_trees() or session.settings.source == "trees":
-        labels["Trees built here"] = "trees"
-    return labels, label_of(labels, session.settings.source)
+def sources(session: Session) -> dict[str, str]:
+    """Where users come from; recordings, runs and trees built here only where there are some."""
+    there = {
+        "Miniature, simulated live": "miniature",
+        "Recorded with a large model": "recorded" if recorded_choices() else "",
+        "Trees built here": "trees" if built_trees() else "",
+    }
+    used = {"recorded": "Recorded with a large model", "trees": "Trees built here", "run": "A run"}
+    labels = {label: source for label, source in there.items() if source}
+    source = session.settings.source
+    return labels | ({used[source]: source} if source in used else {})
 
 
-def domains(session: Session, source: str) -> Menu:
-    """Domains of a source; of recordings only those that there is one of."""
-    labels, used = controls.domain_labels(), session.settings.domain
-    if source == "recorded":
-        recorded = {entry.domain for entry in recorded_choices()}
-        labels = {label: name for label, name in labels.items() if name in recorded}
-    elif source == "run":
-        labels = {label: name for label, name in labels.items() if name == used}
-    return labels, label_of(labels, used) if used in labels.values() else next(iter(labels))
+def domains(session: Session, source: str) -> dict[str, str]:
+    """Domains of a source by their labels; of recordings and of a run only those that it has."""
+    there = {
+        "recorded": {entry.domain for entry in recorded_choices()},
+        "run": {session.settings.domain},
+    }.get(source)
+    return {label: name for label, name in controls.domain_labels().items() if there is None or name in there}
 
 
-def artifacts(session: Session, source: str, domain: str) -> Menu:
-    """Artifacts of a source and domain; the one in use is always among its own."""
+def artifacts(session: Session, source: str, domain: str) -> dict[str, str]:
+    """Artifacts of a source and domain by their labels; the one in use is always among its own."""
+    used = session.settings
     if source == "recorded":
         labels = {entry.title: entry.artifact_id for entry in recorded_choices() if entry.domain == domain}
     elif source == "run":
-        labels = {session.settings.artifact: session.settings.artifact}
+        labels = {used.artifact: used.artifact}
     elif source == "trees":
         labels = {name.replace("_", " ").replace("-", " "): name for name in built_trees()}
     else:
         labels = miniature_artifacts(domain)
-    used = session.settings
-    if (used.source, used.domain) != (source, domain):
-        return labels, next(iter(labels))
-    if used.artifact not in labels.values():
+    if (used.source, used.domain) == (source, domain) and used.artifact not in labels.values():
         labels[used.artifact] = used.artifact
-    return labels, label_of(labels, used.artifact)
-
-
-def assistants(session: Session, chosen: str | None, live: bool) -> tuple[list[str], str]:
-    """Who can answer, and who does: a model that was just chosen, else the one before."""
-    if not live:
-        return [AS_RECORDED], AS_RECORDED
-    names = [*assistant_names(), *([chosen] if chosen else [])]
-    used = session.settings.assistant
-    return names, chosen or (used if used in names else names[0])
+    return labels
 
 
 def compared(session: Session) -> list[str]:
@@ -230,20 +189,19 @@ def setup(session: Session, before: Session | None = None) -> dict[str, Any]:
         before: the session that a press leads back to.
     """
     used = session.settings
-    names, chosen = assistants(
-        session, None if used.assistant in assistant_names() else used.assistant, not used.recorded
-    )
+    names = [AS_RECORDED] if used.recorded else list(dict.fromkeys([*assistant_names(), used.assistant]))
+    chosen = AS_RECORDED if used.recorded else used.assistant
     return {
         "users": [
             {
                 "value": source,
                 "label": label,
                 "domains": [
-                    {"value": domain, "label": kind, "users": _options(artifacts(session, source, domain)[0])}
-                    for kind, domain in domains(session, source)[0].items()
+                    {"value": domain, "label": kind, "users": _options(artifacts(session, source, domain))}
+                    for kind, domain in domains(session, source).items()
                 ],
             }
-            for label, source in sources(session)[0].items()
+            for label, source in sources(session).items()
         ],
         "assistants": [{"value": name, "label": name, "about": ABOUT.get(name, "A language model.")} for name in names],
         "rules": [{"value": name, "label": name, "about": ABOUT_RULES[name]} for name in NAMED_RULES],
@@ -267,7 +225,8 @@ def _options(labels: Mapping[str, str]) -> list[dict[str, str]]:
 def title(session: Session) -> str:
     """The user of a session as the menu names it."""
     used = session.settings
-    return label_of(artifacts(session, used.source, used.domain)[0], used.artifact)
+    labels = artifacts(session, used.source, used.domain)
+    return next(label for label, artifact in labels.items() if artifact == used.artifact)
 
 
 # -- who plays ---------------------------------------------------------------------------------------------------------
@@ -405,8 +364,7 @@ def run_table(player: StagePlayer, run_choice: Any) -> Any:
         rows = run_rows(run_choice.value)
     except DiscoverError as error:
         return mo.callout(str(error), kind="danger")
-    how = {"selection": "single", "page_size": 8, "show_column_summaries": False, "show_data_types": False}
-    return mo.ui.table(rows, on_change=opens, **how)
+    return plain_table(rows, selection="single", page_size=8, on_change=opens)
 
 
 def domain_of(session: Session) -> str | None:

@@ -30,14 +30,14 @@ from workbench.controls import (
 )
 from workbench.echo import export_command, run_command, shown_path
 from workbench.jobs import configuration_of
-from workbench.panel import RunPanel, SynthesisedRun
+from workbench.panel import FIRST_SYNTHESIS, RunPanel, SynthesisedRun
 from workbench.parts import listing
 from workbench.views import conversation_parts as show
 from workbench.views import pair_parts as show_pairs
 from workbench.views.audit_parts import certificate_chip
 
 KINDS = {"preference pairs": "preference", "SFT conversations": "sft", "GRPO prompts": "prompt"}
-TABS = ("Pairs", "Rows", "Export")
+TABS = ("Pairs", "Rows", "Files")
 CARRIES = {
     "preference": "The prompt has no loss. Training makes the chosen reply likelier than the rejected reply.",
     "sft": "One sequence: the whole conversation. Only the assistant's messages have loss.",
@@ -86,7 +86,9 @@ def making_form() -> Any:
     return mo.ui.dictionary(
         {
             "domain": menu("domain", domain_labels(), "SVG drawing", "Domain"),
-            "scripts": menu("assistants", list(SCRIPTED), ["draft", "adaptive"], "Assistants", mo.ui.multiselect),
+            "scripts": menu(
+                "assistants", list(SCRIPTED), list(FIRST_SYNTHESIS.assistants), "Assistants", mo.ui.multiselect
+            ),
             "candidates": menu("samples", [1, 2, 3, 4], 1, "Samples of each"),
             "artifacts": menu("users", [5, 10, 20, 50, 100, 200, 500], 20, "Users"),
             "turns": menu("turns", [1, 2, 3, 4, 5, 6, 8], 5, "Turns"),
@@ -214,14 +216,15 @@ def pairs_table(examples: Sequence[Example], sieved: Sieved, margins: Any, lengt
     lines = []
     for place, (example, why) in enumerate(_with_reasons(examples, sieved)):
         known = example.provenance
+        tied = "tie" in why
         longer = known["chosen_tokens"] - known["rejected_tokens"] if "chosen_tokens" in known else None
         if not (_within(example.margin, margins) and _within(longer, lengths)):
             continue
         lines.append(
             {
                 "#": place,
-                "chosen": known.get("chosen_assistant", ""),
-                "over": known.get("rejected_assistant", ""),
+                "chosen": "tie" if tied else known.get("chosen_assistant", ""),
+                "over": "" if tied else known.get("rejected_assistant", ""),
                 "margin": None if example.margin is None else round(example.margin, 3),
                 "tokens longer": longer,
                 "artifact": known["artifact"],
@@ -345,7 +348,7 @@ def read_labels(labels: str, values: Mapping[str, Any], own: Rules) -> tuple[Rul
 
 
 def page_menus() -> tuple[Any, Any, Any, Any]:
-    """The rules that label, what is listed and exported, the tabs of the page, and the button that exports."""
+    """The rules that label, what is listed and written, the tabs of the page, and the button that writes rows."""
     import marimo as mo
 
     menu = mo.ui.dropdown
@@ -354,12 +357,12 @@ def page_menus() -> tuple[Any, Any, Any, Any]:
             "kind": kept(mo.ui.radio, "kind", KINDS, value="preference pairs", label="Rows", inline=True),
             "template": kept(menu, "template", list(TEMPLATES), value="Qwen2.5", label="Chat template of"),
             "kinds": kept(mo.ui.multiselect, "rows", KINDS, value=list(KINDS), label="Rows"),
-            "files": kept(menu, "files", ["jsonl", "parquet", "datasets"], value="jsonl", label="Files"),
+            "files": kept(menu, "files", ["jsonl", "parquet", "datasets"], value="jsonl", label="Format"),
         }
     )
     tabs = kept(mo.ui.tabs, "tab", dict.fromkeys(TABS, ""), value=TABS[0])
-    export = mo.ui.run_button(label="Export", kind="success")
-    return rules_menu("Labels under", "labels", own=True), menus, tabs, export
+    write = mo.ui.run_button(label="Write rows", kind="success")
+    return rules_menu("Labels under", "labels", own=True), menus, tabs, write
 
 
 def rows_folder(run: Path, kind: str) -> Path:
@@ -369,7 +372,7 @@ def rows_folder(run: Path, kind: str) -> Path:
 
 def write_all(run: Path, menus: Mapping[str, Any], options: RowOptions, filters: Filters) -> Any:
     """Write rows of a run, one folder a kind; what was written, a line each."""
-    parts = [] if menus["kinds"] else [show.error_line("choose what to export")]
+    parts = [] if menus["kinds"] else [show.error_line("choose what to write")]
     for kind in menus["kinds"]:
         folder = rows_folder(run, kind)
         try:
@@ -381,7 +384,7 @@ def write_all(run: Path, menus: Mapping[str, Any], options: RowOptions, filters:
         splits = ", ".join(f"{len(made)} to {split}" for split, made in rows.splits.items())
         line = f"✓ {len(rows.sieved.kept)} {kind} rows of {rows.sieved.considered} ({splits}) → {shown_path(folder)}"
         parts.append(show.tag("p", line))
-    return displayed(show.tag("div", *parts, certificate_chip(run), role="log", aria_label="Exported"))
+    return displayed(show.tag("div", *parts, certificate_chip(run), role="log", aria_label="Written"))
 
 
 def commands(run: Path, menus: Mapping[str, Any], options: RowOptions, filters: Filters, base: str) -> str:
@@ -401,8 +404,8 @@ def commands(run: Path, menus: Mapping[str, Any], options: RowOptions, filters: 
     return "\n".join(lines)
 
 
-def export_view(menus: Any, button: Any, written: Any, lines: str) -> Any:
-    """What is exported, what was written, and the commands that do the same.
+def files_view(menus: Any, button: Any, written: Any, lines: str) -> Any:
+    """What to write, what was written, and the commands that do the same.
 
     Args:
         written: as `write_all` shows it, or None before the button was pressed.

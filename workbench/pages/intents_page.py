@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,14 @@ from discover_lib.base.words import counted
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Message
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import BuildError, BuiltTree, JudgeError, Recognised
+from discover_lib.core.roles import BuildError, BuiltTree, Recognised
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.view import leaked_words
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact, written_artifacts
 from discover_lib.engines.miniature.builder import MIN_DIMENSIONS
-from discover_lib.engines.miniature.judge import requirement
+from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_artifact
 from discover_lib.engines.miniature.rendering import is_drawn
@@ -40,11 +41,12 @@ from discover_lib.runs.store import RunStore
 from workbench import controls
 from workbench.carried import address_of, kept
 from workbench.echo import shown_path
-from workbench.jobs import folder_of
+from workbench.jobs import folder_of, own_trees_of
 from workbench.live import Calls, Errand, StagedBuild, connection_button
 from workbench.map import NEW_TEXT, IntentMap
+from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
-from workbench.views.html import EMPTY, Markup, error_line, more, progress, quiet, styled, table, tag
+from workbench.views.html import EMPTY, Markup, error_line, more, quiet, styled, table, tag
 from workbench.views.located import numbers_of, read_piece
 
 SOURCES = ("hand-written", "generated", "recorded")
@@ -118,7 +120,7 @@ def stages(built: BuiltTree) -> Any:
         {"requirement": each.text, "aspect": each.dimension.replace("_", " "), "evidence": each.reason}
         for each in built.recognised
     ]
-    found = mo.ui.table(rows, selection=None, page_size=8, show_column_summaries=False, show_data_types=False)
+    found = plain_table(rows, page_size=8)
     notes = [mo.md("; ".join(built.notes) + ".")] if built.notes else []
     read = mo.accordion({"Recognized parts, and where they are": mo.vstack([found, *notes])})
     return mo.vstack([mo.hstack(stats, justify="start", wrap=True), mo.md(request), read])
@@ -169,7 +171,7 @@ class Reading:
 
     Attributes:
         found: value of the lexicon → evidence.
-        share: how much of the artifact was read, from 0 to 1; `told` says the same in words.
+        told: how much of the artifact was read, in words.
         aspects: how many aspects were recognized; a tree needs `MIN_DIMENSIONS`.
         doubtful: values that stand in a comparison ("as … a sleeping dog").
         trouble: why the artifact cannot be read, or "".
@@ -177,7 +179,6 @@ class Reading:
 
     artifact: Artifact
     found: Mapping[str, str]
-    share: float = 0.0
     told: str = ""
     aspects: int = 0
     doubtful: tuple[str, ...] = ()
@@ -235,21 +236,21 @@ def title_of(artifact: Artifact) -> str:
     return "" if artifact.id.startswith("pasted") else re.sub(r"[-_]+", " ", artifact.id)
 
 
-def read(name: str, text: str) -> Reading:
-    """Read a visitor's artifact in the domain that recognizes most of it."""
-    domain = max(_domains_for(name, text), key=lambda each: len(_found(each, text, name)[0]))
+def read(name: str, text: str, domain: str = "") -> Reading:
+    """Read a visitor's artifact in a domain; without one, in the domain that recognizes most of it."""
+    domain = domain or max(_domains_for(name, text), key=lambda each: len(_found(each, text, name)[0]))
     found, trouble = _found(domain, text, name)
     lexicon = load_lexicon(domain)
     artifact = Artifact(name, lexicon.artifact_type, text, domain=domain)
     aspects = len({lexicon.values[value].dimension for value in found})
     if is_drawn(domain):
-        share, told = aspects / len(lexicon.dimensions), f"{aspects} of {len(lexicon.dimensions)} aspects recognized"
+        told = f"{aspects} of {len(lexicon.dimensions)} aspects recognized"
     else:
         sentences = [each for each in _SENTENCES.findall(text) if len(each.split()) > 2]
         heard = sum(bool(lexicon.cue_hits(each)) for each in sentences)
-        share, told = heard / max(1, len(sentences)), f"{heard} of {len(sentences)} sentences read"
+        told = f"{heard} of {len(sentences)} sentences read"
     doubtful = tuple(value for value, why in found.items() if _is_compared(why, text))
-    return Reading(artifact, found, share, told, aspects, doubtful, trouble)
+    return Reading(artifact, found, told, aspects, doubtful, trouble)
 
 
 def _domains_for(name: str, text: str) -> tuple[str, ...]:
@@ -288,21 +289,20 @@ def uploaded(files: Sequence[Any], pasted: str) -> list[Reading]:
 
 
 class OwnArtifacts:
-    """The visitor's artifacts as cards: what was read, the first request, and an editable map of the intents.
+    """The visitor's artifacts as cards: what was read, another kind, and an editable map of the intents.
 
     Args:
         changed: called after each change of a tree.
     """
 
     def __init__(self, readings: Sequence[Reading], changed: Callable[[], Any]) -> None:
-        self.readings, self._changed = list(readings), changed
+        self._changed = changed
         self.trees: dict[str, IntentTree] = {}
-        self.added: dict[str, list[str]] = {}
-        self.maps: dict[str, IntentMap] = {}
-        self._cards = [self._card(each) for each in self.readings]
+        self._maps: dict[str, IntentMap] = {}
+        self._cards = {each.artifact.id: self._card(each) for each in readings}
 
-    def _card(self, reading: Reading) -> Any:
-        """The controls of one artifact, which stay when another card changes."""
+    def _card(self, reading: Reading) -> tuple[Reading, Any, list[Any]]:
+        """The reading of one artifact, the menu of its kind, and the controls that correct it."""
         import marimo as mo
 
         name, lexicon = reading.artifact.id, reading.lexicon
@@ -313,64 +313,81 @@ class OwnArtifacts:
         def rebuild(_: Any) -> None:
             left_out = [each for each in reading.doubtful if each not in doubts.value]
             self._take(name, reading.tree(adds.value, left_out))
+            self._changed()
 
         def ask(text: str) -> None:
             if text.strip():
                 self.trees[name] = replace(self.trees[name], initial_request=text.strip())
 
+        def read_as(domain: str) -> None:
+            self._cards[name] = self._card(read(name, reading.artifact.text, domain))
+            self._changed()
+
+        kinds = controls.domain_labels()
+        kind = mo.ui.dropdown(
+            kinds, value=controls.domain_label(reading.artifact.domain), label="Read as", on_change=read_as
+        )
         doubts = mo.ui.multiselect(kept_values, list(kept_values), label="Keep", full_width=True, on_change=rebuild)
         known = {value.text: value.id for value in lexicon.values.values() if value.id not in reading.found}
         adds = mo.ui.multiselect(known, label="Add intents", full_width=True, on_change=rebuild)
         request = mo.ui.text(reading.tree().initial_request, label="First request", full_width=True, on_change=ask)
-        self._take(name, reading.tree(), quietly=True)
-        return (request, adds, doubts if kept_values else None)
+        self._take(name, reading.tree())
+        return reading, kind, [*([doubts] if kept_values else []), adds, request]
 
-    def _take(self, name: str, tree: IntentTree, quietly: bool = False) -> None:
+    def _take(self, name: str, tree: IntentTree) -> None:
         self.trees[name] = tree
-        self.maps[name] = drawn = IntentMap(tree, edit=True)
+        self._maps[name] = drawn = IntentMap(tree, edit=True)
         drawn.on_edit = lambda edited: self.trees.update({name: edited})
-        if not quietly:
-            self._changed()
+        drawn.doubt = doubt_about(tree.artifact_type)
 
     def view(self) -> Any:
         """A card per artifact."""
         import marimo as mo
 
         cards = []
-        for reading, (request, adds, doubts) in zip(self.readings, self._cards, strict=True):
-            name = reading.artifact.id
-            map_view = mo.ui.anywidget(self.maps[name].widget)
-            shown = mo.accordion({"Edit the intents": map_view}) if len(self.trees[name]) > 1 else map_view
-            head = mo.Html(styled(_head(reading, self.trees[name])))
-            cards.append(mo.vstack([head, *([doubts] if doubts is not None else []), adds, request, shown]))
+        for name, (reading, kind, corrections) in self._cards.items():
+            tree, map_view = self.trees[name], mo.ui.anywidget(self._maps[name].widget)
+            corrected = mo.vstack([*corrections, map_view])
+            shown = mo.accordion({"Correct the intents": corrected}) if len(tree) > 1 else corrected
+            cards.append(mo.vstack([mo.Html(styled(_head(reading, tree))), kind, shown]))
         return mo.Html(styled(tag("div", *map(controls.placed, cards), class_="in-cards")))
 
 
 def _head(reading: Reading, tree: IntentTree) -> Markup:
-    """The top of a card: a thumbnail, the share that was read, and the number of intents."""
+    """The top of a card: a thumbnail, what was read, and that it may be wrong."""
     artifact, lexicon = reading.artifact, reading.lexicon
     drawn = is_drawn(artifact.domain) and not reading.trouble
     shown = show.artifact(artifact) if drawn else quiet(f"{artifact.text[:160]} …")
-    seen = ", ".join(lexicon.values[each].say for each in list(reading.found)[:6])
-    count = f"{artifact.type} · {counted(len(tree), 'intent')}"
+    seen = ", ".join(lexicon.values[each].say for each in reading.found)
+    told = tag("p", tag("b", f"{reading.told}: "), f"{seen or 'nothing'}.")
+    advice = f"{counted(len(tree), 'intent')}. This reading may be wrong: choose another kind, or correct the intents."
     if reading.aspects < MIN_DIMENSIONS:
-        count += f". {reading.aspects} of {MIN_DIMENSIONS} aspects recognized: complete the tree below"
-    told = f"{reading.told}: {seen}." if seen else f"{reading.told}."
-    parts = [progress(reading.share), quiet(told, small=True), quiet(count, small=True)]
+        advice = f"{reading.aspects} of {MIN_DIMENSIONS} aspects recognized. Choose another kind, or add the intents."
     trouble = [error_line(reading.trouble)] if reading.trouble else []
-    return show.panel(artifact.id, tag("div", shown, class_="in-thumbnail"), *trouble, *parts)
+    return show.panel(artifact.id, tag("div", shown, class_="in-thumbnail"), *trouble, told, quiet(advice, small=True))
+
+
+def doubt_about(artifact_type: str) -> Callable[[str], str]:
+    """Tells of the text of an intent why the miniature cannot judge it, with words that it can; "" where it can."""
+    lexicon = load_lexicon(domain_of_type(artifact_type))
+
+    def doubt(text: str) -> str:
+        if known_values(text, lexicon.domain):
+            return ""
+        says = [value.say for value in lexicon.values.values()]
+        near = ", ".join(f"“{each}”" for each in get_close_matches(text, says, 3, 0.0))
+        return f"The miniature cannot read “{text}”. Did you mean {near}? A language model can judge any text."
+
+    return doubt
 
 
 def playable(trees: Mapping[str, IntentTree]) -> tuple[dict[str, IntentTree], list[str]]:
     """The trees that the miniature can judge, and why it cannot judge the others."""
     fit, refused = {}, []
     for name, tree in trees.items():
-        try:
-            domain = domain_of_type(tree.artifact_type)
-            for intent in tree.intents.values():
-                requirement(intent.text, domain)
-        except (JudgeError, DiscoverError) as error:
-            refused.append(f"{name}: {error}")
+        doubts = filter(None, map(doubt_about(tree.artifact_type), (each.text for each in tree.intents.values())))
+        if line := next(doubts, ""):
+            refused.append(f"{name}: {line}")
         else:
             fit[name] = tree
     return fit, refused
@@ -388,16 +405,11 @@ def run_own(trees: Mapping[str, IntentTree], assistants: Sequence[str]) -> Path:
         write_json(folder / f"{name}.json", {"tree": tree.to_dict()})
     options = RunOptions(tuple(assistants), trees=folder, artifacts=len(trees))
     run = lay_out_evaluation(options)
-    target = folder_of(options, outputs_folder())
+    target = folder_of(options, outputs_folder() / "evaluations")  # where Compare goes on with it
     target.mkdir(parents=True, exist_ok=True)
     execute(run, target)
     write_results(target)
     return target
-
-
-def trees_of(folder: Path) -> Path:
-    """The folder of the trees of a run; folders are named for the trees' content."""
-    return outputs_folder() / "own-trees" / folder.name.partition("-")[0]
 
 
 def results(folder: Path) -> Any:
@@ -421,11 +433,13 @@ def results(folder: Path) -> Any:
         rows.append((artifact, *cells, percent(ceiling(tree))))
     head = ("Artifact", *names, "Perfect replies")
     compare = tag("a", "Open in Compare, with intervals", href=address_of("6_compare.py", str(run)))
-    command = f"discover evaluate --trees {shlex.quote(shown_path(trees_of(folder)))} " + " ".join(
+    own = own_trees_of(folder) or folder
+    command = f"discover evaluate --trees {shlex.quote(shown_path(own))} " + " ".join(
         f"--assistant {each}" for each in names
     )
     shown = table(head, rows, "Hidden intents discovered: ● discovered, ◆ emerging, ○ undiscovered")
-    return mo.Html(styled(shown, tag("p", compare), more("Equivalent command", show.code(command))))
+    told = mo.Html(styled(shown, tag("p", compare), more("Equivalent command", show.code(command))))
+    return controls.brought_into_view(told)
 
 
 # -- a language model that builds --------------------------------------------------------------------------------------

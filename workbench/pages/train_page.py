@@ -47,6 +47,7 @@ from workbench.controls import (
 from workbench.echo import train_command
 from workbench.jobs import configuration_of, places_scored, training_places
 from workbench.panel import TrainingPanel, talks_earlier
+from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
 from workbench.views import pair_parts as show_pairs
 from workbench.views import training as show_training
@@ -339,7 +340,9 @@ def loss_curve(panel: TrainingPanel) -> Any:
         return displayed(show.quiet("No training run yet."))
     resumed = [each.from_step for each in status.attempts]
     curve = show_training.main_curve(logged, status.total_steps, resumed, run_before(panel))
-    return displayed(curve + show_training.alarm_lines(logged))
+    result = panel.job.result() if panel.job and status.state == "finished" else {}
+    turned = show_training.turning(logged, result.get("rows"))
+    return displayed(curve + turned + show_training.alarm_lines(logged))
 
 
 def run_before(panel: TrainingPanel) -> Sequence[Mapping[str, Any]]:
@@ -389,9 +392,9 @@ def gpu_price(settings: StageSettings) -> Any:
         f"{base.weights / 1e6:,.1f} million weights. Unsloth is a library that trains the same adapter in less memory. "
         "The backend “auto” uses it where it is installed and a GPU is present."
     )
-    table = mo.ui.table(lines, selection=None, show_column_summaries=False, show_data_types=False)
+    table = plain_table(lines)
     card = CARD_OF_RECIPE.get(settings.recipe.name.partition(" ")[0], "t4")
-    title = f"On a GPU: {price(card, 'transformers')}"
+    title = f"On a GPU: {price(card, 'transformers').partition(' (')[0]}"
     return mo.accordion({title: mo.vstack([displayed(show.quiet(note)), table])})
 
 
@@ -399,15 +402,13 @@ def gpu_price(settings: StageSettings) -> Any:
 
 
 def all_curves(panel: TrainingPanel) -> Any:
-    """Everything that the open run has logged, where held-out loss turned, and which round was kept."""
+    """Everything that the open run has logged, and which round was kept."""
     status, logged = panel.status, panel.logged
     if status is None or panel.job is None:
         return displayed(show.quiet("No training run yet."))
     resumed = [each.from_step for each in status.attempts]
-    result = panel.job.result() if status.state == "finished" else {}
-    kept_round = show_training.kept_round(result)
-    turned = show_training.turning(logged, result.get("rows"))
-    return displayed(kept_round, turned, show_training.curves(logged, status.total_steps, resumed))
+    kept_round = show_training.kept_round(panel.job.result() if status.state == "finished" else {})
+    return displayed(kept_round, show_training.curves(logged, status.total_steps, resumed))
 
 
 def samples_table(panel: TrainingPanel) -> Any:
@@ -428,7 +429,7 @@ def samples_table(panel: TrainingPanel) -> Any:
     ]
     if not lines:
         return mo.md("No sample was written yet; the recipe’s `sample_steps` sets how often.")
-    return mo.ui.table(lines, selection=None, page_size=5, show_column_summaries=False, show_data_types=False)
+    return plain_table(lines, page_size=5)
 
 
 def row_slider(rows: Sequence[Row]) -> Any:

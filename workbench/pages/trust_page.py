@@ -41,14 +41,14 @@ from discover_lib.runs.units import plan_units, run_units, stored_scores
 from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
 from discover_lib.tasks.agree import told as told_agreement
 from discover_lib.tasks.certify import certify, told, trust_in
-from discover_lib.tasks.leaks import Audit, audit, finished_conversations, load_corpus, score, told_planted
+from discover_lib.tasks.leaks import Audit, finished_conversations, load_corpus, score, told_planted
 from discover_lib.tasks.paper_numbers import table_six
 from discover_lib.tasks.safety import REFUSERS, Refuser, Safety, exposure, offered, rule_for, safety_of
 from workbench.carried import kept
 from workbench.controls import displayed
 from workbench.jobs import find_runs, labelled
 from workbench.panel import TaskPanel
-from workbench.parts import listing, quoted, report_html
+from workbench.parts import listing, plain_table, quoted, report_html
 from workbench.views import audit_parts, charts
 from workbench.views import conversation_parts as show
 from workbench.views.score_parts import near_misses
@@ -177,7 +177,7 @@ def leak_table(audited: Audit) -> Any:
         for each in sorted(audited.findings, key=lambda each: each.severity != "alarm")
     ]
     line = displayed(audit_parts.audit_line(audited))
-    return mo.vstack([line, _table(rows, wrapped_columns=["message", "hidden intent"])]) if rows else line
+    return mo.vstack([line, plain_table(rows, wrapped_columns=["message", "hidden intent"])]) if rows else line
 
 
 def corpus_view(controls: Any) -> Any:
@@ -197,7 +197,7 @@ def corpus_view(controls: Any) -> Any:
             rows.append({**cells, "hidden intent": hidden, "place": f"{case.talk}, turn {case.turn}"})
     picture = displayed(audit_parts.scored_picture(scored))
     numbers = displayed(show.more("All numbers", report_html(told_planted(scored))))
-    cases = _table(rows, wrapped_columns=["message", "hidden intent"])
+    cases = plain_table(rows, wrapped_columns=["message", "hidden intent"])
     return mo.vstack([picture, numbers, controls.elements["wrong"], cases])
 
 
@@ -346,7 +346,7 @@ def length_chart(said: Mapping[str, Said]) -> Any:
     note = "Mark: the median. Line: nine tenths of the messages. People: WildChat chats selected by isle-dev/realsim."
     note += " Messages above 120 words count as 120."
     chart = displayed(charts.lengths(rows, looks(list(rows))), show.quiet(note, small=True))
-    return mo.vstack([chart, _table(table)])
+    return mo.vstack([chart, plain_table(table)])
 
 
 def sample(said: Said, manner: str) -> Any:
@@ -386,7 +386,7 @@ def distance_table(said: Mapping[str, Said], path: str) -> Any:
         "Differences of means over conversations with 95% intervals. “People among themselves” compares "
         "random halves of the people, in standard deviations. *: farther than people among themselves."
     )
-    return mo.vstack([displayed(show.quiet(refusal)), _table(rows), displayed(show.quiet(note, small=True))])
+    return mo.vstack([displayed(show.quiet(refusal)), plain_table(rows), displayed(show.quiet(note, small=True))])
 
 
 def _difference(each: Distance | None) -> str:
@@ -466,16 +466,3 @@ def offer(talks: Sequence[Conversation], table: Any) -> Any:
 def table_six_view() -> Any:
     """Table 6 of the paper, and the smallest change that each number of prompts could have shown."""
     return displayed(audit_parts.table_six_view(table_six()))
-
-
-def _table(rows: Sequence[Mapping[str, Any]], **how: Any) -> Any:
-    """A table to read, search, sort and export."""
-    import marimo as mo
-
-    plain = {"selection": None, "page_size": 6, "show_column_summaries": False, "show_data_types": False}
-    return mo.ui.table(list(rows), **(plain | how))
-
-
-def audit_of(talks: Talks) -> Audit:
-    """The leak check of these conversations."""
-    return audit(talks)

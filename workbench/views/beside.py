@@ -72,6 +72,15 @@ def parted(ours: Side, theirs: Side) -> Markup:
     return tag("p", tag("b", lead), *moved, class_="ds-parting")
 
 
+def unequal(ours: Side, theirs: Side) -> Markup:
+    """A line where one of the two has more turns than the other."""
+    counts = [(side, len(side.conversation.turns)) for side in (ours, theirs)]
+    if counts[0][1] == counts[1][1]:
+        return EMPTY
+    told = "; ".join(f"{side.name}: {count} turns" for side, count in counts)
+    return tag("p", f"They have unequal numbers of turns. {told}.", class_="ds-parting")
+
+
 def _moved(conversation: Conversation, turn: int) -> str:
     """Which intents a reply moved, in a few words."""
     if turn > len(conversation.turns):

@@ -99,6 +99,8 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure, ids: 
     first = rivals[0]
     pairs = [each.facing(first) for each in compared if first in (each.ours, each.theirs)]
     pairs = sorted((each for each in pairs if each.theirs in rivals), key=lambda each: abs(each.difference.mean))
+    if all(each.too_few for each in pairs):
+        return _too_few(table, rivals, measure, pairs[0].too_few_says, ids)
     close = [each for each in pairs if not each.distinguishable]
     estimate = table[first][measure.name]
     notes = [FEWER] if measure.fewer_is_better else []
@@ -129,6 +131,15 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure, ids: 
     )
 
 
+def _too_few(table: Table, rivals: Sequence[str], measure: Measure, why: str, ids: DiscoverId | None) -> Markup:
+    """The means of assistants that met too few users for a verdict: no assistant leads."""
+    count = table[rivals[0]][measure.name].n_artifacts
+    lead = tag("p", tag("b", "Too few to tell"), f" which assistant is best: n = {count} artifact{'s' * (count != 1)}.")
+    means = (f"{name}: {in_words(table[name][measure.name].mean, measure)}" for name in sorted(rivals))
+    parts = (lead, bullets(means), quiet(f"{why[0].upper()}{why[1:]}."))
+    return tag("div", *parts, class_="ds-answer", data_tone="open", **_id(ids, measure=measure.label))
+
+
 def _leads(measure: Measure) -> str:
     if measure.name == "share":
         return "discovers the largest share of the hidden intents"
@@ -153,7 +164,7 @@ def _verdict(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> 
         said, words = "no verdict", f"{size}; {compared.too_few_says}. "
     else:
         said = "a real difference" if compared.distinguishable else "may be chance"
-        words = f"{size} ({compared.certainty}). "
+        words = f"{size}. "
     needed = None if compared.distinguishable or not mean else compared.needed(abs(mean))
     if needed and needed > compared.difference.n_artifacts and not compared.too_few:
         words += f"About {needed:,} artifacts would be enough. "

@@ -23,7 +23,7 @@ from workbench.views.html import EMPTY, Markup, chip, more, progress, quiet, sub
 from workbench.views.html import styled as styled
 from workbench.views.theme import looks
 
-TURNED = 1.02  # held-out loss this many times its least, at every later measurement: no noise any more
+TURNED = 1.02  # held-out loss this many times its least, at the last two measurements: no noise any more
 
 Line = Mapping[str, Any]
 
@@ -143,7 +143,7 @@ def main_curve(
 
 
 def turning(lines: Sequence[Line], rows: int | None = None) -> Markup:
-    """A line where held-out loss has turned: from there on the model learns its rows by heart.
+    """A line where held-out loss has risen since its least: the model overfits.
 
     Args:
         rows: how many it is trained on, if that is known.
@@ -151,10 +151,10 @@ def turning(lines: Sequence[Line], rows: int | None = None) -> Markup:
     held_out = points(lines, "eval_loss")
     step, least = min(held_out, key=lambda point: point[1], default=(0, 0.0))
     after = [value for at, value in held_out if at > step]
-    if len(after) < 2 or min(after) < least * TURNED:
+    if len(after) < 2 or min(after[-2:]) < least * TURNED:
         return EMPTY
     few = f"; trained on {rows} rows, it has seen each row too often" if rows else ""
-    text = f"The model has been memorizing since step {step:,}: held-out loss has risen from {number(least)} to "
+    text = f"Overfitting since update {step:,}: held-out loss has risen from {number(least)} to "
     return show.notice(f"{text}{number(after[-1])}{few}.", tone="open")
 
 

@@ -92,7 +92,7 @@ def test_an_address_that_picks_nothing_picks_nothing(asked: str) -> None:
 def test_too_few_users_get_no_verdict() -> None:
     few = pool(good=[3] * 5, bad=[0] * 5, middle=[1, 2, 1, 2, 1])
     said = answered(few)
-    assert "real difference" not in said and said.count("no verdict") == 2
+    assert said.startswith("Too few to tell which assistant is best: n = 5 artifacts.") and "largest" not in said
     assert "the smallest p that 5 artifacts can give is 0.19 (Holm over 3); it takes 7 or more" in said
     compared = compare(few.values("proportion"))
     markup = show_scores.pairs(table_of(few), compared, MEASURE["proportion"], looks(few.assistants))

@@ -3,7 +3,8 @@
 // goes out as the event "discover:hover", and anything with data-ids="1 1.2" is lit with the map.
 const SIGNS = ["○", "◆", "●"];
 const NAMES = ["undiscovered", "emerging", "discovered"];
-const KEY = "○ undiscovered  ◆ emerging  ● discovered  ✓ satisfied  ▲ changed in this turn  Bold outline: can change next. Band: in focus.";
+const KEY = "○ undiscovered  ◆ emerging  ● discovered";
+const KEY_OF_TURNS = `${KEY}  ✓ satisfied  ▲ changed in this turn  Bold outline: can change next. Band: in focus.`;
 const CROWDED = 260; // intents from which trees out of focus are folded
 const PHONE = 560; // px of the map's own width below which it is an outline
 const LEAST = 78; // px of a column
@@ -24,13 +25,14 @@ function intentMap(root, model) {
   const slider = element("input", { type: "range", class: "im-scrub", min: 0, "aria-label": "Turn" });
   const tree = element("div", { class: "im", role: "tree", "aria-label": "Intents", "aria-multiselectable": "true" });
   const line = element("p", { class: "im-told", "aria-live": "polite" });
+  const key = element("p", { class: "im-key" });
   const press = (text, does) => { const made = element("button", { type: "button", class: "im-press" }, text); made.onclick = () => does(frame.ids.indexOf(model.get("value").slice(-1)[0])); return made; };
   const presses = model.get("edit")
     ? [press("Add below", (i) => model.send({ do: "add", id: frame.ids[i] })), press("Rename", (i) => cells[i] && rename(i)), press("Remove", (i) => model.send({ do: "remove", id: frame.ids[i] }))]
     : [];
   root.classList.add("im-all");
   root.toggleAttribute("data-edit", Boolean(model.get("edit")));
-  root.append(element("div", { class: "im-bar" }, find, slider, count, ...presses), tree, line, element("p", { class: "im-key" }, KEY));
+  root.append(element("div", { class: "im-bar" }, find, slider, count, ...presses), tree, line, key);
   const pen = document.createElement("canvas").getContext("2d");
   const widths = new Map();
   const folded = new Set();
@@ -166,8 +168,10 @@ function intentMap(root, model) {
     });
     const hidden = [...moment.states].filter((_, i) => !frame.given.includes(i)), last = model.get("moments").length - 1;
     const known = hidden.filter((state) => state === "2").length, turn = last ? `turn ${moment.turn} · ` : "";
-    count.textContent = asked ? `${met} match` : `${turn}${known} of ${hidden.length} hidden intents discovered`;
+    const discovered = `${turn}${known} of ${hidden.length} hidden intents discovered`;
+    count.textContent = asked ? `${met} match` : editable() ? `${frame.ids.length} intents` : discovered;
     slider.hidden = !last;
+    key.textContent = last || moment.turn ? KEY_OF_TURNS : KEY;
     Object.assign(slider, { max: last, value: model.get("at") });
     tell();
   }
@@ -321,7 +325,12 @@ function intentMap(root, model) {
 
   // -- the model ----------------------------------------------------------------------------------------------------
   const heard = {
-    "change:frame": () => { trouble = ""; read(); },
+    "change:frame": () => {
+      const held = tree.contains(root.getRootNode().activeElement);
+      trouble = "";
+      read();
+      if (held) focusOn(at);
+    },
     "change:moments": () => { moment = model.get("moments")[Math.min(model.get("at"), model.get("moments").length - 1)]; if (moment.states.length === frame.ids.length) { unfoldMoved(); paint(); } },
     "change:at": () => { moment = model.get("moments")[model.get("at")] || moment; if (moment.states.length === frame.ids.length) { unfoldMoved(); paint(); } },
     "change:fog": () => build(),

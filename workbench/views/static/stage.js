@@ -106,7 +106,7 @@ export function stage(root, source) {
   const heardByMap = {};
   const bubbles = new Map();
   let record = null, now = {}, setup = null, timer = null, spoken = "";
-  let byId = {};
+  let byId = {}, branches = 0;
   const send = (message) => source.send && source.send(message);
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -500,6 +500,8 @@ export function stage(root, source) {
       const here = moment(turn, strip);
       return h("ol", { class: "dl-plain dl-chat st-column", "aria-label": `${record.strips[strip].name}, turn ${turn}` }, turnLine(here), replyOf(here), here.answer && answerOf(here));
     };
+    const lengths = pair.strips.map((strip) => `${record.strips[strip].name}: ${count(path(strip).length - 1, "turn")}`);
+    const uneven = path(one).length === path(other).length ? "" : ` They have unequal numbers of turns. ${lengths.join("; ")}.`;
     const moments = path(one).map((place) => mapMoment(record.moments[place]));
     map.at = moments.length - 1;
     tellMap({ moments, beside: record.moments[path(other).at(-1)].states });
@@ -509,7 +511,7 @@ export function stage(root, source) {
       if (turn === pair.same + 1) rows.push(h("div", { class: "ds-apart" }, h("span", null, "here they part")));
       rows.push(h("div", { class: "st-two" }, column(one, turn), column(other, turn)));
     }
-    at.beside.replaceChildren(h("section", { class: "st-panel" }, head("Side by side", close), h("p", { class: "st-sentence" }, pair.sentence),
+    at.beside.replaceChildren(h("section", { class: "st-panel" }, head("Side by side", close), h("p", { class: "st-sentence" }, pair.sentence, uneven),
       at.map, h("div", { class: "st-two st-names" }, h("b", null, record.strips[one].label), h("b", null, record.strips[other].label)), rows));
   }
 
@@ -705,6 +707,13 @@ export function stage(root, source) {
     ui.turn = Math.min(now.turn ?? ui.turn, path().length - 1);
     ui.beside = ui.beside.filter((each) => each < record.strips.length);
     paint();
+    if (branches && record.strips.length > branches) arrive(at.strips.lastElementChild);
+    branches = record.strips.length;
+  }
+  // A branch that was just made is shown, wherever the page is scrolled to.
+  function arrive(strip) {
+    strip.classList.add("dl-arrived");
+    strip.scrollIntoView({ block: "nearest", behavior: calm ? "auto" : "smooth" });
   }
   function grow() {
     const text = source.get("growing") || "";

@@ -157,7 +157,8 @@ export default {
       slider.setAttribute("aria-valuetext", where.textContent);
       back.disabled = turn === 0;
       seen ||= turn === last();
-      captions.hidden = !seen; // first the guess, then the end
+      const ended = seen && (!model.get("mine").moments || turn === last()); // first the guess or your turn, then the end
+      captions.hidden = ![...captions.children].filter((each, place) => { each.hidden = !ended && place < story.columns.length; return !each.hidden; }).length;
       paintGuess();
       next.disabled = turn === last();
       columns.forEach((each, place) => {
@@ -310,7 +311,7 @@ export default {
         ...columns.map((each, place) => button("", each.column.about, () => choose(place), "st-tab")),
       );
       captions.replaceChildren(
-        ...story.columns.map((column, place) => {
+        ...all.map((column, place) => {
           const item = make("li");
           item.innerHTML = column.caption; // finished markup
           item.dataset.place = String(place);
