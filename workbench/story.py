@@ -68,7 +68,7 @@ PARTS = (
         "draft",
         "drafts",
         "a whole artifact, then revisions",
-        "A draft shows one value of every kind. Only the values of the tree in focus count.",
+        "A draft shows a bit of everything. The user thinks about one thing at a time, and only that counts.",
     ),
     Part(
         "adaptive",
@@ -361,10 +361,10 @@ WHAT_IT_IS = f"""
 **This is the miniature.** Programs play the user, the judge and the assistants with a small vocabulary. There are
 eight kinds of
 artifacts and no language model. Every conversation is computed. The judge reads the drawing or the text itself. States
-and rewards follow [the paper](https://arxiv.org/abs/2602.03429). A language model can play any role: on *Conversation*,
-open *Roles* and type a model's name. A hosted model needs its key in the environment.
+and rewards follow [the paper](https://arxiv.org/abs/2602.03429). A language model can play any role. On *Conversation*,
+open *Roles* and type the model's name. A paid model also needs your API key.
 
 Three choices are our own. Scripted assistants write a short language, and each of its words counts as
-{TOKENS_PER_WORD} tokens. An intent that was discovered earlier can still be satisfied. If two rewards are equal, the
-shorter reply wins.
+{TOKENS_PER_WORD} tokens. An artifact can satisfy an intent long after its discovery. If two rewards are equal, the shorter reply
+wins.
 """

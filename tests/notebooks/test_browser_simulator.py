@@ -73,7 +73,7 @@ def test_a_session_outlives_a_reload_goes_on_after_its_last_turn_and_compares_br
 
     simulator.button("Play").click()
     simulator.at_turn(5)
-    expect(messages.last).to_contain_text("not part of the score")
+    expect(messages.last).to_contain_text("last answer is not scored")
     simulator.step("Go on anyway", 6)
     expect(stage.locator(".st-status")).to_contain_text("not scored")
 

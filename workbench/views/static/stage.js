@@ -328,7 +328,7 @@ export function stage(root, source) {
     here.written && h("details", { class: "dl-more" }, h("summary", null, "as the assistant wrote it"), h("pre", { class: "dl-code" }, here.written)),
   ], here.turn);
   const answerOf = (here, turn = here.turn) => said("user", [
-    built(here.answer), live && turn === scored() && h("p", { class: "dl-small dl-quiet" }, "This answer is not part of the score."), here.flaws && h("p", { class: "dl-flaw" }, `⚠ The voice’s own check found a problem: ${here.flaws}`),
+    built(here.answer), live && turn === scored() && h("p", { class: "dl-small dl-quiet" }, "The user's last answer is not scored."), here.flaws && h("p", { class: "dl-flaw" }, `⚠ The voice’s own check found a problem: ${here.flaws}`),
   ], here.turn);
 
   function paintChat() {

@@ -91,7 +91,7 @@ function makeColumn(column, story, actions) {
     if (!moment.reply) said.append(make("p", "dl-quiet", "No reply yet."));
     said.toggleAttribute("data-whole", moment.options); // options that the user speaks of are never cut off
     heard.innerHTML = moment.user || "";
-    if (moment.user && at === story.turns) heard.append(make("p", "dl-quiet dl-small", "This answer is not part of the score."));
+    if (moment.user && at === story.turns) heard.append(make("p", "dl-quiet dl-small", "The user's last answer is not scored."));
     heard.hidden = !moment.user;
     paintPicture(picture, moment.picture, "What this user can picture now");
     for (const intent of story.intents) {
