@@ -1,6 +1,6 @@
 """HTML fragments of a conversation: its messages, the receipt of a reply, its reward under other rules, its intents.
 
-Every function is pure and returns `Markup`. `static/parts.html` has the larger fragments. The furniture of `views.html`
+Every function is pure and returns `Markup`. `static/parts.jinja` has the larger fragments. The furniture of `views.html`
 is here by name as well, so that a notebook needs one module.
 """
 

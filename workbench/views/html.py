@@ -83,8 +83,8 @@ def templates() -> Environment:
 
 
 def part(name: str, *values: Any) -> Markup:
-    """A macro of `static/parts.html` with its values."""
-    return Markup(getattr(templates().get_template("parts.html").module, name)(*values))
+    """A macro of `static/parts.jinja` with its values."""
+    return Markup(getattr(templates().get_template("parts.jinja").module, name)(*values))
 
 
 def styled(*fragments: Markup) -> str:

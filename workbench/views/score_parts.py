@@ -37,7 +37,7 @@ ENDINGS = {  # ends of a conversation, in words
     "error": "error",
     "open": "not finished",
 }
-Cell = dict[str, Any]  # of a table of `parts.html`
+Cell = dict[str, Any]  # of a table of `parts.jinja`
 SEE_INTENTS = ("oracle",)  # assistants that are told what no assistant can know: upper bounds
 
 
@@ -295,7 +295,7 @@ def _result(name: str, measure: Measure, estimate: Estimate | None, span: Span, 
 
 
 def _cell(number: str, interval: str, on: str, tone: str = "", title: str = "", drawn: Markup = EMPTY) -> Cell:
-    """A cell of `parts.html`; it shows its id where it is pointed at."""
+    """A cell of `parts.jinja`; it shows its id where it is pointed at."""
     return {"number": number, "interval": interval, "id": on, "tone": tone, "title": title, "drawn": drawn}
 
 
