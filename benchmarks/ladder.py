@@ -542,7 +542,8 @@ def told(kept: Mapping[str, Any]) -> str:
         for name, each in kept["trained"].items()
         if "probes" in each
     ]
-    curve = f"Probes before training and after each round, on held-out training users: {'; '.join(probes)}."
+    users = "users of the training split that were held out of training"
+    curve = f"Validation rollouts before training and after each round, on {users}: {'; '.join(probes)}."
     return "\n".join([*claim_rows(kept), "", *assistant_rows(kept), "", *([curve, ""] if probes else []), note])
 
 

@@ -26,7 +26,7 @@ def introduce(mo):
 def open_page(TrainingPanel, mo, page):
     panel, judge, (tab, talk) = TrainingPanel(), page.judge_form(), page.page_controls()
     (get_folder, get_activity, get_progress), get_pressed = panel.states, panel.get_pressed
-    measure = mo.ui.run_button(label="Let 20 users meet both")
+    measure = mo.ui.run_button(label="Let 20 users meet both models")
     rehearsal = mo.ui.run_button(label="Start a dry run of all stages")
     return get_activity, get_folder, get_pressed, get_progress, judge, measure, panel, rehearsal, tab, talk
 

@@ -365,6 +365,6 @@ and rewards follow [the paper](https://arxiv.org/abs/2602.03429). A language mod
 open *Roles* and type the model's name. A paid model also needs your API key.
 
 Three choices are our own. Scripted assistants write a short language, and each of its words counts as
-{TOKENS_PER_WORD} tokens. An artifact can satisfy an intent long after its discovery. If two rewards are equal, the shorter reply
-wins.
+{TOKENS_PER_WORD} tokens. An artifact can satisfy an intent long after its discovery. If two rewards are equal, the
+shorter reply wins.
 """

@@ -157,8 +157,8 @@ def begun(
     leave_out: Annotated[
         LeaveOut,
         typer.Option(
-            help="Leaves that do not count for satisfaction. none: no assistant satisfied them (paper, section 4.2). "
-            "all: every assistant satisfied them (paper, appendix B.3)."
+            help="Leaves to leave out of satisfaction. none: those that no assistant satisfied (paper, section 4.2). "
+            "all: those that every assistant satisfied (paper, appendix B.3)."
         ),
     ] = "none",
     sensitivity: Annotated[
@@ -415,7 +415,7 @@ def build(
     out: Annotated[Path | None, typer.Option(help="Folder for the trees (JSON).")] = None,
     prompts: Path | None = None,
     budget: Dollars = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Number of artifacts that a model builds at a time.")] = 8,
+    concurrency: Annotated[int, typer.Option(min=1, help="Number of artifacts that a model works on at a time.")] = 8,
 ) -> None:
     """Build one intent tree (JSON) per artifact file, and skip trees that exist."""
     from discover_lib.runs.building import BuildOptions, build_files, distinct

@@ -52,7 +52,8 @@ def judge_reply(mo, user):
 
 @app.cell
 def move_by_hand(advance, candidate, mo, user):
-    # Engaged: discovered, and an artifact also satisfies it. Otherwise, k near misses score p·k: above θ, one state up.
+    # An engaged intent becomes discovered, and an artifact also satisfies it. Otherwise, k near misses score p·k; if
+    # this is above θ, the intent moves up one state.
     state, transitions = advance.advance(user.tree, user.state, candidate.evaluation, user.rules)
     assert state == candidate.after  # `advance` is the only way from one state to the next, and calls no model
     mo.show_code(mo.ui.table([{"intent": user.tree.text(each.intent_id), **each.to_dict()} for each in transitions]))
@@ -61,7 +62,8 @@ def move_by_hand(advance, candidate, mo, user):
 
 @app.cell
 def view_of_voice(mo, state, tree, user, user_view):
-    # The voice never sees the tree: only achieved intents, and those to state, to hint at or to feel (3.2).
+    # The voice never sees the tree. It sees the intents satisfied so far, and the missing ones that the user can now
+    # state, hint at or only feel (3.2).
     view = user_view(tree, state, user.rules)
     mo.show_code(mo.json(view.to_dict()))
     return

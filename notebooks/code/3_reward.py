@@ -67,7 +67,7 @@ def compare(after, before, mo, n_tokens, r_d, r_e, reward, rules, tree):
 
 @app.cell
 def look_again(NAMED_RULES, after, before, mo, n_tokens, reward, tree):
-    # The same reply under every named rule: the authors' code counts changes of level, per criterion.
+    # The same reply under the named rules that draw one threshold per intent. The authors' code draws two.
     lines = [
         {"rules": name, **reward(tree, before, after, n_tokens, make()).to_dict()}
         for name, make in NAMED_RULES.items()

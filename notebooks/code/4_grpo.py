@@ -37,7 +37,7 @@ def restore_user(artifacts, assistants, engine, mo, rows, run_conversation):
 
 @app.cell
 def write_group(backend, domain, mo, user):
-    mo.stop(bool(backend.missing_libraries()), mo.md("A model writes the group: `make train` installs it."))
+    mo.stop(bool(backend.missing_libraries()), mo.md("A model writes the group. `make train` installs what it needs."))
     import torch
 
     from discover_lib.engines.local import dialect, names, tiny_language

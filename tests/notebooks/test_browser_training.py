@@ -49,12 +49,12 @@ def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
     expect(page.locator("polyline").first).to_be_attached()
     (job,) = find_jobs(outputs).values()
     assert isinstance(job, TrainingJob)
-    expect(page).to_have_url(re.compile(rf"job=train%2F{job.name}"))
+    expect(page).to_have_url(re.compile(rf"job=train%2F{job.folder.name}"))
 
     page.reload()
     expect(state).to_have_text("running")
     before = job.status().step
-    told = page.get_by_role("status").filter(has_text=job.name)
+    told = page.get_by_role("status").filter(has_text=job.folder.name)
     expect(told).to_contain_text(re.compile(r"step [\d,]+ of 2,000"))
     page.get_by_role("button", name="■ Stop").click()
     expect(state).to_have_text("stopped")

@@ -31,8 +31,8 @@ from discover_lib.runs.outcomes import Outcomes, closing_lines, failures_of_run,
 from discover_lib.runs.plan import plan_run
 from discover_lib.runs.store import Failure, RunStore, turn_row
 from discover_lib.tasks.leaks import audit
+from workbench.views import audit_parts
 from workbench.views import audit_parts as show_audit
-from workbench.views import run_parts as show_runs
 
 DOMAIN = "technical_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
@@ -259,7 +259,7 @@ def test_a_hidden_intent_said_word_for_word_in_russian_is_not_checked(in_russian
     [summary] = summarise([scores])
     assert summary.row()[-1] == "1 not checked" and summary.to_dict()["turns_leaking"] is None
     assert "1 not checked" in told and "leaks not checked in 1 artifact" in outcomes.line
-    assert not row.leaks_checked and "leaks not checked" in show_runs.listing([row], {})
+    assert not row.leaks_checked and "leaks not checked" in audit_parts.listing([row], {})
     kept = json.loads((folder / "summary.json").read_text("utf-8"))
     assert '"turns_unchecked": 1' in json.dumps(kept) and '"turns_leaking": 0' not in json.dumps(kept)
 

@@ -116,7 +116,7 @@ def test_what_was_written_over_several_turns_is_trained_on_as_it_was_read(family
 def test_the_system_message_of_the_rows_is_that_of_training_and_of_use(trained: StageResult) -> None:
     assert Lineage.read(trained.folder).system == SYSTEM
     names = before_and_after(trained.folder)
-    systems = {name: local_assistant(names[name], DOMAIN)._model.system for name in names}
+    systems = {name: local_assistant(names[name], DOMAIN)._model.dialect.system for name in names}
     assert systems == {"before": SYSTEM, "after": SYSTEM}
     assert [len(parse_name(names[name]).adapters) for name in ("before", "after")] == [0, 1]
     assert parse_name(f"{names['after']}+collaborative").style == "collaborative"
@@ -132,4 +132,4 @@ def test_a_model_is_used_thinking_as_it_was_trained(thinking: bool, trained: Sta
     assistant = local_assistant(f"hf:{run}", DOMAIN)._model
     prompt = load_tokenizer(lineage.base.path).decode(assistant.prompt([Message("user", "write it")], DOMAIN))
     assert prompt.endswith("<|im_start|>assistant\n" + ("" if thinking else "<think>\n\n</think>\n\n"))
-    assert assistant.system == ""
+    assert assistant.dialect.system == ""

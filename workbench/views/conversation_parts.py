@@ -1,7 +1,7 @@
 """HTML fragments of a conversation: its messages, the receipt of a reply, its reward under other rules, its intents.
 
-Every function is pure and returns `Markup`. `static/parts.jinja` has the larger fragments. The furniture of `views.html`
-is here by name as well, so that a notebook needs one module.
+Every function is pure and returns `Markup`. `static/parts.jinja` has the larger fragments. The furniture of
+`views.html` is here by name as well, so that a notebook needs one module.
 """
 
 from __future__ import annotations

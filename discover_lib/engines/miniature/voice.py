@@ -119,7 +119,7 @@ class MiniatureVoice:
         if view.pursuing is None:
             return Content("done")
         if view.pursuing == "clear":
-            return Content("clear", {"items": " and ".join(self._most_specific(view))})
+            return Content("clear", {"items": self._items(view)})
         return self._hint(view) if view.pursuing == "fuzzy" else self._category(view)
 
     def _values(self, intent_id: str, view: UserView) -> tuple[str, ...]:
@@ -128,13 +128,16 @@ class MiniatureVoice:
     def _values_of(self, intent_ids: Sequence[str], view: UserView) -> list[str]:
         return [value for intent_id in intent_ids for value in self._values(intent_id, view)]
 
-    def _most_specific(self, view: UserView) -> list[str]:
-        """What is wanted, said at its most specific, a few things at once."""
+    def _items(self, view: UserView) -> str:
+        """What is wanted, said at its most specific, a few things at once: "a fox with a flower crown"."""
         lowest = [key for key in view.items if not any(other.startswith(key + ".") for other in view.items)]
-        return [
-            ", ".join(self.lexicon.values[value].say for value in self._values(key, view)) or view.texts[key].lower()
-            for key in lowest[:MAX_NAMED]
-        ]
+        said = ""
+        for key in lowest[:MAX_NAMED]:
+            values = [self.lexicon.values[value] for value in self._values(key, view)]
+            item = ", ".join(value.say for value in values) or view.texts[key].lower()
+            dimension = self.lexicon.dimensions[values[0].dimension] if values else None
+            said += f" {dimension.joined if dimension and not dimension.asked else 'and'} {item}" if said else item
+        return said
 
     def _hint(self, view: UserView) -> Content:
         """The category of what is half known, and the broader thing above it where the user knows that."""
