@@ -111,7 +111,8 @@ def main() -> None:
         f"{ARTIFACTS} generated artifacts × {TRIALS} trials a domain, five turns, seed 0, made by "
         f"`benchmarks/results.py`. Mean and 95% bootstrap interval over artifacts, trials nested; *discovered* counts "
         f"intents beyond those that the request names; eq. 4 is taken within {len(POOL)} assistants, without "
-        f"`{USER_BLIND}`, which ignores the user; tokens, a mean alone, are notation words × 16. Measured "
+        f"`{USER_BLIND}`, which ignores the user; tokens are notation words × 16, given as a mean without an interval. "
+        f"Measured "
         f"{datetime.date.today().isoformat()}, Python {platform.python_version()}, "
         f"{time.perf_counter() - began:.0f} s on {options.processes} cores."
     )
