@@ -61,14 +61,14 @@ PARTS = (
     Part(
         "ask",
         "asks",
-        "open questions, most about the subject",
-        "A question helps only with intents that the user can name.",
+        "open questions, mostly about the subject",
+        "An open question helps only with intents that the user can already name.",
     ),
     Part(
         "draft",
         "drafts",
         "a whole artifact, then revisions",
-        "A draft shows a bit of everything. The user thinks about one thing at a time, and only that counts.",
+        "A draft shows a bit of everything. The user thinks about one topic at a time, and only that topic counts.",
     ),
     Part(
         "adaptive",
@@ -364,7 +364,7 @@ artifacts and no language model. Every conversation is computed. The judge reads
 and rewards follow [the paper](https://arxiv.org/abs/2602.03429). A language model can play any role. On *Conversation*,
 open *Roles* and type the model's name. A paid model also needs your API key.
 
-Three choices are our own. Scripted assistants write a short language, and each of its words counts as
-{TOKENS_PER_WORD} tokens. An artifact can satisfy an intent long after its discovery. If two rewards are equal, the
+Three choices are our own. The assistants are scripts that write short code words, and each word counts
+as {TOKENS_PER_WORD} tokens. An artifact can satisfy an intent long after its discovery. If two rewards are equal, the
 shorter reply wins.
 """

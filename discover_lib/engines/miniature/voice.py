@@ -135,8 +135,8 @@ class MiniatureVoice:
         for key in lowest[:MAX_NAMED]:
             values = [self.lexicon.values[value] for value in self._values(key, view)]
             item = ", ".join(value.say for value in values) or view.texts[key].lower()
-            dimension = self.lexicon.dimensions[values[0].dimension] if values else None
-            said += f" {dimension.joined if dimension and not dimension.asked else 'and'} {item}" if said else item
+            joined = self.lexicon.dimensions[values[0].dimension].joined if values else "and"
+            said += f" {joined} {item}" if said else item
         return said
 
     def _hint(self, view: UserView) -> Content:
