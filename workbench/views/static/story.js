@@ -303,7 +303,7 @@ export default {
       columns = all.map((column) => makeColumn(column, story, { point }));
       request.innerHTML = story.request; // finished markup
       request.prepend(make("span", "st-who", "A user writes"));
-      guesses.replaceChildren(make("span", "", "Who discovers most?"), ...story.columns.map((column, place) =>
+      guesses.replaceChildren(make("span", "", "Which one helps most?"), ...story.columns.map((column, place) =>
         makeGuess(column.name, () => { guessed = place; paintGuess(); })), verdict);
       grid.style.setProperty("--st-count", String(columns.length));
       grid.replaceChildren(...columns.map((each) => each.root));
