@@ -364,7 +364,7 @@ artifacts and no language model. Every conversation is computed. The judge reads
 and rewards follow [the paper](https://arxiv.org/abs/2602.03429). A language model can play any role. On *Conversation*,
 open *Roles* and type the model's name. A paid model also needs your API key.
 
-Three choices are our own. The assistants are scripts. They write code words, which the page shows as
-sentences and drawings, and each code word counts as {TOKENS_PER_WORD} tokens. An artifact can satisfy an intent long after its discovery. If two rewards are equal, the
-shorter reply wins.
+Three choices are our own. The assistants are scripts. They write code words, which the page shows as sentences and
+drawings, and each code word counts as {TOKENS_PER_WORD} tokens. An artifact can satisfy an intent long after its
+discovery. If two rewards are equal, the shorter reply wins.
 """
