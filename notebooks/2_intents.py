@@ -40,7 +40,7 @@ def choose_artifact(domain_choice, file_drop, mo, page, pasted, source_choice):
     piece_choice = page.artifact_menu(domain, source)
     menus = mo.vstack([domain_choice, source_choice, piece_choice])
     own_files = mo.vstack([file_drop, mo.accordion({"or paste one": pasted})], gap=0)
-    mo.hstack([menus, own_files], align="start", widths=[3, 2], gap=2, wrap=True)
+    mo.hstack([menus, own_files], align="start", justify="space-between", gap=2, wrap=True)
     return domain, piece_choice, source
 
 

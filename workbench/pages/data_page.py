@@ -190,7 +190,7 @@ def _range_slider(values: Sequence[float], step: float, label: str) -> Any:
     import marimo as mo
 
     low, high = min(values, default=0.0) // step * step, (max(values, default=0.0) // step + 1) * step
-    return mo.ui.range_slider(low, high, step, label=label, show_value=True)
+    return mo.ui.range_slider(round(low, 2), round(high, 2), step, label=label, show_value=True)
 
 
 def table_3_view(table: Table3, rules: Rules) -> Any:

@@ -4,7 +4,7 @@
 const SIGNS = ["○", "◆", "●"];
 const NAMES = ["undiscovered", "emerging", "discovered"];
 const KEY = "○ undiscovered  ◆ emerging  ● discovered";
-const KEY_OF_TURNS = `${KEY}  ✓ satisfied  ▲ changed in this turn  Bold outline: can change next. Blue band: in focus.`;
+const KEY_OF_TURNS = `${KEY}  ✓ satisfied  ▲ changed now  Bold: can change next. Blue band: in focus.`;
 const CROWDED = 260; // intents from which trees out of focus are folded
 const PHONE = 560; // px of the map's own width below which it is an outline
 const LEAST = 78; // px of a column
