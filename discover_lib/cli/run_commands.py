@@ -58,11 +58,11 @@ from discover_lib.runs.options import (
     write_results,
 )
 from discover_lib.runs.outcomes import closing_lines, cost_line
-from discover_lib.runs.store import FILE, RunStore, id_of_run
+from discover_lib.runs.store import FILE, RunStore
 from discover_lib.runs.units import SCORING
 from discover_lib.runs.work import cluster
 from discover_lib.tasks.playing import Access, Rated, Server, Tuning
-from discover_lib.tasks.told import best_first_of, plan_told, results_told, sensitivity_told, summary_told, tree_lines
+from discover_lib.tasks.told import plan_told, results_told, sensitivity_told, summary_told, tree_lines
 from discover_lib.tasks.waist import Lines, Mark, Table
 
 if TYPE_CHECKING:
@@ -306,7 +306,7 @@ def _print_summary(run: LaidOut, folder: Path) -> None:
 
 def print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> None:
     """Write the results of a run beside it and print them."""
-    from discover_lib.metrics.results import ALL, MEASURES, results_by_scope
+    from discover_lib.metrics.results import results_by_scope
     from discover_lib.metrics.satisfaction import choices_of
     from discover_lib.runs import evaluation
 
@@ -320,10 +320,7 @@ def print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> No
     if sensitivity:
         tell(sensitivity_told(evaluation.write_sensitivity(folder)))
         written.append(evaluation.SENSITIVITY_FILE)
-    first = replace(id_of_run(folder), assistants=best_first_of(results[ALL])[0], measure=MEASURES[0].label)
     typer.echo(f"results → {', '.join(str(folder / name) for name in written)}")
-    where = f'look up its id in {evaluation.RESULTS_FILE} under "ids"'
-    typer.echo(f"to trace a number, {where}, then run discover show '{first}'")
 
 
 # -- before a run -----------------------------------------------------------------------------------------------------

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from discover_lib.base.files import outputs_folder
-from discover_lib.base.ids import DiscoverId
 from discover_lib.metrics.discovery import ceiling_over
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.near_misses import near_misses_of, suspects, worst_turns
@@ -131,17 +130,10 @@ class Compared:
         return looks(list(dict.fromkeys(each.assistant for each in self.run.scores)))
 
     @property
-    def ids(self) -> DiscoverId:
-        """The id of all that is measured."""
-        everybody = {each.assistant for each in self.run.scores} == set(self.pool.assistants)
+    def domain(self) -> str:
+        """The domain of the users that are compared; "all" where they have several."""
         domains = {each.domain for each in self.pool.scores}
-        whole = domains == {each.domain for each in self.run.scores}
-        return replace(
-            id_of_run(self.folder),
-            domain="" if whole else next(iter(domains)),
-            pool=() if everybody else self.pool.assistants,
-            leave_out="" if self.pool.leave_out == "none" else self.pool.leave_out,
-        )
+        return domains.pop() if len(domains) == 1 else ALL
 
     @property
     def ceiling(self) -> Estimate | None:
@@ -154,7 +146,7 @@ class Compared:
 def answer(compared: Compared) -> Any:
     """Who is best, and whether the difference is real, in words."""
     each = compared
-    return displayed(score_parts.answer(each.table, each.pairs, each.measure, each.ids))
+    return displayed(score_parts.answer(each.table, each.pairs, each.measure))
 
 
 def score_dots(compared: Compared) -> Any:
@@ -179,7 +171,7 @@ def score_table(compared: Compared) -> Any:
         }
         rows.append({"assistant": name, **cells})
     meanings = {each.label: each.meaning for each in MEASURES}
-    return listing("assistant", rows, header_tooltip=meanings, forgets=("conversation", "against", "pick"))
+    return listing("assistant", rows, header_tooltip=meanings, forgets=("conversation", "against"))
 
 
 def below_the_table(compared: Compared) -> Any:
@@ -194,22 +186,12 @@ def below_the_table(compared: Compared) -> Any:
 # -- the conversations behind a number ---------------------------------------------------------------------------------
 
 
-def asked_for(compared: Compared) -> tuple[str, str]:
-    """The assistant and its rival that an address of an earlier page names; "" where it names none."""
-    import marimo as mo
-
-    pick = score_parts.picked(address().get("pick") or "") if mo.running_in_notebook() else ()
-    names = [each for each in pick[1:] if each in compared.pool.assistants]
-    return (*names, "", "")[0], (*names, "", "")[1]
-
-
-def assistant_of(compared: Compared, table: Any) -> str:
+def assistant_of(table: Any) -> str:
     """The assistant of the selected row. The cell ends with a hint where no row is selected."""
     import marimo as mo
 
-    name = table.value[0]["assistant"] if table.value else asked_for(compared)[0]
-    mo.stop(not name, mo.md("*Select an assistant to see its conversations here.*"))
-    return name
+    mo.stop(not table.value, mo.md("*Select an assistant to see its conversations here.*"))
+    return table.value[0]["assistant"]
 
 
 def against_menu(compared: Compared, ours: str) -> Any:
@@ -217,9 +199,7 @@ def against_menu(compared: Compared, ours: str) -> Any:
     import marimo as mo
 
     others = [NOBODY, *(name for name in compared.pool.assistants if name != ours)]
-    rival = asked_for(compared)[1]
-    value = rival if rival in others else NOBODY
-    return kept(mo.ui.dropdown, "against", others, value=value, label=f"{ours} against", forgets=("conversation",))
+    return kept(mo.ui.dropdown, "against", others, value=NOBODY, label=f"{ours} against", forgets=("conversation",))
 
 
 def behind(compared: Compared, ours: str, theirs: str) -> Any:
@@ -385,7 +365,7 @@ def pairs_view(compared: Compared) -> Any:
     if not compared.pairs:
         return displayed(show.quiet("A comparison needs two assistants."))
     each = compared
-    return displayed(score_parts.pairs(each.table, each.pairs, each.measure, each.marks, ids=each.ids))
+    return displayed(score_parts.pairs(each.table, each.pairs, each.measure, each.marks))
 
 
 def basis_view(compared: Compared) -> Any:
@@ -457,7 +437,7 @@ def paper_view(compared: Compared) -> Any:
         "rules": compared.run.configuration["rules"],
         "scopes": [
             {
-                "scope": compared.ids.domain or ALL,
+                "scope": compared.domain,
                 "assistants": list(compared.pool.assistants),
                 "table": {
                     name: {measure: found.to_dict() for measure, found in row.items()}
@@ -504,7 +484,7 @@ def export_view(compared: Compared) -> Any:
         return shared_page(shared(str(compared.folder))).encode()
 
     def scores() -> bytes:
-        return scores_csv(pool, compared.ids).encode()
+        return scores_csv(pool, id_of_run(compared.folder)).encode()
 
     def plain() -> bytes:
         return json.dumps(results_of_run(compared.folder, pool.leave_out), indent=1).encode()

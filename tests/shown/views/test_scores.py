@@ -82,13 +82,6 @@ def test_the_answer_says_who_leads_and_whether_the_difference_is_real() -> None:
     assert "bad has the lowest kTok" in answered(APART, "tokens") or "has the lowest kTok" in answered(APART, "tokens")
 
 
-@pytest.mark.parametrize(
-    "asked", ["", "[" * 5000, "null", "3", '"abc"', "{}", '["pair", [], []]', '["cell", {}, ""]', "["]
-)
-def test_an_address_that_picks_nothing_picks_nothing(asked: str) -> None:
-    assert show_scores.picked(asked) == ()
-
-
 def test_too_few_users_get_no_verdict() -> None:
     few = pool(good=[3] * 5, bad=[0] * 5, middle=[1, 2, 1, 2, 1])
     said = answered(few)
