@@ -91,8 +91,6 @@ def test_trust_makes_a_run_where_there_is_none_and_reads_the_recorded_conversati
     assert {"miniature", "with noise"} <= kinds
     recorded = trust_page.read_conversations(None)
     assert recorded and trust_page.labels_of(recorded, None, {"noise": 0.1, "sheets": []})[0] == []
-    corpus = trust_page.corpus_view(trust_page.honest_controls())
-    assert problems([corpus.text]) == []
 
 
 def test_users_type_in_several_styles_and_offers_are_sorted() -> None:

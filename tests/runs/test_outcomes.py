@@ -267,7 +267,7 @@ def test_a_hidden_intent_said_word_for_word_in_russian_is_not_checked(in_russian
 def test_the_audit_leaves_them_out_of_its_denominator(in_russian: tuple[Path, str]) -> None:
     folder, _ = in_russian
     with RunStore.read(folder) as store:
-        found = audit(store.conversations())
+        found = audit(dict(enumerate(store.conversations())))
     assert (found.turns, found.unchecked, found.findings) == (0, 1, ())
     assert "not checked" in show_audit.audit_line(found) and "0 of" not in show_audit.audit_line(found)
     done = discover("audit", folder)

@@ -41,7 +41,7 @@ from discover_lib.runs.units import plan_units, run_units, stored_scores
 from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
 from discover_lib.tasks.agree import told as told_agreement
 from discover_lib.tasks.certify import certify, told, trust_in
-from discover_lib.tasks.leaks import Audit, finished_conversations, load_corpus, score, told_planted
+from discover_lib.tasks.leaks import Audit, finished_conversations
 from discover_lib.tasks.paper_numbers import table_six
 from discover_lib.tasks.safety import REFUSERS, Refuser, Safety, exposure, offered, rule_for, safety_of
 from workbench.carried import kept
@@ -99,9 +99,8 @@ def honest_controls() -> Any:
     import marimo as mo
 
     noise = kept(mo.ui.slider, "noise", 0, 0.5, 0.05, value=0.1, label="Share of verdicts inverted", show_value=True)
-    wrong = kept(mo.ui.checkbox, "wrong", value=False, label="only cases that the leak check gets wrong")
     sheets = mo.ui.file(filetypes=[".csv"], multiple=True, label="Upload labeled sheets", kind="button")
-    return mo.ui.dictionary({"noise": noise, "wrong": wrong, "sheets": sheets})
+    return mo.ui.dictionary({"noise": noise, "sheets": sheets})
 
 
 def human_controls() -> Any:
@@ -178,27 +177,6 @@ def leak_table(audited: Audit) -> Any:
     ]
     line = displayed(audit_parts.audit_line(audited))
     return mo.vstack([line, plain_table(rows, wrapped_columns=["message", "hidden intent"])]) if rows else line
-
-
-def corpus_view(controls: Any) -> Any:
-    """How good the leak check is: messages with planted leaks, and decoys that only look like one."""
-    import marimo as mo
-
-    corpus = load_corpus()
-    scored = score(corpus)
-    rows = []
-    for case, found in scored.results:
-        alarmed = found is not None and found.severity == "alarm"
-        if alarmed != case.leak or not controls.value["wrong"]:
-            result = "alarm" if alarmed else "slight" if found else "not found"
-            hidden = corpus.talks[case.talk].tree.text(case.intent_id) if case.intent_id else ""
-            verdict = "right" if alarmed == case.leak else "wrong"
-            cells = {"kind": case.kind, "check": verdict, "result": result, "message": case.message}
-            rows.append({**cells, "hidden intent": hidden, "place": f"{case.talk}, turn {case.turn}"})
-    picture = displayed(audit_parts.scored_picture(scored))
-    numbers = displayed(show.more("All numbers", report_html(told_planted(scored))))
-    cases = plain_table(rows, wrapped_columns=["message", "hidden intent"])
-    return mo.vstack([picture, numbers, controls.elements["wrong"], cases])
 
 
 def failures_view(folder: Path | None) -> Any:
