@@ -28,18 +28,18 @@ from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import hidden_texts, known_texts
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
-from discover_lib.metrics.intervals import INTERVAL, Share, share_of
-from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of, suspects, worst_turns
+from discover_lib.metrics.intervals import Share, share_of
+from discover_lib.metrics.near_misses import near_misses_of
 from discover_lib.metrics.scores import leaked, unchecked_messages
 from discover_lib.runs.outcomes import Refused, RunFailures, failures_of_run, refusals, refused_in
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import stored_scores
+from discover_lib.tasks.told import near_miss_table
 from discover_lib.tasks.waist import Asked, How, Lines, Mark, Quote, Report, RunFolder, Table, Tell, Tone, task
 
 ALARM = 5  # the exit code
 UNFINISHED = 1
 SHOWN = 10  # findings, and messages refused, told at first
-FARMED_SHOWN = 3
 EXCERPT = 200  # characters of an answer
 FORMS = {"verbatim": "word for word", "inflected": "a form of “{}”", "synonym": "another name for “{}”"}
 UNREAD = "{} not checked: the rule about words reads the letters a to z alone"
@@ -66,26 +66,20 @@ def leaks(asked: Leaks, how: How, folder: Path, tell: Tell) -> Report:
             unfinished = Lines(("no conversation is finished, so only failures are reported",))
             return Report((unfinished, *told_failures(failed)), {"failures": failed.to_dict()}, exit_code=UNFINISHED)
         checker, again, scores = store.configuration.get("leak_check"), refusals(store), list(stored_scores(store))
-        suspected = ((place, store.conversation(place)) for place in suspects(scores, SHOWN))
-        farmed, shares = worst_turns(suspected, FARMED_SHOWN), near_misses_of(scores)
     found = audit(talks)
     refused = {name: messages for name, talk in talks.items() if (messages := refused_in(talk, again))}
-    title = f"steps of discovery that near misses made; {INTERVAL}"
+    shares = near_misses_of(scores)
     parts = (
         *told_leaks(found, talks),
         *told_refused(refused, checker),
         *told_failures(failed),
-        Table(NEAR_MISS_COLUMNS, tuple(tuple(each.row()) for each in shares), title),
-        Lines(tuple(f"  most by near misses: {each.line}" for each in farmed)),
+        near_miss_table(shares),
     )
     plain = {
         "leaks": found.to_dict(),
         "refused": [{"conversation": name, **each.to_dict()} for name, each_of in refused.items() for each in each_of],
         "failures": failed.to_dict(),
-        "near misses": {
-            "assistants": [each.to_dict() for each in shares],
-            "turns": [each.to_dict() for each in farmed],
-        },
+        "near misses": {"assistants": [each.to_dict() for each in shares]},
     }
     return Report(parts, plain, exit_code=ALARM if found.alarms else 0)
 

@@ -6,11 +6,13 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from discover_lib.base.glossary import meaning
 from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.words import counted, number
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import IntentTree
 from discover_lib.metrics.intervals import INTERVAL, Estimate
+from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, NearMisses
 from discover_lib.metrics.summary import Summary, newly_discovered
 from discover_lib.runs.options import LaidOut, within_reach
 from discover_lib.tasks.waist import Lines, Table
@@ -62,6 +64,12 @@ def summary_told(summaries: Sequence[Summary], run: LaidOut) -> Iterator[Part]:
             within_reach(run),
         )
     )
+
+
+def near_miss_table(shares: Sequence[NearMisses]) -> Table:
+    """How much of the discoveries of each assistant came from near misses."""
+    title = f"{meaning('share by near misses')} Shares are means over artifacts. {INTERVAL}."
+    return Table(NEAR_MISS_COLUMNS, tuple(each.row() for each in shares), title)
 
 
 # -- a plan -----------------------------------------------------------------------------------------------------------

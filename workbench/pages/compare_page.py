@@ -12,7 +12,7 @@ from urllib.parse import quote
 from discover_lib.base.files import outputs_folder
 from discover_lib.metrics.discovery import ceiling_over
 from discover_lib.metrics.intervals import Estimate
-from discover_lib.metrics.near_misses import near_misses_of, suspects, worst_turns
+from discover_lib.metrics.near_misses import near_misses_of
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.rescore import RESCORED
 from discover_lib.metrics.results import (
@@ -33,6 +33,8 @@ from discover_lib.metrics.scores import Assessment, ConversationScores
 from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run, write_sensitivity
 from discover_lib.runs.store import RunStore, StoreError, id_of_run
 from discover_lib.tasks.paper_numbers import beside, our_results
+from discover_lib.tasks.told import near_miss_table
+from discover_lib.tasks.waist import Report
 from workbench import controls
 from workbench.carried import address, address_of, kept
 from workbench.controls import displayed, in_a_row
@@ -378,24 +380,12 @@ def basis_view(compared: Compared) -> Any:
 
 
 def near_misses_view(compared: Compared) -> Any:
-    """The share of discoveries from near misses, and the turns with most of them."""
-    scores = compared.pool.scores
-    with RunStore.read(compared.folder) as store:
-        farmed = worst_turns(((each, store.conversation(each)) for each in suspects(scores, 10)), 5)
-    run = str(compared.folder.relative_to(outputs_folder()))
-
-    def on_stage(turn: Any) -> str:
-        return address_of("3_conversation.py", run, conversation=turn.place, turn=turn.turn)
-
+    """The share of discoveries from near misses."""
     why = (
         "Four near misses in one reply always change an intent's state, so a list of alternatives earns discoveries. "
         "`--near-miss-cap 1` counts one per intent and reply."
     )
-    return displayed(
-        show.quiet(why),
-        report_html(score_parts.near_misses(near_misses_of(scores))),
-        show.panel("The turns with the most near misses", score_parts.farmed_turns(farmed, on_stage)),
-    )
+    return displayed(show.quiet(why), report_html(Report((near_miss_table(near_misses_of(compared.pool.scores)),))))
 
 
 def rules_view(compared: Compared, mapping: Any) -> Any:

@@ -32,12 +32,11 @@ from discover_lib.metrics.agreement import (
 )
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.manners import LONG, SHORT, Distance, distances
-from discover_lib.metrics.near_misses import near_misses_of
 from discover_lib.runs.artifact_files import load_recorded, recorded_index
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
 from discover_lib.runs.outcomes import overruled_in
 from discover_lib.runs.store import RunStore, StoreError
-from discover_lib.runs.units import plan_units, run_units, stored_scores
+from discover_lib.runs.units import plan_units, run_units
 from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
 from discover_lib.tasks.agree import told as told_agreement
 from discover_lib.tasks.certify import certify, told, trust_in
@@ -51,7 +50,6 @@ from workbench.panel import TaskPanel
 from workbench.parts import listing, plain_table, quoted, report_html
 from workbench.views import audit_parts, charts
 from workbench.views import conversation_parts as show
-from workbench.views.score_parts import near_misses
 from workbench.views.theme import looks
 
 TABS = ("honest", "human", "harmless")
@@ -180,18 +178,12 @@ def leak_table(audited: Audit) -> Any:
 
 
 def failures_view(folder: Path | None) -> Any:
-    """Settings, cost and failures of the run, and the discoveries from near misses."""
+    """Settings, cost and failures of the run."""
     import marimo as mo
 
     if folder is None:
         return mo.md("The recorded conversations are not a run.")
-    with RunStore.read(folder) as store:
-        scores = list(stored_scores(store))
-    near = near_misses(near_misses_of(scores))
-    return displayed(
-        audit_parts.run_view(folder),
-        show.panel("Near misses", report_html(near)),
-    )
+    return displayed(audit_parts.run_view(folder))
 
 
 def labels_of(talks: Talks, folder: Path | None, asked: Mapping[str, Any]) -> tuple[list[Label], Talks, str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from discover_lib.base.glossary import meaning
 from discover_lib.base.leak_words import leaks_told
 from discover_lib.metrics.intervals import INTERVAL, Estimate, percent
-from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, FarmedTurn, NearMisses
 from discover_lib.metrics.paired import SIGNIFICANCE, Comparison, fewest_artifacts, least_p, p_text
 from discover_lib.metrics.results import MEASURE, MEASURES, Measure, Pool, PoolWithout, Table, best_first
 from discover_lib.metrics.satisfaction import choices_of, leaves_line
@@ -400,19 +399,6 @@ def _endings(pool: Pool, name: str) -> tuple[str, ...]:
 
 
 # -- what was collected by near misses --------------------------------------------------------------------------------
-
-
-def near_misses(shares: Sequence[NearMisses]) -> Report:
-    """How much of what each assistant made users discover came by near misses."""
-    title = f"{meaning('share by near misses')} Shares are means over artifacts. {INTERVAL}."
-    return Report((WaistTable(NEAR_MISS_COLUMNS, tuple(tuple(each.row()) for each in shares), title),))
-
-
-def farmed_turns(turns: Sequence[FarmedTurn], address: Callable[[FarmedTurn], str]) -> Markup:
-    """The turns that moved most by near misses, each a link to its conversation."""
-    if not turns:
-        return quiet("No near miss changed an intent's state.")
-    return bullets(tag("a", each.line, href=address(each)) for each in turns)
 
 
 # -- what would change under other rules ------------------------------------------------------------------------------
