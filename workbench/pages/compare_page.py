@@ -32,7 +32,6 @@ from discover_lib.metrics.results import (
 from discover_lib.metrics.scores import Assessment, ConversationScores
 from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run, write_sensitivity
 from discover_lib.runs.store import RunStore, StoreError, id_of_run
-from discover_lib.tasks.paper_numbers import beside, our_results
 from discover_lib.tasks.told import near_miss_table
 from discover_lib.tasks.waist import Report
 from workbench import controls
@@ -52,7 +51,7 @@ from workbench.views.saved_pages import scores_csv, shared_page
 from workbench.views.theme import Look, looks
 
 NOBODY = "nobody"
-TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "The paper", "Runs", "Export")
+TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "Runs", "Export")
 
 
 # -- the run and its scores --------------------------------------------------------------------------------------------
@@ -130,12 +129,6 @@ class Compared:
     def marks(self) -> dict[str, Look]:
         """A look per assistant of the run, the same whichever of them are compared."""
         return looks(list(dict.fromkeys(each.assistant for each in self.run.scores)))
-
-    @property
-    def domain(self) -> str:
-        """The domain of the users that are compared; "all" where they have several."""
-        domains = {each.domain for each in self.pool.scores}
-        return domains.pop() if len(domains) == 1 else ALL
 
     @property
     def ceiling(self) -> Estimate | None:
@@ -334,7 +327,6 @@ def tab_content(tab: str, compared: Compared, mapping: Any) -> Any:
         "Pairs": pairs_view,
         "Basis": basis_view,
         "Near misses": near_misses_view,
-        "The paper": paper_view,
         "Runs": runs_view,
         "Export": export_view,
     }
@@ -418,29 +410,6 @@ def mapping_button() -> Any:
     import marimo as mo
 
     return mo.ui.run_button(label="Score under other rules")
-
-
-def paper_view(compared: Compared) -> Any:
-    """Table 1 of the paper and our rows, in one shape."""
-    plain = {
-        "run": compared.run.configuration,
-        "rules": compared.run.configuration["rules"],
-        "scopes": [
-            {
-                "scope": compared.domain,
-                "assistants": list(compared.pool.assistants),
-                "table": {
-                    name: {measure: found.to_dict() for measure, found in row.items()}
-                    for name, row in compared.table.items()
-                },
-            }
-        ],
-    }
-    note = (
-        "Shaded rows are the paper's printed numbers. The other rows come from this run, which has other "
-        "artifacts, users and assistants."
-    )
-    return displayed(show.quiet(note), audit_parts.beside(beside(our_results(plain))))
 
 
 def runs_view(compared: Compared) -> Any:

@@ -21,13 +21,8 @@ from discover_lib.runs.store import Listed, RunStore
 from discover_lib.tasks.certify import trust_in
 from discover_lib.tasks.leaks import UNREAD, Audit, told_failures
 from discover_lib.tasks.paper_numbers import (
-    BESIDE_COLUMNS,
-    BESIDE_NOTE,
-    METRICS,
     SIX_HEAD,
     SIX_MEANING,
-    THE_PAPER,
-    BesideRow,
     SafetyRow,
     six_row,
 )
@@ -36,7 +31,7 @@ from discover_lib.tasks.waist import Report, Table
 from workbench.parts import report_html
 from workbench.views import conversation_parts as show
 from workbench.views.charts import dots
-from workbench.views.html import Markup, cells, chip, grid, more, part, quiet, signed, table, tag
+from workbench.views.html import Markup, chip, more, part, quiet, signed, table, tag
 from workbench.views.html import styled as styled
 
 # -- the certificate --------------------------------------------------------------------------------------------------
@@ -110,16 +105,6 @@ def disagreement(case: Disagreement, conversation: Conversation) -> Markup:
         show.panel(f"{case.conversation}, turn {case.turn}: the reply", show.rich_text(turn.reply.text)),
         show.panel(what, show.table(("Judge", "Says", "Because"), rows)),
     )
-
-
-# -- the paper --------------------------------------------------------------------------------------------------------
-
-
-def beside(rows: Sequence[BesideRow]) -> Markup:
-    """Ours and theirs in one shape; colour and first column say whose a row is."""
-    classes = ("", "", "", *("da-tight" for _ in METRICS), "")
-    body = (cells(each.row(), classes, class_="da-shaded" if each.whose == THE_PAPER else "da-ours") for each in rows)
-    return grid(BESIDE_COLUMNS, body, BESIDE_NOTE, "da-table", classes)
 
 
 # -- house rules -------------------------------------------------------------------------------------------------------

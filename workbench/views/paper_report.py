@@ -25,9 +25,7 @@ from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeR
 from discover_lib.metrics.summary import newly_discovered
 from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant
 from discover_lib.runs.store import RunStore
-from discover_lib.tasks.paper_numbers import beside, our_results
 from discover_lib.train.training_job import TrainingJob, standing_lines
-from workbench.views import audit_parts as show_audit
 from workbench.views import conversation_parts as show
 from workbench.views import training as show_training
 from workbench.views.charts import SMALL, WIDE, Box, families, turn_curves
@@ -202,7 +200,6 @@ def report_html(folder: Path) -> str:
             name: _sentences(part.whole, [("satisfaction", BEST.label, BASE)]) for name, part in finished.items()
         },
         pools=pools(whole.table, whole.pools, run.marks),
-        theirs=_theirs(run),
         times=_times(run),
         command=command(run.options),
         versions=", ".join(f"{name} {version}" for name, version in _versions(run).items()),
@@ -426,19 +423,6 @@ def _outcome(talk: Conversation) -> tuple[str, ...]:
 
 
 # -- scope and reproduction --------------------------------------------------------------------------------------------
-
-
-def _theirs(run: PaperRun) -> Markup:
-    """The paper's table 1 beside the base and the last variant."""
-    with RunStore.read(run.evaluation.folder) as store:
-        configuration = store.configuration
-    scopes = [each.to_dict() for each in run.evaluation.kinds]
-    results = {"run": configuration, "rules": configuration["rules"], "scopes": scopes}
-    ours = [each for each in our_results(results) if each.who in (BASE, BEST.label)]
-    try:
-        return show_audit.beside(beside(ours))
-    except OSError:
-        return quiet("The paper’s printed numbers are not on this machine.")
 
 
 def _times(run: PaperRun) -> dict[str, str]:
