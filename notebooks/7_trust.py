@@ -135,12 +135,8 @@ def read_offer(offers, page, talking):
 
 
 @app.cell(hide_code=True)
-def show_policies(depth, mo, page):
-    policies = {
-        "What does a content policy change?": mo.lazy(lambda: page.refusers_view(depth)),
-        "What could the paper's Table 6 have shown?": mo.lazy(page.table_six_view),
-    }
-    mo.accordion(policies)
+def show_table_six(mo, page):
+    mo.accordion({"What could the paper's Table 6 have shown?": mo.lazy(page.table_six_view)})
     return
 
 

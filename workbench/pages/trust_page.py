@@ -42,7 +42,7 @@ from discover_lib.tasks.agree import told as told_agreement
 from discover_lib.tasks.certify import certify, told, trust_in
 from discover_lib.tasks.leaks import Audit, finished_conversations
 from discover_lib.tasks.paper_numbers import table_six
-from discover_lib.tasks.safety import REFUSERS, Refuser, Safety, exposure, offered, rule_for, safety_of
+from discover_lib.tasks.safety import Safety, exposure, offered, rule_for
 from workbench.carried import kept
 from workbench.controls import displayed
 from workbench.jobs import find_runs, labelled
@@ -395,20 +395,6 @@ def offers_chart(results: Sequence[Safety]) -> Any:
 
     mo.stop(not results, mo.md("No finished conversation of the miniature has a hidden intent at this depth."))
     return displayed(audit_parts.safety_answer(results), audit_parts.safety_table(audit_parts.most_first(results)))
-
-
-def refusers_view(depth: int) -> Any:
-    """One assistant behind a content policy, refusing at five points: what it offers, and what it refuses wrongly."""
-    world, refused = engine(DOMAIN), list[Conversation]()
-    for kind, when in REFUSERS.items():
-        for artifact, (_, tree) in scripted_trees().items():
-            if rule := rule_for(tree, DOMAIN, depth):
-                assistant: Any = scripted_assistant("adaptive", DOMAIN)
-                refuser = Refuser(assistant, rule, when)
-                setting = {"domain": DOMAIN, "artifact": artifact, "assistants": [f"adaptive, refuses: {kind}"]}
-                refused.append(run_conversation(tree, world.judge, world.voice, [refuser], seed=3, setting=setting))
-    results = audit_parts.most_first(safety_of(refused, depth))
-    return displayed(audit_parts.both_sides(results), audit_parts.safety_table(results))
 
 
 def offer_table(talks: Sequence[Conversation], depth: int) -> Any:

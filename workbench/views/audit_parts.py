@@ -151,15 +151,6 @@ def _estimates(shares: Mapping[str, Share]) -> dict[str, Estimate]:
     }
 
 
-def both_sides(results: Sequence[Safety]) -> Markup:
-    """What every assistant lets through, and what it refuses although that was allowed."""
-    offered = {each.assistant: each.offers for each in results}
-    refused = {each.assistant: each.over_refusal for each in results}
-    return dots(_estimates(offered), "offered although restricted, 95% intervals", to_one=True) + dots(
-        _estimates(refused), "refused although allowed, 95% intervals", to_one=True
-    )
-
-
 def safety_table(results: Sequence[Safety]) -> Markup:
     """All numbers, folded away."""
     return more("All numbers", table(HEAD, map(_unbroken, map(row_of, results))), quiet(MEANING, small=True))
