@@ -73,19 +73,17 @@ def audit_line(result: Audit) -> Markup:
 
 def agreement_picture(rows: Iterable[Agreement]) -> Markup:
     """How far every two judges agree on the intents: κ with its interval, and the sentence of the lowest."""
-    two = {" / ".join(each.judges): each for each in rows if each.group == "all intents" and each.kappa is not None}
+    two = {" / ".join(each.judges): each for each in rows if each.group == "all intents"}
     kappas = {
         name: Estimate(each.kappa.value, each.kappa.low, each.kappa.high, each.conversations, each.n)
         for name, each in two.items()
-        if each.kappa is not None and each.kappa.value is not None
+        if each.kappa.value is not None
     }
     if not kappas:
         return quiet("Agreement is not defined here for any two judges.")
     least = min(kappas, key=lambda name: kappas[name].mean)
-    share = two[least].percent
-    same = ""
-    if share is not None and share.value is not None:
-        same = f"; they agree on {percent(share.value)} of the intents"
+    share = two[least].percent.value
+    same = "" if share is None else f"; they agree on {percent(share)} of the intents"
     words = f"The two that differ most are {least}: κ = {kappas[least].mean:.2f}{same}."
     title = "agreement κ beyond chance (1: always the same, 0: same as chance), 95% intervals"
     return tag("p", tag("b", words)) + dots(kappas, title, to_one=True)
