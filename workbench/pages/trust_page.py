@@ -323,7 +323,7 @@ def sample(said: Said, manner: str) -> Any:
 
 
 def distance_table(said: Mapping[str, Said], path: str) -> Any:
-    """Twelve features of messages against people; without a file of people, against the recorded users."""
+    """Features of messages against people; without a file of people, against the recorded users."""
     import marimo as mo
 
     people, refusal = (
