@@ -132,10 +132,11 @@ def test_no_alarm_in_a_thousand_clean_turns() -> None:
     for domain in ("svg_drawing", "creative_writing", "technical_writing"):
         everyone = ("random", "options", "ask", "draft", "adaptive", "mixed", "verbose")
         units = lay_out(RunOptions(everyone, domain=domain, artifacts=14)).units
-        result = audit(dict(enumerate(run_units(units))))
+        result = audit({f"no. {at}": talk for at, talk in enumerate(run_units(units))})
         turns += result.turns
         assert result.findings == ()
-    recorded = audit(dict(enumerate(talk for entry in recorded_index() for talk in load_recorded(entry.path))))
+    talks = (talk for entry in recorded_index() for talk in load_recorded(entry.path))
+    recorded = audit({f"no. {at}": talk for at, talk in enumerate(talks)})
     assert recorded.alarms == () and turns + recorded.turns > 1_000
 
 
