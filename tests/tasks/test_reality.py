@@ -40,7 +40,7 @@ def test_features_by_hand() -> None:
     assert manners["questions"] == manners["exclaims"] == manners["polite"] == manners["hedges"] == pytest.approx(1 / 3)
     assert manners["lower case"] == pytest.approx(2 / 3) and manners["orders"] == pytest.approx(1 / 3)
     assert manners["self"] == manners["corrects"] == pytest.approx(1 / 3)
-    assert manners["repeats"] == 0 and "MATTR" not in manners
+    assert manners["repeats"] == 0 and "MATTR" in manners
     assert manners_of(["an owl", "an owl"])["repeats"] == 1 and "repeats" not in manners_of(["one"])
 
 

@@ -25,14 +25,14 @@ from discover_lib.metrics.results import (
     best_first,
     curve,
     manner,
-    pools_without,
+    results_of,
     table_of,
     values_of,
 )
 from discover_lib.metrics.scores import Assessment, ConversationScores
 from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run, write_sensitivity
 from discover_lib.runs.store import RunStore, StoreError, id_of_run
-from discover_lib.tasks.told import near_miss_table
+from discover_lib.tasks.told import left_out, near_miss_table
 from discover_lib.tasks.waist import Report
 from workbench import controls
 from workbench.carried import address, address_of, kept
@@ -364,10 +364,11 @@ def pairs_view(compared: Compared) -> Any:
 
 def basis_view(compared: Compared) -> Any:
     """Eq. 4 in every smaller pool, and the conversations that do not count."""
-    each = compared
+    scope = results_of(compared.pool)
+    omitted = Report(tuple(left_out(scope, compared.pool.leave_out)))
     return displayed(
-        show.panel("Eq. 4 in every smaller pool", score_parts.pools(each.table, pools_without(each.pool), each.marks)),
-        show.panel("Left out", report_html(score_parts.left_out(each.pool))),
+        show.panel("Eq. 4 in every smaller pool", score_parts.pools(scope.table, scope.pools, compared.marks)),
+        show.panel("Left out", report_html(omitted)),
     )
 
 

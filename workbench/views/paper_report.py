@@ -111,17 +111,13 @@ class PaperRun:
         return tuple(name for name in self.results["labels"] if name not in LADDER)
 
     @property
-    def unchanged(self) -> dict[str, str]:
-        """Variants whose training kept round 0, the unchanged model → the variant or base that they equal."""
-        training = self.results["training"]
-        return {each.label: each.after or BASE for each in VARIANTS if training[each.label].get("kept_round") == 0}
-
-    @property
     def unchanged_lines(self) -> list[str]:
-        """Why two rows are equal."""
+        """Why two rows are equal: no round of a training was kept."""
+        training = self.results["training"]
         return [
-            f"{label} equals {before}: no round of its training discovered more than {before} did"
-            for label, before in self.unchanged.items()
+            f"{each.label} equals {each.after or BASE}: no round of its training discovered more than that did"
+            for each in VARIANTS
+            if training[each.label].get("kept_round") == 0
         ]
 
     @cached_property

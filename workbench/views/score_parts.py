@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from discover_lib.base.glossary import meaning
-from discover_lib.base.leak_words import leaks_told
 from discover_lib.metrics.intervals import INTERVAL, Estimate, percent
 from discover_lib.metrics.paired import SIGNIFICANCE, Comparison, fewest_artifacts, least_p, p_text
-from discover_lib.metrics.results import MEASURE, MEASURES, Measure, Pool, PoolWithout, Table, best_first
-from discover_lib.metrics.satisfaction import choices_of, leaves_line
+from discover_lib.metrics.results import MEASURE, MEASURES, Measure, PoolWithout, Table, best_first
+from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.tasks.waist import Lines, Report
 from discover_lib.tasks.waist import Table as WaistTable
 from workbench.views import explain
@@ -22,13 +19,6 @@ from workbench.views.theme import Look, named, short
 from workbench.views.theme import looks as looks
 
 FEWER = "If two assistants discover the same share, fewer is better."
-ENDINGS = {  # ends of a conversation, in words
-    "all_discovered": "all discovered",
-    "all_satisfied": "all satisfied",
-    "max_turns": "after the last turn",
-    "error": "error",
-    "open": "not finished",
-}
 Cell = dict[str, Any]  # of a table of `parts.jinja`
 SEE_INTENTS = ("oracle",)  # assistants that are told what no assistant can know: upper bounds
 
@@ -360,45 +350,6 @@ def _shifted(mean: float | None, whole: float | None, itself: bool) -> Cell:
     shift = mean - whole
     shown = f"{'−' if shift < 0 else '+'}{abs(shift):.2f}" if round(shift, 2) else ""
     return {"none": "", "number": f"{mean:.2f}", "shift": shown, "far": int(abs(shift) >= 0.03)}
-
-
-# -- what does not count ----------------------------------------------------------------------------------------------
-
-
-def left_out(pool: Pool) -> Report:
-    """What the numbers do not stand on: users and leaves left out, conversations unscored, failures and leaks."""
-    same, users, shared = len(pool.discovery.left_out), len(pool.users), len(pool.shared())
-    satisfaction, why = pool.satisfaction, pool.why_no_eq_4
-    all_same = "because all assistants found the same for them (the denominator is 0 there)"
-    lines = [
-        f"eq. 4: not defined: {why}" if why else f"eq. 4: {same} of {shared} users left out, {all_same}",
-        leaves_line(len(pool.assistants), satisfaction.n_counted, satisfaction.n_leaves, satisfaction.leave_out),
-    ]
-    if shared < users:
-        unfinished = "because they did not finish a conversation with every assistant"
-        lines.append(f"{users - shared} of {users} users left out, {unfinished}")
-    columns = ("assistant", "conversations", "ended", "unscored in", "leaks of the user")
-    rows = tuple((name, *_endings(pool, name)) for name in pool.assistants)
-    title = f"How the conversations ended. Unscored in: {meaning('unscored')}"
-    return Report((Lines(tuple(lines)), WaistTable(columns, rows, title)))
-
-
-def _endings(pool: Pool, name: str) -> tuple[str, ...]:
-    members = list(pool.by_user[name].values())
-    ends = Counter(ENDINGS[each.stop or "open"] for each in members)
-    failed = Counter(part for each in members for part in each.failed)
-    unassessed = sum(each.behaviours is None and not each.failed for each in members)
-    unscored = [f"{part}: {count}" for part, count in failed.items()]
-    unscored += [f"not yet: {unassessed}"] if unassessed else []
-    return (
-        str(len(members)),
-        ", ".join(f"{count} {end}" for end, count in ends.most_common()),
-        ", ".join(unscored) or "nothing",
-        leaks_told(sum(each.leaks for each in members), sum(each.unchecked for each in members)),
-    )
-
-
-# -- what was collected by near misses --------------------------------------------------------------------------------
 
 
 # -- what would change under other rules ------------------------------------------------------------------------------
