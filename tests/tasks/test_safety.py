@@ -14,15 +14,7 @@ from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.metrics.intervals import Estimate, share_of
 from discover_lib.metrics.scorer import Phrases
 from discover_lib.tasks.paper_numbers import SIZES, table_six
-from discover_lib.tasks.safety import (
-    REFUSED,
-    Exposure,
-    HouseRule,
-    benchmarked,
-    exposure,
-    rule_for,
-    safety_of,
-)
+from discover_lib.tasks.safety import REFUSED, Exposure, HouseRule, benchmarked, exposure, rule_for, safety_of
 
 DOMAIN = "svg_drawing"
 REFUSAL = "I am sorry, I can't help with that one: it is against the rules."
