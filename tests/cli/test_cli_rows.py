@@ -27,6 +27,20 @@ def test_synthesis_judges_all_candidates_on_artifacts_to_train_on(run: Path) -> 
 
 
 @pytest.mark.slow
+def test_a_look_ahead_is_asked_for_by_turns_and_player(tmp_path: Path) -> None:
+    run, asked = tmp_path / "run", ["--assistant", "draft", "--assistant", "options", "--domain", "svg_drawing"]
+    asked += ["--artifacts", 2, "--turns", 2, "--run", run]
+    assert_one_line_error(discover("synthesize", *asked, "--look-ahead", 2), "needs both")
+    assert_one_line_error(discover("synthesize", *asked, "--look-ahead", 2, "--reward-assistant", "x"), "unknown assis")
+    assert discover("synthesize", *asked, "--look-ahead", 2, "--reward-assistant", "adaptive").returncode == 0
+    talks = [json.loads(line) for line in (run / "conversations.jsonl").read_text("utf-8").splitlines()]
+    windows = [each["ahead"] for talk in talks for turn in talk["turns"] for each in turn["candidates"]]
+    assert {len(window) for window in windows} == {2} and talks[0]["setting"]["reward_assistant"] == "adaptive"
+    assert {turn["candidates"][0]["reply"]["assistant"] for window in windows for turn in window} == {"adaptive"}
+    assert_one_line_error(discover("synthesize", *asked), "another configuration: look_ahead is 2 in the run")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["sft", "preference", "prompt"])
 def test_export_writes_rows_and_says_what_it_left_out(run: Path, tmp_path: Path, form: str) -> None:
     options = ["--text", "notation", "--system", "collaborative", "--test-share", 0.34, "--files", "parquet"]
