@@ -6,6 +6,7 @@ So an interruption changes no count.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,6 @@ from discover_lib.runs.database import Call
 from discover_lib.runs.store import Failure, RunStore
 
 if TYPE_CHECKING:
-    from discover_lib.engines.llm.answers import JudgedIntent
     from discover_lib.engines.llm.calls.exchange import Usage
 
 Structured = Mapping[str, Mapping[str, int]]  # purpose → clean, repaired, tidied, reasked or failed → answers
@@ -182,42 +182,21 @@ def _examples(store: RunStore, failures: list[tuple[int, Failure]]) -> Iterator[
 
 def contradiction(text: str) -> str:
     """The contradiction in an answer: it calls an intent missed, and one below it met."""
-    from discover_lib.engines.llm.prompting import one_line
-
-    for broad, narrow in _contradictions(text):
-        return (
-            f"[{broad.id}] is said to be missed ({one_line(broad.reason)}), "
-            f"[{narrow.id}] below it to be met ({one_line(narrow.reason)})"
-        )
-    return AS_IT_CAME
-
-
-def overruled_in(store: RunStore) -> dict[tuple[str, str], str]:
-    """Intent id and the reason it counts as met → why the run's judge called it missed, of contradicted verdicts."""
-    from discover_lib.engines.llm.judge import met_below
-    from discover_lib.engines.llm.prompting import one_line
-
-    return {
-        (broad.id, met_below(one_line(narrow.reason))): one_line(broad.reason)
-        for purpose, text in store.calls.answers_with("contradicted")
-        if purpose == "judge"
-        for broad, narrow in _contradictions(text)
-    }
-
-
-def _contradictions(text: str) -> Iterator[tuple[JudgedIntent, JudgedIntent]]:
-    """Pairs of entries of an answer: the first is called missed, and the second, below it, met."""
     from discover_lib.engines.llm.answers import ResponseEvaluation
     from discover_lib.engines.llm.asking import UnusableError, read_answer
+    from discover_lib.engines.llm.prompting import one_line
 
     try:
         intents = read_answer(text, ResponseEvaluation, lambda _: None).value.intents
     except UnusableError:
-        return
-    for broad in intents:
-        for narrow in intents:
-            if narrow.engaged and not broad.engaged and narrow.id.startswith(f"{broad.id}."):
-                yield broad, narrow
+        return AS_IT_CAME
+    for broad, narrow in itertools.permutations(intents, 2):
+        if narrow.engaged and not broad.engaged and narrow.id.startswith(f"{broad.id}."):
+            return (
+                f"[{broad.id}] is said to be missed ({one_line(broad.reason)}), "
+                f"[{narrow.id}] below it to be met ({one_line(narrow.reason)})"
+            )
+    return AS_IT_CAME
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -10,7 +10,6 @@ so equal verdicts give an equal `Evaluation`.  Verdicts that the walk does not r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from discover_lib.core.advance import focus, walk
@@ -31,19 +30,6 @@ LEAK_TOKENS = 2048
 LEAK_PURPOSE = "leak check"
 
 
-@dataclass(frozen=True)
-class Judged:
-    """The evaluation of one reply, and the verdicts in the answer that it overrules.
-
-    Attributes:
-        overruled: intent id → reason of a "missed" verdict that is read as met, because the answer calls a more
-            specific intent met.
-    """
-
-    evaluation: Evaluation
-    overruled: Mapping[str, str]
-
-
 class LLMJudge:
     """Judges replies by a language model."""
 
@@ -62,12 +48,6 @@ class LLMJudge:
     def evaluate(
         self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
     ) -> Evaluation:
-        return self.judged(tree, state, messages, reply, rules).evaluation
-
-    def judged(
-        self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
-    ) -> Judged:
-        """As `evaluate`, with the overruled verdicts."""
         shown = askable(tree, state, rules)
 
         def check(answer: ResponseEvaluation) -> str | None:
@@ -89,11 +69,9 @@ class LLMJudge:
 
         with failing_as(JudgeError, "the reply could not be judged"):
             answer = self.model.answer("response_evaluation", values, ResponseEvaluation, check, seen, purpose="judge")
-        against = contradicted(answer, shown)
         verdicts = close_upwards(read_verdicts(answer, shown), shown)
         reached = walk(tree, state, rules, lambda intent: verdicts[intent.id])
-        evaluation = Evaluation(answer.kind, reached, one_line(answer.kind_reason))
-        return Judged(evaluation, {each.id: one_line(each.reason) for each in against})
+        return Evaluation(answer.kind, reached, one_line(answer.kind_reason))
 
 
 def askable(tree: IntentTree, state: IntentState, rules: Rules) -> frozenset[str]:
@@ -139,13 +117,9 @@ def close_upwards(verdicts: Mapping[str, Verdict], shown: frozenset[str]) -> dic
     for intent_id, verdict in verdicts.items():
         for above in ancestors(intent_id) if verdict.engaged else ():
             if above in shown and not (above in closed and closed[above].engaged):
-                closed[above] = Verdict(above, True, (), met_below(verdict.reason))
+                reason = f"met with something more specific: {verdict.reason}"  # without an id: the voice reads it
+                closed[above] = Verdict(above, True, (), reason)
     return closed
-
-
-def met_below(reason: str) -> str:
-    """The reason of an intent that counts as met with a more specific one.  It has no id, since the voice reads it."""
-    return f"met with something more specific: {reason}"
 
 
 def defect(
