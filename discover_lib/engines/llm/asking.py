@@ -171,7 +171,7 @@ def ask_structured(
     first = asked = replace(request, schema=_schema_of(answer))
     raw: tuple[str, ...] = ()
     while True:
-        asked, completion = ask_whole(client, client.complete, asked)
+        asked, completion = ask_whole(client, asked)
         raw = (*raw, completion.text)
         try:
             read = read_answer(completion.text, answer, check, completion.finish_reason)
@@ -210,16 +210,16 @@ def again(request: Request, answer: str, defect: str) -> Request:
     return replace(request, messages=(*request.messages, *more))
 
 
-def ask_whole(client: Asks, ask: Callable[[Request], Completion], request: Request) -> tuple[Request, Completion]:
-    """The completion that `ask` returns, and its request.
+def ask_whole(client: Asks, request: Request) -> tuple[Request, Completion]:
+    """The completion, and its request.
 
     A completion that its token limit cut off is noted and asked for once more with a longer limit.
     """
-    completion = ask(request)
+    completion = client.complete(request)
     if completion.finish_reason == "length":
         client.note(Answered(request.key, request.purpose, remarks={"cut": 1}))
         request = replace(request, max_tokens=request.max_tokens and max(LONGER * request.max_tokens, LEAST))
-        completion = ask(request)
+        completion = client.complete(request)
     return request, completion
 
 

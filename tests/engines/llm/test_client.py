@@ -54,7 +54,6 @@ def client(server: FakeServer, request: pytest.FixtureRequest) -> Iterator[LLMCl
             made.settings = ClientSettings(env_file=None, **QUICK)
             server.script.append("429")
             made.complete(say("warm up", timeout_seconds=60))
-            made.stream(say("warm up", sample=1, timeout_seconds=60), lambda text: None)
         yield made
 
 
@@ -102,24 +101,16 @@ def test_everything_that_decides_the_reply_is_sent(client: LLMClient, server: Fa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("fault", TRANSPORT_FAULTS)
 def test_a_fault_of_the_line_is_asked_again_and_the_reply_is_whole(
-    client: LLMClient, server: FakeServer, fault: str, streamed: bool
+    client: LLMClient, server: FakeServer, fault: str
 ) -> None:
     server.script.append(fault)
     waited = PATIENCE.get(fault)
-    request = say(f"after {fault} comes the whole text", sample=streamed, timeout_seconds=waited)
-    completion = client.stream(request, lambda text: None) if streamed else client.complete(request)
+    request = say(f"after {fault} comes the whole text", timeout_seconds=waited)
+    completion = client.complete(request)
     assert completion.text == request.messages[0]["content"]
     assert completion.attempts == 2 or (waited and completion.attempts > 2)  # a busy machine may give up twice
-
-
-def test_a_stream_shows_the_text_so_far_in_the_callers_thread(client: LLMClient) -> None:
-    seen: list[tuple[str, int]] = []
-    completion = client.stream(say("one two three"), lambda text: seen.append((text, threading.get_ident())))
-    assert seen[-1] == ("one two three", threading.get_ident())
-    assert all(completion.text.startswith(text) for text, _ in seen)
 
 
 # -- errors ----------------------------------------------------------------------------------------------------------
@@ -197,9 +188,7 @@ def test_a_finished_call_is_never_made_again(server: FakeServer) -> None:
     before = server.counts["requests"]
     with direct(server, cache=cache) as client:
         again = client.complete(say("remember", purpose="another purpose"))
-        seen: list[str] = []
-        client.stream(say("remember"), seen.append)
-    assert (again.text, again.cached, seen) == (first.text, True, ["remember"])
+    assert (again.text, again.cached) == (first.text, True)
     assert server.counts["requests"] == before and client.usage.total.calls == 0
 
 
@@ -259,21 +248,6 @@ def test_stop_ends_calls_in_flight_and_in_the_queue_at_once() -> None:
         with pytest.raises(LLMError, match="openai/fake: stopped"):
             client.complete(say("another"))
         assert slow.counts["requests"] == 2
-
-
-def test_a_stream_ends_when_the_one_who_reads_it_breaks_off() -> None:
-    class EnoughError(Exception):
-        pass
-
-    def enough(text: str) -> None:
-        raise EnoughError
-
-    with FakeServer(token_seconds=8.0) as slow, direct(slow) as client:
-        began = time.monotonic()
-        with pytest.raises(EnoughError):
-            client.stream(say("a b c d e f g h i j k l m n o p"), enough)
-        assert time.monotonic() - began < 64  # half of what the whole reply would have taken
-        assert client.complete(say("still works")).text == "still works"
 
 
 # -- keys ------------------------------------------------------------------------------------------------------------

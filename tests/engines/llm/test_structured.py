@@ -158,11 +158,3 @@ def test_what_a_reply_is_without_its_thinking(text: str, reply: str | None) -> N
             assistant(Script(text)).reply(ASKED, 1)
     else:
         assert assistant(Script(text)).reply(ASKED, 1).text == reply
-
-
-@pytest.mark.parametrize("tag", ["think", "thinking", "reasoning"])
-def test_a_page_is_never_shown_thinking(tag: str) -> None:
-    shown: list[str] = []
-    script = Script(f"<{tag}>secret</{tag}>\nA boat.")
-    assert assistant(script).stream(ASKED, 1, shown.append).text == "A boat."
-    assert shown[-1] == "A boat." and not any("secret" in each or "<" in each for each in shown)

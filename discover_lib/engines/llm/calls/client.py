@@ -1,4 +1,4 @@
-"""The client for language models: cache, budget, limits, retries, streaming, totals.
+"""The client for language models: cache, budget, limits, retries, totals.
 
 Roles are synchronous and run in threads, one per conversation in flight.  All calls run in one event loop in its own
 thread.  A call passes, in this order: a duplicate in flight (shared), the cache, the budget, the provider's slots and
@@ -11,13 +11,12 @@ import asyncio
 import atexit
 import concurrent.futures
 import itertools
-import queue
 import random
 import threading
 import time
 import zlib
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -37,7 +36,7 @@ from discover_lib.engines.llm.calls.exchange import (
     price_of,
     provider_of,
 )
-from discover_lib.engines.llm.calls.wires import KEY_VARIABLES, PREFIX, DirectWire, LiteLLMWire, OnText, Wire
+from discover_lib.engines.llm.calls.wires import KEY_VARIABLES, PREFIX, DirectWire, LiteLLMWire, Wire
 
 __all__ = [
     "Budget",
@@ -68,7 +67,7 @@ class ClientSettings:
             take part in the same run (OpenAI's own as "gpt-4.1").  None: the providers' own addresses.
         more_api_bases: further servers of the same models, which share the conversations.
         key_variable: environment variable with the key for `api_base`; the provider's own key is never sent there.
-        timeout_seconds: timeout of one attempt, or the longest pause in a stream.
+        timeout_seconds: timeout of one attempt.
         max_attempts: maximum number of requests for one call.
         concurrency: requests in flight per provider.
         requests_per_minute, tokens_per_minute: limits per provider; calls queue for them.
@@ -160,17 +159,22 @@ class LLMClient(AbstractContextManager["LLMClient"]):
         Raises:
             LLMError: after the last attempt, or at once where a retry cannot help.
         """
-        return self._ask(request, None)
-
-    def stream(self, request: Request, on_text: OnText) -> Completion:
-        """Ask, and show the growing text.
-
-        `on_text` is called in this thread with the *whole text so far*, so a second attempt simply starts over.
-
-        Raises:
-            LLMError: as for `complete`.
-        """
-        return self._ask(request, on_text)
+        key, mine = request.key, concurrent.futures.Future[Completion]()
+        with self._lock:
+            shared = self._in_flight.setdefault(key, mine)
+        if shared is not mine:
+            return replace(shared.result(), cached=True)
+        try:
+            mine.set_result(self._fetch(request, key))
+        except BaseException as error:
+            # An interrupt belongs to this thread alone; other threads learn that the call did not happen.
+            interrupted = LLMError(f"{request.model}: the call was interrupted", "stopped")
+            mine.set_exception(error if isinstance(error, Exception) else interrupted)
+            raise
+        finally:
+            with self._lock:
+                del self._in_flight[key]
+        return mine.result()
 
     def warm_up(self, model: str) -> None:
         """Prepare the first call to `model`: read keys, import, check.
@@ -207,36 +211,13 @@ class LLMClient(AbstractContextManager["LLMClient"]):
 
     # -- in the caller's thread ----------------------------------------------------------------------------------
 
-    def _ask(self, request: Request, on_text: OnText | None) -> Completion:
-        key, mine = request.key, concurrent.futures.Future[Completion]()
-        with self._lock:
-            shared = self._in_flight.setdefault(key, mine)
-        if shared is not mine:
-            return self._found(shared.result(), on_text)
-        try:
-            mine.set_result(self._fetch(request, key, on_text))
-        except BaseException as error:
-            # An interrupt belongs to this thread alone; other threads learn that the call did not happen.
-            interrupted = LLMError(f"{request.model}: the call was interrupted", "stopped")
-            mine.set_exception(error if isinstance(error, Exception) else interrupted)
-            raise
-        finally:
-            with self._lock:
-                del self._in_flight[key]
-        return mine.result()
-
-    def _found(self, completion: Completion, on_text: OnText | None) -> Completion:
-        if on_text:
-            on_text(completion.text)
-        return replace(completion, cached=True)
-
-    def _fetch(self, request: Request, key: str, on_text: OnText | None) -> Completion:
+    def _fetch(self, request: Request, key: str) -> Completion:
         found = self._cache.get(key) if self._cache else None
         if found is not None:
-            return self._found(found, on_text)
+            return replace(found, cached=True)
         sent = request.anew(self._cache.times_unusable(key) if self._cache else 0)
         try:
-            completion = self._send(sent, on_text)
+            completion = self._send(sent)
         except LLMError as error:
             self._spend(Spent(attempts=error.attempts))
             raise
@@ -249,30 +230,24 @@ class LLMClient(AbstractContextManager["LLMClient"]):
         with self._lock:
             self.usage = replace(self.usage, total=self.usage.total + more)
 
-    def _send(self, request: Request, on_text: OnText | None) -> Completion:
+    def _send(self, request: Request) -> Completion:
         addresses = self.settings.addresses_of(request.model)
         # All calls of a conversation go to one server, which then has their common beginning in its cache.
         address = addresses[zlib.crc32((request.session or request.key).encode()) % len(addresses)]
         wire = self._wire(request.model, address)
-        texts: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # None: the call has ended
-        call = self._call(request, wire, address or provider_of(request.model), texts.put if on_text else None)
+        call = self._call(request, wire, address or provider_of(request.model))
         handle = asyncio.run_coroutine_threadsafe(call, process_loop())
-        handle.add_done_callback(lambda _: texts.put(None))
         self._sent.add(handle)
         try:
-            while True:
+            while not handle.done():
                 if self._stop.is_set():
                     handle.cancel()
-                with suppress(queue.Empty):
-                    text = texts.get(timeout=STOP_LOOK_SECONDS)
-                    if text is None:
-                        return handle.result()
-                    if on_text:
-                        on_text(text)
+                concurrent.futures.wait([handle], STOP_LOOK_SECONDS)
+            return handle.result()
         except concurrent.futures.CancelledError:
             raise LLMError(f"{request.model}: stopped", "stopped", attempts=1) from None
         finally:
-            handle.cancel()  # if the reader of the stream raised an error
+            handle.cancel()  # an interrupt of this thread ends the call
             self._sent.discard(handle)
 
     def _wire(self, model: str, address: str) -> Wire:
@@ -290,7 +265,7 @@ class LLMClient(AbstractContextManager["LLMClient"]):
 
     # -- in the loop ---------------------------------------------------------------------------------------------
 
-    async def _call(self, request: Request, wire: Wire, place: str, on_text: OnText | None) -> Completion:
+    async def _call(self, request: Request, wire: Wire, place: str) -> Completion:
         began = time.monotonic()
         price = price_of(request.model, self.settings.prices, self.settings.address_of(request.model))
         prompt, expected = self._expected_tokens(request)
@@ -299,7 +274,7 @@ class LLMClient(AbstractContextManager["LLMClient"]):
             reserved = await self.budget.reserve(_cost(price, prompt, expected), request.model)
         spent = 0.0  # by a call that fails
         try:
-            reply, attempts = await self._attempts(request, wire, place, prompt + expected, on_text)
+            reply, attempts = await self._attempts(request, wire, place, prompt + expected)
             cost = _cost(price, reply.prompt_tokens, reply.completion_tokens)
             # A reply without counts did cost something, so the budget counts the estimate.
             spent = reserved if cost is None else cost
@@ -308,9 +283,7 @@ class LLMClient(AbstractContextManager["LLMClient"]):
                 self.budget.settle(reserved, spent)
         return replace(reply, cost=cost, seconds=time.monotonic() - began, attempts=attempts)
 
-    async def _attempts(
-        self, request: Request, wire: Wire, place: str, tokens: int, on_text: OnText | None
-    ) -> tuple[Completion, int]:
+    async def _attempts(self, request: Request, wire: Wire, place: str, tokens: int) -> tuple[Completion, int]:
         """The reply and the number of attempts; retries until there is a reply or a final error."""
         gate = self._gates.setdefault(place, _Gate(self.settings))
         refused = place in self._without_schema
@@ -322,7 +295,7 @@ class LLMClient(AbstractContextManager["LLMClient"]):
                     await gate.tokens.take(tokens)
                     if self._stop.is_set():  # a call that was stopped has freed the slot
                         raise LLMError(f"{request.model}: stopped", "stopped")
-                    reply = await self._attempt(request, wire, on_text)
+                    reply = await self._attempt(request, wire)
                     gate.tokens.correct(reply, tokens)
                 if refused:
                     self._without_schema.add(place)
@@ -342,19 +315,11 @@ class LLMClient(AbstractContextManager["LLMClient"]):
             await asyncio.sleep(self._wait_seconds(attempt, error.retry_after_seconds))
         raise AssertionError("the loop returns or raises")
 
-    async def _attempt(self, request: Request, wire: Wire, on_text: OnText | None) -> Completion:
+    async def _attempt(self, request: Request, wire: Wire) -> Completion:
         limit = request.timeout_seconds or self.settings.timeout_seconds
         try:
-            async with asyncio.timeout(limit) as deadline:
-                if on_text is None:
-                    return await wire.send(request, None)
-                now = asyncio.get_running_loop().time
-
-                def show(text: str) -> None:
-                    deadline.reschedule(now() + limit)
-                    on_text(text)
-
-                return await wire.send(request, show)
+            async with asyncio.timeout(limit):
+                return await wire.send(request)
         except TimeoutError:
             raise LLMError(f"{request.model}: no answer within {limit:g} s", "timeout") from None
 
