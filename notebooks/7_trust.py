@@ -65,8 +65,8 @@ def show_leak_check(honesty, mo, page, run_choice, talks):
 
 
 @app.cell
-def compare_judges(honesty, mo, page, run_choice, talks):
-    labels, judged, refusal = page.labels_of(talks, run_choice.value, honesty.value)
+def compare_judges(honesty, mo, page, talks):
+    labels, judged, refusal = page.labels_of(talks, honesty.value)
     mo.show_code(page.agreement_view(labels, honesty, talks, refusal))
     return judged, labels
 

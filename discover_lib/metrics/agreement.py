@@ -4,7 +4,7 @@ Judges get recorded turns one by one: the conversation, the frozen state, the re
 reply, for every intent that both judged whether it is engaged, and for every one that both call missed whether anything
 came close: near misses change a user's state, too.  A judge walks further below engaged intents, so
 two judges may reach different intents; those that only one reached are counted and left out.  A judgement that
-failed is missing, never a "no".  A "no" above something that is met is read as met (`Label.said` keeps it).
+failed is missing, never a "no".
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ class Label:
         depth: of the intent, 1 for a root; 0 for the kind.
         repeat: how many times this judge had been asked before.
         near_misses: how many were named; None of people, who are not asked for them, and of the kind.
-        said: why the judge called it missed, where it is read as met since something more specific is met.
     """
 
     judge: str
@@ -64,7 +63,6 @@ class Label:
     repeat: int = 0
     reason: str = ""
     near_misses: int | None = None
-    said: str | None = None
 
     @property
     def item(self) -> tuple[str, int, str]:
@@ -81,38 +79,24 @@ def moments_of(conversations: Mapping[str, Conversation]) -> list[Moment]:
     ]
 
 
-def recorded_labels(
-    conversations: Mapping[str, Conversation],
-    judge: str = "as recorded",
-    overruled: Mapping[tuple[str, str], str] | None = None,
-) -> list[Label]:
-    """The judgements that the conversations hold already, as those of one more judge.
-
-    Args:
-        overruled: intent id and the reason it counts as met → why its judge called it missed.
-    """
+def recorded_labels(conversations: Mapping[str, Conversation], judge: str = "as recorded") -> list[Label]:
+    """The judgements that the conversations hold already, as those of one more judge."""
     moments = {(each.conversation, each.turn): each for each in moments_of(conversations)}
     labels: list[Label] = []
     for name, conversation in conversations.items():
         for turn in conversation.turns:
-            evaluation = turn.candidate.evaluation
-            verdicts = evaluation.verdicts if evaluation else ()
-            keys = {each.intent_id: (each.intent_id, each.reason) for each in verdicts}
-            said = {key: overruled[place] for key, place in keys.items() if overruled and place in overruled}
-            labels += labels_of(judge, 0, moments[name, turn.index], evaluation, said)
+            labels += labels_of(judge, 0, moments[name, turn.index], turn.candidate.evaluation)
     return labels
 
 
-def labels_of(
-    judge: str, repeat: int, moment: Moment, evaluation: Evaluation | None, overruled: Mapping[str, str]
-) -> Iterator[Label]:
-    """One judge's labels of one moment; `overruled`: intent → why it called it missed where it is read as met."""
+def labels_of(judge: str, repeat: int, moment: Moment, evaluation: Evaluation | None) -> Iterator[Label]:
+    """One judge's labels of one moment."""
     kind, reason = (evaluation.kind, evaluation.kind_reason) if evaluation else (None, "the judgement failed")
     yield Label(judge, moment.conversation, moment.turn, KIND, kind, 0, repeat, reason)
     for each in evaluation.verdicts if evaluation else ():
         value, depth = YES if each.engaged else NO, moment.tree.depth(each.intent_id)
         where, near = (moment.conversation, moment.turn, each.intent_id), len(each.near_misses)
-        yield Label(judge, *where, value, depth, repeat, each.reason, near, overruled.get(each.intent_id))
+        yield Label(judge, *where, value, depth, repeat, each.reason, near)
 
 
 class NoisyJudge:
@@ -222,7 +206,6 @@ class Agreement:
         judges: whose labels were compared; two, or all of them for α.
         n: things labelled by both (by at least two, for more judges), in `conversations` conversations.
         one_sided: things that only one of them labelled (or called missed, of near misses); left out.
-        contradicted: verdicts of them that were read as met although they say "missed" (see `Label.said`).
         percent, kappa: of two judges; None for more.
     """
 
@@ -234,9 +217,8 @@ class Agreement:
     percent: Interval | None
     kappa: Interval | None
     alpha: Interval
-    contradicted: int = 0
 
-    COLUMNS = ("group", "judges", "n", "conversations", "left out", "contradicted", "agreement", "κ", "α")
+    COLUMNS = ("group", "judges", "n", "conversations", "left out", "agreement", "κ", "α")
 
     @property
     def too_few(self) -> bool:
@@ -247,7 +229,7 @@ class Agreement:
         """As the cells of a table, under `COLUMNS`."""
         percent, kappa = (str(each) if each else "for two only" for each in (self.percent, self.kappa))
         who = " / ".join(self.judges)
-        numbers = (f"{each:,}" for each in (self.n, self.conversations, self.one_sided, self.contradicted))
+        numbers = (f"{each:,}" for each in (self.n, self.conversations, self.one_sided))
         return (self.group, who, *numbers, percent, kappa, str(self.alpha))
 
 
@@ -260,7 +242,7 @@ def agreements(labels: Iterable[Label], seed: int = 0) -> list[Agreement]:
     judges = tuple(dict.fromkeys(each.judge for each in first))
     depths = sorted({each.depth for each in first} - {0})
     near = [
-        dataclasses.replace(each, value=YES if each.near_misses else NO, said=None)
+        dataclasses.replace(each, value=YES if each.near_misses else NO)
         for each in first
         if each.near_misses is not None and each.value == NO
     ]
@@ -301,7 +283,6 @@ def _agreement(group: str, judges: tuple[str, ...], labels: Sequence[Label], see
         _interval(whole, drawn, percent_agreement) if two else None,
         _interval(whole, drawn, cohen_kappa) if two else None,
         _interval(whole, drawn, krippendorff_alpha),
-        sum(each.said is not None for each in labels),
     )
 
 

@@ -90,7 +90,7 @@ def test_trust_makes_a_run_where_there_is_none_and_reads_the_recorded_conversati
     kinds = {label.judge for label in defined["labels"]}
     assert {"miniature", "with noise"} <= kinds
     recorded = trust_page.read_conversations(None)
-    assert recorded and trust_page.labels_of(recorded, None, {"noise": 0.1, "sheets": []})[0] == []
+    assert recorded and trust_page.labels_of(recorded, {"noise": 0.1, "sheets": []})[0] == []
     corpus = trust_page.corpus_view(trust_page.honest_controls())
     assert problems([corpus.text]) == []
 

@@ -2,18 +2,13 @@
 
 import csv
 import io
-import json
-from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
-from command_line import discover
 from hypothesis import given
 from hypothesis import strategies as st
-from llm_contrary import Contrary, contradicts_itself
-from llm_server import FakeServer
 
 from discover_lib.core.conversation import Conversation, Reply
 from discover_lib.core.roles import JudgeError
@@ -183,29 +178,6 @@ def test_near_misses_are_compared_where_both_judges_call_an_intent_missed() -> N
     assert near.too_few
     person = [said("p", "1", "no", None)]
     assert not any(each.group == NEAR_MISSES for each in agreements([*ours, *person])), "people name none"
-
-
-@pytest.mark.slow
-def test_verdicts_read_otherwise_than_said_stand_beside_the_agreement(tmp_path: Path) -> None:
-    model = "openai/miniature:technical_writing"
-    prices = tmp_path / "prices.yaml"
-    prices.write_text(f"as_of: 2026-01-01\ndollars_per_million_tokens:\n  {model}: {{input: 0, output: 0}}\n")
-    with FakeServer(brain=Contrary((contradicts_itself,))) as server:
-        how = ["--api-base", server.api_base, "--prices", prices]
-        made = ["simulate", "--assistant", "draft", "--domain", "technical_writing", "--engine", model, *how]
-        discover(*made, "--artifacts", 1, "--turns", 2, "--run", tmp_path / "run")
-        out = tmp_path / "audit.json"
-        told = discover("audit", tmp_path / "run", "--judge", model, "--budget", 1, "--out", out, *how).stdout
-    found = json.loads(out.read_text("utf-8"))["agreement"]
-    contradicted = found["contradicted"]
-    by_judge = Counter(each["judge"] for each in contradicted)
-    assert by_judge[model] == by_judge["as recorded"] > 0, "the same judge says the same again"
-    assert {each["value"] for each in contradicted} == {"yes"}
-    intents = next(each for each in found["agreement"] if each["group"] == "all intents")
-    assert intents["agreement"].startswith("1.00") and intents["contradicted"] == str(len(contradicted))
-    assert f"{len(contradicted)} verdicts contradicted by the same answer, not counted as said:" in " ".join(
-        told.split()
-    )
 
 
 # -- labels by people ------------------------------------------------------------------------------------------------

@@ -35,7 +35,6 @@ from discover_lib.metrics.manners import LONG, SHORT, Distance, distances
 from discover_lib.metrics.near_misses import near_misses_of
 from discover_lib.runs.artifact_files import load_recorded, recorded_index
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
-from discover_lib.runs.outcomes import overruled_in
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.runs.units import plan_units, run_units, stored_scores
 from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
@@ -216,17 +215,13 @@ def failures_view(folder: Path | None) -> Any:
     )
 
 
-def labels_of(talks: Talks, folder: Path | None, asked: Mapping[str, Any]) -> tuple[list[Label], Talks, str]:
+def labels_of(talks: Talks, asked: Mapping[str, Any]) -> tuple[list[Label], Talks, str]:
     """Labels of the run's judge, of the miniature, of a noisy judge and of people; the conversations; a refusal."""
-    overruled = {}
-    if folder is not None:
-        with RunStore.read(folder) as store:
-            overruled = overruled_in(store)
     by_people, refusal = _labels_by_people(talks, asked["sheets"])
     judged = dict(islice(((name, talk) for name, talk in talks.items() if _miniature_can(talk)), JUDGED_AT_MOST))
     if by_people and not judged:
-        return [*recorded_labels(talks, overruled=overruled), *by_people], talks, refusal
-    labels = [*recorded_labels(judged, overruled=overruled), *_judged_again(judged, asked["noise"])]
+        return [*recorded_labels(talks), *by_people], talks, refusal
+    labels = [*recorded_labels(judged), *_judged_again(judged, asked["noise"])]
     return [*labels, *(each for each in by_people if each.conversation in judged)], judged, refusal
 
 
@@ -269,7 +264,7 @@ def agreement_view(labels: Sequence[Label], controls: Any, talks: Talks, refusal
         return text.getvalue().encode()
 
     mo.stop(not labels, mo.md("The miniature cannot judge these trees. Choose a run of its domains."))
-    more = show.more("By kind and depth, changed and contradicted verdicts", report_html(told_agreement(labels)))
+    more = show.more("By kind and depth, changed verdicts", report_html(told_agreement(labels)))
     picture = displayed(audit_parts.agreement_picture(agreements(labels)), more)
     download = mo.download(sheet, filename="labels.csv", label="Download a sheet to label")
     row = [controls.elements["noise"], download, controls.elements["sheets"]]

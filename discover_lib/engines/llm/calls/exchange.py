@@ -144,9 +144,8 @@ class Answered:
 
     Attributes:
         key: of the answer's last call.
-        outcome: clean, repaired, tidied (parts were left out), reasked or failed; None for an answer without a form
-            and for one that was cut off.
-        remarks: remark on the answer → count: "cut" by its limit, "stray ids", "contradicted" ...
+        outcome: clean, repaired, reasked or failed; None for an answer without a form and for one that was cut off.
+        remarks: remark on the answer → count: "cut" by its limit, "unchecked" for paraphrases.
     """
 
     key: str
