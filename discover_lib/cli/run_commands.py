@@ -61,7 +61,7 @@ from discover_lib.runs.outcomes import closing_lines, cost_line
 from discover_lib.runs.store import FILE, RunStore, id_of_run
 from discover_lib.runs.units import SCORING
 from discover_lib.runs.work import cluster
-from discover_lib.tasks.playing import Access, Rated, Server, Tuning
+from discover_lib.tasks.playing import Access, Server, Tuning
 from discover_lib.tasks.told import best_first_of, plan_told, results_told, sensitivity_told, summary_told, tree_lines
 from discover_lib.tasks.waist import Lines, Mark, Table
 
@@ -148,7 +148,7 @@ def laid_out(
 def begun(
     kind: Kind,
     *,
-    how: Rated,
+    how: Access,
     tuning: Tuning,
     run: Path,
     budget: Dollars = None,
@@ -205,7 +205,7 @@ def begun(
     raise typer.Exit(code)
 
 
-def settings_of(run: LaidOut, how: Rated, concurrency: int | None) -> ClientSettings:
+def settings_of(run: LaidOut, how: Access, concurrency: int | None) -> ClientSettings:
     """The settings for language models, with room for all candidates, or scores, of every conversation."""
     at_once = len(SCORING) if run.is_evaluation else run.options.candidates or 1
     conversations = (concurrency or DEFAULT_IN_FLIGHT) * max(1, len(run.options.assistants))
@@ -331,7 +331,7 @@ def print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> No
 
 @also(each for each in parameters_of(laid_out) if each.kind is each.KEYWORD_ONLY)
 def plan(
-    how: Rated,
+    how: Access,
     tuning: Tuning,
     planned_for: Annotated[
         Literal["simulate", "synthesize", "evaluate", "train"],

@@ -146,20 +146,6 @@ def test_calls_queue_for_the_slots() -> None:
         assert busy.counts["peak"] == 4
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "limit", [{"requests_per_minute": 600.0}, {"tokens_per_minute": 6000.0, "expected_completion_tokens": 8}]
-)
-def test_calls_queue_for_what_is_allowed_a_minute(limit: dict[str, float]) -> None:
-    # Ten requests or a hundred tokens a second, of which a second's worth may go at once; a call is 2 + 8 tokens as
-    # expected, so the last five wait; the replies, which use less than that, come when all have been sent.
-    with FakeServer(latency_seconds=0.6) as slow, direct(slow, timeout_seconds=5, **limit) as client:
-        replies = all_at_once(client, [say(f"limited {number}") for number in range(16)])
-    waits = sorted(each.seconds - 0.6 for each in replies if isinstance(each, Completion))
-    assert len(waits) == 16
-    assert waits[-1] >= 0.3
-
-
 def test_duplicates_in_flight_share_one_call() -> None:
     with FakeServer(latency_seconds=1.0) as busy, direct(busy, timeout_seconds=60) as client:
         replies = all_at_once(client, [say("the same")] * 8)

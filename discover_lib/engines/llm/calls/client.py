@@ -1,8 +1,8 @@
 """The client for language models: cache, budget, limits, retries, totals.
 
 Roles are synchronous and run in threads, one per conversation in flight.  All calls run in one event loop in its own
-thread.  A call passes, in this order: a duplicate in flight (shared), the cache, the budget, the provider's slots and
-pace, the attempt itself.  Between attempts it waits outside the slot.
+thread.  A call passes, in this order: a duplicate in flight (shared), the cache, the budget, the provider's slots,
+the attempt itself.  Between attempts it waits outside the slot.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ __all__ = [
 ]
 
 EMPTY_ATTEMPTS = 2  # an empty reply is retried once
-BURST_SECONDS = 1.0  # after a pause, this many seconds' allowance may be used at once
 SMALLEST_DOLLARS = 1e-12  # sums of cents as floats are not exact
 STOP_LOOK_SECONDS = 0.2  # between looks at the stop event
 END_SECONDS = 10.0  # for cancelled calls to end
@@ -70,7 +69,6 @@ class ClientSettings:
         timeout_seconds: timeout of one attempt.
         max_attempts: maximum number of requests for one call.
         concurrency: requests in flight per provider.
-        requests_per_minute, tokens_per_minute: limits per provider; calls queue for them.
         first_wait_seconds, longest_wait_seconds: back-off between attempts; doubles, with jitter.
         patience_seconds: the call fails if the provider asks for a longer wait than this.
         expected_completion_tokens: for the budget's estimate of a request without `max_tokens`.
@@ -84,8 +82,6 @@ class ClientSettings:
     timeout_seconds: float = 120.0
     max_attempts: int = 6
     concurrency: int = 64
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
     first_wait_seconds: float = 0.5
     longest_wait_seconds: float = 30.0
     patience_seconds: float = 120.0
@@ -146,7 +142,7 @@ class LLMClient(AbstractContextManager["LLMClient"]):
         self._in_flight: dict[str, concurrent.futures.Future[Completion]] = {}
         self._wires: dict[tuple[str, str], Wire] = {}  # (model, address) → its wire, ready to send
         self._without_schema: set[str] = set()  # servers that refused one
-        self._gates: dict[str, _Gate] = {}  # used in the loop only
+        self._slots: dict[str, asyncio.Semaphore] = {}  # used in the loop only
         self._sent: set[concurrent.futures.Future[Completion]] = set()
         if self.settings.key_variable:
             KEY_VARIABLES.add(self.settings.key_variable)
@@ -268,13 +264,14 @@ class LLMClient(AbstractContextManager["LLMClient"]):
     async def _call(self, request: Request, wire: Wire, place: str) -> Completion:
         began = time.monotonic()
         price = price_of(request.model, self.settings.prices, self.settings.address_of(request.model))
-        prompt, expected = self._expected_tokens(request)
         reserved = 0.0
         if self.budget:
+            prompt = sum(count_tokens(message["content"]) for message in request.messages)
+            expected = request.max_tokens or self.settings.expected_completion_tokens
             reserved = await self.budget.reserve(_cost(price, prompt, expected), request.model)
         spent = 0.0  # by a call that fails
         try:
-            reply, attempts = await self._attempts(request, wire, place, prompt + expected)
+            reply, attempts = await self._attempts(request, wire, place)
             cost = _cost(price, reply.prompt_tokens, reply.completion_tokens)
             # A reply without counts did cost something, so the budget counts the estimate.
             spent = reserved if cost is None else cost
@@ -283,20 +280,17 @@ class LLMClient(AbstractContextManager["LLMClient"]):
                 self.budget.settle(reserved, spent)
         return replace(reply, cost=cost, seconds=time.monotonic() - began, attempts=attempts)
 
-    async def _attempts(self, request: Request, wire: Wire, place: str, tokens: int) -> tuple[Completion, int]:
+    async def _attempts(self, request: Request, wire: Wire, place: str) -> tuple[Completion, int]:
         """The reply and the number of attempts; retries until there is a reply or a final error."""
-        gate = self._gates.setdefault(place, _Gate(self.settings))
+        slots = self._slots.setdefault(place, asyncio.Semaphore(self.settings.concurrency))
         refused = place in self._without_schema
         for attempt in itertools.count(1):
             request = replace(request, schema=None) if refused else request
             try:
-                async with gate.slots:
-                    await gate.requests.take(1)
-                    await gate.tokens.take(tokens)
+                async with slots:
                     if self._stop.is_set():  # a call that was stopped has freed the slot
                         raise LLMError(f"{request.model}: stopped", "stopped")
                     reply = await self._attempt(request, wire)
-                    gate.tokens.correct(reply, tokens)
                 if refused:
                     self._without_schema.add(place)
                 if reply.text.strip() or reply.finish_reason == "length":
@@ -330,13 +324,6 @@ class LLMClient(AbstractContextManager["LLMClient"]):
         # The jitter is added, so that calls with the same retry-after do not all return at once.
         return jitter if retry_after_seconds is None else retry_after_seconds + jitter / 4
 
-    def _expected_tokens(self, request: Request) -> tuple[int, int]:
-        """Expected tokens of prompt and completion, where a limit needs them."""
-        if self.budget is None and self.settings.tokens_per_minute is None:
-            return 0, 0  # counting delays the loop
-        prompt = sum(count_tokens(message["content"]) for message in request.messages)
-        return prompt, request.max_tokens or self.settings.expected_completion_tokens
-
 
 def _cost(price: Price | None, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
     """Dollars; None where the price or a count is unknown."""
@@ -353,7 +340,7 @@ def _after(error: LLMError, attempts: int) -> LLMError:
     return LLMError(line, error.kind, attempts=attempts, retry_after_seconds=wait)
 
 
-# -- limits --------------------------------------------------------------------------------------------------------
+# -- budget --------------------------------------------------------------------------------------------------------
 
 
 class Budget:
@@ -406,37 +393,6 @@ class Budget:
 
     def _fits(self, dollars: float) -> bool:
         return self.spent + dollars <= self.dollars + SMALLEST_DOLLARS
-
-
-class _Gate:
-    """The limits of one provider: requests in flight, requests and tokens per minute."""
-
-    def __init__(self, settings: ClientSettings) -> None:
-        self.slots = asyncio.Semaphore(settings.concurrency)
-        self.requests = _Pace(settings.requests_per_minute)
-        self.tokens = _Pace(settings.tokens_per_minute)
-
-
-class _Pace:
-    """A limit per minute, first come, first served; None means no limit."""
-
-    def __init__(self, per_minute: float | None) -> None:
-        self._seconds_each = 60.0 / per_minute if per_minute else 0.0
-        self._free_at = float("-inf")
-
-    async def take(self, amount: float) -> None:
-        """Wait until `amount` may be used."""
-        now = asyncio.get_running_loop().time()
-        self._free_at = max(self._free_at, now - BURST_SECONDS)
-        wait = self._free_at - now
-        self._free_at += amount * self._seconds_each
-        if wait > 0:
-            await asyncio.sleep(wait)
-
-    def correct(self, reply: Completion, taken: float) -> None:
-        """Replace an estimate that was taken by the tokens of the reply."""
-        if reply.prompt_tokens is not None and reply.completion_tokens is not None:
-            self._free_at += (reply.prompt_tokens + reply.completion_tokens - taken) * self._seconds_each
 
 
 # -- the event loop ------------------------------------------------------------------------------------------------
