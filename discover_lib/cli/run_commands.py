@@ -452,7 +452,7 @@ def build(
 
 
 def built_lines(built: BuiltFile) -> Iterator[str]:
-    """A tree in words: size, outline with the evidence for each intent, first message, cost."""
+    """A tree in words: size, outline with the evidence for each intent, first message."""
     tree = built.tree
     shape = f"{counted(len(tree), 'intent')} in {counted(len(tree.roots), 'tree')}"
     size = f"{shape}, {percent(built.ceiling)} within reach of five perfect turns"
@@ -464,8 +464,6 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
     yield from tree_lines(tree, {each.text: each.reason for each in built.recognised})
     yield f"  user: {tree.initial_request}"
     yield from (f"  note: {note}" for note in built.notes)
-    if built.totals is not None:
-        yield f"  {built.totals.line}"
 
 
 def next_command(folder: Path, engine: str) -> str:
