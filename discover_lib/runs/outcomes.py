@@ -20,7 +20,7 @@ from discover_lib.runs.database import Call
 from discover_lib.runs.store import Failure, RunStore
 
 if TYPE_CHECKING:
-    from discover_lib.engines.llm.calls.exchange import Usage
+    pass
 
 Structured = Mapping[str, Mapping[str, int]]  # purpose → clean, repaired, reasked or failed → answers
 OF_A_KIND = 3  # examples
@@ -55,11 +55,6 @@ class Outcomes(Record, derived=("line",), omit=("leaks", "unread")):
             answers.setdefault(purpose, {})[outcome] = count
         unread = len(store.unread_artifacts())
         return cls(answers, remarks, sum(store.unscored().values()), store.leaks(), unread)
-
-    @classmethod
-    def of_usage(cls, usage: Usage) -> Outcomes:
-        """Of the calls of one client, without a store."""
-        return cls(usage.answers, usage.remarks)
 
     @property
     def line(self) -> str:

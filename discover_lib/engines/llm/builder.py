@@ -114,20 +114,10 @@ class LLMBuilder:
         Raises:
             BuildError: names the artifact, the stage, and the defect that the re-ask did not remove.
         """
-        *_, built = self.stages(artifact)
-        assert isinstance(built, BuiltTree)
-        return built
-
-    def stages(self, artifact: Artifact) -> Iterator[Stage]:
-        """The result of each stage in order, the built tree last.
-
-        Raises:
-            BuildError: as `build`.
-        """
-        yield (synthesised := self.synthesise(artifact))
-        yield (abstracted := self.abstract(synthesised))
-        yield (organised := self.organise(abstracted))
-        yield self.open(organised)
+        synthesised = self.synthesise(artifact)
+        abstracted = self.abstract(synthesised)
+        organised = self.organise(abstracted)
+        return self.open(organised)
 
     # -- the stages, one by one ------------------------------------------------------------------------------------
 

@@ -132,7 +132,7 @@ def test_attempts_end_with_one_clear_line(fault: str, kind: str, attempts: int, 
         with direct(broken, max_attempts=3) as client, pytest.raises(LLMError, match=f"^{line}$") as caught:
             client.complete(say("always broken"))
     assert (caught.value.kind, caught.value.attempts) == (kind, attempts)
-    assert broken.counts["requests"] == attempts == client.usage.total.attempts
+    assert broken.counts["requests"] == attempts == client.spent.attempts
 
 
 # -- many at once ----------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def test_calls_queue_for_the_slots() -> None:
 def test_duplicates_in_flight_share_one_call() -> None:
     with FakeServer(latency_seconds=1.0) as busy, direct(busy, timeout_seconds=60) as client:
         replies = all_at_once(client, [say("the same")] * 8)
-        assert busy.counts["requests"] == client.usage.total.calls == 1
+        assert busy.counts["requests"] == client.spent.calls == 1
         assert sorted(each.cached for each in replies if isinstance(each, Completion)) == [False] + [True] * 7
 
 
@@ -175,7 +175,7 @@ def test_a_finished_call_is_never_made_again(server: FakeServer) -> None:
     with direct(server, cache=cache) as client:
         again = client.complete(say("remember", purpose="another purpose"))
     assert (again.text, again.cached) == (first.text, True)
-    assert server.counts["requests"] == before and client.usage.total.calls == 0
+    assert server.counts["requests"] == before and client.spent.calls == 0
 
 
 # -- money -----------------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_a_call_costs_its_tokens(
     assert (reply.cost if isinstance(reply, Completion) else type(reply)) == cost
     assert (budget.spent, budget.reserved) == (spent, 0.0)
     with direct(server) as client:
-        assert client.complete(say("two words")).cost is None and client.usage.total.unpriced == 1
+        assert client.complete(say("two words")).cost is None and client.spent.unpriced == 1
 
 
 @pytest.mark.slow
@@ -250,7 +250,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(
     with direct(server, key_variable="MY_SERVER_KEY", cache=cache) as client:
         client.complete(say("with a key"))
         assert server.headers["authorization"] == f"Bearer {SECRET}"
-        assert SECRET not in repr((client.settings, client.usage, cache.kept, vars(client))) + caplog.text
+        assert SECRET not in repr((client.settings, client.spent, cache.kept, vars(client))) + caplog.text
 
 
 def test_a_providers_own_key_is_never_sent_to_another_address(

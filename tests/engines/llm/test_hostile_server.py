@@ -83,7 +83,7 @@ def test_what_is_no_count_of_tokens_is_unknown_and_costs_no_budget(count: object
     with Server(said(usage)) as address, client_of(address, prices=prices) as client:
         got = client.complete(ASKED)
         assert (got.text, got.prompt_tokens, got.completion_tokens, got.cost) == ("a boat", None, None, None)
-        assert client.usage.total.cost == 0.0 and client.usage.total.unpriced == 1
+        assert client.spent.cost == 0.0 and client.spent.unpriced == 1
 
 
 # -- what does not end -------------------------------------------------------------------------------------------------

@@ -32,7 +32,6 @@ from discover_lib.engines.llm.calls.exchange import (
     Price,
     Request,
     Spent,
-    Usage,
     price_of,
     provider_of,
 )
@@ -48,7 +47,6 @@ __all__ = [
     "LLMError",
     "Price",
     "Request",
-    "Usage",
 ]
 
 EMPTY_ATTEMPTS = 2  # an empty reply is retried once
@@ -120,7 +118,7 @@ class LLMClient(AbstractContextManager["LLMClient"]):
         rng: source of the back-off's jitter.
 
     Attributes:
-        usage: totals so far.
+        spent: totals of the calls paid for so far; its attempts include those of failed calls.
     """
 
     def __init__(
@@ -134,7 +132,7 @@ class LLMClient(AbstractContextManager["LLMClient"]):
     ) -> None:
         self.settings = settings or ClientSettings()
         self.budget = budget
-        self.usage = Usage()
+        self.spent = Spent()
         self._cache = cache
         self._stop = stop or threading.Event()
         self._rng = rng or random.Random()
@@ -182,9 +180,7 @@ class LLMClient(AbstractContextManager["LLMClient"]):
             self._wire(model, address)
 
     def note(self, answer: Answered) -> None:
-        """Count the outcome of an answer, and save it with the calls."""
-        with self._lock:
-            self.usage = self.usage.with_answer(answer)
+        """Save the outcome of an answer with the calls."""
         if self._cache is not None:
             self._cache.put_answer(answer)
 
@@ -224,7 +220,7 @@ class LLMClient(AbstractContextManager["LLMClient"]):
 
     def _spend(self, more: Spent) -> None:
         with self._lock:
-            self.usage = replace(self.usage, total=self.usage.total + more)
+            self.spent += more
 
     def _send(self, request: Request) -> Completion:
         addresses = self.settings.addresses_of(request.model)

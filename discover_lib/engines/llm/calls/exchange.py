@@ -6,7 +6,6 @@ import hashlib
 import importlib.util
 import json
 import os
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -202,31 +201,6 @@ class Spent:
 
     def __add__(self, other: Spent) -> Spent:
         return Spent(**{name: mine + getattr(other, name) for name, mine in vars(self).items()})
-
-
-@dataclass(frozen=True)
-class Usage:
-    """Totals of one client.
-
-    Attributes:
-        total: of the calls paid for; its attempts include those of failed calls.
-        answers: purpose → outcome → structured answers.
-        remarks: remark on answers → count.
-    """
-
-    total: Spent = Spent()
-    answers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    remarks: Mapping[str, int] = field(default_factory=dict)
-
-    def with_answer(self, answer: Answered) -> Usage:
-        """These totals and one more answer."""
-        remarks = Counter(self.remarks)
-        remarks.update(answer.remarks)
-        if answer.outcome is None:
-            return replace(self, remarks=remarks)
-        outcomes = Counter(self.answers.get(answer.purpose, {}))
-        outcomes[answer.outcome] += 1
-        return replace(self, answers={**self.answers, answer.purpose: outcomes}, remarks=remarks)
 
 
 # -- prices --------------------------------------------------------------------------------------------------------
