@@ -79,8 +79,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {  # command → its own defaults
     "evaluate": {"split": "eval", "artifacts": 100, "trials": 3},
 }
 UNUSED: dict[str, set[str]] = {  # command → options that it does not have
-    "simulate": {"look_ahead", "reward_assistant", "interactivity", "final_request", "leave_out", "sensitivity"},
-    "synthesize": {"interactivity", "final_request", "leave_out", "sensitivity"},
+    "simulate": {"look_ahead", "reward_assistant", "final_request", "leave_out", "sensitivity"},
+    "synthesize": {"final_request", "leave_out", "sensitivity"},
     "evaluate": {"candidates", "look_ahead", "reward_assistant"},
 }
 
@@ -106,7 +106,6 @@ def laid_out(
     near_miss_cap: Count = None,
     manner: str = "paper",
     leak_check: str | None = None,
-    interactivity: Whose = "ours",
     final_request: Whose = "ours",
     engine: str = MINIATURE,
     judge: str | None = None,
@@ -131,7 +130,6 @@ def laid_out(
         rules=named if near_miss_cap is None else named.replace(near_miss_cap=near_miss_cap),
         manner=manner_named(manner),
         leak_check=leak_check,
-        interactivity=interactivity,
         final_request=final_request,
         engine=engine,
         judge=judge or "",

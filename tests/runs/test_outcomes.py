@@ -154,14 +154,14 @@ def test_artifacts_that_stand_twice_are_told_before_anything_runs() -> None:
 STORIES = "creative_writing"
 TELLER = f"openai/miniature:{STORIES}"
 OURS = RunOptions((f"{TELLER}:options",), engine=TELLER, artifacts=1, turns=2)
-CHOSEN = dataclasses.replace(OURS, leak_check="judge", interactivity="paper", final_request="paper")
+CHOSEN = dataclasses.replace(OURS, leak_check="judge", final_request="paper")
 
 
 def test_a_choice_is_stored_with_the_prompt_that_it_sends() -> None:
     configuration = lay_out_evaluation(CHOSEN, [STORIES]).configuration
-    assert (configuration["leak_check"], configuration["interactivity"]) == (TELLER, "paper")
+    assert configuration["leak_check"] == TELLER
     assert configuration["final_request"] == FINAL_REQUESTS["paper"]
-    assert BY_CHOICE & configuration["prompts"].keys() == {"leak_check", "interactivity_paper"}
+    assert BY_CHOICE & configuration["prompts"].keys() == {"leak_check"}
     styled = lay_out(dataclasses.replace(OURS, assistants=("openai/x+collabllm",), domain=STORIES)).configuration
     assert BY_CHOICE & styled["prompts"].keys() == {"collabllm"}
 
@@ -171,7 +171,6 @@ def test_a_choice_is_stored_with_the_prompt_that_it_sends() -> None:
     [
         ({"voice": "miniature"}, "a leak check is a language model's"),
         ({"leak_check": "nonsense"}, "a leak check is a language model's"),
-        ({"judge": "miniature", "leak_check": None}, "give --judge"),
     ],
 )
 def test_a_choice_that_means_nothing_is_refused(changes: dict[str, Any], complaint: str) -> None:
@@ -194,7 +193,7 @@ def test_an_evaluation_sends_the_papers_versions_and_checks_messages(tmp_path: P
         assert report.halted is None and not report.unscored
         planned = {stage.name for stage in plan_run(run, settings=settings).stages}
     tasks = {llm_brain.TASKS.get(str(messages[0]["content"]), "assistant") for messages in sent}
-    assert "interactivity_paper" in tasks and "interactivity_judge" not in tasks and "leak check" in planned
+    assert "leak_check" in tasks and "leak check" in planned
     finals = [messages for messages in sent if str(messages[-1]["content"]).endswith(FINAL_REQUESTS["paper"])]
     assert finals and not [each for each in sent if str(each[-1]["content"]).endswith(FINAL_REQUESTS["ours"])]
     with RunStore.read(tmp_path) as store:

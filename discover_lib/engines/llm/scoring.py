@@ -12,7 +12,6 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.engines.llm.answers import (
     BehaviourAnnotation,
     Interactivity,
-    PaperInteractivity,
     Refusal,
     SatisfactionScores,
 )
@@ -25,18 +24,10 @@ from discover_lib.metrics.scorer import InteractivityRating, ScoreError, TurnBeh
 TEMPERATURE = 0.0
 MAX_TOKENS = 8192
 REFUSAL_TOKENS = 1024
-INTERACTIVITY: dict[str, tuple[str, type[Interactivity]]] = {  # scale → prompt, form of its answer
-    "ours": ("interactivity_judge", Interactivity),
-    "paper": ("interactivity_paper", PaperInteractivity),
-}
 
 
 class LLMScorer:
-    """Scores by a language model, one structured call a question.
-
-    Args:
-        interactivity: scale of the rating, a name in `INTERACTIVITY`.
-    """
+    """Scores by a language model, one structured call a question."""
 
     def __init__(
         self,
@@ -46,11 +37,9 @@ class LLMScorer:
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
-        interactivity: str = "ours",
         **effort: Any,
     ) -> None:
         self.name = model
-        self.interactivity_scale = interactivity
         self.model = Model(client, model, temperature, max_tokens, prompts, **effort)
 
     def satisfaction(self, tree: IntentTree, reply: Reply) -> tuple[LeafScore, ...]:
@@ -71,10 +60,8 @@ class LLMScorer:
 
     def interactivity(self, conversation: Conversation) -> InteractivityRating:
         values = {"conversation": transcript(conversation.messages())}
-        prompt, form = INTERACTIVITY[self.interactivity_scale]
-
         with failing_as(ScoreError, "interactivity could not be rated"):
-            answer = self.model.answer(prompt, values, form, purpose="interactivity")
+            answer = self.model.answer("interactivity_judge", values, Interactivity, purpose="interactivity")
         return InteractivityRating(answer.score, one_line(answer.reason))
 
     def behaviour(self, conversation: Conversation) -> tuple[TurnBehaviour, ...]:
