@@ -358,8 +358,8 @@ def six_rules() -> str:
 
 
 WHAT_IT_IS = f"""
-**This is the miniature.** Small programs play the user, the judge and the assistants, without a language model. They know
-a small vocabulary. The judge reads the drawing or the text itself, and every conversation is computed. States and
+**This is the miniature.** Small programs play the user, the judge and the assistants, without a language model. They
+know a small vocabulary. The judge reads the drawing or the text itself, and every conversation is computed. States and
 rewards follow [the paper](https://arxiv.org/abs/2602.03429). The assistants write code words, which the page shows as
 sentences and drawings. Each code word counts as {TOKENS_PER_WORD} tokens.
 
