@@ -40,7 +40,7 @@ from discover_lib.metrics.agreement import (
     recorded_labels,
 )
 from discover_lib.runs.options import check_prices, is_model
-from discover_lib.runs.outcomes import Outcomes, cost_line
+from discover_lib.runs.outcomes import cost_line
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.leaks import finished_conversations
 from discover_lib.tasks.playing import Models, Tuning, how_to_pay
@@ -145,8 +145,7 @@ def _answered(talks: Mapping[str, Conversation], asked: Agree, how: Models) -> t
 
 
 def _paid(client: LLMClient) -> list[str]:
-    said = Outcomes.of_usage(client.usage)
-    return [f"asked now: {cost_line(client.usage.total)}; {said.line}"] if said.line else []
+    return [f"asked now: {cost_line(client.spent)}"] if client.spent.calls else []
 
 
 def _factory(name: str, domain: str, client: LLMClient | None, options: RoleOptions) -> JudgeFactory:

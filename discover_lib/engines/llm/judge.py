@@ -19,7 +19,7 @@ from discover_lib.core.roles import JudgeError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.engines.llm import answers
-from discover_lib.engines.llm.answers import JudgedIntent, ResponseEvaluation
+from discover_lib.engines.llm.answers import ResponseEvaluation
 from discover_lib.engines.llm.asking import Model, ask_structured, each_once, failing_as
 from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Answered, Asks, LLMError, Request
 from discover_lib.engines.llm.prompting import PromptSet, listed, one_line, quoted, transcript
@@ -61,14 +61,8 @@ class LLMJudge:
             "wishes": describe_wishes(tree, state, rules, shown),
         }
 
-        def seen(answer: ResponseEvaluation) -> Mapping[str, int]:
-            return {
-                "stray ids": len(stray(answer, tree, state, rules)),
-                "contradicted": len(contradicted(answer, shown)),
-            }
-
         with failing_as(JudgeError, "the reply could not be judged"):
-            answer = self.model.answer("response_evaluation", values, ResponseEvaluation, check, seen, purpose="judge")
+            answer = self.model.answer("response_evaluation", values, ResponseEvaluation, check, purpose="judge")
         verdicts = close_upwards(read_verdicts(answer, shown), shown)
         reached = walk(tree, state, rules, lambda intent: verdicts[intent.id])
         return Evaluation(answer.kind, reached, one_line(answer.kind_reason))
@@ -112,7 +106,10 @@ def read_verdicts(answer: ResponseEvaluation, shown: frozenset[str]) -> dict[str
 
 
 def close_upwards(verdicts: Mapping[str, Verdict], shown: frozenset[str]) -> dict[str, Verdict]:
-    """`verdicts` with all intents above an engaged one engaged, too: the specific intent implies them."""
+    """`verdicts` with all intents above an engaged one engaged, too: the specific intent implies them.
+
+    This holds also where the answer calls them missed.
+    """
     closed = dict(verdicts)
     for intent_id, verdict in verdicts.items():
         for above in ancestors(intent_id) if verdict.engaged else ():
@@ -127,7 +124,7 @@ def defect(
 ) -> str | None:
     """The defect in the ids of an answer, in words for its writer, or None.
 
-    An extra entry is left out (see `stray`) and is a defect only beside a missing one.
+    An extra entry is left out, and is a defect only beside a missing one.
     """
     verdicts = close_upwards(read_verdicts(answer, shown), shown)
     reached: list[str] = []
@@ -140,21 +137,6 @@ def defect(
     given = [each.id for each in answer.intents]
     wanted = [key for key in sorted(shown) if key in given or (key in reached and key not in verdicts)]
     return each_once(given, wanted, "intent")
-
-
-def stray(answer: ResponseEvaluation, tree: IntentTree, state: IntentState, rules: Rules) -> list[str]:
-    """Ids of an answer that no intent shown to the judge has."""
-    displayed = askable(tree, state, rules) | {
-        each.id for root in focus(tree, state, rules) for each in tree[root].walk()
-    }
-    return [each.id for each in answer.intents if each.id not in displayed]
-
-
-def contradicted(answer: ResponseEvaluation, shown: frozenset[str]) -> list[JudgedIntent]:
-    """Entries with a "missed" verdict above an intent that the same answer calls met."""
-    met = {each.id for each in answer.intents if each.engaged and each.id in shown}
-    closed = {above for intent_id in met for above in ancestors(intent_id)}
-    return [each for each in answer.intents if not each.engaged and each.id in closed & shown]
 
 
 def ancestors(intent_id: str) -> list[str]:
@@ -208,11 +190,8 @@ class LeakCheck:
                 return f"it leaks, but no hidden id is named; the ids are {', '.join(hidden)}"
             return "it leaks nothing, and yet ids are named" if named and not answer.leaks else None
 
-        def seen(answer: answers.LeakCheck) -> Mapping[str, int]:
-            return {"stray ids": sum(key not in hidden for key in answer.ids)}
-
         try:
-            answer = ask_structured(self.model.client, request, answers.LeakCheck, check, seen).value
+            answer = ask_structured(self.model.client, request, answers.LeakCheck, check).value
         except LLMError as error:
             if error.kind in ENDS_THE_RUN:
                 raise
