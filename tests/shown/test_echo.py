@@ -40,7 +40,6 @@ RUNS = {
             artifacts=1,
             engine="openai/some-model",
             leak_check="judge",
-            final_request="paper",
         ),
         (DOMAIN,),
     ),
