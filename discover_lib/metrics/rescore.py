@@ -1,9 +1,8 @@
 """Scoring again without a new call: recorded judgements under other rules, and which conclusions would flip.
 
-A replay walks each reply as the other rules would have a judge walk it, and takes the recorded verdicts.  What it
-cannot know is counted, not guessed: a verdict on an intent that the judge was not shown (`unjudged`: it then counts as
-not engaged), and the turns after a conversation that the other rules would have continued (`cut_short`).
-Messages stay as they were, and so do the replies that other messages would have changed.
+A replay walks each reply as the other rules would have a judge walk it, and takes the recorded verdicts.  An intent
+that the judge was not shown has no verdict: it counts as not engaged, and `unjudged` counts it.  Messages and replies stay
+as they were, and a conversation that the other rules would have continued ends where it ended.
 """
 
 from __future__ import annotations
@@ -87,7 +86,6 @@ class Replayed:
         discovered: R_d per turn.
         tokens: per turn that would have been taken.
         asked, unjudged: verdicts that the rules call for, and those of them that were never given.
-        cut_short: these rules would have continued the conversation.
     """
 
     moves: Mapping[str, tuple[int, int]]
@@ -95,7 +93,6 @@ class Replayed:
     tokens: tuple[int, ...]
     asked: int
     unjudged: int
-    cut_short: bool
 
 
 def replayed(conversation: Conversation, rules: Rules) -> Replayed:
@@ -121,9 +118,7 @@ def replayed(conversation: Conversation, rules: Rules) -> Replayed:
         after.append(state)
         discovered.append(reward(tree, before, state, turn.reply.n_tokens, rules).discovered)
         tokens.append(turn.reply.n_tokens)
-    early = conversation.stop in ("all_discovered", "all_satisfied")
-    cut_short = early and len(after) == len(conversation.turns) and not finished(tree, state, rules)
-    return Replayed(moves_through(tree, start, after), tuple(discovered), tuple(tokens), asked, unjudged, cut_short)
+    return Replayed(moves_through(tree, start, after), tuple(discovered), tuple(tokens), asked, unjudged)
 
 
 def as_walked(tree: IntentTree, state: IntentState, recorded: Evaluation, rules: Rules) -> tuple[Evaluation, int]:
@@ -165,7 +160,7 @@ class Outcome:
         means: measure → assistant → mean over artifacts.
         changes: measure → (ours, theirs) → the change of the conclusion: "same"; "lost", no longer distinguishable;
             "gained", distinguishable only now; "reversed".
-        asked, unjudged, cut_short: see `Replayed`; over all conversations.
+        asked, unjudged: see `Replayed`; over all conversations.
     """
 
     setting: Setting
@@ -173,11 +168,6 @@ class Outcome:
     changes: Mapping[str, Mapping[tuple[str, str], Change]]
     asked: int
     unjudged: int
-    cut_short: int
-
-    def flips(self, measure: str) -> int:
-        """Conclusions that are not the same."""
-        return sum(change != "same" for change in self.changes[measure].values())
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -193,7 +183,6 @@ class Outcome:
             },
             "asked": self.asked,
             "unjudged": self.unjudged,
-            "cut_short": self.cut_short,
         }
 
 
@@ -289,7 +278,6 @@ def _outcome(setting: Setting, courses: Sequence[_Course], base: Mapping[str, Se
         {measure: _changes(base[measure], found[measure]) for measure in RESCORED},
         sum(each.asked for each in replays),
         sum(each.unjudged for each in replays),
-        sum(each.cut_short for each in replays),
     )
 
 

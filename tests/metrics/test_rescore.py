@@ -107,13 +107,6 @@ def test_intents_that_other_rules_would_have_shown_are_counted_and_not_guessed()
     assert (course.asked, course.unjudged) == (4, 1)  # 1 and 2 in both turns; 2 was not judged in the first
 
 
-def test_a_conversation_that_ended_where_others_would_go_on_says_so() -> None:
-    done = talk(forest("1"), question("1"))
-    assert done.stop == "all_discovered"
-    assert not replayed(done, PAPER).cut_short
-    assert replayed(done, Rules.authors()).cut_short  # discovered, not satisfied
-
-
 def test_a_replay_ends_where_its_own_rules_end_the_conversation() -> None:
     near = talk(forest("1"), artifact(n1=2), artifact(n1=2), artifact("1"), theta=0.6)  # 0.5, 1.0 > 0.1 left, met
     assert len(near.turns) == 3
@@ -175,7 +168,7 @@ def run(rules: Rules, artifacts: int = 3) -> list[tuple[int, Conversation]]:
 def test_at_its_own_settings_every_conversation_scores_as_recorded(rules: Rules) -> None:
     found = sensitivity(run(rules), rules, [Setting("same", "", rules)])
     assert found.unequal == () and found.recheck.startswith("24 of 24")
-    assert all(found.outcomes[0].flips(measure) == 0 for measure in found.base)
+    assert change_lines(found.outcomes[0]) == ["no conclusion changes"]
     assert found.outcomes[0].unjudged == 0
 
 
@@ -211,7 +204,6 @@ def test_a_map_names_the_conclusions_that_flip() -> None:
     assert flipped.changes["reward"] == {("a", "b"): "lost"}
     assert change_lines(flipped) == ["reward: a–b lost"]
     assert change_lines(same) == ["no conclusion changes"]
-    assert (flipped.flips("reward"), flipped.flips("discovery")) == (1, 0)
 
 
 @pytest.mark.parametrize("rules", [PAPER, Rules.authors()], ids=["paper", "authors"])
