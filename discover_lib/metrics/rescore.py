@@ -1,8 +1,8 @@
 """Scoring again without a new call: recorded judgements under other rules, and which conclusions would flip.
 
 A replay walks each reply as the other rules would have a judge walk it, and takes the recorded verdicts.  An intent
-that the judge was not shown has no verdict: it counts as not engaged, and `unjudged` counts it.  Messages and replies stay
-as they were, and a conversation that the other rules would have continued ends where it ended.
+that the judge was not shown has no verdict: it counts as not engaged, and `unjudged` counts it.  Messages and replies
+stay as they were, and a conversation that the other rules would have continued ends where it ended.
 """
 
 from __future__ import annotations
