@@ -113,22 +113,24 @@ class LLMVoice:
         return (*prompt[:-1], {**prompt[-1], "content": f"{prompt[-1]['content']}\n\n{added['content']}"})
 
     def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
+        return tuple(self._found(message, view, messages))
+
+    def _found(self, message: str, view: UserView, messages: Sequence[Message]) -> dict[str, str]:
+        """As `find_flaws`, with the leak check's word."""
         found = find_flaws(message, view, messages, self._longest)
         if "leak" not in found and self._paraphrases(message, view, messages):
             found["leak"] = PARAPHRASED
-        return tuple(found)
+        return found
 
     def _asked(self, request: Request, view: UserView, messages: Sequence[Message]) -> str:
         heard: dict[str, int] = {}  # message → number of flaws
 
         def check(answer: UserMessage) -> str | None:
             message = plain(answer.message)
-            lines = list(find_flaws(message, view, messages, self._longest).values())
-            if not lines and self._paraphrases(message, view, messages):
-                lines.append(PARAPHRASED)
-            if not BREAKS_ROLE.search(message):
-                heard[message] = len(lines)
-            return "; ".join(lines) or None
+            found = self._found(message, view, messages)
+            if "role" not in found:
+                heard[message] = len(found)
+            return "; ".join(found.values()) or None
 
         try:
             return plain(ask_structured(self.model.client, request, UserMessage, check).value.message)
