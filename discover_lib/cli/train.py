@@ -83,8 +83,7 @@ def train(
         typer.Option(metavar="NAME", help="Also log metrics to trackio, tensorboard or wandb; repeatable."),
     ] = [],  # noqa: B006
     rehearse: Annotated[
-        bool,
-        typer.Option("--rehearse", help="Dry run: every stage at toy size, with an estimate of the GPU memory."),
+        bool, typer.Option("--rehearse", help="Dry run: every stage at toy size, with an estimate of the GPU memory.")
     ] = False,
     card: Annotated[
         CardName | None,

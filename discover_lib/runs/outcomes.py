@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.records import Record
@@ -18,9 +17,6 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.engines.llm.calls.exchange import Spent
 from discover_lib.runs.database import Call
 from discover_lib.runs.store import Failure, RunStore
-
-if TYPE_CHECKING:
-    pass
 
 Structured = Mapping[str, Mapping[str, int]]  # purpose → clean, repaired, reasked or failed → answers
 OF_A_KIND = 3  # examples

@@ -10,7 +10,7 @@ import csv
 import io
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -21,7 +21,6 @@ from discover_lib.base.words import counted
 from discover_lib.core.advance import focus
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.roles import Judge, JudgeError
-from discover_lib.core.state import Evaluation
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
 from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
@@ -174,10 +173,11 @@ def ask_judges(moments: Sequence[Moment], judges: Mapping[str, JudgeFactory], re
         for repeat in range(repeats):
             judge = factory(repeat)
             for each in moments:
-                evaluation: Evaluation | None = None
-                with suppress(JudgeError):
-                    evaluation = judge.evaluate(each.tree, each.state, each.messages, each.reply, each.rules)
-                yield from labels_of(name, repeat, each, evaluation)
+                try:
+                    found = judge.evaluate(each.tree, each.state, each.messages, each.reply, each.rules)
+                except JudgeError:
+                    found = None
+                yield from labels_of(name, repeat, each, found)
 
 
 # -- labels by people ------------------------------------------------------------------------------------------------

@@ -262,7 +262,7 @@ def test_a_hidden_intent_said_word_for_word_in_russian_is_not_checked(in_russian
 def test_the_audit_leaves_them_out_of_its_denominator(in_russian: tuple[Path, str]) -> None:
     folder, _ = in_russian
     with RunStore.read(folder) as store:
-        found = audit(store.conversations())
+        found = audit({f"no. {at}": talk for at, talk in enumerate(store.conversations())})
     assert (found.turns, found.unchecked, found.findings) == (0, 1, ())
     assert "not checked" in show_audit.audit_line(found) and "0 of" not in show_audit.audit_line(found)
     done = discover("audit", folder)
@@ -295,7 +295,7 @@ def test_a_part_that_could_not_be_scored_is_counted_and_shown(scored: Path) -> N
     assert example.came_back == ("I would rather not.",) * 2
     told = discover("audit", scored)
     assert "failures: 1 unscored (satisfaction 1)" in told.stdout and "came back: I would rather not." in told.stdout
-    assert "steps of discovery that near misses made" in told.stdout
+    assert "Shares are means over artifacts" in told.stdout
 
 
 @pytest.mark.slow
