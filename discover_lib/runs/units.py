@@ -27,7 +27,6 @@ from discover_lib.core.roles import (
     Judge,
     JudgeError,
     RoleError,
-    UserVoice,
     ask,
 )
 from discover_lib.core.rollout import MAX_TURNS, Map, continue_conversation
@@ -175,19 +174,9 @@ def plan_units(trees: Mapping[str, tuple[str, IntentTree]], assistants: Sequence
     return units_of(RunOptions(tuple(assistants), **options), trees)
 
 
-def user_of(engines: RoleEngines, domain: str, tree: IntentTree) -> tuple[Judge, UserVoice]:
-    """The judge and the voice of a user of this tree.
-
-    A voice whose messages may be checked against a tree does not know the tree, so it gets it here.
-    """
-    voice = engines.voice(domain)
-    checked = getattr(voice, "checked_against", None)
-    return engines.judge(domain), checked(tree) if checked else voice
-
-
 def simulator_of(unit: Unit, engines: RoleEngines, so_far: Conversation | None = None) -> UserSimulator:
     """The user of a unit, at the start or after the turns of a stored conversation."""
-    judge, voice = user_of(engines, unit.domain, unit.tree)
+    judge, voice = engines.judge(unit.domain), engines.voice(unit.domain)
     if so_far is not None:
         return UserSimulator.resume(so_far, judge, voice)
     return UserSimulator(unit.tree, judge, voice, rules=unit.options.rules, seed=unit.seed, setting=unit.setting)
