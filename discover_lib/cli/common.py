@@ -83,6 +83,7 @@ SHARED = {  # parameter → metavar, sentence; "" where a record has the sentenc
     "data": ("FOLDER", "Run folder, or a folder of rows from `discover export`."),
     "domain": ("NAME", "Domain of the generated artifacts; repeatable."),
     "engine": ("MODEL", "Model for judge and voice: miniature or a LiteLLM model."),
+    "final_request": (None, "Wording that asks for the final artifact: ours, or the paper's."),
     "folder": ("FOLDER", "Study store (default: outputs/study-NAME)."),
     "judge": ("MODEL", "Model for the judge, in place of --engine."),
     "key_variable": ("NAME", ""),
@@ -116,7 +117,7 @@ SHARED = {  # parameter → metavar, sentence; "" where a record has the sentenc
 }
 OWN_PANEL = "Options"
 LAST_PANELS = {  # in the order of the help, after the command's own options
-    "Simulated user": {"rules", "near_miss_cap", "manner", "leak_check"},
+    "Simulated user": {"rules", "near_miss_cap", "manner", "leak_check", "final_request"},
     "Cost and speed": {"budget", "prices", "concurrency", "on", "patience"},
     "Language models": {"engine", "judge", "voice", "prompts", "api_base", "key_variable"},
     "Model tuning": {"max_tokens", "temperature", "timeout", "reasoning_effort"},

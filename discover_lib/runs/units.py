@@ -38,7 +38,7 @@ from discover_lib.engines.manner import Manner
 from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.replay import LookAhead
-from discover_lib.metrics.satisfaction import FINAL_REQUEST
+from discover_lib.metrics.satisfaction import FINAL_REQUEST, request_named
 from discover_lib.metrics.scorer import Scorer
 from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
 from discover_lib.runs.store import Failure, RunStore, UnitRow, failed_call, failure_of, turn_row
@@ -65,6 +65,7 @@ class RunOptions(EngineSpec):
         candidates: None gives every assistant separate conversations.  A number makes all of them answer every turn of
             one conversation, this many times each, and the reply with the highest reward is selected.
         leak_check: a model that checks the messages of a language model's voice for paraphrases, or "judge", or None.
+        interactivity, final_request: the paper's scale and wording or ours, in an evaluation.
         look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
         taste: number of the taste of generated artifacts; 0 draws evenly.
     """
@@ -84,6 +85,7 @@ class RunOptions(EngineSpec):
     split: Split = "eval"
     look_ahead: int = 0
     reward_assistant: str = ""
+    final_request: str = "ours"
     taste: int = 0
 
     def __post_init__(self, engine: str) -> None:
@@ -111,7 +113,7 @@ class RunOptions(EngineSpec):
         if kind not in ("simulate", "synthesize", "evaluate") or not domain or own:
             raise RunOptionsError("this run was begun by a command with files of its own; the same command resumes it")
         # An evaluation lacks the first three; the others are there if they differ from the default.
-        if_there = ("candidates", "look_ahead", "reward_assistant", "leak_check", "taste")
+        if_there = ("candidates", "look_ahead", "reward_assistant", "leak_check", "interactivity", "taste")
         artifacts, domains = configuration["artifacts"], domain.split(", ")
         return cls(
             tuple(configuration["assistants"]),
@@ -123,6 +125,7 @@ class RunOptions(EngineSpec):
             role_options=RoleOptions(configuration.get("options", {})),
             manner=manner_in(configuration),
             **{name: configuration[name] for name in ("trials", "turns", "seed")},
+            final_request=request_named(configuration.get("final_request")),
             **{name: configuration[name] for name in if_there if configuration.get(name) is not None},
         )
 
