@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -15,7 +15,6 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.cli.common import UNFINISHED, OneValueCommand, command_from, console, example_of
 from discover_lib.engines.manner import PAPER, manner_named
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
-from discover_lib.metrics.intervals import percent
 from discover_lib.tasks.playing import Access, Server
 from discover_lib.tasks.waist import Table
 
@@ -153,67 +152,6 @@ def export(
     typer.echo(f"{exported.written.conversations} conversations as a run → {folder / RUN}")
     for name, why in exported.written.without_tree.items():
         typer.echo(f"no tree: {name}: {why}", err=True)
-
-
-@command("data/study/paper.yaml --effect 0.5")
-def power(
-    file: File,
-    effect: Annotated[float, typer.Option(help="Difference to detect, in points.")] = 1.0,
-    sd: Annotated[
-        float | None, typer.Option(help="Standard deviation of one condition's ratings, in points (default: 2).")
-    ] = None,
-    correlation: Annotated[
-        float, typer.Option(help="Correlation between one participant's two ratings (paired design).")
-    ] = 0.5,
-    wanted: Annotated[
-        float, typer.Option("--power", min=0.05, max=0.99, help="Probability of detecting the difference.")
-    ] = 0.8,
-    pilot: Annotated[Path | None, typer.Option(help="Take the standard deviation from this study store.")] = None,
-    seed: int = 0,
-) -> None:
-    """Estimate the number of participants, by formula and by 500 simulated studies."""
-    from discover_lib.metrics.power import MOST, Design, Planned
-    from workbench.study.design import load_study
-    from workbench.study.desk import Desk
-    from workbench.study.study_report import ASSUMED_SD, finished, spread
-
-    if sd is not None and pilot is not None:
-        raise DiscoverError("choose one source of the standard deviation: --sd X or --pilot FOLDER")
-    read = load_study(file)
-    if pilot is not None:
-        desk = Desk.read(pilot)
-        sd = spread(desk)
-        if any(row.progress.simulated for row in finished(desk)):
-            typer.echo(
-                f"{pilot}: participants are simulated, so their ratings may vary less or more than those of people",
-                err=True,
-            )
-    points = next(iter(read.final.scales.values())).points
-    try:
-        plans = {
-            design: Planned(design, effect, ASSUMED_SD if sd is None else sd, correlation, len(read.conditions))
-            for design in get_args(Design)
-        }
-    except ValueError as error:
-        raise DiscoverError(str(error)) from None
-    for design, planned in plans.items():
-        people, mark = planned.people(wanted), " (this study)" if design == read.design else ""
-        if people is None:
-            typer.echo(f"{design}{mark}: more than {MOST:,} people are needed to find {effect:g} points")
-            continue
-        simulated = f"{percent(planned.simulated(people, seed=seed))} of 500 simulated studies"
-        stepped = f"{percent(planned.simulated(people, seed=seed, points=points))} with ratings in whole points"
-        typer.echo(
-            f"{design}{mark}: {people} people find {effect:g} points, sd {planned.sd:.2f}: {simulated}, {stepped}"
-        )
-    planned = plans[read.design]
-    detectable = planned.detectable(read.participants, wanted)
-    typer.echo(f"the {read.participants} planned find {detectable:.2f} points with {percent(wanted)}")
-    if planned.pairs > 1:
-        typer.echo(
-            f"all pairs of {planned.conditions} conditions are compared, each at 5% / {planned.pairs} (Bonferroni; "
-            "Holm finds at least as much); between: equal groups; paired: each participant meets two"
-        )
 
 
 @command("outputs/study-paper")

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from statistics import variance
 from typing import Any, Literal
 
 from discover_lib.base.cells import FORMULA, harmless_row
@@ -20,8 +19,9 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file, write_text_lines
 from discover_lib.core.conversation import Reply
 from discover_lib.core.rules import Rules
-from discover_lib.engines.spec import RoleEngines, asked_assistants
+from discover_lib.engines.spec import RoleEngines
 from discover_lib.metrics.intervals import (
+    Difference,
     Estimate,
     Share,
     bootstrap_difference,
@@ -29,9 +29,9 @@ from discover_lib.metrics.intervals import (
     paired_differences,
     share_difference,
     share_of,
+    welch,
 )
-from discover_lib.metrics.paired import holm, permutation_p
-from discover_lib.metrics.power import ALPHA, Difference, Planned, welch
+from discover_lib.metrics.paired import SIGNIFICANCE, holm, permutation_p
 from workbench.study.design import Study
 from workbench.study.desk import EXPORTED, RUN, Desk, Progress, Round
 from workbench.study.people import Chat, Written, write_people
@@ -145,7 +145,7 @@ def _parts(count: Counter[str]) -> str:
 def _lost_more(theirs: Share, ours: Share) -> str:
     """The second share minus the first."""
     extremes = 2 if ours.n == theirs.n else 1  # outcomes of Fisher's exact test as extreme as all against 0
-    if extremes / math.comb(ours.n + theirs.n, ours.n) >= ALPHA:
+    if extremes / math.comb(ours.n + theirs.n, ours.n) >= SIGNIFICANCE:
         return f"too few to tell ({ours.n} and {theirs.n})"
     how = share_difference(ours, theirs)
     assert how.low is not None and how.high is not None
@@ -247,21 +247,6 @@ def _with_n(mean: Estimate) -> str:
     return str(mean) if mean.low is None else f"{mean} (n = {mean.n_artifacts})"
 
 
-def spread(desk: Desk) -> float:
-    """The standard deviation of the ratings on the first scale within conditions, in points.
-
-    Raises:
-        DiscoverError: too few participants have finished.
-    """
-    scale = next(iter(desk.study.final.scales))
-    groups = ([rating for [rating] in ratings.values()] for ratings in _ratings(desk, scale).values())
-    within = [group for group in groups if len(group) > 1]
-    freedom = sum(len(group) - 1 for group in within)
-    if not freedom:
-        raise DiscoverError(f"{desk.folder}: too few participants have finished to estimate the standard deviation")
-    return math.sqrt(sum((len(group) - 1) * variance(group) for group in within) / freedom)
-
-
 def outcome_lines(desk: Desk) -> list[str]:
     """The ratings in lines with n and intervals. Several pairs of conditions have Holm's p."""
     lines, paired = [], desk.study.design == "paired"
@@ -274,7 +259,7 @@ def outcome_lines(desk: Desk) -> list[str]:
                 lines.append(f"{pair}: too few answers for a difference")
                 continue
             p = each.adjusted[first, second]
-            clear = p < ALPHA if several else how.low > 0 or how.high < 0
+            clear = p < SIGNIFICANCE if several else how.low > 0 or how.high < 0
             people = f"{how.n[0]} pairs of one participant" if paired else f"{how.n[0]} and {how.n[1]}"
             shown = f"{how} (n = {people}{f'; p {_shown(p)}' if several else ''})"
             lines.append(f"{pair}: {shown}{'' if clear else '; not distinguishable'}")
@@ -518,18 +503,14 @@ def codebook_lines(study: Study) -> list[str]:
 
 # -- documents for an ethics board -------------------------------------------------------------------------------------
 
-ASSUMED_SD = 2.0  # standard deviation of ratings on ten points, before a pilot has measured it
-
 
 def write_pack(study: Study, folder: Path) -> list[Path]:
-    """Write the information sheet, consent, debrief, codebook, flow of data and a draft of the preregistration."""
+    """Write the information sheet, the consent, the debrief and the codebook."""
     sheets = {
         "information.md": _sheet(f"Information: {study.title}", information(study)),
         "consent.md": [f"# Consent: {study.title}", "", AGREEMENT],
         "debrief.md": ["# Debrief", "", debrief_text(study) or "The study withheld no information."],
         "codebook.md": codebook_lines(study),
-        "preregistration.md": _preregistration(study),
-        "data-flow.md": _data_flow(study),
     }
     for name, lines in sheets.items():
         write_text_lines(folder / name, lines)
@@ -538,39 +519,3 @@ def write_pack(study: Study, folder: Path) -> list[Path]:
 
 def _sheet(title: str, entries: dict[str, str]) -> list[str]:
     return [f"# {title}", *(line for head, text in entries.items() for line in ("", f"**{head}.** {text}"))]
-
-
-def _preregistration(study: Study) -> list[str]:
-    planned = Planned(study.design, 1.0, ASSUMED_SD, 0.5 if study.design == "paired" else 0.0, len(study.conditions))
-    contrasts = ", ".join(f"{second} − {first}" for first, second in combinations(study.conditions, 2))
-    corrected = f", by Holm over these {planned.pairs} pairs within each outcome" if planned.pairs > 1 else ""
-    smallest = planned.detectable(study.participants)
-    entries = {
-        "Hypotheses": "Write them before the first participant.",
-        "Design": f"{study.design}; conditions {', '.join(study.conditions)}; tasks {', '.join(study.tasks)}.",
-        "Assignment": f"Permuted blocks of {len(study.cells)} (every task with every condition once), seeded, "
-        "concealed from participants. A new participant takes the slot of one who withdraws or times out.",
-        "Participants": f"{study.participants}, outcomes are read once, at the end.",
-        "Power": f"With a standard deviation of {ASSUMED_SD:g} points (replace it with a pilot's), the study "
-        f"detects a difference of {smallest:.2f} points with 80% probability at 5%, two-sided"
-        + (f", shared by {planned.pairs} pairs of conditions." if planned.pairs > 1 else "."),
-        "Outcomes": "; ".join(f"{name}: {scale.question}" for name, scale in study.final.scales.items()) + ".",
-        "Analysis": f"Difference of means with a 95% interval ({contrasts}): "
-        + ("Welch's t" if study.design == "between" else "bootstrap and sign-flip test over pairs of one participant")
-        + f"{corrected}.",
-        "Excluded": "All participants who finish are included. Those who withdraw are deleted and counted.",
-        "Version": f"Version of the study file: {study.version}.",
-    }
-    return _sheet(f"Preregistration: {study.title}", entries)
-
-
-def _data_flow(study: Study) -> list[str]:
-    """The computers that read a message, in order."""
-    reader = study.data.model_provider if asked_assistants(study.assistants) else "Assistants on this machine"
-    steps = {
-        "1. The participant’s browser": "messages, ratings, answers; no third-party script",
-        "2. This server": f"stores them until {study.data.keep_until}; participant numbers as salted hashes, apart",
-        f"3. {reader}": "reads the conversation; writes the reply",
-        "4. Export": "scanned for personal data; names replaced by pseudonyms",
-    }
-    return _sheet(f"Flow of data: {study.title}", steps)

@@ -128,15 +128,6 @@ def test_the_example_is_checked_and_the_papers_for_a_board_are_written(tmp_path:
         assert head in sheet
     assert "several assistants" in (tmp_path / "pack" / "debrief.md").read_text("utf-8")
     assert "several assistants" not in sheet, "blinding is told afterwards"
-    assert "Permuted blocks of 6" in (tmp_path / "pack" / "preregistration.md").read_text("utf-8")
-
-
-def test_power_says_how_many_people_it_takes() -> None:
-    said = discover("study", "power", PAPER, "--effect", 1, "--sd", 2, "--seed", 1).stdout
-    assert "between (this study): 128 people find 1 points" in said and "paired: 34 people" in said
-    assert (
-        "between (this study): more than 100,000 people" in discover("study", "power", PAPER, "--effect", 0.01).stdout
-    )
 
 
 @pytest.mark.parametrize(
@@ -145,10 +136,6 @@ def test_power_says_how_many_people_it_takes() -> None:
         (("check", "none.yaml"), "no such file"),
         (("report", "nowhere"), "no study here"),
         (("export", "nowhere"), "no study here"),
-        (("power", str(PAPER), "--pilot", "nowhere"), "no study here"),
-        (("power", str(PAPER), "--pilot", "nowhere", "--sd", "2"), "--sd X or --pilot FOLDER"),
-        (("power", str(PAPER), "--sd", "0"), "sd is positive"),
-        (("power", str(PAPER), "--correlation", "1.5"), "correlation between -1 and 1"),
     ],
 )
 def test_mistakes_are_one_line(words: tuple[str, ...], says: str) -> None:
