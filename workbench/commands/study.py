@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,8 +13,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.cli.common import UNFINISHED, OneValueCommand, command_from, console, example_of
 from discover_lib.engines.manner import PAPER, manner_named
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
-from discover_lib.tasks.playing import Access, Server
+from discover_lib.tasks.playing import Access
 from discover_lib.tasks.waist import Table
 
 study = typer.Typer(
@@ -130,28 +128,16 @@ def bots(
 @command("outputs/study-paper --personal redact")
 def export(
     folder: Store,
-    how: Server,
-    engine: Annotated[str, typer.Option(help="Model that judges the conversations: miniature or a LiteLLM model.")] = (
-        MINIATURE
-    ),
     personal: Annotated[
         Literal["refuse", "redact", "keep"], typer.Option(help="Action when a text looks like personal data.")
     ] = "refuse",
 ) -> None:
-    """Export tables with a codebook, and the conversations as a run."""
-    from discover_lib.engines.llm.calls.client import LLMClient
-    from workbench.study.desk import RUN, Desk
+    """Export tables with a codebook."""
+    from workbench.study.desk import EXPORTED, Desk
     from workbench.study.study_report import export_study
 
     desk = Desk.read(folder)
-    client = LLMClient(how.settings) if engine != MINIATURE else None
-    with closing(client) if client else nullcontext():
-        engines = RoleEngines(EngineSpec(builder=engine, judge=engine), client)
-        exported = export_study(desk, engines, engine, personal)
-    typer.echo(f"{exported.participants} participants → {exported.folder}")
-    typer.echo(f"{exported.written.conversations} conversations as a run → {folder / RUN}")
-    for name, why in exported.written.without_tree.items():
-        typer.echo(f"no tree: {name}: {why}", err=True)
+    typer.echo(f"{export_study(desk, personal)} participants → {folder / EXPORTED}")
 
 
 @command("outputs/study-paper")

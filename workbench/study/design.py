@@ -35,9 +35,8 @@ class Condition(_Part, frozen=True):
 
 class Task(_Part, frozen=True):
     text: str
-    type: str
     topics: list[str]
-    domain: str = ""  # domain of the miniature, for scripted assistants and judges
+    domain: str = ""  # domain of the miniature, for scripted assistants
 
 
 class Chat(_Part, frozen=True):

@@ -41,7 +41,7 @@ from workbench.lessons.exercise import append, read_lines
 from workbench.study.design import Study, load_study
 
 STUDY_FILE, KEY_FILE, WITHDRAWN = "study.yaml", "key", "withdrawn"
-EXPORTED, RUN = "export", "run"  # written by `discover study export`; a withdrawal deletes them
+EXPORTED = "export"  # written by `discover study export`; a withdrawal deletes it
 _CODE = re.compile(r"^[A-Z2-7]{16}$")
 
 
@@ -168,7 +168,7 @@ class Desk:
                 self.add(code, "closed", why="timed_out")
 
     def withdraw(self, code: str) -> bool:
-        """Delete all data of a participant, with the exports. Returns False for an unknown code."""
+        """Delete all data of a participant, with the export. Returns False for an unknown code."""
         with self._writing:
             path, progress = self._path(code), self.progress(code)
             if path is None or progress is None:
@@ -177,8 +177,7 @@ class Desk:
             self.forget_identity(code)
             path.unlink()
             self._progress.pop(code, None)
-            for given_out in (EXPORTED, RUN):
-                shutil.rmtree(self.folder / given_out, ignore_errors=True)
+            shutil.rmtree(self.folder / EXPORTED, ignore_errors=True)
             append(self.folder / WITHDRAWN, f"{line}\n".encode())
             return True
 

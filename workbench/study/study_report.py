@@ -6,7 +6,6 @@ import csv
 import json
 import math
 import re
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +16,6 @@ from typing import Any, Literal
 from discover_lib.base.cells import FORMULA, harmless_row
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file, write_text_lines
-from discover_lib.core.conversation import Reply
-from discover_lib.core.rules import Rules
-from discover_lib.engines.spec import RoleEngines
 from discover_lib.metrics.intervals import (
     Difference,
     Estimate,
@@ -33,8 +29,7 @@ from discover_lib.metrics.intervals import (
 )
 from discover_lib.metrics.paired import SIGNIFICANCE, holm, permutation_p
 from workbench.study.design import Study
-from workbench.study.desk import EXPORTED, RUN, Desk, Progress, Round
-from workbench.study.people import Chat, Written, write_people
+from workbench.study.desk import EXPORTED, Desk, Progress, Round
 from workbench.study.study_pages import AGREEMENT, debrief_text, information, personal_data
 
 
@@ -296,7 +291,7 @@ def _tells(desk: Desk, text: str) -> bool:
     return any(part.casefold() in text.casefold() for name in names for part in (name, name.rpartition("/")[2]))
 
 
-# -- the study as files: tables with a codebook, a run of its conversations, documents for an ethics board -------------
+# -- the study as files: tables with a codebook, documents for an ethics board -----------------------------------------
 
 
 Personal = Literal["refuse", "redact", "keep"]
@@ -318,6 +313,7 @@ COLUMNS = {
     "pasted": "number of pastes",
     "left": "number of times the participant left the page",
     "failures": "failed replies",
+    "text": "the final text of the participant, or else the last artifact in a reply",
 }
 MESSAGES = {
     "participant": COLUMNS["participant"],
@@ -335,23 +331,14 @@ RATINGS = {
 }
 
 
-@dataclass(frozen=True)
-class Exported:
-    """The written files."""
-
-    folder: Path
-    participants: int
-    written: Written
-
-
 def _texts_of(row: Finished) -> list[str]:
     final = row.round.final or {}
     said = [exchange.said["text"] for exchange in row.round.exchanges]
     return [*said, *final.get("texts", {}).values(), final.get("text", "")]
 
 
-def export_study(desk: Desk, engines: RoleEngines, judge: str, personal: Personal = "refuse") -> Exported:
-    """Write `export/` beside the participants: the tables and their codebook; and `run/`, the conversations.
+def export_study(desk: Desk, personal: Personal = "refuse") -> int:
+    """Write `export/` beside the participants: the tables and their codebook. Returns the number of participants.
 
     Raises:
         DiscoverError: a text looks like personal data and `personal` is "refuse"; or no participant has finished.
@@ -375,11 +362,7 @@ def export_study(desk: Desk, engines: RoleEngines, judge: str, personal: Persona
     left = [{"condition": arms, **{name: count[name] for name in names}} for arms, count in attrition(desk).items()]
     _write(folder / "attrition.csv", ATTRITION_COLUMNS, left)
     write_text_lines(folder / "codebook.md", codebook_lines(desk.study))
-    chats = [chat_of(desk, row, clean) for row in rows]
-    run = desk.folder / RUN
-    shutil.rmtree(run, ignore_errors=True)
-    written = write_people(run, chats, engines, name=desk.study.name, judge=judge, rules=Rules.paper())
-    return Exported(folder, len({row.code for row in rows}), written)
+    return len({row.code for row in rows})
 
 
 def redacted(text: str) -> str:
@@ -387,35 +370,6 @@ def redacted(text: str) -> str:
     for found in personal_data(text):
         text = text.replace(found.text, f"[{re.sub('^an? ', '', found.kind)}]")
     return text
-
-
-def chat_of(desk: Desk, row: Finished, clean: Any = str) -> Chat:
-    """The conversation as a record of a run. Its artifact is the final text, or else the last artifact in a reply."""
-    progress, round = row.progress, row.round
-    task, final = desk.study.tasks[progress.task], round.final or {}
-    exchanges = [exchange for exchange in round.exchanges if exchange.reply]
-    replies = tuple(
-        Reply(each.reply["text"], each.reply["tokens"], each.reply["counting"], notation=each.reply.get("notation"))
-        for each in exchanges
-        if each.reply
-    )
-    return Chat(
-        id=f"{desk.pseudonym(row.code)}-{row.place + 1}",
-        assistant=round.arm,
-        messages=tuple(clean(each.said["text"]) for each in exchanges),
-        replies=replies,
-        text=clean(final.get("text") or last_artifact([reply.text for reply in replies])),
-        artifact_type=task.type,
-        domain=task.domain,
-        topic=progress.topic,
-        more={
-            "study": desk.study.name,
-            "version": desk.study.version,
-            "simulated": progress.simulated,
-            "model": desk.study.conditions[round.arm].assistant,
-            "ratings": row.ratings(),
-        },
-    )
 
 
 def last_artifact(replies: Sequence[str]) -> str:
@@ -456,7 +410,8 @@ def _row(desk: Desk, row: Finished, clean: Any) -> dict[str, Any]:
         "left": sum(each.get("left", 0) for each in watched),
         "failures": sum(exchange.failures for exchange in round.exchanges),
     }
-    return values | row.ratings() | {name: clean(text) for name, text in final["texts"].items()}
+    texts = {"text": final.get("text") or last_artifact([reply["text"] for reply in replies])} | final["texts"]
+    return values | row.ratings() | {name: clean(text) for name, text in texts.items()}
 
 
 def _messages(desk: Desk, row: Finished, clean: Any) -> list[dict[str, Any]]:
@@ -487,7 +442,7 @@ def codebook_lines(study: Study) -> list[str]:
     """The tables and the meanings of their columns, as Markdown."""
     lines = [f"# Codebook: {study.title}", "", f"Version {study.version} of the study file."]
     lines += ["", f"Text that begins with {' '.join(FORMULA)} follows an apostrophe, so that no spreadsheet runs it."]
-    lines += ["Control characters are written as <U+202E>. The conversations in `run/` contain the original text."]
+    lines += ["Control characters are written as <U+202E>."]
     tables = {
         "participants.csv: one row per finished conversation": COLUMNS | _answers(study),
         "messages.csv: one row per message": MESSAGES,
