@@ -205,21 +205,6 @@ def two_decimals(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # never "−0.00"
 
 
-def share_difference(ours: Share, theirs: Share) -> Estimate:
-    """`ours − theirs` of two independent groups, with Newcombe's hybrid score interval (1998, method 10), which holds
-    its level in small groups and near 0 and 1.
-
-    Raises:
-        ValueError: an empty group.
-    """
-    if ours.value is None or theirs.value is None:
-        raise ValueError("a difference of shares needs two groups in which something was counted")
-    value = ours.value - theirs.value
-    below = math.hypot(ours.value - ours.low, theirs.high - theirs.value)  # type: ignore[operator]
-    above = math.hypot(ours.high - ours.value, theirs.value - theirs.low)  # type: ignore[operator]
-    return Estimate(value, value - below, value + above, ours.n + theirs.n, ours.n + theirs.n)
-
-
 @dataclass(frozen=True)
 class Difference(Record):
     """The difference of two groups' means with its 95% interval, its p, and the size of each group."""

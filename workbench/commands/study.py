@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,6 +15,9 @@ from discover_lib.cli.common import UNFINISHED, OneValueCommand, command_from, c
 from discover_lib.engines.manner import PAPER, manner_named
 from discover_lib.tasks.playing import Access
 from discover_lib.tasks.waist import Table
+
+if TYPE_CHECKING:
+    from workbench.study.desk import Desk
 
 study = typer.Typer(
     help="Run a user study with people, from one study file.",
@@ -108,7 +111,6 @@ def bots(
     from workbench.study.bots import quick, run_bots
     from workbench.study.design import load_study
     from workbench.study.desk import Desk
-    from workbench.study.study_report import flow_lines
     from workbench.study.study_server import StudyServer
 
     typed, read = manner_named(manner), quick(load_study(file))
@@ -118,8 +120,8 @@ def bots(
             ended = run_bots(url, read, n, seed, manner=typed)
     finally:
         desk.close()
-    _say(f"{count} {end}" for end, count in sorted(ended.items()))
-    _say(flow_lines(desk))
+    typer.echo("\n".join(f"{count} {end}" for end, count in sorted(ended.items())))
+    _show_progress(desk)
     typer.echo(f"answers: {desk.folder}")
     if set(ended) != {"done"}:
         raise typer.Exit(UNFINISHED)
@@ -146,27 +148,23 @@ def report(
     unblind: Annotated[
         bool, typer.Option("--unblind", help="Show outcomes before the planned number is reached.")
     ] = False,
-    beside: Annotated[Path | None, typer.Option(help="Compare with the simulated participants in this folder.")] = None,
 ) -> None:
     """Report the progress of participants and, once enough have finished, the ratings by condition."""
-    from workbench.study import study_report as told
     from workbench.study.desk import Desk
+    from workbench.study.study_report import OUTCOMES, finished, outcomes
 
     desk = Desk.read(folder)
-    sides = told.side_by_side(desk, Desk.read(beside)) if beside is not None else []
-    _say(told.flow_lines(desk))
-    done = len({row.code for row in told.finished(desk)})
-    if done < desk.study.participants and not unblind:
-        typer.echo(
-            f"outcomes are shown at {desk.study.participants}; --unblind shows them now (mention it in your report)"
-        )
+    _show_progress(desk)
+    done, planned = len({row.code for row in finished(desk)}), desk.study.participants
+    if done < planned and not unblind:
+        typer.echo(f"outcomes are shown at {planned}; --unblind shows them now (mention it in your report)")
         return
-    _say([*told.attrition_lines(desk), *told.quality_lines(desk), *told.outcome_lines(desk)])
-    if sides:
-        Table(told.SIDES, tuple(sides)).print(console())
-        typer.echo("means with 95% intervals; simulated participants rate their discovered share, with noise")
+    Table(OUTCOMES, tuple(outcomes(desk))).print(console())
+    typer.echo("means and differences with 95% intervals; p by Holm over the pairs of a scale")
 
 
-def _say(lines: Iterable[str]) -> None:
-    for line in lines:
-        typer.echo(line)
+def _show_progress(desk: Desk) -> None:
+    from workbench.study.study_report import ATTRITION_COLUMNS, attrition, progress_lines
+
+    typer.echo("\n".join(progress_lines(desk)))
+    Table(tuple(ATTRITION_COLUMNS), tuple(attrition(desk))).print(console())

@@ -4,7 +4,7 @@
     key                   the salt of the hashes; only the owner can read it
     participants/CODE     events, one JSON line each, on disk before the server answers
     identities/HASH       salted hash of an outside ID → code; the ID itself is never written
-    withdrawn             one line per withdrawal, with its step and conditions and no other data
+    withdrawn             one line per withdrawal, with its conditions and no other data
 
 A lock lets one process serve a study. Only the events are stored, so the data on disk cannot contradict itself. The
 progress of a participant follows from them: the next step, the conversation, the ratings that are due.
@@ -173,12 +173,11 @@ class Desk:
             path, progress = self._path(code), self.progress(code)
             if path is None or progress is None:
                 return False
-            line = " ".join(filter(None, (progress.step, "+".join(progress.arms))))
             self.forget_identity(code)
             path.unlink()
             self._progress.pop(code, None)
             shutil.rmtree(self.folder / EXPORTED, ignore_errors=True)
-            append(self.folder / WITHDRAWN, f"{line}\n".encode())
+            append(self.folder / WITHDRAWN, f"{'+'.join(progress.arms)}\n".encode())
             return True
 
     def forget_identity(self, code: str) -> None:
@@ -187,11 +186,10 @@ class Desk:
             if json.loads(identity.read_text(encoding="utf-8"))["code"] == code:
                 identity.unlink()
 
-    def withdrawn(self) -> Counter[tuple[str, str]]:
-        """(step, conditions) → number of withdrawals. The conditions are "" before the draw."""
+    def withdrawn(self) -> Counter[str]:
+        """Conditions → number of withdrawals. The conditions are "" before the draw."""
         path = self.folder / WITHDRAWN
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else ()
-        return Counter((step, arms) for step, _, arms in (line.partition(" ") for line in lines))
+        return Counter(path.read_text(encoding="utf-8").splitlines() if path.exists() else ())
 
     def _path(self, code: str) -> Path | None:
         return self.folder / "participants" / code if _CODE.match(code) else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,16 +17,13 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file, write_text_lines
 from discover_lib.metrics.intervals import (
     Difference,
-    Estimate,
-    Share,
     bootstrap_difference,
     bootstrap_mean,
     paired_differences,
-    share_difference,
     share_of,
     welch,
 )
-from discover_lib.metrics.paired import SIGNIFICANCE, holm, permutation_p
+from discover_lib.metrics.paired import SIGNIFICANCE, TOO_FEW, holm, p_text, permutation_p
 from workbench.study.design import Study
 from workbench.study.desk import EXPORTED, Desk, Progress, Round
 from workbench.study.study_pages import AGREEMENT, debrief_text, information, personal_data
@@ -57,128 +53,75 @@ def finished(desk: Desk) -> Iterator[Finished]:
                 yield Finished(code, progress, place)
 
 
-def flow_lines(desk: Desk) -> list[str]:
-    """The number of participants at each step, as in a flow diagram."""
+def progress_lines(desk: Desk) -> list[str]:
+    """The number of participants who finished, and of simulated ones."""
     everybody = [progress for _, progress in desk.everybody()]
     simulated = sum(progress.simulated for progress in everybody)
-    reached = {
-        kind: sum(progress.first(kind) is not None for progress in everybody)
-        for kind in ("arrived", "consent", "topic")
-    }
-    ends = Counter(progress.closed or "at work" for progress in everybody)
-    left = desk.withdrawn()
+    done = sum(progress.closed == "done" for progress in everybody)
     lines = [f"a rehearsal: {simulated} of {len(everybody)} participants are simulated"] if simulated else []
-    lines += [f"arrived {reached['arrived']}, consented {reached['consent']}, began {reached['topic']}"]
-    lines.append(", ".join(f"{end.replace('_', ' ')} {count}" for end, count in sorted(ends.items())) or "0 yet")
-    if left:
-        steps = Counter(step for step, _ in left.elements())
-        at = ", ".join(f"{count} at {step}" for step, count in sorted(steps.items()))
-        lines.append(f"withdrawn and deleted: {left.total()} ({at})")
-    done = [progress for progress in everybody if progress.closed == "done"]
-    cells = Counter(f"{progress.task} {'+'.join(progress.arms)}" for progress in done)
-    per_cell = ", ".join(f"{cell} {count}" for cell, count in sorted(cells.items())) or "0"
-    lines.append(f"finished {len(done)} of {desk.study.participants} planned; per cell {per_cell}")
-    return lines
+    return [*lines, f"finished {done} of {desk.study.participants} planned"]
 
-
-# -- participants who left ---------------------------------------------------------------------------------------------
 
 ATTRITION_COLUMNS = {
     "condition": "label; both labels in their order in a paired design; empty before the draw",
     "people": "participants with this condition; in the row without a condition, participants before the draw",
-    "began": "participants who chose a topic",
     "finished": "participants who finished and did not withdraw",
     "withdrew": "participants who deleted their data, at any time",
     "timed_out": "participants whose session was closed after a long pause",
     "no_consent": "participants who did not agree",
     "screened_out": "participants whose answers are not admitted",
     "at_work": "participants who have not finished yet",
+    "lost": "share of participants who withdrew or timed out, of all who are no longer at work, with a 95% interval",
 }
-BEFORE_TOPIC = ("consent", "eligibility", "task")
 
 
-def lost(count: Counter[str]) -> Share:
-    """The share of participants who withdrew or timed out, of all who are no longer at work."""
-    return share_of(count["withdrew"] + count["timed_out"], count["people"] - count["at_work"])
-
-
-def attrition(desk: Desk) -> dict[str, Counter[str]]:
-    """Condition → counts under the names of `ATTRITION_COLUMNS`. The condition "" is before the draw."""
+def attrition(desk: Desk) -> list[tuple[str, ...]]:
+    """Rows under `ATTRITION_COLUMNS`: participants before the draw, then by condition."""
     counts: dict[str, Counter[str]] = {"": Counter()}
     counts |= {"+".join(cell.arms): Counter() for cell in desk.study.cells}
     for _, progress in desk.everybody():
-        count = counts["+".join(progress.arms)]
-        count["people"] += 1
-        count["began"] += bool(progress.topic)
-        count[{None: "at_work", "done": "finished"}.get(progress.closed, str(progress.closed))] += 1
-    for (step, arms), people in desk.withdrawn().items():
-        count = counts.get(arms, counts[""])
-        count["people"] += people
-        count["withdrew"] += people
-        count["began"] += people * (bool(arms) and step not in BEFORE_TOPIC)
-    return counts
-
-
-def attrition_lines(desk: Desk) -> list[str]:
-    """The participants who left, by condition, and the differences between conditions."""
-    counts = attrition(desk)
-    before = counts.pop("")
-    lines = [f"before a condition was drawn: {_parts(before)}"] if before["people"] else []
+        end = {None: "at_work", "done": "finished"}.get(progress.closed, str(progress.closed))
+        counts["+".join(progress.arms)][end] += 1
+    for arms, withdrew in desk.withdrawn().items():
+        counts[arms]["withdrew"] += withdrew
+    rows = []
     for arms, count in counts.items():
-        given = f"given to {count['people']}, {count['began']} began"
-        lines.append(f"{arms}: {given}; {_parts(count)}; lost {lost(count)}")
-    for (first, one), (second, other) in combinations(counts.items(), 2):
-        lines.append(f"lost, {second} − {first}: {_lost_more(lost(one), lost(other))}")
-    return lines
-
-
-def _parts(count: Counter[str]) -> str:
-    ends = list(ATTRITION_COLUMNS)[3:]
-    return ", ".join(f"{count[end]} {end.replace('_', ' ')}" for end in ends if count[end]) or "0 yet"
-
-
-def _lost_more(theirs: Share, ours: Share) -> str:
-    """The second share minus the first."""
-    extremes = 2 if ours.n == theirs.n else 1  # outcomes of Fisher's exact test as extreme as all against 0
-    if extremes / math.comb(ours.n + theirs.n, ours.n) >= SIGNIFICANCE:
-        return f"too few to tell ({ours.n} and {theirs.n})"
-    how = share_difference(ours, theirs)
-    assert how.low is not None and how.high is not None
-    clear = "" if how.low > 0 or how.high < 0 else "; not distinguishable"
-    return f"{how} (n = {ours.n} and {theirs.n}){clear}"
+        lost = share_of(count["withdrew"] + count["timed_out"], count.total() - count["at_work"])
+        ends = [str(count[name]) for name in [*ATTRITION_COLUMNS][2:-1]]
+        rows.append((arms, str(count.total()), *ends, str(lost)))
+    return rows
 
 
 # -- outcomes ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A scale: the mean of each condition, and the difference of each pair of conditions.
+OUTCOMES = ("scale", "condition", "mean or difference", "n", "p", "")
 
-    Attributes:
-        differences: (first, second) → the second minus the first; None if too few participants rated.
-        adjusted: the same pairs → p, corrected for the number of pairs (Holm); 1 without a difference.
+
+def outcomes(desk: Desk) -> list[tuple[str, ...]]:
+    """Rows under `OUTCOMES`: each final scale by condition, and the difference of each pair of conditions.
+
+    Intervals are at 95%. p is corrected over the pairs of a scale (Holm). A paired design compares the ratings of one
+    participant.
     """
-
-    scale: str
-    means: Mapping[str, Estimate]
-    unsaid: int
-    differences: Mapping[tuple[str, str], Difference | None]
-    adjusted: Mapping[tuple[str, str], float]
-
-
-def compared(desk: Desk) -> list[Compared]:
-    """Each final scale by condition. A paired design compares the ratings of one participant."""
-    study, results = desk.study, []
+    study = desk.study
+    rows: list[tuple[str, ...]] = []
     for scale in study.final.scales:
         values = _ratings(desk, scale)
-        unsaid = sum(row.ratings()[scale] is None for row in finished(desk))
-        means = {arm: bootstrap_mean(ratings) for arm, ratings in values.items() if ratings}
+        for arm, ratings in values.items():
+            rows.append((scale, arm, str(bootstrap_mean(ratings)) if ratings else "–", str(len(ratings)), "", ""))
         pairs = list(combinations(study.conditions, 2))
-        differences = {(a, b): _difference(study.design, values[a], values[b]) for a, b in pairs}
-        adjusted = holm([each.p if each else 1.0 for each in differences.values()])
-        results.append(Compared(scale, means, unsaid, differences, dict(zip(pairs, adjusted, strict=True))))
-    return results
+        differences = [_difference(study.design, values[first], values[second]) for first, second in pairs]
+        adjusted = holm([each.p if each else 1.0 for each in differences])
+        for (first, second), difference, p in zip(pairs, differences, adjusted, strict=True):
+            pair = f"{second} − {first}"
+            if difference is None:
+                rows.append((scale, pair, "–", "", "", TOO_FEW))
+                continue
+            n = f"{difference.n[0]} pairs" if study.design == "paired" else "{} and {}".format(*difference.n)
+            verdict = "" if p < SIGNIFICANCE else "not distinguishable"
+            rows.append((scale, pair, str(difference), n, p_text(p), verdict))
+    return rows
 
 
 def _ratings(desk: Desk, scale: str) -> dict[str, dict[str, list[float]]]:
@@ -188,40 +131,6 @@ def _ratings(desk: Desk, scale: str) -> dict[str, dict[str, list[float]]]:
         if (rating := row.ratings()[scale]) is not None:
             values[row.round.arm][row.code] = [float(rating)]
     return values
-
-
-SIDES = ("scale", "condition", "people", "simulated", "simulated − people")
-
-
-def side_by_side(people: Desk, simulated: Desk) -> list[tuple[str, str, str, str, str]]:
-    """The ratings of people and of simulated participants: rows under `SIDES`, with 95% intervals.
-
-    The last rows of a scale are the differences between conditions, on both sides.
-
-    Raises:
-        DiscoverError: the two have other conditions or scales, or are not people and simulated participants.
-    """
-    one, other = people.study, simulated.study
-    if list(one.conditions) != list(other.conditions) or one.final.scales != other.final.scales:
-        raise DiscoverError(f"{simulated.folder}: other conditions or scales than {people.folder}")
-    if not any(row.progress.simulated for row in finished(simulated)):
-        raise DiscoverError(f"{simulated.folder}: no simulated participant has finished: see 'discover study bots'")
-    if any(row.progress.simulated for row in finished(people)):
-        raise DiscoverError(
-            f"{people.folder}: participants are simulated; give the folder of people, and theirs to --beside"
-        )
-    rows = []
-    for theirs, ours in zip(compared(people), compared(simulated), strict=True):
-        given, drawn = _ratings(people, theirs.scale), _ratings(simulated, theirs.scale)
-        for arm in one.conditions:
-            apart = welch([each for [each] in drawn[arm].values()], [each for [each] in given[arm].values()])
-            means = [each.means.get(arm) for each in (theirs, ours)]
-            sides = [_with_n(mean) if mean else "–" for mean in means]
-            rows.append((theirs.scale, arm, sides[0], sides[1], str(apart or "–")))
-        for (first, second), difference in theirs.differences.items():
-            gain = ours.differences[first, second]
-            rows.append((theirs.scale, f"{second} − {first}", str(difference or "–"), str(gain or "–"), ""))
-    return rows
 
 
 def _difference(design: str, first: Mapping[str, list[float]], second: Mapping[str, list[float]]) -> Difference | None:
@@ -236,59 +145,6 @@ def _difference(design: str, first: Mapping[str, list[float]], second: Mapping[s
     assert how.low is not None and how.high is not None
     p = permutation_p(list(paired_differences(ours, theirs).values()))
     return Difference(how.mean, how.low, how.high, p, (len(both), len(both)))
-
-
-def _with_n(mean: Estimate) -> str:
-    return str(mean) if mean.low is None else f"{mean} (n = {mean.n_artifacts})"
-
-
-def outcome_lines(desk: Desk) -> list[str]:
-    """The ratings in lines with n and intervals. Several pairs of conditions have Holm's p."""
-    lines, paired = [], desk.study.design == "paired"
-    for each in compared(desk):
-        lines += [f"{each.scale}, {arm}: {_with_n(mean)}" for arm, mean in each.means.items()]
-        several = len(each.differences) > 1
-        for (first, second), how in each.differences.items():
-            pair = f"{each.scale}, {second} − {first}"
-            if how is None:
-                lines.append(f"{pair}: too few answers for a difference")
-                continue
-            p = each.adjusted[first, second]
-            clear = p < SIGNIFICANCE if several else how.low > 0 or how.high < 0
-            people = f"{how.n[0]} pairs of one participant" if paired else f"{how.n[0]} and {how.n[1]}"
-            shown = f"{how} (n = {people}{f'; p {_shown(p)}' if several else ''})"
-            lines.append(f"{pair}: {shown}{'' if clear else '; not distinguishable'}")
-        if each.unsaid:
-            lines.append(f"{each.scale}: {each.unsaid} without a rating")
-    if len(desk.study.conditions) > 2:
-        lines.append("every pair of conditions is compared: p by Holm over the pairs of a scale, intervals uncorrected")
-    return lines
-
-
-def _shown(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
-
-
-def quality_lines(desk: Desk) -> list[str]:
-    """Counts by condition of events that could reveal a condition or spoil an answer."""
-    by_arm: dict[str, Counter[str]] = {arm: Counter() for arm in desk.study.conditions}
-    for _, progress in desk.everybody():
-        for round in progress.rounds:
-            count = by_arm[round.arm]
-            replies = [exchange.reply for exchange in round.exchanges if exchange.reply]
-            count["conversations"] += 1
-            count["replies"] += len(replies)
-            count["later than the fixed time"] += sum(bool(reply["late"]) for reply in replies)
-            count["failures"] += sum(exchange.failures for exchange in round.exchanges)
-            count["that name a condition"] += sum(_tells(desk, reply["text"]) for reply in replies)
-            count["messages with pasted text"] += sum(bool(exchange.said["pasted"]) for exchange in round.exchanges)
-    return [f"{arm}: " + ", ".join(f"{count[what]} {what}" for what in count) for arm, count in by_arm.items() if count]
-
-
-def _tells(desk: Desk, text: str) -> bool:
-    """True if a reply contains a model's name. Names of scripted assistants are everyday words."""
-    names = [name for name in desk.study.assistants if "/" in name or "-" in name]
-    return any(part.casefold() in text.casefold() for name in names for part in (name, name.rpartition("/")[2]))
 
 
 # -- the study as files: tables with a codebook, documents for an ethics board -----------------------------------------
@@ -313,6 +169,7 @@ COLUMNS = {
     "pasted": "number of pastes",
     "left": "number of times the participant left the page",
     "failures": "failed replies",
+    "late": "replies after `reply_seconds`, whose time may reveal the condition",
     "text": "the final text of the participant, or else the last artifact in a reply",
 }
 MESSAGES = {
@@ -355,11 +212,11 @@ def export_study(desk: Desk, personal: Personal = "refuse") -> int:
             f"this looks like personal data: {seen}{more}; read it, then choose --personal redact or --personal keep"
         )
     clean = redacted if personal == "redact" else str
-    folder, (_, *names) = desk.folder / EXPORTED, ATTRITION_COLUMNS
+    folder = desk.folder / EXPORTED
     _write(folder / "participants.csv", [*COLUMNS, *_answers(desk.study)], [_row(desk, row, clean) for row in rows])
     _write(folder / "messages.csv", MESSAGES, [line for row in rows for line in _messages(desk, row, clean)])
     _write(folder / "ratings.csv", RATINGS, [line for row in rows for line in _rating_lines(desk, row)])
-    left = [{"condition": arms, **{name: count[name] for name in names}} for arms, count in attrition(desk).items()]
+    left = [dict(zip(ATTRITION_COLUMNS, row, strict=True)) for row in attrition(desk)]
     _write(folder / "attrition.csv", ATTRITION_COLUMNS, left)
     write_text_lines(folder / "codebook.md", codebook_lines(desk.study))
     return len({row.code for row in rows})
@@ -409,6 +266,7 @@ def _row(desk: Desk, row: Finished, clean: Any) -> dict[str, Any]:
         "pasted": sum(each.get("pasted", 0) for each in watched),
         "left": sum(each.get("left", 0) for each in watched),
         "failures": sum(exchange.failures for exchange in round.exchanges),
+        "late": sum(reply["late"] for reply in replies),
     }
     texts = {"text": final.get("text") or last_artifact([reply["text"] for reply in replies])} | final["texts"]
     return values | row.ratings() | {name: clean(text) for name, text in texts.items()}

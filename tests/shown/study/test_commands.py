@@ -12,7 +12,7 @@ from study_people import PAPER, changed, with_chat
 
 from workbench.study.design import Condition, Study
 from workbench.study.desk import Desk
-from workbench.study.study_report import compared, outcome_lines
+from workbench.study.study_report import outcomes
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def test_a_rehearsal_is_exported_and_reported(rehearsed: Path) -> None:
     assert discover("study", "export", rehearsed).returncode == 0, "it is made anew"
     report = discover("study", "report", rehearsed).stdout
     assert report.startswith("a rehearsal: 6 of 6 participants are simulated")
-    assert "finished 6 of 6 planned" in report and "interaction, tuned − base" in report and "(n = 3 and 3)" in report
+    assert "finished 6 of 6 planned" in report and "tuned − base" in report and "3 and 3" in report
 
 
 @pytest.mark.parametrize("design", ["between", "paired"])
@@ -71,15 +71,12 @@ def test_of_three_conditions_every_pair_is_compared_and_corrected(study: Study, 
             desk.add(code, "final", round=round, ratings={"interaction": rated, "satisfaction": None}, texts={})
         desk.add(code, "closed", why="done")
     desk.close()
-    lines = [line for line in outcome_lines(desk) if line.startswith("interaction")]
-    [same] = [line for line in lines if "tuned − base" in line]
-    assert "; p = " in same and same.endswith("not distinguishable")
+    rows = {row[1]: row for row in outcomes(desk) if row[0] == "interaction"}
+    assert rows["tuned − base"][-1] == "not distinguishable"
     for pair in ("asks − base", "asks − tuned"):
-        [apart] = [line for line in lines if pair in line]
-        assert ": +" in apart and "p < 0.001" in apart and "not disting" not in apart
-        assert ("(n = 18 pairs of one participant;" if design == "paired" else "(n = 18 and 18;") in apart
-    assert "Holm" in outcome_lines(desk)[-1]
-    assert compared(desk)[0].adjusted["base", "asks"] <= 3 * 0.001
+        _, _, difference, n, p, verdict = rows[pair]
+        assert difference.startswith("+") and 0 < float(p) <= 3 * 0.001 and not verdict
+        assert n == ("18 pairs" if design == "paired" else "18 and 18")
 
 
 def test_no_cell_is_run_or_turned_by_a_spreadsheet(rehearsed: Path) -> None:
@@ -99,7 +96,7 @@ def test_outcomes_are_not_shown_before_the_planned_number(file: Path, tmp_path: 
     assert discover("study", "bots", file, "--n", 4, "--folder", folder).returncode == 0
     blind = discover("study", "report", folder).stdout
     assert "finished 4 of 6 planned" in blind and "interaction" not in blind and "--unblind" in blind
-    assert "interaction, base" in discover("study", "report", folder, "--unblind").stdout
+    assert "interaction" in discover("study", "report", folder, "--unblind").stdout
 
 
 @pytest.mark.slow
