@@ -1,7 +1,7 @@
 """An exercise: a question, the form of its answer, a check that computes the outcome, and the users that it plays with.
 
 A check takes plain data, calls the library and returns an `Outcome`. It never raises for a wrong answer, and the same
-answer has the same outcome. Answers are data (numbers, choices, replies), or a function for the form "code".
+answer has the same outcome. Answers are data: numbers, choices or replies.
 
 A class stores its answers in one file, one JSON line per answer. `discover open --class` names the file. A line is on
 disk before the page confirms it, so a killed server loses no answer.
@@ -17,7 +17,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -35,21 +35,19 @@ from discover_lib.engines.miniature.rendering import typed_reply
 from discover_lib.metrics.summary import newly_discovered as found
 
 MAX_TEXT = 2_000  # characters of one reply
-Form = Literal["number", "numbers", "order", "several", "reply", "replies", "code"]
+Form = Literal["number", "numbers", "order", "several", "reply", "replies"]
 
 
 @dataclass(frozen=True)
-class Outcome(Record, omit=("shown",)):
+class Outcome:
     """The outcome of a check.
 
     Attributes:
         hint: the next thing to look at. After a pass, the conclusion of the exercise.
-        shown: name → number, drawn as bars.
     """
 
     passed: bool
     hint: str
-    shown: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,11 +69,11 @@ class Exercise:
     words: tuple[str, ...] = ()
 
 
-def wrong(hint: str, **shown: float) -> Outcome:
-    return Outcome(False, hint, shown)
+def wrong(hint: str) -> Outcome:
+    return Outcome(False, hint)
 
 
-def judged(right: str, hints: Mapping[str, bool], **shown: float) -> Outcome:
+def judged(right: str, hints: Mapping[str, bool]) -> Outcome:
     """The first hint that applies. Without one, the answer is right.
 
     Args:
@@ -83,7 +81,7 @@ def judged(right: str, hints: Mapping[str, bool], **shown: float) -> Outcome:
         hints: hint → whether it applies.
     """
     hint = next((hint for hint, applies in hints.items() if applies), "")
-    return Outcome(not hint, hint or right, shown)
+    return Outcome(not hint, hint or right)
 
 
 def number_of(answer: Any) -> float | None:
@@ -183,13 +181,6 @@ def hand_in(student: str, task: str, answer: Any, outcome: Outcome | None = None
     with _LOCK:
         append(Path(path), data)
     return True
-
-
-def first_answer(student: str, task: str) -> Any:
-    """A student's first answer to a task. None without a class."""
-    path = os.environ.get(FILE_VARIABLE)
-    answers = read_answers(Path(path)) if path and student else []
-    return next((each.answer for each in answers if (each.student, each.task) == (student, task)), None)
 
 
 def append(path: Path, data: bytes) -> None:

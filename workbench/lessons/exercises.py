@@ -1,10 +1,9 @@
-"""The five lessons: their twelve exercises in order, and the guess of each card with its answer."""
+"""The five lessons: their ten exercises in order, and the guess of each card with its answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from discover_lib.base.words import counted
 from discover_lib.core.rules import Rules
@@ -12,7 +11,7 @@ from discover_lib.metrics.summary import newly_discovered as found
 from discover_lib.train.grpo import group_of
 from workbench.lessons import checks
 from workbench.lessons.checks import GROUP, PAIRS, STEPPED, by_length, earned
-from workbench.lessons.exercise import Exercise, Outcome, answered, talk, tree_of
+from workbench.lessons.exercise import Exercise, answered, talk, tree_of
 from workbench.story import PEOPLE
 from workbench.views.html import signed
 
@@ -53,14 +52,6 @@ _EXERCISES = (
         "reply",
         checks.break_it,
         words=("reward", "adaptive"),
-    ),
-    Exercise(
-        "advance",
-        "Write advance",
-        "In your own installation, write the function that computes the next state.",
-        "code",
-        checks.write_advance,
-        words=("near miss", "threshold", "satisfied"),
     ),
     Exercise(
         "reward",
@@ -115,26 +106,8 @@ _EXERCISES = (
         checks.nothing_learnt,
         words=("advantage",),
     ),
-    Exercise(
-        "beat",
-        "Beat adaptive",
-        "Be the assistant. Write five replies, one per line, each at most 30 words. This user asked for an "
-        "illustration of an animal. Press Check after every reply to read their answer.",
-        "replies",
-        checks.beat,
-        words=("adaptive", "oracle"),
-    ),
 )
 EXERCISES = {exercise.key: exercise for exercise in _EXERCISES}
-
-
-def check(key: str, answer: Any) -> Outcome:
-    """The outcome of an exercise's check.
-
-    Raises:
-        KeyError: no such exercise.
-    """
-    return EXERCISES[key].check(answer)
 
 
 # -- the guess of each card --------------------------------------------------------------------------------------------
@@ -271,8 +244,8 @@ CARDS = {
         ("makes all of them likelier", "makes the first likelier", "nothing at all"),
         _equal_rewards,
         ("GRPO", "reward"),
-        "What did you do that adaptive does not, and could a model learn it?",
-        "People stay with one kind of thing at a time, offer few choices, and continue from the answer. A model learns "
-        "this only if some replies of a group do it and others do not. Otherwise all advantages are 0.",
+        "A group of replies asks, and every user answers politely. What does a model learn from it?",
+        "Nothing, if all replies earn the same. A model learns to show options only if some replies of a group show "
+        "them and others do not. Otherwise all advantages are 0.",
     ),
 }
