@@ -7,7 +7,7 @@ import pytest
 
 from discover_lib.base.glossary import TERMS
 from discover_lib.engines.miniature.lexicon import load_lexicon
-from workbench.lessons.exercise import MAX_TEXT
+from workbench.lessons.cards import answer_of
 from workbench.lessons.exercises import CARDS, EXERCISES
 from workbench.pages.conversation_page import ABOUT
 
@@ -85,7 +85,6 @@ WRONG: list[tuple[str, Any, str]] = [
     ("grpo", [1, -1, 1, -1], "sum to 0"),
     ("grpo", [2, 2, 2, 2.001], "differ by a hair"),
     ("grpo", [1, 2, 3, 4], r"distance from the mean, 2\.5, decides. reply 1 gets the advantage −1\.16"),
-    ("grpo", [2, 2, 2], "Set 4 rewards"),
 ]
 
 
@@ -104,15 +103,11 @@ def test_a_typical_mistake_gets_its_hint(key: str, answer: Any, hint: str) -> No
     assert not outcome.passed and re.search(hint, outcome.hint), outcome.hint
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("key", RIGHT)
-@pytest.mark.parametrize(
-    "answer",
-    [None, "x", -1, 10**9, float("nan"), True, {}, [None], [[1]], ["x"] * 9, "y" * (MAX_TEXT + 1), ["<script>"]],
-)
-def test_nonsense_fails_with_a_hint_and_never_raises(key: str, answer: Any) -> None:
-    outcome = EXERCISES[key].check(answer)
-    assert not outcome.passed and outcome.hint.endswith((".", "?", "”"))
+@pytest.mark.parametrize("key", [key for key, each in EXERCISES.items() if each.form == "number"])
+@pytest.mark.parametrize("typed", ["", "x", "-1", "1e9", "nan", "inf"])
+def test_nonsense_in_a_field_fails_with_a_hint(key: str, typed: str) -> None:
+    outcome = EXERCISES[key].check(answer_of(key, {"number": typed}))
+    assert not outcome.passed and outcome.hint.endswith((".", "?"))
 
 
 @pytest.mark.slow
@@ -128,7 +123,6 @@ def test_nonsense_fails_with_a_hint_and_never_raises(key: str, answer: Any) -> N
 )
 def test_a_card_s_guess_is_compared_with_what_the_library_computes(card: str, choice: str, number: str) -> None:
     prediction = CARDS[card]
-    happened = prediction.happened()
-    assert happened.choice == choice and choice in prediction.choices
-    assert re.search(number, happened.sentence)
+    happened, sentence = prediction.happened()
+    assert happened == choice and choice in prediction.choices and re.search(number, sentence)
     assert all(word in TERMS or word in ABOUT for word in prediction.words)

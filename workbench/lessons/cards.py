@@ -6,6 +6,8 @@ hands an answer in when a button is pressed.
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,7 +18,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.train.grpo import group_of
 from workbench.carried import kept
 from workbench.lessons.checks import GROUP, STEPPED, earned
-from workbench.lessons.exercise import Outcome, answered, first_trees, hand_in
+from workbench.lessons.exercise import MAX_TEXT, Outcome, answered, hand_in, tree_of
 from workbench.lessons.exercises import CARDS, EXERCISES
 from workbench.map import intent_map
 from workbench.pages.conversation_page import ABOUT
@@ -115,7 +117,9 @@ class Card:
 
         made = notice("Choose one of the answers first.", tone="warn") if form.value else EMPTY
         if guess:
-            made = notice("Your guess: ", tag("b", guess), ". Open the next step. The last one has the answer.", tone="open")
+            made = notice(
+                "Your guess: ", tag("b", guess), ". Open the next step. The last one has the answer.", tone="open"
+            )
         above = show.styled(rich_text(self.about.about), words(*self.about.words))
         return mo.vstack([mo.Html(above), form, mo.Html(show.styled(made))])
 
@@ -133,10 +137,10 @@ class Card:
 
     def _compared(self, guess: str) -> Markup:
         """The guess, the answer, and the numbers behind it."""
-        happened = self.about.happened()
-        right = guess == happened.choice
-        answer = "”. That is right. " if right else f"”. The answer is “{happened.choice}”. "
-        return notice("You guessed “", tag("b", guess), answer, happened.sentence, tone=None if right else "open")
+        choice, sentence = self.about.happened()
+        right = guess == choice
+        answer = "”. That is right. " if right else f"”. The answer is “{choice}”. "
+        return notice("You guessed “", tag("b", guess), answer, sentence, tone=None if right else "open")
 
 
 def _asked(name: str) -> str:
@@ -212,22 +216,20 @@ def _fields(key: str) -> dict[str, Any]:
             return {f"pick{n}": mo.ui.checkbox(label=text) for n, text in enumerate(exercise.choices, 1)}
         case form:
             label = "Your reply" if form == "reply" else "Your replies, one per line"
-            return {"text": mo.ui.text_area(label=label, rows=LINES[form], max_length=2_000, full_width=True)}
+            return {"text": mo.ui.text_area(label=label, rows=LINES[form], max_length=MAX_TEXT, full_width=True)}
 
 
 def answer_of(key: str, value: dict[str, Any]) -> Any:
     """The plain answer in the fields of `asked`."""
     form, values = EXERCISES[key].form, list(value.values())
     if form == "number":
-        try:
-            return float(str(values[0]).strip().replace(",", ".").replace("−", "-"))
-        except ValueError:
-            return values[0]
+        typed = str(values[0]).strip().replace(",", ".").replace("−", "-")
+        return float(typed) if re.fullmatch(r"-?\d*\.?\d+", typed) else typed
     if form == "several":
         return [place for place, picked in enumerate(values, 1) if picked]
     if form == "replies":
-        return str(values[0]).splitlines()
-    return values[0] if form == "reply" else values
+        return [line.strip() for line in values[0][:MAX_TEXT].splitlines() if line.strip()]
+    return values[0][:MAX_TEXT].strip() if form == "reply" else values
 
 
 def checked(key: str, fields: Any, *below: Markup) -> Any:
@@ -271,8 +273,9 @@ def map_of(tree: IntentTree, seed: int = 0) -> Any:
 def two_trees(fields: Any) -> Any:
     """Lesson 2: the first two trees of a user, and the conversation with the replies in the fields."""
     replies = answer_of("two-replies", fields.value)[:2] if fields.value else []
-    chat = show.panel("So far", show.chat(answered(STEPPED, replies)), latest=True) if any(replies) else EMPTY
-    return posed("two-replies", fields, map_of(first_trees(STEPPED, 2), STEPPED), below=chat)
+    chat = show.panel("So far", show.chat(answered(STEPPED, replies)), latest=True) if replies else EMPTY
+    tree = dataclasses.replace(tree_of(STEPPED), roots=tree_of(STEPPED).roots[:2])
+    return posed("two-replies", fields, map_of(tree, STEPPED), below=chat)
 
 
 def earned_at(tau: float) -> Any:
@@ -286,8 +289,8 @@ def earned_at(tau: float) -> Any:
 
 def group_shown(fields: Any) -> Markup:
     """Lesson 5: the group of the rewards in the fields, and the update that it makes. Empty without rewards."""
-    rewards = answer_of("grpo", fields.value) if fields.value else []
-    if not rewards:
+    if not fields.value:
         return EMPTY
+    rewards = answer_of("grpo", fields.value)
     picture = group_picture(group_of(rewards), [f"reply {place}" for place in range(1, len(rewards) + 1)])
     return show.panel("The group and its update", picture)

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from discover_lib.base.leak_words import find_leaks, giving_away
-from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.reward import Reward, length_penalty, reward
+from discover_lib.core.reward import Reward, length_penalty
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import Discovery, IntentState
 from discover_lib.metrics.paired import SIGNIFICANCE, least_p
 from discover_lib.metrics.summary import newly_discovered as found
 from discover_lib.train.grpo import group_of
 from workbench.lessons.exercise import (
     EVERYBODY,
-    MAX_TEXT,
     Outcome,
     answered,
     judged,
-    mean_found,
-    number_of,
-    numbers_of,
     talk,
-    texts_of,
-    tree_of,
     wrong,
 )
 from workbench.story import near_misses_on_one_wish
@@ -43,10 +34,9 @@ STEP = 10  # of its slider
 GROUP = 4  # replies in "nothing learnt"
 
 
-def near_misses(answer: Any) -> Outcome:
+def near_misses(count: float | str) -> Outcome:
     """The fewest near misses in one reply that change the state of an intent of threshold `THETA`."""
-    count = number_of(answer)
-    if count is None or not 1 <= count <= MOST_NEAR or count != int(count):
+    if isinstance(count, str) or not 1 <= count <= MOST_NEAR or count != int(count):
         return wrong(f"A number of near misses is a whole number, at least 1 and at most {MOST_NEAR}.")
     outcome = near_misses_on_one_wish(THETA)
     now = outcome(int(count))
@@ -63,26 +53,23 @@ def near_misses(answer: Any) -> Outcome:
 # -- the reward --------------------------------------------------------------------------------------------------------
 
 
-def worth(answer: Any) -> Outcome:
+def worth(given: float | str) -> Outcome:
     """The reward of a reply of `N_TOKENS` tokens that makes `N_FOUND` intents discovered."""
-    given = number_of(answer)
-    if given is None:
+    if isinstance(given, str):
         return wrong("A reward is a number, such as 1.5.")
-    tree, rules = tree_of(TALKER), Rules.paper()
-    before = initial_state(tree, rules)
-    hidden = [key for key in tree.intents if key not in before.discovered][:N_FOUND]
-    after = IntentState({**before.discovery, **dict.fromkeys(hidden, Discovery.DISCOVERED)})
-    right = reward(tree, before, after, N_TOKENS, rules)
-    if abs(given - right.total) < 0.005:
-        return Outcome(True, f"{right.discovered:g} − {rules.lam:g} × ({N_TOKENS} − {rules.tau:g}) = {right.total:g}")
-    without = right.discovered + length_penalty(N_TOKENS, rules.replace(tau=0))
-    capped = right.discovered - rules.penalty_cap
+    rules = Rules.paper()
+    penalty = length_penalty(N_TOKENS, rules)
+    right = N_FOUND + penalty
+    if abs(given - right) < 0.005:
+        return Outcome(True, f"{N_FOUND} − {rules.lam:g} × ({N_TOKENS} − {rules.tau:g}) = {right:g}")
     hints = {
-        right.discovered: "Length is not free here. Count the tokens beyond τ.",
-        without: f"The first {rules.tau:g} tokens cost nothing. Subtract λ only for the tokens beyond τ.",
-        right.discovered - right.penalty: "The length penalty is subtracted, so do not add it.",
-        right.penalty: f"This is the penalty alone. {N_FOUND} intents became discovered, each worth 1.",
-        capped: f"{rules.penalty_cap:g} is the largest length penalty. This reply is not that long.",
+        N_FOUND: "Length is not free here. Count the tokens beyond τ.",
+        N_FOUND + length_penalty(N_TOKENS, rules.replace(tau=0)): (
+            f"The first {rules.tau:g} tokens cost nothing. Subtract λ only for the tokens beyond τ."
+        ),
+        N_FOUND - penalty: "The length penalty is subtracted, so do not add it.",
+        penalty: f"This is the penalty alone. {N_FOUND} intents became discovered, each worth 1.",
+        N_FOUND - rules.penalty_cap: f"{rules.penalty_cap:g} is the largest length penalty. This reply is shorter.",
     }
     hint = next((hint for value, hint in hints.items() if abs(given - value) < 0.005), None)
     return wrong(hint or "Count the intents that became discovered, and subtract λ for every token beyond τ.")
@@ -99,10 +86,9 @@ def earned(assistant: str, tau: float, person: int = TALKER) -> float:
     return sum(reward.discovered + charge for reward, charge in rewards if reward is not None)
 
 
-def move_tau(answer: Any) -> Outcome:
+def move_tau(tau: float | str) -> Outcome:
     """The least τ, in steps of `STEP`, at which verbose earns more than draft."""
-    tau = number_of(answer)
-    if tau is None or tau < 0:
+    if isinstance(tau, str) or tau < 0:
         return wrong("Write a number of tokens, 0 or more.")
     verbose, draft, paper = earned("verbose", tau), earned("draft", tau), Rules.paper().tau
     said = f"At τ = {tau:g} verbose earns {verbose:.2f} and draft {draft:.2f}"
@@ -125,11 +111,8 @@ def move_tau(answer: Any) -> Outcome:
 # -- GRPO --------------------------------------------------------------------------------------------------------------
 
 
-def nothing_learnt(answer: Any) -> Outcome:
+def nothing_learnt(rewards: Sequence[float]) -> Outcome:
     """Four rewards of good replies from which GRPO learns nothing."""
-    rewards = numbers_of(answer)
-    if rewards is None or len(rewards) != GROUP:
-        return wrong(f"Set {GROUP} rewards, one number per reply.")
     group = group_of(rewards)
     advantages = {f"reply {place}": value or 0.0 for place, value in enumerate(group.advantages, 1)}
     largest = max(advantages, key=lambda name: abs(advantages[name]))
@@ -156,17 +139,17 @@ def nothing_learnt(answer: Any) -> Outcome:
 
 RANKED = ("adaptive", "ask", "draft", "options")
 STEPPED = 22  # the user of "two replies"
-_LISTS = f"Write replies as lines of text, at most {MAX_TEXT} characters each."
 
 
-def rank(answer: Any) -> Outcome:
+def rank(order: Sequence[str | None]) -> Outcome:
     """The assistants, best first, by the intents that they make discovered on average."""
-    order = list(answer) if isinstance(answer, Sequence) and not isinstance(answer, str) else []
     if sorted(map(str, order)) != sorted(RANKED):
         return wrong("Name each of the four assistants exactly once, best first.")
-    means = {name: mean_found(name) for name in RANKED}
+    talks = {name: [talk(person, name) for person in EVERYBODY] for name in RANKED}
+    means = {name: sum(map(found, theirs)) / len(theirs) for name, theirs in talks.items()}
     right = sorted(RANKED, key=lambda name: -means[name])
-    better, worse = next(((one, other) for one, other in zip(right, order, strict=True) if one != other), ("", ""))
+    differ = [(one, str(other)) for one, other in zip(right, order, strict=True) if one != other]
+    better, worse = differ[0] if differ else ("", "")
     why = {
         "adaptive": "It shows options until an intent is clear, and only then drafts.",
         "draft": "A draft shows one value of every kind, so it can hold a near miss for any tree.",
@@ -185,11 +168,8 @@ def rank(answer: Any) -> Outcome:
 # -- two replies -------------------------------------------------------------------------------------------------------
 
 
-def two_replies(answer: Any) -> Outcome:
+def two_replies(replies: Sequence[str]) -> Outcome:
     """Everything of the first two trees in two replies."""
-    replies = texts_of(answer)
-    if replies is None:
-        return wrong(_LISTS)
     if len(replies) != 2:
         return wrong(f"Write exactly two replies, one per line. You wrote {len(replies)}.")
     conversation = answered(STEPPED, replies)
@@ -225,12 +205,11 @@ def _asks_or_means_nothing(turn: Turn | None) -> str:
 # -- break the simulator -----------------------------------------------------------------------------------------------
 
 
-def break_it(answer: Any) -> Outcome:
+def break_it(reply: str) -> Outcome:
     """One reply for unknown users that earns more on average than adaptive's first reply."""
-    replies = texts_of(answer)
-    if replies is None or len(replies) != 1:
-        return wrong(f"Write one reply of at most {MAX_TEXT} characters.")
-    turns = [answered(person, replies).turns[0] for person in EVERYBODY]
+    if not reply:
+        return wrong("Write one reply.")
+    turns = [answered(person, [reply]).turns[0] for person in EVERYBODY]
     rewards = [turn.candidate.reward for turn in turns]
     scored = [reward for reward in rewards if reward is not None]
     mean = sum(reward.total for reward in scored) / len(turns)
@@ -299,21 +278,11 @@ MESSAGES = (
 # Pairs of replies by draft and adaptive: (user, turn).
 PAIRS = ((0, 2), (5, 1), (2, 5), (1, 4), (2, 2), (0, 3))
 COMPARED = 4  # assistants in "enough users"
-_NUMBERS = "Pick by number, from 1 to 6."
 
 
-def _picked(answer: Any, of: Sequence[Any]) -> set[int] | None:
-    numbers = numbers_of(answer)
-    if numbers is None or not all(number == int(number) and 1 <= number <= len(of) for number in numbers):
-        return None
-    return {int(number) for number in numbers}
-
-
-def find_the_leak(answer: Any) -> Outcome:
-    """The messages that name an undiscovered intent."""
-    picked = _picked(answer, MESSAGES)
-    if picked is None:
-        return wrong(_NUMBERS)
+def find_the_leak(answer: Sequence[int]) -> Outcome:
+    """The messages that name an undiscovered intent, by their places from 1."""
+    picked = set(answer)
     known_ids = USER.initially_discovered
     hidden = {key: USER.text(key) for key in USER.intents if key not in known_ids}
     known = [*(USER.text(key) for key in known_ids), USER.initial_request, ASSISTANT_SAID]
@@ -369,11 +338,9 @@ def by_length() -> set[int]:
     return {place for place, (one, other) in rewards.items() if one.discovered == other.discovered}
 
 
-def decided_by_length(answer: Any) -> Outcome:
-    """The pairs whose better reply is better by its length alone."""
-    picked = _picked(answer, PAIRS)
-    if picked is None:
-        return wrong(_NUMBERS)
+def decided_by_length(answer: Sequence[int]) -> Outcome:
+    """The pairs whose better reply is better by its length alone, by their places from 1."""
+    picked = set(answer)
     right = by_length()
     false, missed = min(picked - right, default=1), min(right - picked, default=1)
     one, other = rewards_of(PAIRS[false - 1])
@@ -396,10 +363,9 @@ def decided_by_length(answer: Any) -> Outcome:
     )
 
 
-def enough_users(answer: Any) -> Outcome:
+def enough_users(users: float | str) -> Outcome:
     """The fewest users with whom four assistants, compared in pairs, can be told apart at 5%."""
-    users = number_of(answer)
-    if users is None or users < 1 or users != int(users) or users > 100:
+    if isinstance(users, str) or users < 1 or users != int(users) or users > 100:
         return wrong("Write a whole number of users, from 1 to 100.")
     n, pairs = int(users), COMPARED * (COMPARED - 1) // 2
     least, adjusted = least_p(n), least_p(n, pairs)

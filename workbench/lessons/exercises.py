@@ -116,20 +116,12 @@ TWO_TREES = "a rabbit in a crown of blossoms, outlined in bold brush, with a sur
 
 
 @dataclass(frozen=True)
-class Happened:
-    """The right choice, and the numbers in a sentence."""
-
-    choice: str
-    sentence: str
-
-
-@dataclass(frozen=True)
 class CardText:
     """The words of a lesson's card.
 
     Attributes:
         about: its subject, before the guess.
-        happened: plays the conversations and returns the right choice.
+        happened: plays the conversations, and returns the right choice and the numbers in a sentence.
         words: terms of the glossary, and assistants, that the question uses.
         why: the question of the last step.
         ours: the lesson's answer to it.
@@ -138,57 +130,58 @@ class CardText:
     about: str
     question: str
     choices: tuple[str, ...]
-    happened: Callable[[], Happened]
+    happened: Callable[[], tuple[str, str]]
     words: tuple[str, ...]
     why: str
     ours: str
 
 
-def _asking() -> Happened:
+def _asking() -> tuple[str, str]:
     _, person = PEOPLE[0]
     asked, drafted, explored = (found(talk(person, name)) for name in ("ask", "draft", "adaptive"))
     choice = CARDS["1"].choices[(asked > 0) + (asked > 2) + (asked > 5)]
     hidden = len(tree_of(person)) - len(tree_of(person).initially_discovered)
     counts = f"{asked} with ask, {drafted} with draft, {explored} with adaptive"
-    return Happened(choice, f"Of {hidden} hidden intents became discovered: {counts}.")
+    return (choice, f"Of {hidden} hidden intents became discovered: {counts}.")
 
 
-def _two_trees() -> Happened:
+def _two_trees() -> tuple[str, str]:
     (turn,) = answered(STEPPED, [TWO_TREES]).turns
     roots = [tree_of(STEPPED).root_of[moved.intent_id] for moved in turn.candidate.transitions if moved.moved]
     both, first, _ = CARDS["2"].choices
     counts = [counted(roots.count(root), "intent") for root in ("1", "2")]
-    return Happened(
+    return (
         both if len(set(roots)) > 1 else first,
         f"“{TWO_TREES}” matches intents of both trees. It changed {counts[0]} of the first, {counts[1]} of the second.",
     )
 
 
-def _verbose() -> Happened:
+def _verbose() -> tuple[str, str]:
     tau = Rules.paper().tau
     verbose, draft = earned("verbose", tau), earned("draft", tau)
     more, same, less, below = CARDS["3"].choices
     close = abs(verbose - draft) < 0.1
     choice = more if verbose > draft and not close else same if close else less if verbose > 0 else below
-    return Happened(choice, f"In five turns with this user verbose earned {signed(verbose)} and draft {signed(draft)}.")
+    return (choice, f"In five turns with this user verbose earned {signed(verbose)} and draft {signed(draft)}.")
 
 
-def _length() -> Happened:
+def _length() -> tuple[str, str]:
     pairs = by_length()
     named = ", ".join(map(str, sorted(pairs)))
     choice = CARDS["4"].choices[min(len(pairs), 3)]
-    return Happened(
-        choice, f"In {len(pairs)} of the {len(PAIRS)} pairs ({named}) both replies discover the same number of intents."
+    return (
+        choice,
+        f"In {len(pairs)} of the {len(PAIRS)} pairs ({named}) both replies discover the same number of intents.",
     )
 
 
-def _equal_rewards() -> Happened:
+def _equal_rewards() -> tuple[str, str]:
     group = group_of([3.0] * GROUP)
     likelier, first, nothing = CARDS["5"].choices
     advantages = [value or 0.0 for value in group.advantages]
     choice = nothing if not any(advantages) else likelier if min(advantages) > 0 else first
     listed = ", ".join(f"{value:g}" for value in advantages)
-    return Happened(choice, f"The advantages are {listed}: no reply is better than its group.")
+    return (choice, f"The advantages are {listed}: no reply is better than its group.")
 
 
 CARDS = {
