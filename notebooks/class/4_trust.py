@@ -21,10 +21,10 @@ def introduce(mo):
 
 @app.cell
 def begin(cards):
-    card = cards.Card("4", "Length", "Leaks", "Users")
+    card = cards.Card("4", "Length", "Leaks")
     guess_form, why = card.guess_form(), card.explain_form()
-    length, leak, users = cards.asked("length"), cards.asked("leak"), cards.asked("users")
-    return card, guess_form, leak, length, users, why
+    length, leak = cards.asked("length"), cards.asked("leak")
+    return card, guess_form, leak, length, why
 
 
 @app.cell(hide_code=True)
@@ -35,11 +35,10 @@ def choose_step(card):
 
 
 @app.cell
-def show_step(USER, card, cards, guess_form, leak, length, pairs_table, step, told_so_far, users, why):
+def show_step(USER, card, cards, guess_form, leak, length, pairs_table, step, told_so_far, why):
     steps = {
         "Length": lambda: cards.posed("length", length, cards.html(pairs_table())),
         "Leaks": lambda: cards.posed("leak", leak, cards.map_of(USER), cards.html(told_so_far())),
-        "Users": lambda: cards.posed("users", users),
     }
     card.show(step.value, guess_form, why, steps)
     return

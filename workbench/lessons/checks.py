@@ -10,7 +10,6 @@ from discover_lib.core.conversation import Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import Reward, length_penalty
 from discover_lib.core.rules import Rules
-from discover_lib.metrics.paired import SIGNIFICANCE, least_p
 from discover_lib.metrics.summary import newly_discovered as found
 from discover_lib.train.grpo import group_of
 from workbench.lessons.exercise import (
@@ -240,7 +239,7 @@ def _met(turn: Turn) -> bool:
     return evaluation is not None and any(verdict.engaged for verdict in evaluation.verdicts)
 
 
-# -- on trust: a user who says too much, pairs that length decides, the users that a verdict needs ---------------------
+# -- on trust: a user who says too much, pairs that length decides -----------------------------------------------------
 
 
 # A user who knows two intents, an animal and a fox. Below are messages of this user, one of each kind.
@@ -277,7 +276,6 @@ MESSAGES = (
 )
 # Pairs of replies by draft and adaptive: (user, turn).
 PAIRS = ((0, 2), (5, 1), (2, 5), (1, 4), (2, 2), (0, 3))
-COMPARED = 4  # assistants in "enough users"
 
 
 def find_the_leak(answer: Sequence[int]) -> Outcome:
@@ -361,19 +359,3 @@ def decided_by_length(answer: Sequence[int]) -> Outcome:
         "to be brief.",
         hints,
     )
-
-
-def enough_users(users: float | str) -> Outcome:
-    """The fewest users with whom four assistants, compared in pairs, can be told apart at 5%."""
-    if isinstance(users, str) or users < 1 or users != int(users) or users > 100:
-        return wrong("Write a whole number of users, from 1 to 100.")
-    n, pairs = int(users), COMPARED * (COMPARED - 1) // 2
-    least, adjusted = least_p(n), least_p(n, pairs)
-    said = f"With {n} users, all of whom agree, p is {least:.3g}"
-    hints = {
-        f"{said} at best. It is never below {SIGNIFICANCE:g}.": least >= SIGNIFICANCE,
-        f"{said}. But {pairs} pairs are compared, and Holm makes it {adjusted:.3g}.": adjusted >= SIGNIFICANCE,
-        f"{said}. This is enough, but fewer are enough, too.": n > 1 and least_p(n - 1, pairs) < SIGNIFICANCE,
-    }
-    right = f"{said}, and {adjusted:.3g} after Holm over {pairs} pairs. This is the smallest number that can show it."
-    return judged(right, hints)

@@ -1,4 +1,4 @@
-"""The five lessons: their ten exercises in order, and the guess of each card with its answer."""
+"""The five lessons: their nine exercises in order, and the guess of each card with its answer."""
 
 from __future__ import annotations
 
@@ -88,15 +88,6 @@ _EXERCISES = (
         checks.find_the_leak,
         tuple(f"{place} · {message}" for place, message in enumerate(checks.MESSAGES, 1)),
         ("leak",),
-    ),
-    Exercise(
-        "users",
-        "How many users?",
-        f"{checks.COMPARED} assistants are compared in pairs on the same users. A difference counts if its p-value, "
-        "after Holm's correction, is below 5%. What is the smallest number of users with which a difference can count?",
-        "number",
-        checks.enough_users,
-        words=("p-value", "Holm"),
     ),
     Exercise(
         "grpo",
@@ -222,14 +213,14 @@ CARDS = {
         "discovers none.",
     ),
     "4": CardText(
-        "A simulated user can say too much. A label can mean only *shorter*. A difference can be chance.",
+        "A simulated user can say too much. A label can mean only *shorter*.",
         f"Of {len(PAIRS)} pairs of replies, in how many is the better reply better by its length alone?",
         ("none", "1", "2", "3 or more"),
         _length,
         ("reward", "length penalty"),
-        "Which of the three would you look for first in a new simulator, and why?",
+        "Which of the two would you look for first in a new simulator, and why?",
         "Leaks first. If the user names an intent that they cannot know, every later number measures reading instead "
-        "of discovery. Then labels that length decides, then the number of users. The page Trust checks all of it.",
+        "of discovery. Then labels that length decides. The page Trust finds leaks, the page Data such labels.",
     ),
     "5": CardText(
         "GRPO samples several replies to one prompt, and makes some of them likelier.",

@@ -179,12 +179,7 @@ MESSAGES = {
     "role": "user or assistant",
     "text": "the message; with --personal redact, without personal data",
     "seconds": "since the conversation's first message",
-}
-RATINGS = {
-    "participant": COLUMNS["participant"],
-    "place": COLUMNS["place"],
-    "after": "number of replies before it",
-    "rating": "the number; empty if it was not given",
+    "rating": "after this reply",
 }
 
 
@@ -215,7 +210,6 @@ def export_study(desk: Desk, personal: Personal = "refuse") -> int:
     folder = desk.folder / EXPORTED
     _write(folder / "participants.csv", [*COLUMNS, *_answers(desk.study)], [_row(desk, row, clean) for row in rows])
     _write(folder / "messages.csv", MESSAGES, [line for row in rows for line in _messages(desk, row, clean)])
-    _write(folder / "ratings.csv", RATINGS, [line for row in rows for line in _rating_lines(desk, row)])
     left = [dict(zip(ATTRITION_COLUMNS, row, strict=True)) for row in attrition(desk)]
     _write(folder / "attrition.csv", ATTRITION_COLUMNS, left)
     write_text_lines(folder / "codebook.md", codebook_lines(desk.study))
@@ -275,17 +269,16 @@ def _row(desk: Desk, row: Finished, clean: Any) -> dict[str, Any]:
 def _messages(desk: Desk, row: Finished, clean: Any) -> list[dict[str, Any]]:
     lines = []
     began = row.round.exchanges[0].said["at"]
+    ratings = {each["after"]: each["value"] for each in row.round.ratings}
     for turn, exchange in enumerate(row.round.exchanges, 1):
-        for role, event in (("user", exchange.said), ("assistant", exchange.reply)):
-            if event:
-                text, seconds = clean(event["text"]) if role == "user" else event["text"], f"{event['at'] - began:.0f}"
-                lines.append({"turn": turn, "role": role, "text": text, "seconds": seconds})
-    return [{"participant": desk.pseudonym(row.code), "place": row.place + 1} | line for line in lines]
-
-
-def _rating_lines(desk: Desk, row: Finished) -> list[dict[str, Any]]:
-    who = {"participant": desk.pseudonym(row.code), "place": row.place + 1}
-    return [who | {"after": each["after"], "rating": each["value"]} for each in row.round.ratings]
+        said, reply = exchange.said, exchange.reply
+        told = [("user", clean(said["text"]), said["at"], None)]
+        if reply:
+            told.append(("assistant", reply["text"], reply["at"], ratings.get(turn)))
+        for role, text, at, rating in told:
+            line = {"turn": turn, "role": role, "text": text, "seconds": f"{at - began:.0f}", "rating": rating}
+            lines.append({"participant": desk.pseudonym(row.code), "place": row.place + 1} | line)
+    return lines
 
 
 def _write(path: Path, columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:
@@ -303,9 +296,8 @@ def codebook_lines(study: Study) -> list[str]:
     lines += ["Control characters are written as <U+202E>."]
     tables = {
         "participants.csv: one row per finished conversation": COLUMNS | _answers(study),
-        "messages.csv: one row per message": MESSAGES,
-        "ratings.csv: one row per rating during a conversation": RATINGS
-        | {"rating": f"{study.rating.question} Empty: not given"},
+        "messages.csv: one row per message": MESSAGES
+        | {"rating": f"after this reply: {study.rating.question} Empty: not asked, or not given"},
         "attrition.csv: participants per condition, and before the draw": ATTRITION_COLUMNS,
     }
     for title, columns in tables.items():
