@@ -61,20 +61,17 @@ class Bot:
         Raises:
             RuntimeError: the pages do not end.
         """
-        page = self.get("/?bot=1")
+        page = self.ask("/?bot=1")
         for _ in range(MOST_PAGES):
             step = _STEP.search(page)
             if step is None:
                 return "done"
-            page = self.post("/", {"step": step[1], **self.filled(step[1], page)})
+            page = self.ask("/", {"step": step[1], **self.filled(step[1], page)})
         raise RuntimeError(f"bot {self.number} still has forms to fill in after {MOST_PAGES} pages")
 
-    def get(self, path: str) -> str:
-        with self._opener.open(self.url + path, timeout=60) as answer:
-            return answer.read().decode("utf-8")
-
-    def post(self, path: str, fields: Mapping[str, str]) -> str:
-        body = urllib.parse.urlencode(fields).encode("utf-8")
+    def ask(self, path: str, fields: Mapping[str, str] | None = None) -> str:
+        """The page at a path, or the page that answers a form with these fields."""
+        body = None if fields is None else urllib.parse.urlencode(fields).encode("utf-8")
         with self._opener.open(self.url + path, body, timeout=60) as answer:
             return answer.read().decode("utf-8")
 

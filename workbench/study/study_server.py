@@ -21,7 +21,6 @@ from starlette.routing import Route
 
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Reply
-from discover_lib.core.roles import AssistantError
 from discover_lib.engines.spec import EngineSpec, RoleEngines, asked_assistants
 from workbench.lessons.classroom import form_of
 from workbench.study import study_pages as pages
@@ -222,12 +221,9 @@ class StudyServer:
         began = time.monotonic()
         try:
             reply, cost = await run_in_threadpool(self.assistants.reply, code, progress)
-        except AssistantError as error:
-            kind = getattr(error.__cause__, "kind", "content")
-            self.desk.add(code, "spent" if kind == "budget" else "failed", round=place, error=kind, message=str(error))
-            return
         except Exception as error:  # any failure shows an apology, and the participant can try again
-            self.desk.add(code, "failed", round=place, error=type(error).__name__, message=str(error))
+            kind = getattr(error.__cause__, "kind", type(error).__name__)
+            self.desk.add(code, "spent" if kind == "budget" else "failed", round=place, error=kind, message=str(error))
             return
         seconds = time.monotonic() - began
         await asyncio.sleep(max(0.0, pending.said["at"] + self.study.chat.reply_seconds - self.desk.clock()))
