@@ -62,7 +62,6 @@ class FreeText(_Part, frozen=True):
 class Final(_Part, frozen=True):
     scales: dict[str, Scale]
     texts: dict[str, FreeText] = {}
-    keep_text: bool = False  # ask for the final text; otherwise the last artifact of the assistant counts
 
 
 class Question(_Part, frozen=True):

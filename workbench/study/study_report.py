@@ -6,7 +6,7 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -163,7 +163,6 @@ COLUMNS = {
     "left": "number of times the participant left the page",
     "failures": "failed replies",
     "late": "replies after `reply_seconds`, whose time may reveal the condition",
-    "text": "the final text of the participant, or else the last artifact in a reply",
 }
 MESSAGES = {
     "participant": COLUMNS["participant"],
@@ -178,7 +177,7 @@ MESSAGES = {
 
 def _texts_of(row: Finished) -> list[str]:
     said = [exchange.said["text"] for exchange in row.round.exchanges]
-    return [*said, *row.final["texts"].values(), row.final.get("text", "")]
+    return [*said, *row.final["texts"].values()]
 
 
 def export_study(desk: Desk, personal: Personal = "refuse") -> int:
@@ -215,12 +214,6 @@ def redacted(text: str) -> str:
     return text
 
 
-def last_artifact(replies: Sequence[str]) -> str:
-    """The last reply at least half as long as the longest: an artifact, not a remark."""
-    longest = max(map(len, replies))
-    return next(reply for reply in reversed(replies) if 2 * len(reply) >= longest)
-
-
 def _answers(study: Study) -> dict[str, str]:
     """The columns of the study file's questions."""
     scales = {
@@ -254,8 +247,7 @@ def _row(desk: Desk, row: Finished, clean: Any) -> dict[str, Any]:
         "failures": sum(exchange.failures for exchange in round.exchanges),
         "late": sum(reply["late"] for reply in replies),
     }
-    texts = {"text": final.get("text") or last_artifact([reply["text"] for reply in replies])} | final["texts"]
-    return values | final["ratings"] | {name: clean(text) for name, text in texts.items()}
+    return values | final["ratings"] | {name: clean(text) for name, text in final["texts"].items()}
 
 
 def _messages(desk: Desk, row: Finished, clean: Any) -> list[dict[str, Any]]:

@@ -228,7 +228,7 @@ class StudyServer:
         seconds = time.monotonic() - began
         await asyncio.sleep(max(0.0, pending.said["at"] + self.study.chat.reply_seconds - self.desk.clock()))
         late = seconds > self.study.chat.reply_seconds > 0
-        what = {"text": reply.text, "tokens": reply.n_tokens, "counting": reply.counting, "cost": cost}
+        what = {"text": reply.text, "tokens": reply.n_tokens, "cost": cost}
         notation = {"notation": reply.notation} if reply.notation else {}
         self.desk.add(code, "replied", round=place, seconds=round(seconds, 3), late=late, **what, **notation)
 
@@ -253,14 +253,11 @@ class StudyServer:
                 problem = f"“{wanted.question}” Please write at least {wanted.minimum} characters."
                 problem += f" You have {len(texts[name])}."
                 return self._shown(code, problem=problem, values=form)
-        if final.keep_text and not form.get("text", "").strip():
-            return self._shown(code, problem="Please enter your final text.", values=form)
         looks = personal_data("\n".join(texts.values()))
         if looks and form.get("confirmed") != "1":
             return self._shown(code, values=form, personal=looks)
-        kept = {"text": form["text"].strip()} if final.keep_text else {}
         watched = {"pasted": _count(form.get("pasted")), "left": _count(form.get("left"))}
-        progress = self.desk.add(code, "final", round=place, ratings=ratings, texts=texts, **kept, **watched)
+        progress = self.desk.add(code, "final", round=place, ratings=ratings, texts=texts, **watched)
         if progress.rounds[-1].final:
             self.desk.add(code, "closed", why="done")
             self.assistants.forget(code)
