@@ -11,8 +11,7 @@ import json
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -53,27 +52,6 @@ STAGE = (
 )
 
 
-@dataclass(frozen=True)
-class SitePage:
-    """A page of the site.
-
-    Attributes:
-        name: of its file and in the menu.
-        model: the name of its script, and of its model for `host.open_page`.
-        sheets: style sheets beside `site.css`.
-        before, after: finished fragments around the widget.
-        values: of its model, to begin with; what needs no Python works with them at once.
-    """
-
-    file: str
-    name: str
-    model: str
-    sheets: tuple[str, ...]
-    before: Markup
-    after: Markup
-    values: Mapping[str, Any]
-
-
 def build_site(
     out: Path, pyodide: Path | None = None, on_step: Callable[[str], Any] = lambda step: None, project: str = ""
 ) -> list[Path]:
@@ -102,21 +80,20 @@ def build_site(
         pages = [_story_page(), _simulator_page(Path(scratch))]
         session = next(Path(scratch).glob("*.json")).read_text(encoding="utf-8")
     data_zip(out / "python" / "data.zip", session)
-    sheets = dict.fromkeys(("workbench.css", "site.css", *(sheet for page in pages for sheet in page.sheets)))
+    sheets = dict.fromkeys(("workbench.css", "site.css", *(sheet for page in pages for sheet in page["sheets"])))
     for name in (*sheets, *SCRIPTS):
         text = stage_script() if name == "stage.js" else static_text(name)
         (out / name).write_text(text, encoding="utf-8")
     template = templates().get_template("site_page.html")
     for page in pages:
-        values = {"page": page, "pages": pages, "project": project, "values": embedded(page.values)}
-        (out / page.file).write_text(template.render(**values, policy=Markup(POLICY)), encoding="utf-8")
+        values = {"page": page, "pages": pages, "project": project, "values": embedded(page["values"])}
+        (out / page["file"]).write_text(template.render(**values, policy=Markup(POLICY)), encoding="utf-8")
     return sorted(path for path in out.rglob("*") if path.is_file())
 
 
-def _copied(source: Path, target: Path) -> Path:
+def _copied(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
-    return target
 
 
 # -- what the browser runs ---------------------------------------------------------------------------------------------
@@ -157,22 +134,37 @@ def data_zip(target: Path, opening: str) -> None:
 # -- pages -------------------------------------------------------------------------------------------------------------
 
 
-def _story_page() -> SitePage:
+# For the template. `name` is the page's in the menu. `model` is its script, and its model for `host.open_page`. The
+# `sheets` are style sheets beside `site.css`. The page works with the model's first `values` before Python is there.
+
+
+def _story_page() -> dict[str, Any]:
     teller = StoryTeller(PEOPLE)
     stories = [teller.tell(person) for person in range(len(PEOPLE))]
-    values = {"story": stories[0], "mine": {}, "person": 0, "sent": {}, "stories": stories}
     line = averages_line(averages("svg_drawing", people=30))
-    after = joined([line, _prose(six_rules()), _prose(WHAT_IT_IS)])
-    return SitePage("index.html", "Start", "story", ("story.css",), own_markdown(STORY), after, values)
+    return {
+        "file": "index.html",
+        "name": "Start",
+        "model": "story",
+        "sheets": ("story.css",),
+        "before": own_markdown(STORY),
+        "after": joined([line, _prose(six_rules()), _prose(WHAT_IT_IS)]),
+        "values": {"story": stories[0], "mine": {}, "person": 0, "sent": {}, "stories": stories},
+    }
 
 
-def _simulator_page(folder: Path) -> SitePage:
-    model = PageModel()
+def _simulator_page(folder: Path) -> dict[str, Any]:
+    model = PageModel(growing="")
     StagePlayer(conversation_page.opening(folder), widget=model)
-    values = {name: getattr(model, name) for name in ("record", "now", "setup")}
-    return SitePage(
-        "simulator.html", "Conversation", "stage", ("map.css", "stage.css"), own_markdown(STAGE), EMPTY, values
-    )
+    return {
+        "file": "simulator.html",
+        "name": "Conversation",
+        "model": "stage",
+        "sheets": ("map.css", "stage.css"),
+        "before": own_markdown(STAGE),
+        "after": EMPTY,
+        "values": {name: getattr(model, name) for name in ("record", "now", "setup", "growing")},
+    }
 
 
 def _prose(text: str) -> Markup:
