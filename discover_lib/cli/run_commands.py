@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import inspect
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -68,7 +68,7 @@ from discover_lib.tasks.waist import Lines, Mark, Table
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.runs.building import BuildReport, BuiltFile
-    from discover_lib.runs.plan import Length, Plan
+    from discover_lib.runs.plan import Plan
 
 DEFAULT_IN_FLIGHT = 64  # conversations with language models at a time
 Kind = Literal["simulate", "synthesize", "evaluate"]
@@ -343,20 +343,11 @@ def plan(
     changes: Annotated[list[str], typer.Option("--set")] = [],  # noqa: B006
     builder: str | None = None,
     like: Annotated[Path | None, typer.Option(help="Plan with the lengths measured in this run.")] = None,
-    probing: Annotated[
-        int,
-        typer.Option(
-            "--probe", min=0, help="First run N conversations per assistant to measure token use (costs money)."
-        ),
-    ] = 0,
-    concurrency: Count = None,
     **asked: Any,
 ) -> None:
     """Estimate calls, tokens and cost of a run before anything is spent."""
     from discover_lib.runs.plan import measured_lengths, plan_run
 
-    if like and probing:
-        raise DiscoverError("a plan uses one measurement: give --like or --probe, not both")
     if planned_for == "train":
         roles = {role: asked[role] or asked["engine"] for role in ("judge", "voice")}
         options = dict(tuning.role_options.given)
@@ -365,12 +356,9 @@ def plan(
         typer.echo(f"  discover train grpo --data {data} --base MODEL --run NEW --rehearse --card CARD")
         return
     run = laid_out(planned_for, tuning, assistant=assistant, **asked)
-    settings = settings_of(run, how, concurrency)
-    measured: Mapping[str, Length] | None = measured_lengths(like) if like else None
-    if probing:
-        measured = _probe(run, probing, settings, in_flight(run, concurrency))
     _print_notes(caveats(run))
-    tell(plan_told(plan_run(run, settings=settings, builder=builder, measured=measured)))
+    measured = measured_lengths(like) if like else None
+    tell(plan_told(plan_run(run, settings=how.settings, builder=builder, measured=measured)))
 
 
 def _plan_of_training(
@@ -388,17 +376,6 @@ def _plan_of_training(
     if lines := recipe.problems("grpo"):
         raise DiscoverError("; ".join(lines))
     return plan_stage(StageSettings("grpo", str(data), "", recipe=recipe, **models), Access(settings))
-
-
-def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurrency: int) -> Mapping[str, Length]:
-    """The lengths of some conversations that are run for it; prints their cost."""
-    from discover_lib.runs.plan import probe
-
-    check_models(run.models, settings)
-    typer.echo(f"probing: running up to {conversations} conversations per assistant", err=True)
-    lengths, spent = probe(run, conversations, settings=settings, concurrency=concurrency)
-    typer.echo(f"{spent.calls} calls, {price_line(spent.cost, spent.unpriced, spent.calls)}", err=True)
-    return lengths
 
 
 # -- trees ------------------------------------------------------------------------------------------------------------

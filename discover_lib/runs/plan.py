@@ -1,26 +1,22 @@
 """Estimates of a run before anything is spent: calls × mean lengths, in tokens and dollars; low, expected and high.
 
-The number of calls follows from the configuration.  The length of a call is a mean: of a similar run
-(`measured_lengths`), or of a few conversations of this one (`probe`, which costs money).  Otherwise a table of typical
-lengths is used, which is right to within half and double.  The plan lists its assumptions.
+The number of calls follows from the configuration.  The length of a call is its mean in a similar run
+(`measured_lengths`).  Without such a run, a table of typical lengths is used, which is right to within half and double.
+The plan lists its assumptions.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discover_lib.engines.llm.calls.exchange import Price, Spent, price_of
+from discover_lib.engines.llm.calls.exchange import Price, price_of
 from discover_lib.engines.llm.judge import LEAK_PURPOSE as LEAK_CHECK
-from discover_lib.engines.local.dialect import is_local
-from discover_lib.engines.miniature.assistants import SCRIPTED
-from discover_lib.engines.spec import MINIATURE, model_of
+from discover_lib.engines.spec import MINIATURE, asked_assistants, model_of
 from discover_lib.metrics.intervals import percent
-from discover_lib.runs.options import RunOptionsError, execute, within_reach
+from discover_lib.runs.options import within_reach
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import SCORING
 
@@ -40,11 +36,6 @@ class Span:
     @classmethod
     def exactly(cls, value: float) -> Span:
         return cls(value, value, value)
-
-    @classmethod
-    def about(cls, value: float, share: float) -> Span:
-        """`value`, plus or minus a share of it."""
-        return cls(value * (1 - share), value, value * (1 + share))
 
     def __add__(self, other: Span) -> Span:
         return Span(self.low + other.low, self.expected + other.expected, self.high + other.high)
@@ -85,9 +76,8 @@ HALF_TO_DOUBLE = Span(0.5, 1.0, 2.0)
 REASKED = Span(0.0, 0.02, 0.15)  # share of structured answers that are asked for again
 ASKED = Span.exactly(1.0) + REASKED  # calls of one structured answer
 TURNS_TAKEN = Span(0.8, 1.0, 1.0)  # a conversation ends early when everything is discovered
-MEASURED = 0.1  # difference between another run and the measured one, as a share
-ASSUMED_BASIS = "assumed"
-TYPICAL_BASIS = "typical lengths, half to double; --like and --probe measure them"
+MEASURED = Span(0.9, 1.0, 1.1)  # the lengths of another run, as shares of the measured ones
+TYPICAL_BASIS = "typical lengths, half to double; --like RUN takes those of a run"
 
 
 @dataclass(frozen=True)
@@ -195,8 +185,8 @@ def _price(model: str, settings: ClientSettings) -> Price | None:
     return price_of(model, settings.prices, settings.address_of(model))
 
 
-def measured_lengths(folder: Path, basis: str = "") -> dict[str, Length]:
-    """Purpose → mean tokens of the finished calls of a run, plus or minus a tenth.  `basis` names the run.
+def measured_lengths(folder: Path) -> dict[str, Length]:
+    """Purpose → mean tokens of the finished calls of a run, plus or minus a tenth.
 
     Raises:
         StoreError: there is no run.
@@ -204,39 +194,9 @@ def measured_lengths(folder: Path, basis: str = "") -> dict[str, Length]:
     with RunStore.read(folder) as store:
         lengths = store.calls.lengths()
     return {
-        purpose: Length(
-            Span.about(prompt, MEASURED),
-            Span.about(completion, MEASURED),
-            basis or f"the mean of {count} calls in {folder}",
-        )
+        purpose: Length(MEASURED * prompt, MEASURED * completion, f"the mean of {count} calls in {folder}")
         for purpose, (count, prompt, completion) in lengths.items()
     }
-
-
-def probe(
-    run: LaidOut, conversations: int, *, settings: ClientSettings, concurrency: int = 1
-) -> tuple[dict[str, Length], Spent]:
-    """Run some whole conversations of each assistant, spread over the artifacts: lengths and cost of their calls.
-
-    Prompts grow from turn to turn, so conversations are run whole.  Those of an evaluation are scored, too.  Their
-    calls are paid for and not saved.
-
-    Raises:
-        RunOptionsError: no model takes part, or a conversation failed.
-    """
-    if not run.models:
-        raise RunOptionsError("no calls to measure: no language model takes part in this run")
-    chosen = list(run.trees)[:: -(-len(run.trees) // conversations)]
-    units = [unit for unit in run.units if unit.trial == 0 and unit.artifact in chosen]
-    few = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(units))
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        report = execute(dataclasses.replace(run, units=few), folder, concurrency=concurrency, settings=settings)
-        if missing := len(few) - report.last.done:
-            with RunStore.read(folder) as store:
-                lines = [report.message, *(failure.line for _, failure in store.failures()), f"{missing} unscored"]
-            raise RunOptionsError(f"the probe failed: {' '.join(next(filter(None, lines)).split())}")
-        return measured_lengths(folder, f"the mean of {len(few)} conversations run to measure it"), report.last.spent
 
 
 def _calls(run: LaidOut, turns: Span) -> dict[tuple[str, str], Span]:
@@ -245,12 +205,12 @@ def _calls(run: LaidOut, turns: Span) -> dict[tuple[str, str], Span]:
     calls: dict[tuple[str, str], Span] = {}
     final: dict[tuple[str, str], Span] = {}
     for unit in run.units:
-        for model in _models_of(unit.assistants):
+        for model in map(model_of, asked_assistants(unit.assistants)):
             calls["assistant", model] = calls.get(("assistant", model), NOTHING) + turns * (1 / units)
             final[FINAL, model] = final.get((FINAL, model), NOTHING) + Span.exactly(1.0)
     candidates = sum(len(unit.assistants) for unit in run.units) / units
     ahead = candidates * run.options.look_ahead  # turns played ahead, per turn
-    for model in _models_of([run.options.reward_assistant] if ahead else []):
+    for model in map(model_of, asked_assistants([run.options.reward_assistant] if ahead else [])):
         calls["assistant", model] = calls.get(("assistant", model), NOTHING) + turns * ahead
     if spec.judge != MINIATURE:
         calls["judge", spec.judge] = turns * (candidates + ahead) * ASKED
@@ -264,11 +224,6 @@ def _calls(run: LaidOut, turns: Span) -> dict[tuple[str, str], Span]:
         if spec.judge != MINIATURE:  # the judge of the turns scores the whole, too
             calls |= {(purpose, spec.judge): ASKED * units for purpose in SCORING}
     return calls
-
-
-def _models_of(assistants: Iterable[str]) -> list[str]:
-    """The models behind those assistants that are asked through an API."""
-    return [model_of(name) for name in assistants if name not in SCRIPTED and not is_local(name)]
 
 
 def _assumptions(stages: Sequence[Stage]) -> Iterator[str]:
