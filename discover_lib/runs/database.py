@@ -12,9 +12,8 @@ import json
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -169,23 +168,6 @@ INSERT_ANSWER = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)"
 SET_ASIDE = "UPDATE calls SET key = 'unusable:' || key || ':' || hex(randomblob(8)) WHERE instr(key, ':') = 0 AND "
 
 
-@dataclass(frozen=True)
-class Call:
-    """A finished call, as it was asked and answered.  `cost` is in dollars, None if unknown."""
-
-    key: str
-    purpose: str
-    model: str
-    messages: tuple[Mapping[str, str], ...]
-    seed: int | None
-    text: str
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    cost: float | None
-    seconds: float
-    attempts: int
-
-
 class CallStore:
     """The calls of a run.  Thread-safe; `RunStore` has one of its file as `calls`."""
 
@@ -293,12 +275,12 @@ class CallStore:
         )
         return {(purpose, outcome): count for purpose, outcome, count in outcomes}, dict(remarks)
 
-    def answers_with(self, remark: str, limit: int = -1) -> list[tuple[str, str]]:
-        """(purpose, text) of the first answers with this remark."""
+    def answers_with(self, remark: str) -> list[tuple[str, str]]:
+        """(purpose, text) of the answers with this remark."""
         rows = self._database.all(
             """SELECT answers.purpose, reply FROM answers JOIN calls USING (key), json_each(remarks) AS each
-            WHERE each.key = ? ORDER BY calls.rowid LIMIT ?""",
-            (remark, limit),
+            WHERE each.key = ? ORDER BY calls.rowid""",
+            (remark,),
         )
         return [(purpose, json.loads(reply)["text"]) for purpose, reply in rows]
 
@@ -311,17 +293,6 @@ class CallStore:
                 "coalesce(sum(completion_tokens), 0), total(cost), coalesce(sum(cost IS NULL), 0) FROM calls"
             )
         )
-
-    def finished(self, purpose: str | None = None) -> Iterator[Call]:
-        """The finished calls, of one purpose or all, in the order in which they were finished."""
-        rows = self._database.all(
-            "SELECT key, purpose, model, request, reply, prompt_tokens, completion_tokens, cost, seconds, attempts "
-            "FROM calls WHERE :purpose IS NULL OR purpose = :purpose ORDER BY rowid",
-            {"purpose": purpose},
-        )
-        for key, why, model, request, reply, *took in rows:
-            asked = json.loads(request)
-            yield Call(key, why, model, tuple(asked["messages"]), asked["seed"], json.loads(reply)["text"], *took)
 
     def lengths(self) -> dict[str, tuple[int, float, float]]:
         """Purpose → (calls, mean prompt tokens, mean completion tokens), of calls that report both."""

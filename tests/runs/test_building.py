@@ -16,6 +16,7 @@ import pytest
 from command_line import discover
 from llm_contrary import Contrary, contrary
 from llm_server import FakeServer
+from waiting import kept_requests
 
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.miniature.artifacts import generate_artifacts
@@ -157,7 +158,7 @@ def test_killed_twice_at_random_it_makes_the_same_trees_and_pays_for_no_call_twi
         command += [*map(str, files), "--type", "field guide", "--engine", MODEL, "--api-base", server.api_base]
         command += ["--out", str(tmp_path / "killed"), "--concurrency", "2"]
         for _ in range(2):
-            finished = finished_calls(tmp_path / "killed")
+            finished = asked_of(tmp_path / "killed")
             server.received.clear()
             before, wanted = server.counts["requests"], rng.randint(1, 5)
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -168,7 +169,7 @@ def test_killed_twice_at_random_it_makes_the_same_trees_and_pays_for_no_call_twi
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
             assert finished.isdisjoint(json.dumps(body["messages"]) for body in server.received)
-        finished = finished_calls(tmp_path / "killed")
+        finished = asked_of(tmp_path / "killed")
         server.received.clear()
         assert subprocess.run(command, capture_output=True, check=False).returncode == 0
         assert finished.isdisjoint(json.dumps(body["messages"]) for body in server.received)
@@ -177,8 +178,5 @@ def test_killed_twice_at_random_it_makes_the_same_trees_and_pays_for_no_call_twi
         assert (tmp_path / "killed" / target.name).read_bytes() == target.read_bytes()
 
 
-def finished_calls(out: Path) -> set[str]:
-    if not (out / CALLS / "run.sqlite").exists():
-        return set()
-    with RunStore.read(out / CALLS) as store:
-        return {json.dumps([dict(message) for message in call.messages]) for call in store.calls.finished()}
+def asked_of(out: Path) -> set[str]:
+    return {json.dumps(request["messages"]) for request in kept_requests(out / CALLS)}

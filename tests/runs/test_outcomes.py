@@ -1,4 +1,4 @@
-"""The answers of a run: outcomes, failures, refused and unchecked messages, also after an interruption."""
+"""The answers of a run: outcomes, failures and unchecked messages, also after an interruption."""
 
 from __future__ import annotations
 
@@ -15,19 +15,15 @@ from llm_brain import answer
 from llm_contrary import Contrary, Given
 from llm_server import FakeServer
 
-from discover_lib.core.conversation import Conversation
 from discover_lib.core.view import leaked_words
-from discover_lib.engines.llm.asking import again
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request
-from discover_lib.engines.llm.prompting import BY_CHOICE, transcript
-from discover_lib.engines.llm.voice import LEAKED, PARAPHRASED
+from discover_lib.engines.llm.prompting import BY_CHOICE
 from discover_lib.metrics.satisfaction import FINAL_REQUESTS
 from discover_lib.metrics.scores import scores_of
 from discover_lib.metrics.summary import summarise
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, caveats, execute, lay_out
-from discover_lib.runs.outcomes import Outcomes, closing_lines, failures_of_run, refusals, refused_in
+from discover_lib.runs.outcomes import Outcomes, closing_lines, failures_of_run
 from discover_lib.runs.plan import plan_run
 from discover_lib.runs.store import Failure, RunStore, turn_row
 from discover_lib.tasks.leaks import audit
@@ -304,53 +300,14 @@ def test_a_part_that_could_not_be_scored_is_counted_and_shown(scored: Path) -> N
 
 
 @pytest.mark.slow
-def test_failed_turns_and_contradictions_have_examples(scored: Path) -> None:
+def test_failed_turns_have_examples_and_those_that_came_out_later_are_counted(scored: Path) -> None:
     with RunStore.read(scored) as store:
         configuration = store.configuration
-    request = Request("m", ({"role": "user", "content": "?"},), "judge")
     with RunStore.write(scored, configuration) as store:
-        store.calls.put(request.key, request, Completion("1 is missed, 1.1 is met"))
-        store.calls.put_answer(Answered(request.key, "judge", "clean", {"contradicted": 2}))
         store.put_turns(0, (), "error", [Failure(1, "voice", "content", "no message", ("...",))])
         store.reopen()
         store.put_turns(0, (), "error", [Failure(1, "judge", "timeout", "no answer in time")])
         found = failures_of_run(store)
     assert (found.standing, found.mended) == ({"judge": 1}, 1)
     assert found.line.startswith("failures: 1 turn failed (judge 1), 1 failed and came out later")
-    assert [each.what for each in found.examples] == ["failed turn", "unscored part", "contradiction"]
-    assert found.examples[-1].came_back == ("1 is missed, 1.1 is met",)
-
-
-RULE = f"{LEAKED}: avoid 'phone'"
-
-
-def asked_again(talk: Conversation, turn: int, message: str, why: str) -> Request:
-    heard = transcript((*talk.messages(turn - 1), talk.turns[turn - 1].reply.message))
-    prompt = ({"role": "system", "content": "You are the user."}, {"role": "user", "content": f"{heard}\n\n# In mind"})
-    return again(Request("openai/m", prompt, "voice"), json.dumps({"thought": "", "message": message}), why)
-
-
-@pytest.mark.slow
-def test_refused_messages_are_shown_with_the_check_that_refused_them(tmp_path: Path) -> None:
-    options = ["--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--trials", 1, "--turns", 2]
-    discover("simulate", *options, "--run", tmp_path / "run")
-    with RunStore.read(tmp_path / "run") as store:
-        talk, configuration = store.conversation(0), store.configuration
-    tried = [(1, "a phone call?", RULE), (2, "ring them up?", PARAPHRASED), (1, "a\nb", "the message must be plain")]
-    with RunStore.write(tmp_path / "run", configuration) as store:
-        for number, what in enumerate(tried):
-            request = asked_again(talk, *what)
-            store.calls.put(f"call {number}", request, Completion('{"thought": "", "message": "hm"}'))
-        refused = refused_in(talk, refusals(store))
-    assert [(each.turn, each.message, each.check) for each in refused] == [
-        (1, "a phone call?", "word rule"),
-        (2, "ring them up?", "model's check"),
-        (1, "a\nb", "form"),
-    ]
-    assert refused[0].why == RULE
-    audited = discover("audit", tmp_path / "run").stdout
-    assert "  these are leaks by the rule about words; no model read for paraphrases" in audited
-    assert "3 messages refused and asked for again (word rule 1, model's check 1, form 1)" in audited
-    assert f"turn 1, refused by the word rule: 'a phone call?': {RULE}" in audited
-    shown = discover("show", tmp_path / "run").stdout
-    assert "the user's message was asked for again: turn 2, refused by the model's check: 'ring them up?'" in shown
+    assert [each.what for each in found.examples] == ["failed turn", "unscored part"]

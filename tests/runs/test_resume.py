@@ -17,7 +17,7 @@ import llm_brain
 import pytest
 from llm_server import FakeServer, Faults
 from scripted import sevenfold
-from waiting import until
+from waiting import kept_requests, until
 
 from discover_lib.core.roles import AssistantError, JudgeError, VoiceError
 from discover_lib.core.rules import Rules
@@ -89,10 +89,7 @@ class Asked:
 
     def finished(self, run: Path) -> dict[str, int]:
         """Of the calls that the run has kept: how often each was answered so far."""
-        if not (run / FILE).exists():
-            return {}
-        with RunStore.read(run) as store:
-            names = [self.name(call.messages, call.seed) for call in store.calls.finished()]
+        names = [self.name(request["messages"], request["seed"]) for request in kept_requests(run)]
         return {name: self.counts[name] for name in names}
 
 

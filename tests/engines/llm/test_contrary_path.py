@@ -61,7 +61,7 @@ def whole_path(brain: Contrary, folder: Path, trees: Path | None = None) -> Play
     with RunStore.read(folder / "trees" / CALLS) as store:
         built = Outcomes.of_run(store)
     with RunStore.read(folder / "run") as store:
-        contradictions = len(store.calls.answers_with("contradicted", 1_000_000))
+        contradictions = len(store.calls.answers_with("contradicted"))
         failed = store.counts().failed + len(store.unassessed())
         talks = tuple(store.conversations())
         return Played(calls, report, built, Outcomes.of_run(store), talks, contradictions, failed)
