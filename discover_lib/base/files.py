@@ -182,14 +182,6 @@ def write_text_lines(path: Path, lines: Iterable[str]) -> None:
             file.write("\n")
 
 
-def write_encoded_lines(path: Path, lines: Iterable[bytes]) -> None:
-    """`write_text_lines` of lines that are UTF-8 bytes."""
-    with whole_file(path) as file:
-        for line in lines:
-            file.buffer.write(line)
-            file.buffer.write(b"\n")
-
-
 def writable(folder: Path) -> Path:
     """The folder, made if it is missing.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,10 +22,10 @@ from typing import Any, Literal
 from discover_lib.base import EARLIER
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId
-from discover_lib.base.json_text import member, record_json, spaced, to_json
+from discover_lib.base.json_text import record_json, to_json
 from discover_lib.base.leak_words import is_checkable
 from discover_lib.core.advance import initial_state
-from discover_lib.core.conversation import FORMAT, Conversation, FinalTurn, Stop, Turn
+from discover_lib.core.conversation import FORMAT, Conversation, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import RoleError
 from discover_lib.core.rules import Rules
@@ -83,7 +82,6 @@ SUMS = """count(turn), CAST(total(discovered) AS INT), total(reward), CAST(total
 NUMBERS = f"""SELECT place, turns, discovered, reward, tokens, unscored, leaks FROM digests UNION ALL
     SELECT place, {SUMS} FROM units LEFT JOIN turns USING (place)
     WHERE place NOT IN (SELECT place FROM digests) GROUP BY place"""
-AT_ONCE = 64  # conversations whose turns are read together
 ENDED = "stop IS NOT NULL AND stop != 'error'"
 UNSET: Any = object()  # in place of a value of a configuration that lacks it
 
@@ -429,65 +427,43 @@ class RunStore:
         Raises:
             StoreError: the run has no such unit.
         """
+        return Conversation.from_dict(json.loads(self.line(place)))
+
+    def line(self, place: int) -> str:
+        """`Conversation.to_dict` as one line of JSON, joined from the stored texts without decoding the turns.
+
+        Raises:
+            StoreError: the run has no such unit.
+        """
         row = self._database.one(
-            "SELECT tree, seed, stop, setting FROM units JOIN trees USING (artifact) WHERE place = ?", (place,)
+            """SELECT tree, seed, stop, setting, json_extract(data, '$.final') FROM units JOIN trees USING (artifact)
+            LEFT JOIN assessments USING (place) WHERE place = ?""",
+            (place,),
         )
         if row is None:
             raise StoreError(f"{self.path.parent}: no conversation {place} in this run")
-        tree, rules = IntentTree.from_dict(json.loads(row[0])), self.rules
-        seed, stop, setting = row[1:]
+        tree, seed, stop, setting, final = row
         rows = self._database.all("SELECT data FROM turns WHERE place = ? ORDER BY turn", (place,))
-        turns = tuple(Turn.from_dict(json.loads(data)) for (data,) in rows)
+        turns = ",".join(data for (data,) in rows)
         # The start follows from tree, rules and seed; where a turn is stored, its own record of the start counts.
-        start = turns[0].before if turns else initial_state(tree, rules, seed)
-        final = (self.assessment(place) or {}).get("final")
-        ended = FinalTurn.from_dict(final) if final else None
-        return Conversation(tree, rules, seed, start, turns, stop, json.loads(setting), ended)
+        if rows:
+            (start,) = self._database.one("SELECT json_extract(?, '$.before')", rows[0])
+        else:
+            start = to_json(initial_state(IntentTree.from_dict(json.loads(tree)), self.rules, seed).to_dict())
+        parts = {"format": json.dumps(FORMAT), "tree": tree, "rules": to_json(self.rules.to_dict()), "seed": seed}
+        parts |= {"start": start, "turns": f"[{turns}]", "stop": json.dumps(stop), "setting": setting}
+        parts |= {"final": final} if final else {}
+        return "{" + ",".join(f'"{name}":{text}' for name, text in parts.items()) + "}"
 
     def conversations(self, *, finished: bool = True, **filters: Any) -> Iterator[Conversation]:
         """Conversations in the order of the plan, one at a time, with the filters of `listing`."""
-        for row in self.listing(**filters):
-            if not finished or row.stop not in (None, "error"):
-                yield self.conversation(row.place)
+        rows = self.listing(**filters)
+        return (self.conversation(row.place) for row in rows if not finished or row.stop not in (None, "error"))
 
-    def encoded_lines(self) -> Iterator[bytes]:
-        """Every finished conversation in the order of the plan: `Conversation.to_dict` as one line of JSON in UTF-8.
-
-        The line is joined from the stored JSON without decoding the turns.
-        """
-        rules = spaced(to_json(self.rules.to_dict()).encode())
-        trees = {
-            artifact: spaced(tree.encode()) for artifact, tree in self._database.all("SELECT artifact, tree FROM trees")
-        }
-        last = self._database.one("SELECT coalesce(max(place), -1) FROM units")[0]
-        for first in range(0, last + 1, AT_ONCE):
-            rows = self._database.all(
-                f"""SELECT place, artifact, seed, stop, setting, assessments.data, CAST(turns.data AS BLOB) FROM units
-                LEFT JOIN assessments USING (place) LEFT JOIN turns USING (place)
-                WHERE {ENDED} AND place BETWEEN ? AND ? ORDER BY place, turn""",
-                (first, first + AT_ONCE - 1),
-            )
-            for (place, artifact, seed, stop, setting, assessment), group in itertools.groupby(
-                rows, lambda row: row[:-1]
-            ):
-                turns = [row[-1] for row in group if row[-1] is not None]
-                start = (
-                    member(turns[0], "before") if turns else to_json(self.conversation(place).start.to_dict()).encode()
-                )
-                parts = {
-                    "format": f'"{FORMAT}"'.encode(),
-                    "tree": trees[artifact],
-                    "rules": rules,
-                    "seed": str(seed).encode(),
-                    "start": spaced(start),
-                    "turns": b"[" + b", ".join(map(spaced, turns)) + b"]",
-                    "stop": f'"{stop}"'.encode(),
-                    "setting": spaced(setting.encode()),
-                }
-                final = member(assessment.encode(), "final") if assessment else b"null"
-                if final != b"null":
-                    parts["final"] = spaced(final)
-                yield b"{" + b", ".join(f'"{name}": '.encode() + value for name, value in parts.items()) + b"}"
+    def lines(self) -> Iterator[str]:
+        """The `line` of every finished conversation in the order of the plan."""
+        places = self._database.all(f"SELECT place FROM units WHERE {ENDED} ORDER BY place")
+        return (self.line(place) for (place,) in places)
 
     def flawed(self) -> dict[int, int]:
         """Place → number of user messages with a flaw by the voice's check.  Reads every turn."""
