@@ -8,7 +8,7 @@ is the mean reward of `adaptive` over all its conversations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
@@ -66,7 +66,7 @@ class DiscoverId:
     def parse(cls, text: str) -> DiscoverId:
         """
         Raises:
-            IdError: it is not of this form, or a part of its query is not known, or given twice.
+            IdError: it is not of this form, or a part of its query is unknown.
         """
         path, _, query = text.removeprefix(SCHEME).partition("?")
         parts = [None if part == ANY else unquote(part) for part in path.split("/")]
@@ -74,11 +74,8 @@ class DiscoverId:
         pairs = parse_qsl(query, keep_blank_values=True)
         values |= {name: value for name, value in pairs if name != "pool"}
         values["pool"] = tuple(value for name, value in pairs if name == "pool")
-        names = [name for name, _ in pairs]
-        if unknown := [name for name in names if name not in QUERY]:
+        if unknown := [name for name, _ in pairs if name not in QUERY]:
             raise IdError(f"invalid id {text!r}: unknown name {unknown[0]!r}; known are {', '.join(QUERY)}")
-        if twice := [name for name in QUERY if name != "pool" and names.count(name) > 1]:
-            raise IdError(f"invalid id {text!r}: {twice[0]} is given twice")
         numbers = [name for name in ("trial", "turn") if values.get(name) is not None]
         if (
             not text.startswith(SCHEME)
@@ -87,16 +84,8 @@ class DiscoverId:
             or parts[0] is None
             or not all(values[name].isascii() and values[name].isdigit() for name in numbers)
         ):
-            raise IdError(f"invalid id {text!r}; write {FORM}, * for all{_unescaped(parts)}")
+            raise IdError(f"invalid id {text!r}; write {FORM}, * for all, and %2F for a slash in a name")
         return cls(**values | {name: int(values[name]) for name in numbers})
-
-
-def _unescaped(parts: Sequence[str | None]) -> str:
-    """What to write where the name of an assistant seems to hold a slash."""
-    assistants, trial = [*parts, *[None] * len(PATH)][2:4]
-    if not assistants or not trial or trial.isdigit():
-        return ""
-    return f"; for {assistants}/{trial} write {quote(f'{assistants}/{trial}', safe='')}"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -152,8 +152,6 @@ def write_sensitivity(folder: Path) -> SensitivityMap:
 BY_LABEL = {measure.label: measure for measure in MEASURES}  # those that tables average go by their heading
 NEAR_MISSES = "near misses"  # no column: steps, see `NearMisses`
 
-LISTED = 8  # names of what there is, where one is not
-
 
 @dataclass(frozen=True)
 class Resolved:
@@ -206,7 +204,11 @@ def resolve(id: DiscoverId) -> Resolved:
             if id.domain in ("", each.domain) and (not id.pool or each.assistant in id.pool)
         ]
         chosen = [each for each in members if _matches(id, each)]
-        _check_names(id, everybody)
+        named = (*id.pool, *filter(None, (id.assistants, id.against)))
+        if unknown := [name for name in named if name not in everybody.assistants]:
+            raise IdError(f"{id}: no assistant {unknown[0]!r}; there are {', '.join(everybody.assistants)}")
+        if id.leave_out not in ("", *get_args(LeaveOut)):
+            raise IdError(f"{id}: no leave_out {id.leave_out!r}; there are {', '.join(get_args(LeaveOut))}")
         if not chosen:
             raise IdError(f"{id}: no finished conversation of this run is so named")
         conversation = store.conversation(chosen[0].place) if len(chosen) == 1 else None
@@ -230,29 +232,6 @@ def resolve(id: DiscoverId) -> Resolved:
     compared = compare(dict(pool.values(BY_LABEL[id.measure].name))) if id.against and id.measure in BY_LABEL else []
     pair = next((each for each in compared if {each.ours, each.theirs} == {id.assistants, id.against}), None)
     return Resolved(id, folder, values, estimate, pair, tuple(each.place for each in chosen), conversation, pool)
-
-
-def _check_names(id: DiscoverId, everybody: Pool) -> None:
-    """
-    Raises:
-        IdError: a part of the id is not in the run; the message lists the names of the run.
-    """
-    who = everybody.assistants
-    known: dict[str, tuple[Iterable[Any], Collection[Any]]] = {  # part → what it names, what there is
-        "leave_out": ([id.leave_out or "none"], get_args(LeaveOut)),
-        "artifact": ([id.artifact], {each.artifact: None for each in everybody.scores}),
-        "assistants": ([id.assistants], who),
-        "against": ([id.against or None], who),
-        "pool": (id.pool, who),
-        "domain": ([id.domain or None], {each.domain: None for each in everybody.scores}),
-        "trial": ([id.trial], {each.trial: None for each in everybody.scores}),
-    }
-    for part, (named, there) in known.items():
-        for name in named:
-            if name is not None and there and name not in there:
-                listed = [*map(str, there)]
-                more = f" and {len(listed) - LISTED} more" if len(listed) > LISTED else ""
-                raise IdError(f"{id}: no {part} {name!r}; there are {', '.join(listed[:LISTED])}{more}")
 
 
 def _matches(id: DiscoverId, each: ConversationScores) -> bool:

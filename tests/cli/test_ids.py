@@ -83,14 +83,12 @@ def test_what_is_no_id_is_refused_in_one_line(text: str) -> None:
         DiscoverId.parse(text)
 
 
-def test_a_part_of_the_query_that_is_unknown_or_there_twice_is_named() -> None:
+def test_an_unknown_part_of_the_query_is_named_and_a_slash_is_escaped() -> None:
     with pytest.raises(IdError, match="unknown name 'againts'; known are measure, against"):
         DiscoverId.parse("discover://a?againts=draft")
-    with pytest.raises(IdError, match=r"for openai/me\+more write openai%2Fme%2Bmore$"):
+    with pytest.raises(IdError, match="%2F for a slash in a name"):
         DiscoverId.parse("discover://run1/email/openai/me+more/0")
     assert DiscoverId.parse("discover://run1/email/openai%2Fme%2Bmore/0").assistants == "openai/me+more"
-    with pytest.raises(IdError, match="measure is given twice"):
-        DiscoverId.parse("discover://a?measure=reward&measure=kTok")
     assert DiscoverId.parse("discover://a?pool=x&pool=y").pool == ("x", "y")
 
 
@@ -98,12 +96,11 @@ def test_what_is_not_stored_is_refused_in_one_line(folder: Path) -> None:
     run = id_of_run(folder)
     for wrong, told in (
         (DiscoverId("nowhere"), "no run nowhere in .*; give its name there, or its folder's path$"),
-        (DiscoverId(run.run, "nothing"), "no artifact 'nothing'; there are svg_drawing-eval-000, svg"),
-        (DiscoverId(run.run, assistants="asks"), "no assistants 'asks'; there are draft, ask, adaptive$"),
-        (DiscoverId(run.run, assistants="ask", against="draught", measure="reward"), "no against 'draught'"),
-        (DiscoverId(run.run, measure="reward", pool=("ask", "drafts")), "no pool 'drafts'"),
-        (DiscoverId(run.run, domain="svg"), "no domain 'svg'; there are svg_drawing, creative_writing$"),
-        (DiscoverId(run.run, trial=7), "no trial 7; there are 0, 1$"),
+        (DiscoverId(run.run, "nothing"), "no finished conversation"),
+        (DiscoverId(run.run, assistants="asks"), "no assistant 'asks'; there are draft, ask, adaptive$"),
+        (DiscoverId(run.run, assistants="ask", against="draught", measure="reward"), "no assistant 'draught'"),
+        (DiscoverId(run.run, measure="reward", pool=("ask", "drafts")), "no assistant 'drafts'"),
+        (DiscoverId(run.run, trial=7), "no finished conversation"),
         (DiscoverId(run.run, measure="satisfaction", leave_out="some"), "no leave_out 'some'; there are none, all$"),
         (DiscoverId(run.run, "svg_drawing-eval-000", domain="creative_writing"), "no finished conversation"),
         (DiscoverId(run.run, assistants="ask", measure="beauty"), "unknown measure 'beauty'"),
