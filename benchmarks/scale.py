@@ -92,7 +92,7 @@ def conversations(number: int, folder: Path) -> None:
 
     with cluster("ray") as nodes:
         execute(run, folder, spread=nodes, on_progress=on_progress)
-        print(f"on Ray: {clock}, peak {peak_megabytes():.0f} MB; {everyone}\n{nodes.line}", flush=True)
+        print(f"on Ray: {clock}, peak {peak_megabytes():.0f} MB; {everyone}", flush=True)
     ray.shutdown()
     opened(folder)
 

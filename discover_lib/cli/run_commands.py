@@ -192,8 +192,6 @@ def begun(
                 spread=nodes,
                 on_progress=lambda now: draw(now.done, now.counts.units, progress_line(now)),
             )
-        if nodes is not None:
-            typer.echo(nodes.line, err=True)
     if report.last.counts.finished and laid.is_evaluation:
         print_results(run, leave_out, sensitivity=sensitivity)
     elif report.last.counts.finished:

@@ -32,7 +32,7 @@ from discover_lib.runs.database import LockedError
 from discover_lib.runs.options import check_prices
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore, failed_call, failure_of
-from discover_lib.runs.work import Alone, Threads, Workers, work
+from discover_lib.runs.work import Threads, Workers, work
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
@@ -142,7 +142,7 @@ def build_files(
     if options.engine == MINIATURE:
         domain = domain_of_type(options.artifact_type)
         builder = RoleEngines(EngineSpec()).builder(domain)
-        return _Building(options, targets, on_built, lambda _: (builder, None), domain).report(Alone(), stop)
+        return _Building(options, targets, on_built, lambda _: (builder, None), domain).report(Workers(), stop)
     check_prices([options.engine], settings, budget_dollars)
     with _client(folder, options, settings, budget_dollars, stop) as (store, client):
         from discover_lib.engines.llm.builder import PROMPT_OF, LLMBuilder

@@ -40,7 +40,7 @@ from discover_lib.runs.units import SCORING, Notes, Step, Unit, have, have_apart
 from discover_lib.runs.units import RunOptions as RunOptions
 from discover_lib.runs.units import RunOptionsError as RunOptionsError
 from discover_lib.runs.units import manner_in as manner_in
-from discover_lib.runs.work import Alone, Cluster, Processes, Threads, Workers, beside, work
+from discover_lib.runs.work import Cluster, Processes, Threads, Workers, beside, work
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -270,7 +270,7 @@ def execute(
             # A process frees a GPU's memory at its end.
             processes = Processes(1 if on_gpu() else concurrency, fresh=True, chunk=1)
             return run_into(store, run.units, processes, together=LOCAL_IN_FLIGHT, **how)
-        return run_into(store, run.units, spread or (Processes(at_once) if at_once > 1 else Alone()), **how)
+        return run_into(store, run.units, spread or (Processes(at_once) if at_once > 1 else Workers()), **how)
 
 
 def run_into(

@@ -20,7 +20,7 @@ from discover_lib.runs.database import Database, LockedError, StoreError, errors
 from discover_lib.runs.options import run_into
 from discover_lib.runs.store import FILE, RUN_FORMAT, Failure, RunStore, turn_row
 from discover_lib.runs.units import plan_units, run_unit, stored_scores
-from discover_lib.runs.work import Alone
+from discover_lib.runs.work import Workers
 
 DOMAIN = "technical_writing"
 CONFIGURATION = {"rules": Rules.paper().to_dict(), "assistants": ["adaptive", "draft"], "seed": 0}
@@ -41,7 +41,7 @@ def store(tmp_path, units):
 
 
 def test_conversations_come_back_as_they_were(store, units):
-    run_into(store, units, Alone())
+    run_into(store, units, Workers())
     assert list(store.conversations()) == [run_unit(unit) for unit in units]
     assert store.counts().finished == len(units) and store.unfinished() == []
 
@@ -108,7 +108,7 @@ def test_a_reader_sees_what_is_committed_while_the_writer_goes_on(store, units, 
 
 
 def test_the_listing_filters_without_loading(store, units):
-    run_into(store, units[:5], Alone())
+    run_into(store, units[:5], Workers())
     store.put_turns(4, (), "error", [Failure(2, "judge", "content", "no ids", ("{}",))])
     everything = store.listing()
     assert [row.place for row in everything] == list(range(6))
@@ -230,7 +230,7 @@ def test_a_creation_that_was_cut_off_is_begun_again(tmp_path):
 
 
 def test_the_lines_of_a_run_are_its_conversations(store, units):
-    run_into(store, units[:3], Alone())
+    run_into(store, units[:3], Workers())
     half = dataclasses.replace(run_unit(units[3]).turns[0], user_message="cut \ud83d off")  # models cut text anywhere
     store.put_turns(3, [turn_row(half)], "max_turns")
     *whole, cut = map(json.loads, store.lines())
@@ -239,7 +239,7 @@ def test_the_lines_of_a_run_are_its_conversations(store, units):
 
 
 def test_a_digest_says_what_the_conversation_says(store, units):
-    run_into(store, units, Alone())
+    run_into(store, units, Workers())
     assert list(stored_scores(store)) == [scores_of(talk, at) for at, talk in enumerate(store.conversations())]
     assert store.choices() == (
         ["adaptive", "draft"],
