@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from discover_lib.base.json_text import to_json
 from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request, Spent
 
 LOCK = "run.lock"
+Write = tuple[str, Sequence[Any]]  # a statement and its values
 
 
 class StoreError(DiscoverError):
@@ -53,7 +54,7 @@ class Database:
             _read_only(path) if read_only else sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         )
         self._lock_file = None if read_only else locked(path.parent)
-        self._waiting: dict[str, dict[str, tuple[Any, ...]]] = {}  # statement → key → row, for `write_with_next`
+        self._waiting: deque[tuple[Write, ...]] = deque()  # for `write_with_next`
 
     def close(self) -> None:
         with self.lock:
@@ -79,16 +80,18 @@ class Database:
             if self._connection.in_transaction:
                 yield
                 return
-            self._connection.execute("BEGIN IMMEDIATE")
+            waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
             try:
-                for statement, rows in self._waiting.items():
-                    self._connection.executemany(statement, rows.values())
+                self._connection.execute("BEGIN IMMEDIATE")
+                for statement, values in itertools.chain(*waiting):
+                    self._connection.execute(statement, values)
                 yield
+                self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                self._waiting.extendleft(reversed(waiting))
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
-            self._waiting.clear()
 
     def execute(self, sql: str, values: Any = ()) -> None:
         """Run in the open transaction, or as a separate one."""
@@ -98,15 +101,19 @@ class Database:
         """Within a transaction."""
         self._connection.executemany(sql, rows)
 
-    def write_with_next(self, statement: str, key: str, row: tuple[Any, ...]) -> None:
-        """Write a row with the next commit; until then another row of the same key replaces it."""
-        with self.lock:
-            self._waiting.setdefault(statement, {})[key] = row
+    def write_with_next(self, *writes: Write) -> None:
+        """Run statements with the next commit.  Does not wait for the lock."""
+        self._waiting.append(writes)
 
     def write_waiting(self) -> None:
-        """Commit the waiting rows."""
-        with self.transaction():
-            pass
+        """Commit the waiting statements of all threads; afterwards those that waited before this call are on disk.
+
+        Waiting for the disk takes as long for many rows as for one, and calls that begin together end together.
+        """
+        with self.lock:  # whose earlier holder may have written all of them
+            if self._waiting:
+                with self.transaction():
+                    pass
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
@@ -173,7 +180,6 @@ class CallStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._to_write: deque[tuple[tuple[Any, ...], Future[None]]] = deque()
 
     # -- the cache of calls (the client's `CallCache`) -------------------------------------------------------------
 
@@ -201,7 +207,7 @@ class CallStore:
         return int(self._database.one("SELECT count(*) FROM calls WHERE key > ? AND key < ?", between)[0])
 
     def put(self, key: str, request: Request, completion: Completion) -> None:
-        """Keep a finished call.  The request holds no key: those never leave the environment."""
+        """Keep a finished call, on disk when this ends.  No key of a provider is in the request."""
         unsaid = ["schema", "timeout_seconds", "session"]  # long and always the same, or not of the question
         unsaid += ["reasoning_effort"] if request.reasoning_effort is None else []
         asked = {name: value for name, value in vars(request).items() if name not in unsaid}
@@ -213,30 +219,8 @@ class CallStore:
             *(_hash(completion.text), completion.prompt_tokens, completion.completion_tokens),
             *(completion.cost, completion.seconds, completion.attempts),
         )
-        self._put_with_others(row)
-
-    def _put_with_others(self, row: tuple[Any, ...]) -> None:
-        """Write the row of a call, on disk when this ends, with those of all threads that wait to write theirs.
-
-        Waiting for the disk takes as long for many rows as for one, and calls that begin together end together.
-        """
-        written: Future[None] = Future()
-        self._to_write.append((row, written))
-        with self._database.lock:
-            if not written.done():
-                waiting = [self._to_write.popleft() for _ in range(len(self._to_write))]
-                try:
-                    with self._database.transaction():
-                        for values, _ in waiting:
-                            self._database.execute(f"{SET_ASIDE} key = ?", values[:1])
-                            self._database.execute(INSERT_CALL, values)
-                except BaseException as error:
-                    for _, other in waiting:
-                        other.set_exception(error)
-                    raise
-                for _, other in waiting:
-                    other.set_result(None)
-        written.result()
+        self._database.write_with_next((f"{SET_ASIDE} key = ?", (key,)), (INSERT_CALL, row))
+        self._database.write_waiting()
 
     def forget_answers(self, texts: Iterable[str]) -> None:
         """Ask the calls with these answers again.
@@ -259,7 +243,7 @@ class CallStore:
         A repeated call, as in a resumed run, replaces its note.
         """
         row = (answer.key, answer.purpose, answer.outcome, to_json(answer.remarks))
-        self._database.write_with_next(INSERT_ANSWER, answer.key, row)
+        self._database.write_with_next((INSERT_ANSWER, row))
 
     def put_answers(self) -> None:
         """Commit the notes."""

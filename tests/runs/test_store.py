@@ -9,7 +9,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from waiting import until
 
 from discover_lib.core.rules import Rules
 from discover_lib.engines.llm.calls.exchange import Completion, Request
@@ -70,24 +69,6 @@ def test_calls_that_end_together_are_written_together_and_stand_on_disk_when_put
         assert all(pool.map(put, range(32)))
     store._database._connection.set_trace_callback(None)
     assert store.calls.spent().calls == 32 and len(commits) < 32
-
-
-def test_a_call_that_cannot_be_written_is_an_error_for_all_that_wrote_it_and_the_next_is_written(store):
-    request = Request("openai/m", ({"role": "user", "content": "Hello"},), "judge")
-    with store._database.lock, ThreadPoolExecutor(2) as pool:
-        unwritable = pool.submit(store.calls.put, "a", request, Completion("text", 2**70))  # no integer of SQLite
-        until(lambda: len(store.calls._to_write) == 1)
-        beside = pool.submit(store.calls.put, "b", request, Completion("text", 1))
-        until(lambda: len(store.calls._to_write) == 2)
-        store._database.lock.release()
-        try:
-            assert isinstance(unwritable.exception(10), OverflowError)
-            assert isinstance(beside.exception(10), OverflowError)
-        finally:
-            store._database.lock.acquire()
-    assert store.calls.get("a") is store.calls.get("b") is None
-    store.calls.put("b", request, Completion("text", 1))
-    assert store.calls.get("b").text == "text"
 
 
 def test_a_turn_is_never_written_twice(store, units):
@@ -265,9 +246,9 @@ def notes(path):
         return connection.execute("SELECT * FROM notes ORDER BY name").fetchall()
 
 
-def test_what_waits_is_written_with_what_is_committed_next_and_the_last_of_a_key_counts(database):
+def test_what_waits_is_written_in_order_with_what_is_committed_next(database):
     for value in ("first", "last"):
-        database.write_with_next(INSERT, "a", ("a", value))
+        database.write_with_next((INSERT, ("a", value)))
     assert notes(database.path) == []
     with database.transaction():
         database.execute(INSERT, ("b", "beside"))
@@ -275,7 +256,7 @@ def test_what_waits_is_written_with_what_is_committed_next_and_the_last_of_a_key
 
 
 def test_what_waits_outlives_a_transaction_that_is_taken_back(database):
-    database.write_with_next(INSERT, "a", ("a", "waits"))
+    database.write_with_next((INSERT, ("a", "waits")))
     with pytest.raises(ZeroDivisionError), database.transaction():
         raise ZeroDivisionError
     assert notes(database.path) == []
