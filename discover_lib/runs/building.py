@@ -28,7 +28,6 @@ from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.discovery import ceiling
 from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
-from discover_lib.runs.database import LockedError
 from discover_lib.runs.options import check_prices
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore, failed_call, failure_of
@@ -271,11 +270,7 @@ def _client(
     """The store of calls beside the trees, and a client that saves its calls there."""
     from discover_lib.engines.llm.calls.client import Budget, LLMClient
 
-    try:
-        opened = RunStore.write(folder / CALLS, CONFIGURATION)
-    except LockedError:
-        raise LockedError(f"{folder}: another build is writing trees there; wait for it or stop it") from None
-    with opened as store:
+    with RunStore.write(folder / CALLS, CONFIGURATION) as store:
         budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.calls.spent().cost)
         with LLMClient(settings, cache=store.calls, budget=budget, stop=stop) as client:
             client.warm_up(options.engine)

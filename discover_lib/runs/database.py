@@ -50,10 +50,10 @@ class Database:
         """
         self.path = path
         self.lock = threading.RLock()
+        self._lock_file = None if read_only else locked(path.parent)
         self._connection = (
             _read_only(path) if read_only else sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         )
-        self._lock_file = None if read_only else locked(path.parent)
         self._waiting: deque[tuple[Write, ...]] = deque()  # for `write_with_next`
 
     def close(self) -> None:
@@ -129,20 +129,21 @@ def _read_only(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def locked(folder: Path) -> sqlite3.Connection:
-    """Hold the folder's lock: released by the system however the process ends.
+def locked(folder: Path, name: str = LOCK, wait_seconds: float = 0.0) -> sqlite3.Connection:
+    """Hold a folder's lock, which the system releases however the process ends; makes the folder if it is missing.
 
     Raises:
-        StoreError: another process holds it.
+        LockedError: another process holds it for longer than `wait_seconds`.
+        StoreError: the folder cannot be written to.
     """
-    lock_file = sqlite3.connect(folder / LOCK, timeout=0, check_same_thread=False, isolation_level=None)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock_file = sqlite3.connect(folder / name, wait_seconds, isolation_level=None, check_same_thread=False)
         lock_file.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
-        lock_file.close()
+    except (OSError, sqlite3.OperationalError) as error:
         if "locked" in str(error):
-            raise LockedError(f"{folder}: another process is writing to this run; wait for it or stop it") from None
-        raise
+            raise LockedError(f"{folder}: another process is at work here; stop it or wait for it") from None
+        raise StoreError(f"{folder}: cannot be written to ({error}); choose another folder") from None
     return lock_file
 
 

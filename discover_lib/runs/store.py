@@ -9,13 +9,11 @@ process writes, behind a lock.  Notebooks and commands can read at the same time
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -75,7 +73,6 @@ SCHEMA = (
     ANSWERS_TABLE,
 )
 TABLES = len([each for each in SCHEMA if each.startswith("CREATE TABLE")])
-UNREAD = "unread artifact: "  # prefix in `run` for artifacts that the word rule for leaks cannot read
 SUMS = """count(turn), CAST(total(discovered) AS INT), total(reward), CAST(total(tokens) AS INT),
     CAST(total(unscored) AS INT), CAST(total(leaks > 0) AS INT)"""
 # The sums over the turns of every unit, from its digest if there is one.
@@ -98,20 +95,6 @@ class UnitRow:
     trial: int
     seed: int
     setting: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class TurnRow:
-    """A finished turn in the store: the columns of lists and filters, and the whole turn as JSON."""
-
-    turn: int
-    discovered: int
-    reward: float | None
-    tokens: int
-    chosen: str
-    unscored: int
-    leaks: int
-    data: str
 
 
 @dataclass(frozen=True)
@@ -195,15 +178,11 @@ class RunStore:
             configuration: all values that decide the results, as plain JSON; never a key.
 
         Raises:
-            StoreError: the folder holds other files, another process is writing to the run, the file is damaged, or the
-                run has another configuration.
+            StoreError: the folder holds other files or cannot be written to, another process is at work in it, the file
+                is damaged, or the run has another configuration.
         """
         path = folder / FILE
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"{folder}: cannot be written to ({error.strerror or error})") from None
-        if not path.exists() and any(each.name != LOCK for each in folder.iterdir()):
+        if folder.is_dir() and not path.exists() and any(each.name != LOCK for each in folder.iterdir()):
             raise StoreError(f"{folder} holds other files and no run; choose another --run folder")
         return cls._opened(path, configuration)
 
@@ -305,10 +284,6 @@ class RunStore:
                 ((artifact, each.domain, to_json(each.tree.to_dict())) for artifact, each in of_artifact.items()),
             )
             self._database.execute_many(
-                "INSERT OR IGNORE INTO run VALUES (?, '')",
-                ((f"{UNREAD}{artifact}",) for artifact, each in of_artifact.items() if not _is_read(each)),
-            )
-            self._database.execute_many(
                 "INSERT OR IGNORE INTO units VALUES (?, ?, ?, ?, ?, ?, NULL)",
                 (
                     (each.place, each.artifact, to_json(each.assistants), each.trial, each.seed, to_json(each.setting))
@@ -321,7 +296,6 @@ class RunStore:
         with self._database.transaction():
             for table in ("turns", "assessments", "digests", "failures", "units", "trees"):
                 self._database.execute(f"DELETE FROM {table}")
-            self._database.execute("DELETE FROM run WHERE name GLOB ?", (f"{UNREAD}*",))
 
     def unfinished(self) -> list[int]:
         """Places of the unfinished units, including those that ended in an error."""
@@ -348,7 +322,7 @@ class RunStore:
         """
         with self._database.transaction():
             self._database.execute_many(
-                "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ((place, *_AS_ROW(turn)) for turn in turns)
+                "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ((place, *turn) for turn in turns)
             )
             self._database.execute_many(
                 "INSERT INTO failures (place, turn, role, kind, message, came_back, ended) VALUES (?,?,?,?,?,?,?)",
@@ -549,9 +523,12 @@ class RunStore:
         return int(self._database.one(f"SELECT total(leaks) FROM ({NUMBERS})")[0])
 
     def unread_artifacts(self) -> frozenset[str]:
-        """Brought artifacts whose intents the word rule cannot read, so that their leaks are unknown."""
-        rows = self._database.all("SELECT substr(name, ?) FROM run WHERE name GLOB ?", (len(UNREAD) + 1, f"{UNREAD}*"))
-        return frozenset(artifact for (artifact,) in rows)
+        """Brought artifacts of no known domain whose intents the word rule cannot read: their leaks are unknown."""
+        brought = self._database.all("SELECT artifact, tree FROM trees WHERE domain = ''")
+        trees = ((artifact, IntentTree.from_dict(json.loads(tree))) for artifact, tree in brought)
+        return frozenset(
+            artifact for artifact, tree in trees if not is_checkable("", [each.text for each in tree.intents.values()])
+        )
 
     def scoring_failures(self, limit: int) -> list[tuple[int, dict[str, Any]]]:
         """(place, `ScoringFailure` in plain form) of the first missing parts of assessments."""
@@ -574,11 +551,6 @@ class RunStore:
                 AS taken FROM units LEFT JOIN digests USING (place))"""
         )
         return Counts(*map(int, row))
-
-
-def _is_read(unit: UnitRow) -> bool:
-    """Whether the word rule for leaks can read the intents of a tree, as it can in a known domain."""
-    return bool(unit.domain) or is_checkable("", [each.text for each in unit.tree.intents.values()])
 
 
 def failed_call(error: BaseException | None) -> Any:
@@ -606,21 +578,16 @@ def id_of_run(folder: Path) -> DiscoverId:
     return DiscoverId(str(whole.relative_to(outputs) if whole.is_relative_to(outputs) else whole))
 
 
+TurnRow = tuple[int, int, float | None, int, str, int, int, str]  # the columns of `turns` after the unit's place
+
+
 def turn_row(turn: Turn) -> TurnRow:
     """The row of a turn.  Pure: workers make rows, the writer only inserts them."""
-    return TurnRow(
-        turn=turn.index,
-        discovered=len(turn.after.discovered) - len(turn.before.discovered),
-        reward=turn.candidate.reward.total if turn.candidate.reward else None,
-        tokens=turn.reply.n_tokens,
-        chosen=turn.reply.assistant,
-        unscored=sum(each.evaluation is None for each in turn.candidates),
-        leaks=len(turn.leaks) or int(leaked(turn)),
-        data=record_json(turn.to_dict()),
-    )
-
-
-_AS_ROW = attrgetter(*(field.name for field in dataclasses.fields(TurnRow)))
+    discovered = len(turn.after.discovered) - len(turn.before.discovered)
+    reward = turn.candidate.reward.total if turn.candidate.reward else None
+    unscored = sum(each.evaluation is None for each in turn.candidates)
+    leaks, data = len(turn.leaks) or int(leaked(turn)), record_json(turn.to_dict())
+    return turn.index, discovered, reward, turn.reply.n_tokens, turn.reply.assistant, unscored, leaks, data
 
 
 def first_difference(ours: Any, theirs: Any, name: str = "") -> str | None:

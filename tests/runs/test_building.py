@@ -110,7 +110,7 @@ def test_a_second_build_into_a_folder_is_told_of_the_first(tmp_path: Path) -> No
     files = write_artifacts(tmp_path / "in", 1)
     (tmp_path / "out" / CALLS).mkdir(parents=True)
     first = RunStore.write(tmp_path / "out" / CALLS, CONFIGURATION)
-    with first, FakeServer(Contrary()) as server, pytest.raises(StoreError, match="another build is writing trees"):
+    with first, FakeServer(Contrary()) as server, pytest.raises(StoreError, match="another process is at work here"):
         build(files, tmp_path / "out", server)
 
 

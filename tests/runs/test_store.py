@@ -265,7 +265,7 @@ def test_what_waits_outlives_a_transaction_that_is_taken_back(database):
 
 
 def test_one_process_writes(database):
-    with pytest.raises(LockedError, match="another process is writing"):
+    with pytest.raises(LockedError, match="another process is at work here"):
         Database(database.path, read_only=False)
 
 
