@@ -51,7 +51,6 @@ from discover_lib.runs.options import (
     caveats,
     check_models,
     check_prices,
-    check_spreads,
     execute,
     lay_out,
     lay_out_evaluation,
@@ -174,8 +173,6 @@ def begun(
     laid = laid_out(kind, tuning, **asked)
     # Importing the client of models takes as long as thirty turns of the miniature.
     settings = settings_of(laid, how, concurrency) if laid.models or how.api_base or how.prices else None
-    if on is not None:
-        check_spreads(laid)
     with cluster(on) if on is not None else nullcontext() as nodes:
         check_prices(laid.models, settings, budget)
         if not (run / FILE).exists():
@@ -434,8 +431,7 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
     if built.existing:
         yield f"{built.source}: {size} → {built.target} (there already)"
         return
-    instead = " (in place of a tree of another text)" if built.replaced else ""
-    yield f"{built.source}: {size} → {built.target}{instead}"
+    yield f"{built.source}: {size} → {built.target}"
     yield from tree_lines(tree, {each.text: each.reason for each in built.recognised})
     yield f"  user: {tree.initial_request}"
     yield from (f"  note: {note}" for note in built.notes)

@@ -66,7 +66,6 @@ class BuiltFile:
     Attributes:
         totals: the calls to a language model and their cost, or None without a model.
         existing: an earlier command built it from the same input.
-        replaced: the file held a tree of another text, of the same file name in a folder of the same name.
     """
 
     source: Path
@@ -76,7 +75,6 @@ class BuiltFile:
     notes: tuple[str, ...] = ()
     totals: CallTotals | None = None
     existing: bool = False
-    replaced: bool = False
 
     @property
     def ceiling(self) -> float:
@@ -102,11 +100,6 @@ class BuildReport:
     message: str = ""
     outcomes: Outcomes = field(default_factory=Outcomes)
     kinds: frozenset[str] = frozenset()
-
-    @property
-    def totals(self) -> CallTotals | None:
-        totals = [each.totals for each in self.built if each.totals]
-        return sum(totals[1:], totals[0]) if totals else None
 
 
 def build_files(
@@ -235,10 +228,8 @@ class _Building:
         same = all(there.get(name) == data[name] for name in ("recognised", "levels", "built_from"))
         if same and there.get("tree") != data["tree"] and (existing := _existing(source, target, made_from)):
             return existing
-        before = there.get("built_from")
-        replaced = isinstance(before, dict) and before.get("artifact") != made_from["artifact"]
         write_json(target, data)
-        return BuiltFile(source, target, built.tree, built.recognised, built.notes, totals, replaced=replaced)
+        return BuiltFile(source, target, built.tree, built.recognised, built.notes, totals)
 
     def _made_from(self, source: Path, artifact: Artifact) -> dict[str, Any]:
         """The source file, and everything that decides its tree."""

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json, write_text_lines
 from discover_lib.base.json_text import to_json
-from discover_lib.base.words import counted
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Spent
@@ -157,21 +156,6 @@ def unpriced(models: Sequence[str], settings: ClientSettings | None) -> list[str
     return [each for each in models if price_of(each, how.prices, how.address_of(each)) is None]
 
 
-def check_spreads(run: LaidOut) -> None:
-    """Check that a run can use a cluster.
-
-    Raises:
-        RunOptionsError: language models take part, which make a run wait, or models on this machine.
-    """
-    if run.models:
-        raise RunOptionsError(
-            f"a cluster computes, and {run.models[0]} is waited for: one machine holds thousands of calls in flight; "
-            "remove --on, raise --concurrency, and share the load with several --api-base"
-        )
-    if run.local:
-        raise RunOptionsError(f"{run.local[0]} is on this machine, not on a cluster's nodes; remove --on")
-
-
 @dataclass(frozen=True)
 class Snapshot:
     """The progress of a run.
@@ -239,14 +223,19 @@ def execute(
         concurrency: processes for the miniature, conversations in flight for language models.
         settings: endpoints of language models; may differ when a run resumes.
         budget_dollars: limit of the whole run, its earlier cost included; refuses models of unknown price.
-        spread: run on its nodes, in place of processes on this machine; see `check_spreads`.
+        spread: run on its nodes, in place of processes on this machine; not for models.
 
     Raises:
-        RunOptionsError: a budget for a model of unknown price.
+        RunOptionsError: a budget for a model of unknown price, or a cluster for a model.
         StoreError: the folder holds other files, or cannot be written to.
         DiscoverError: the run broke; finished work is saved.
     """
     check_prices(run.models, settings, budget_dollars)
+    if spread is not None and (models := run.models + run.local):
+        raise RunOptionsError(
+            f"a cluster computes, and {models[0]} does not run there; remove --on "
+            "(--concurrency and several --api-base share the load of language models)"
+        )
     if run.is_evaluation:
         _take_over(run, folder)
     stop, at_once = stop or threading.Event(), min(concurrency, len(run.units))
@@ -515,25 +504,13 @@ def caveats(run: LaidOut) -> list[str]:
         notes.append(
             f"{len(run.trees)} of the {there} trees in {run.options.trees} are played; --artifacts {there} takes all"
         )
-    different = len({tree.roots for _, tree in run.trees.values()})
-    if different < len(run.trees):
-        notes.append(
-            f"only {different} of the {counted(len(run.trees), 'artifact')} differ, and intervals count each as "
-            "independent; take fewer, or a larger lexicon"
-        )
     scripted = [name for name in run.options.assistants if name in SCRIPTED]
-    if scripted and run.options.trees is not None:
-        hidden = sum(len(tree) - len(tree.initially_discovered) for _, tree in run.trees.values())
-        unknown = sum(
-            key not in tree.initially_discovered
-            for domain, tree in run.trees.values()
-            for key, _ in _undecidable(domain, tree)
+    brought = run.trees.values() if scripted and run.options.trees is not None else ()
+    if any(unknown for domain, tree in brought for unknown in _undecidable(domain, tree)):
+        notes.append(
+            f"scripted assistants ({', '.join(scripted)}) know the miniature's words alone, and these trees use other "
+            "words; name a language model as assistant"
         )
-        if unknown:
-            notes.append(
-                f"{unknown} of {counted(hidden, 'hidden intent')} use words that {', '.join(scripted)} do not "
-                "know: scripted assistants speak the miniature's words alone; for these trees name a language model"
-            )
     return notes
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.runs.options import RunOptions, RunOptionsError, check_spreads, execute, lay_out
+from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.work import cluster
 
@@ -76,7 +76,7 @@ def test_without_ray_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch
         raise AssertionError
 
 
-def test_what_waits_instead_of_computing_is_not_spread() -> None:
+def test_a_model_that_is_waited_for_is_not_spread(tmp_path: Path) -> None:
     run = lay_out(RunOptions(("openai/x",), domain="svg_drawing", artifacts=1))
-    with pytest.raises(RunOptionsError, match=r"openai/x is waited for.*several --api-base"):
-        check_spreads(run)
+    with pytest.raises(RunOptionsError, match=r"openai/x does not run there; .*several --api-base"):
+        execute(run, tmp_path, spread=object())

@@ -138,17 +138,9 @@ def test_what_a_run_cannot_find_out_is_said_before_it_costs(tmp_path: Path) -> N
     (tmp_path / "trees" / "umbrella.json").write_text(json.dumps(tree), "utf-8")
     options = RunOptions(("adaptive",), trees=tmp_path / "trees", engine="openai/any", artifacts=1, trials=1)
     scripted, alone = caveats(lay_out_evaluation(options))[::-1]
-    assert scripted.startswith("2 of 2 hidden intents use words that adaptive do not know")
+    assert scripted.startswith("scripted assistants (adaptive) know the miniature's words alone")
     assert alone.startswith("eq. 4 compares assistants")
     assert caveats(lay_out(dataclasses.replace(options, assistants=("openai/any",)))) == []
-
-
-def test_artifacts_that_stand_twice_are_told_before_anything_runs() -> None:
-    run = lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=3))
-    assert caveats(run) == []
-    first = next(iter(run.trees.values()))
-    (told,) = caveats(dataclasses.replace(run, trees=dict.fromkeys(run.trees, first)))
-    assert told.startswith("only 1 of the 3 artifacts differ, and intervals count each as independent")
 
 
 STORIES = "creative_writing"
