@@ -473,12 +473,17 @@ def doctor(
 
     Every named language model is asked for one word, with the options of its role.
     """
-    from discover_lib.runs.doctor import examine
+    from discover_lib.runs.doctor import Line, examine
+    from discover_lib.train.backend import choose_backend
 
     options = tuning.role_options
     options.check_names([assistant] if assistant else ())
     roles = {role: who for role, who in (("judge", judge), ("voice", voice), ("assistant", assistant)) if who}
-    findings = examine(engine, backend, roles=roles, settings=how.settings, options=options)
+    try:
+        trainer = Line("backend", choose_backend(backend).line.removeprefix("backend: "))
+    except DiscoverError as error:
+        trainer = Line("backend", str(error), works=backend == "auto")  # without libraries all but training works
+    findings = [*examine(engine, roles=roles, settings=how.settings, options=options), trainer]
     marks = {(False, True): Mark("✗", "bad"), (True, True): Mark("✓", "good"), (True, False): Mark("·")}
     rows = [(marks[each.works, each.present], each.role, each.text) for each in findings]
     tell([Table(("", "checked", "found"), tuple(rows))])

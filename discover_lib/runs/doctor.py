@@ -6,7 +6,6 @@ A check of a model costs one cheap call.  Results never contain a key, only the 
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import platform
 import shutil
 import subprocess
@@ -37,7 +36,6 @@ PACKAGES = (
     "jupyterlab",
 )
 TRAINING_PACKAGES = ("torch", "transformers", "trl", "peft", "datasets", "unsloth")
-BACKENDS = ("auto", "unsloth", "transformers")
 
 QUESTION = "Reply with the one word: ready"
 MAX_TOKENS = 200  # room for a model that thinks before its one word
@@ -68,13 +66,12 @@ class Line:
 
 def examine(
     engine: str = "miniature",
-    backend: str = "auto",
     *,
     roles: Mapping[str, str] | None = None,
     settings: ClientSettings | None = None,
     options: RoleOptions = NO_OPTIONS,
 ) -> list[Line]:
-    """Versions, device, backend and its reason, and the player of each role.
+    """Versions, device, and the player of each role.
 
     Args:
         engine: builder, judge and voice: "miniature", or a LiteLLM model, which is then asked for one word.
@@ -82,12 +79,10 @@ def examine(
         settings: endpoints of models.
         options: options of models.
     """
-    gpu = find_gpu()
     return [
         Line("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         *(_package(name) for name in ("discover-lib", *PACKAGES, *TRAINING_PACKAGES)),
-        Line("device", gpu or "CPU only (no NVIDIA GPU found)"),
-        _backend(backend, gpu),
+        Line("device", find_gpu() or "CPU only (no NVIDIA GPU found)"),
         *_roles(engine, roles or {}, settings, options),
     ]
 
@@ -111,22 +106,6 @@ def _package(name: str) -> Line:
         return Line(name, importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
         return Line(name, "not installed", present=False)
-
-
-def _backend(backend: str, gpu: str | None) -> Line:
-    unsloth = importlib.util.find_spec("unsloth") is not None
-    if backend not in BACKENDS:
-        return Line("backend", f"unknown backend {backend!r}; choose one of {', '.join(BACKENDS)}", False)
-    if backend == "unsloth" and not (gpu and unsloth):
-        missing = "no GPU was found" if not gpu else "it is not installed (pip install 'discover-lib[gpu]')"
-        return Line("backend", f"unsloth cannot be used: {missing}; choose --backend transformers", False)
-    if backend != "transformers" and gpu and unsloth:
-        return Line("backend", "unsloth, since a GPU and unsloth are here")
-    if importlib.util.find_spec("torch") is None:
-        text = "unavailable: torch is not installed (pip install 'discover-lib[train]')"
-        return Line("backend", text, backend != "transformers")
-    why = "as asked" if backend == "transformers" else ("unsloth is not installed" if gpu else "no GPU was found")
-    return Line("backend", f"transformers + peft ({why})")
 
 
 def _roles(
