@@ -150,7 +150,6 @@ def write_sensitivity(folder: Path) -> SensitivityMap:
 # -- the stored data behind a discover:// id --------------------------------------------------------------------------
 
 BY_LABEL = {measure.label: measure for measure in MEASURES}  # those that tables average go by their heading
-NEAR_MISSES = "near misses"  # no column: steps, see `NearMisses`
 
 
 @dataclass(frozen=True)
@@ -249,8 +248,6 @@ def _values(id: DiscoverId, pool: Pool, chosen: list[ConversationScores]) -> dic
     run, measure = DiscoverId(id.run), BY_LABEL.get(id.measure)
     if not id.measure:
         return {id_of(run, each): None for each in chosen}
-    if id.measure == NEAR_MISSES:
-        return {id_of(run, each): each.steps for each in chosen}
     if id.turn:
         return {id_of(run, each): _after(id, each) for each in chosen if id.measure == "found" or each.turns >= id.turn}
     alone = None not in (id.artifact, id.assistants, id.trial) and not id.against
@@ -263,7 +260,7 @@ def _values(id: DiscoverId, pool: Pool, chosen: list[ConversationScores]) -> dic
             if each.unit in per_user.get(each.assistant, {})
         }
     if id.measure not in CSV_COLUMNS:
-        names = dict.fromkeys((*BY_LABEL, *CSV_COLUMNS, CEILING, NEAR_MISSES, BROKEN))
+        names = dict.fromkeys((*BY_LABEL, *CSV_COLUMNS, CEILING, BROKEN))
         raise IdError(f"{id}: unknown measure {id.measure!r}; those known are {', '.join(names)}")
     rows_of = {row["place"]: row for row in tidy_rows(pool)}
     return {id_of(run, each): rows_of[each.place][id.measure] for each in chosen}
@@ -287,12 +284,10 @@ def _after(id: DiscoverId, each: ConversationScores) -> float | None:
 
 
 def _ceiling(id: DiscoverId, folder: Path, store: RunStore) -> Resolved:
-    listed = store.listing(domain=id.domain or None, artifact=id.artifact)
-    ceilings = ceilings_of(store)
-    if not listed:
-        raise IdError(f"{id}: no artifact of this run is so named")
-    values = {row.artifact: ceilings[row.artifact] for row in listed if row.artifact in ceilings}
+    rows = store.listing()
+    named = {row.artifact for row in rows if id.domain in ("", row.domain) and id.artifact in (None, row.artifact)}
+    values = {artifact: share for artifact, share in ceilings_of(store).items() if artifact in named}
     if not values:
-        raise IdError(f"{id}: no intent was hidden at the start, so there is no ceiling")
+        raise IdError(f"{id}: no artifact with a hidden intent is so named, and without one there is no ceiling")
     estimate = ceiling_over(values, values)
     return Resolved(id, folder, {DiscoverId(id.run, artifact): share for artifact, share in values.items()}, estimate)

@@ -84,6 +84,8 @@ def lay_out(options: RunOptions) -> LaidOut:
     Raises:
         RunOptionsError, DiscoverError, ArtifactFileError, TreeError, LexiconError: with the option and the reason.
     """
+    from discover_lib.engines.miniature.assistants import SCRIPTED
+
     for role in ("judge", "voice"):
         if (name := getattr(options, role)) != MINIATURE and not is_model(name):
             known = "give 'miniature' or a LiteLLM model name such as openai/NAME"
@@ -95,9 +97,17 @@ def lay_out(options: RunOptions) -> LaidOut:
     options.role_options.check_names(asked_assistants(options.everyone))
     if (options.domain is None) == (options.trees is None):
         raise RunOptionsError("give either --domain or --trees")
+    if not options.assistants:
+        raise RunOptionsError("give at least one --assistant")
+    if twice := [name for name in options.assistants if options.assistants.count(name) > 1]:
+        raise RunOptionsError(f"assistant {twice[0]!r} is named twice; for several samples of one use --candidates")
+    if bool(options.look_ahead) != bool(options.reward_assistant):
+        raise RunOptionsError("a look-ahead needs both a number of turns and the assistant that plays them")
     trees = _generated(options) if options.trees is None else _from_folder(options, options.trees)
-    for domain in sorted({domain for domain, _ in trees.values()}):
-        _check_assistants(options, domain)
+    for domain, name in itertools.product(sorted({domain for domain, _ in trees.values()}), options.everyone):
+        check_assistant(name, domain)
+        if not domain and name in SCRIPTED:
+            raise RunOptionsError(f"assistant {name!r} is scripted and knows the miniature's domains only")
     return LaidOut(options, trees, tuple(units_of(options, trees)), _configuration(options, trees))
 
 
@@ -581,24 +591,6 @@ def _undecidable(domain: str, tree: IntentTree) -> Iterator[tuple[str, JudgeErro
             yield intent.id, error
 
 
-def _check_assistants(options: RunOptions, domain: str) -> None:
-    from discover_lib.engines.miniature.assistants import SCRIPTED, scripted_assistant
-
-    if not options.assistants:
-        raise RunOptionsError("give at least one --assistant")
-    twice = [name for name in options.assistants if options.assistants.count(name) > 1]
-    if twice:
-        raise RunOptionsError(f"assistant {twice[0]!r} is named twice; for several samples of one use --candidates")
-    if bool(options.look_ahead) != bool(options.reward_assistant):
-        raise RunOptionsError("a look-ahead needs both a number of turns and the assistant that plays them")
-    for name in options.everyone:
-        check_assistant(name, domain)
-        if name in SCRIPTED and not domain:
-            raise RunOptionsError(f"assistant {name!r} is scripted and knows the miniature's domains only")
-        if name in SCRIPTED:
-            scripted_assistant(name, domain)
-
-
 def check_assistant(name: str, domain: str = "") -> None:
     """Check the name of an assistant.
 
@@ -628,17 +620,27 @@ def _configuration(options: RunOptions, trees: Mapping[str, tuple[str, IntentTre
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 
     known = sorted({domain for domain, _ in trees.values()}.intersection(ALL_DOMAINS))
-    chosen = {
-        "leak_check": bool(options.leak_check),
-        "interactivity_paper": options.interactivity == "paper",
-        "user_manner": options.manner is not None,
-    }
-    with_options = {name for name, is_sent in chosen.items() if is_sent}
-    asks_models = bool(options.models(options.everyone))
+    prompts, weights = dict[str, str](), dict[str, str]()
+    if local := list(filter(is_local, options.everyone)):
+        from discover_lib.engines.local.names import fingerprint
+
+        weights = {name: fingerprint(name) for name in local}
+    if options.models(options.everyone):
+        from discover_lib.engines.llm.assistants import STYLES, model_and_style
+        from discover_lib.engines.llm.prompting import PromptSet, default_prompts
+
+        chosen = {  # prompts that are sent because of an option
+            "leak_check": bool(options.leak_check),
+            "interactivity_paper": options.interactivity == "paper",
+            "user_manner": options.manner is not None,
+            **{STYLES[style]: True for name in options.everyone if (style := model_and_style(name)[1])},
+        }
+        texts = PromptSet(options.prompts) if options.prompts else default_prompts()
+        prompts = texts.hashes({name for name, is_sent in chosen.items() if is_sent})
     where_not_the_default = {
         "look_ahead": options.look_ahead,
         "reward_assistant": options.reward_assistant if options.look_ahead else "",
-        "local": _weights(list(filter(is_local, options.everyone))),
+        "local": weights,
         "leak_check": options.leak_check,
         "interactivity": options.interactivity if options.interactivity != "ours" else "",
         "taste": options.taste,
@@ -658,32 +660,10 @@ def _configuration(options: RunOptions, trees: Mapping[str, tuple[str, IntentTre
         "turns": options.turns,
         "seed": options.seed,
         "rules": options.rules.to_dict(),
-        "prompts": _prompt_hashes(options.prompts, options.everyone, with_options) if asks_models else {},
+        "prompts": prompts,
         "artifacts": {
             artifact: hashlib.sha256(to_json(tree.to_dict()).encode()).hexdigest()[:16]
             for artifact, (_, tree) in trees.items()
         },
         "edition": EDITION,
     }
-
-
-def _weights(local: Sequence[str]) -> dict[str, Any]:
-    """A fingerprint of the weights of each model on this machine, by name."""
-    if not local:
-        return {}
-    from discover_lib.engines.local.names import fingerprint
-
-    return {name: fingerprint(name) for name in local}
-
-
-def _prompt_hashes(folder: Path | None, assistants: Sequence[str], with_options: set[str]) -> dict[str, str]:
-    """The hash of every prompt that a run sends.
-
-    Args:
-        with_options: the prompts that are sent because of an option.
-    """
-    from discover_lib.engines.llm.assistants import STYLES, model_and_style
-    from discover_lib.engines.llm.prompting import PromptSet, default_prompts
-
-    styles = {STYLES[style] for name in assistants if (style := model_and_style(name)[1])}
-    return (PromptSet(folder) if folder else default_prompts()).hashes(with_options | styles)

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from discover_lib.base import EARLIER
 from discover_lib.base.files import outputs_folder
@@ -429,10 +429,10 @@ class RunStore:
         parts |= {"final": final} if final else {}
         return "{" + ",".join(f'"{name}":{text}' for name, text in parts.items()) + "}"
 
-    def conversations(self, *, finished: bool = True, **filters: Any) -> Iterator[Conversation]:
-        """Conversations in the order of the plan, one at a time, with the filters of `listing`."""
-        rows = self.listing(**filters)
-        return (self.conversation(row.place) for row in rows if not finished or row.stop not in (None, "error"))
+    def conversations(self, *, finished: bool = True) -> Iterator[Conversation]:
+        """The finished conversations, or all, in the order of the plan, one at a time."""
+        rows = self._database.all(f"SELECT place FROM units WHERE ? OR {ENDED} ORDER BY place", (not finished,))
+        return (self.conversation(place) for (place,) in rows)
 
     def lines(self) -> Iterator[str]:
         """The `line` of every finished conversation in the order of the plan."""
@@ -447,55 +447,17 @@ class RunStore:
             )
         )
 
-    def listing(
-        self,
-        *,
-        artifact: str | None = None,
-        domain: str | None = None,
-        assistant: str | None = None,
-        stop: Stop | Literal["open"] | None = None,
-        failed_role: str | None = None,
-        leaking: bool = False,
-    ) -> list[Listed]:
-        """The run's table of contents in the order of the plan; every filter given must hold.
-
-        `assistant` matches conversations with that assistant, `stop="open"` unfinished ones, and `failed_role`
-        conversations with a failure of that role that was not retried.
-        """
+    def listing(self) -> list[Listed]:
+        """The run's table of contents in the order of the plan."""
         rows = self._database.all(
             f"""SELECT place, artifact, domain, assistants, trial, stop, turns, discovered, reward, tokens, unscored,
-                leaks
-            FROM units JOIN trees USING (artifact) JOIN ({NUMBERS}) USING (place)
-            WHERE (:artifact IS NULL OR artifact = :artifact) AND (:domain IS NULL OR domain = :domain)
-                AND (:assistant IS NULL OR EXISTS (SELECT 1 FROM json_each(assistants) WHERE value = :assistant))
-                AND (:stop IS NULL OR coalesce(stop, 'open') = :stop)
-                AND (:role IS NULL OR place IN (SELECT place FROM failures WHERE role = :role AND NOT retried))
-                AND (NOT :leaking OR leaks) ORDER BY place""",
-            {
-                "artifact": artifact,
-                "domain": domain,
-                "assistant": assistant,
-                "stop": stop,
-                "role": failed_role,
-                "leaking": leaking,
-            },
+                leaks FROM units JOIN trees USING (artifact) JOIN ({NUMBERS}) USING (place) ORDER BY place"""
         )
         named = {who: tuple(json.loads(who)) for who in {row[3] for row in rows}}
         unread = self.unread_artifacts()
         return [
-            Listed(
-                place, of, where, named[who], trial, why, turns, found, reward, tokens, missing, leaks, of not in unread
-            )
-            for place, of, where, who, trial, why, turns, found, reward, tokens, missing, leaks in rows
+            Listed(place, of, where, named[who], *numbers, of not in unread) for place, of, where, who, *numbers in rows
         ]
-
-    def choices(self) -> tuple[list[str], list[str], int]:
-        """The values of list filters: assistants, artifacts, and the maximum of discovered intents."""
-        groups = self._database.all("SELECT assistants FROM units GROUP BY assistants ORDER BY min(place)")
-        artifacts = self._database.all("SELECT artifact FROM units GROUP BY artifact ORDER BY min(place)")
-        (most,) = self._database.one(f"SELECT coalesce(max(discovered), 0) FROM ({NUMBERS})")
-        names = dict.fromkeys(name for (group,) in groups for name in json.loads(group))
-        return list(names), [artifact for (artifact,) in artifacts], int(most)
 
     def failures(self, place: int | None = None, *, retried: bool = False) -> list[tuple[int, Failure]]:
         """(place, failure) of the run or of one unit; with `retried` also failures of repeated turns."""
