@@ -3,9 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
-
-from discover_lib.base.glossary import TERMS, as_markdown, meaning
+from discover_lib.base.glossary import TERMS, as_markdown
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "glossary.md"
 
@@ -26,9 +24,3 @@ def test_every_symbol_stands_for_one_term():
 def test_the_page_in_docs_is_made_from_the_record():
     made_again = "make it again: .venv/bin/python -m discover_lib.base.glossary > docs/glossary.md"
     assert DOCS.read_text(encoding="utf-8") == as_markdown(), made_again
-
-
-def test_an_unknown_word_is_an_error():
-    assert meaning("emerging").startswith("The user half knows")
-    with pytest.raises(KeyError):
-        meaning("half-formed")

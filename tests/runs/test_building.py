@@ -21,8 +21,8 @@ from waiting import kept_requests
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.runs.artifact_files import load_tree
-from discover_lib.runs.building import CALLS, CONFIGURATION, BuildOptions, BuildReport, build_files, target_files
-from discover_lib.runs.store import RunStore, StoreError
+from discover_lib.runs.building import CALLS, BuildOptions, BuildReport, build_files, target_files
+from discover_lib.runs.store import RunStore
 
 DOMAIN = "technical_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
@@ -102,14 +102,6 @@ def test_the_same_command_again_asks_nothing_and_another_input_is_built(tmp_path
         changed = build(files, out, server)
     assert [each.existing for each in changed.built] == [False, True]
     assert load_tree(out / "piece0.json") == changed.built[0].tree
-
-
-def test_a_second_build_into_a_folder_is_told_of_the_first(tmp_path: Path) -> None:
-    files = write_artifacts(tmp_path / "in", 1)
-    (tmp_path / "out" / CALLS).mkdir(parents=True)
-    first = RunStore.write(tmp_path / "out" / CALLS, CONFIGURATION)
-    with first, FakeServer(Contrary()) as server, pytest.raises(StoreError, match="another process is at work here"):
-        build(files, tmp_path / "out", server)
 
 
 @pytest.mark.slow

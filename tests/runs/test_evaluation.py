@@ -204,17 +204,9 @@ def test_the_other_way_of_leaving_leaves_out(frozen: Path) -> None:
     assert means == pytest.approx({"deep": 1 / 2, "wide": (1 / 2 + 1 / 2 + 1) / 3, "none": 0})
 
 
-def test_the_frozen_scores_are_the_same_with_or_without_the_conversations(frozen: Path) -> None:
-    with RunStore.read(frozen) as store:
-        again = []
-        for row in store.listing():
-            found = Assessment.from_dict(store.assessment(row.place) or {})
-            again.append(scores_of(store.conversation(row.place), row.place, found))
-        assert store.conversation(0).final == FinalTurn(FINAL_REQUEST, Reply("the piece", 70, "scripted", "deep"))
-    assert load_scores(frozen) == again
-
-
-def test_digests_of_another_version_are_made_anew(frozen: Path, tmp_path: Path) -> None:
+def test_a_digest_says_what_the_conversation_says_and_another_version_is_made_anew(
+    frozen: Path, tmp_path: Path
+) -> None:
     (tmp_path / FILE).write_bytes((frozen / FILE).read_bytes())
     with sqlite3.connect(tmp_path / FILE) as connection:
         connection.execute("UPDATE assessments SET digest = '{\"version\": 0}' WHERE place % 2")

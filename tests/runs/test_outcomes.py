@@ -109,12 +109,8 @@ def test_a_budget_for_a_model_of_unknown_price_is_refused_before_anything_is_mad
 
 
 @pytest.mark.slow
-def test_an_alarm_and_a_missing_certificate_are_told_apart(tmp_path: Path) -> None:
-    # Under rules that no certificate comes with.
-    asked = ("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--near-miss-cap", 2)
-    discover(*asked, "--run", tmp_path)
-    uncertified = discover("audit", tmp_path)
-    assert uncertified.returncode == 1 and "Not validated" in uncertified.stdout
+def test_a_message_that_says_what_is_hidden_raises_an_alarm(tmp_path: Path) -> None:
+    discover("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--run", tmp_path)
     with RunStore.read(tmp_path) as store:
         configuration, talk = store.configuration, store.conversation(0)
     first = talk.turns[0]
