@@ -57,11 +57,11 @@ from discover_lib.runs.options import (
     write_results,
 )
 from discover_lib.runs.outcomes import closing_lines, cost_line
-from discover_lib.runs.store import FILE, RunStore, id_of_run
+from discover_lib.runs.store import FILE, RunStore
 from discover_lib.runs.units import SCORING
 from discover_lib.runs.work import cluster
-from discover_lib.tasks.playing import Access, Rated, Server, Tuning
-from discover_lib.tasks.told import best_first_of, plan_told, results_told, sensitivity_told, summary_told, tree_lines
+from discover_lib.tasks.playing import Access, Server, Tuning
+from discover_lib.tasks.told import plan_told, results_told, sensitivity_told, summary_told, tree_lines
 from discover_lib.tasks.waist import Lines, Mark, Table
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {  # command → its own defaults
     "evaluate": {"split": "eval", "artifacts": 100, "trials": 3},
 }
 UNUSED: dict[str, set[str]] = {  # command → options that it does not have
-    "simulate": {"look_ahead", "reward_assistant", "interactivity", "final_request", "leave_out", "sensitivity"},
-    "synthesize": {"interactivity", "final_request", "leave_out", "sensitivity"},
+    "simulate": {"look_ahead", "reward_assistant", "final_request", "leave_out", "sensitivity"},
+    "synthesize": {"final_request", "leave_out", "sensitivity"},
     "evaluate": {"candidates", "look_ahead", "reward_assistant"},
 }
 
@@ -105,7 +105,6 @@ def laid_out(
     near_miss_cap: Count = None,
     manner: str = "paper",
     leak_check: str | None = None,
-    interactivity: Whose = "ours",
     final_request: Whose = "ours",
     engine: str = MINIATURE,
     judge: str | None = None,
@@ -130,7 +129,6 @@ def laid_out(
         rules=named if near_miss_cap is None else named.replace(near_miss_cap=near_miss_cap),
         manner=manner_named(manner),
         leak_check=leak_check,
-        interactivity=interactivity,
         final_request=final_request,
         engine=engine,
         judge=judge or "",
@@ -147,7 +145,7 @@ def laid_out(
 def begun(
     kind: Kind,
     *,
-    how: Rated,
+    how: Access,
     tuning: Tuning,
     run: Path,
     budget: Dollars = None,
@@ -200,7 +198,7 @@ def begun(
     raise typer.Exit(code)
 
 
-def settings_of(run: LaidOut, how: Rated, concurrency: int | None) -> ClientSettings:
+def settings_of(run: LaidOut, how: Access, concurrency: int | None) -> ClientSettings:
     """The settings for language models, with room for all candidates, or scores, of every conversation."""
     at_once = len(SCORING) if run.is_evaluation else run.options.candidates or 1
     conversations = (concurrency or DEFAULT_IN_FLIGHT) * max(1, len(run.options.assistants))
@@ -301,7 +299,7 @@ def _print_summary(run: LaidOut, folder: Path) -> None:
 
 def print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> None:
     """Write the results of a run beside it and print them."""
-    from discover_lib.metrics.results import ALL, MEASURES, results_by_scope
+    from discover_lib.metrics.results import results_by_scope
     from discover_lib.metrics.satisfaction import choices_of
     from discover_lib.runs import evaluation
 
@@ -315,10 +313,7 @@ def print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> No
     if sensitivity:
         tell(sensitivity_told(evaluation.write_sensitivity(folder)))
         written.append(evaluation.SENSITIVITY_FILE)
-    first = replace(id_of_run(folder), assistants=best_first_of(results[ALL])[0], measure=MEASURES[0].label)
     typer.echo(f"results → {', '.join(str(folder / name) for name in written)}")
-    where = f'look up its id in {evaluation.RESULTS_FILE} under "ids"'
-    typer.echo(f"to trace a number, {where}, then run discover show '{first}'")
 
 
 # -- before a run -----------------------------------------------------------------------------------------------------
@@ -326,7 +321,7 @@ def print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> No
 
 @also(each for each in parameters_of(laid_out) if each.kind is each.KEYWORD_ONLY)
 def plan(
-    how: Rated,
+    how: Access,
     tuning: Tuning,
     planned_for: Annotated[
         Literal["simulate", "synthesize", "evaluate", "train"],
@@ -424,7 +419,7 @@ def build(
 
 
 def built_lines(built: BuiltFile) -> Iterator[str]:
-    """A tree in words: size, outline with the evidence for each intent, first message, cost."""
+    """A tree in words: size, outline with the evidence for each intent, first message."""
     tree = built.tree
     shape = f"{counted(len(tree), 'intent')} in {counted(len(tree.roots), 'tree')}"
     size = f"{shape}, {percent(built.ceiling)} within reach of five perfect turns"
@@ -435,8 +430,6 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
     yield from tree_lines(tree, {each.text: each.reason for each in built.recognised})
     yield f"  user: {tree.initial_request}"
     yield from (f"  note: {note}" for note in built.notes)
-    if built.totals is not None:
-        yield f"  {built.totals.line}"
 
 
 def next_command(folder: Path, engine: str) -> str:

@@ -260,15 +260,6 @@ class CallStore:
         )
         return {(purpose, outcome): count for purpose, outcome, count in outcomes}, dict(remarks)
 
-    def answers_with(self, remark: str) -> list[tuple[str, str]]:
-        """(purpose, text) of the answers with this remark."""
-        rows = self._database.all(
-            """SELECT answers.purpose, reply FROM answers JOIN calls USING (key), json_each(remarks) AS each
-            WHERE each.key = ? ORDER BY calls.rowid""",
-            (remark,),
-        )
-        return [(purpose, json.loads(reply)["text"]) for purpose, reply in rows]
-
     # -- what was called -------------------------------------------------------------------------------------------
 
     def spent(self) -> Spent:

@@ -92,8 +92,6 @@ def lay_out(options: RunOptions) -> LaidOut:
             raise RunOptionsError(f"unknown {'engine' if options.judge == options.voice else role} {name!r}; {known}")
     if options.leak_check and (options.voice == MINIATURE or not is_model(options.leak_check)):
         raise RunOptionsError("a leak check is a language model's, of messages that a language model speaks")
-    if options.interactivity == "paper" and options.judge == MINIATURE:
-        raise RunOptionsError("the paper's scale of interactivity is for a language model that judges; give --judge")
     options.role_options.check_names(asked_assistants(options.everyone))
     if (options.domain is None) == (options.trees is None):
         raise RunOptionsError("give either --domain or --trees")
@@ -631,7 +629,6 @@ def _configuration(options: RunOptions, trees: Mapping[str, tuple[str, IntentTre
 
         chosen = {  # prompts that are sent because of an option
             "leak_check": bool(options.leak_check),
-            "interactivity_paper": options.interactivity == "paper",
             "user_manner": options.manner is not None,
             **{STYLES[style]: True for name in options.everyone if (style := model_and_style(name)[1])},
         }
@@ -642,7 +639,6 @@ def _configuration(options: RunOptions, trees: Mapping[str, tuple[str, IntentTre
         "reward_assistant": options.reward_assistant if options.look_ahead else "",
         "local": weights,
         "leak_check": options.leak_check,
-        "interactivity": options.interactivity if options.interactivity != "ours" else "",
         "taste": options.taste,
         "manner": options.manner.to_dict() if options.manner else None,
         "options": options.role_options.to_store(options.players(options.everyone)),
