@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from discover_lib.engines.miniature.assistants import SCRIPTED
@@ -159,13 +160,10 @@ def _ask_all(requests: Mapping[str, Request], settings: ClientSettings | None) -
 
     settings = settings or ClientSettings()
     quick = replace(settings, max_attempts=1, timeout_seconds=min(SECONDS, settings.timeout_seconds))
-    places = {role: (request.key, request.timeout_seconds) for role, request in requests.items()}
-    questions = {places[role]: request for role, request in requests.items()}
+    questions = {request.key: request for request in requests.values()}
     with LLMClient(quick) as client, ThreadPoolExecutor(len(questions)) as threads:
-        answers = dict(
-            zip(questions, threads.map(lambda question: _ask(client, question), questions.values()), strict=True)
-        )
-    return {role: answers[place] for role, place in places.items()}
+        answers = dict(zip(questions, threads.map(partial(_ask, client), questions.values()), strict=True))
+    return {role: answers[request.key] for role, request in requests.items()}
 
 
 def _ask(client: LLMClient, request: Request) -> tuple[str, bool]:
