@@ -187,21 +187,21 @@ class Recorded:
         return Artifact(data["id"], data["type"], data["text"], data["topic"], self.domain)
 
     def tree(self) -> IntentTree:
-        return _tree(read_json(self.path, RecordedError), self.path)
+        return load_tree(self.path)
 
 
-def recorded_index(folder: Path | None = None) -> list[Recorded]:
+def recorded_index() -> list[Recorded]:
     """What is recorded, sorted by domain and artifact; empty if the folder is not there."""
-    return [_entry(path) for path in sorted((folder or data_folder() / "recorded").glob("*/*.json"))]
+    return [_entry(path) for path in sorted((data_folder() / "recorded").glob("*/*.json"))]
 
 
-def find_recorded(name: str, folder: Path | None = None) -> Recorded:
+def find_recorded(name: str) -> Recorded:
     """The entry called `name`: an artifact id, or `domain/artifact id`.
 
     Raises:
         RecordedError: no entry, or more than one, has this name.
     """
-    index = recorded_index(folder)
+    index = recorded_index()
     entries = [entry for entry in index if name in (entry.name, entry.artifact_id)]
     if len(entries) != 1:
         choices = ", ".join(entry.artifact_id for entry in index) or "no file; is the data folder missing?"
@@ -209,24 +209,17 @@ def find_recorded(name: str, folder: Path | None = None) -> Recorded:
     return entries[0]
 
 
-def load_recorded(source: Path | str, folder: Path | None = None) -> list[Conversation]:
+def load_recorded(source: Path | str) -> list[Conversation]:
     """The conversations of one recorded file, given by path or by name; an empty list where only a tree is recorded.
 
     Raises:
         RecordedError: no such file or name, or a file that is not of the recorded form.
     """
-    entry = _entry(source) if isinstance(source, Path) else find_recorded(source, folder)
+    entry = _entry(source) if isinstance(source, Path) else find_recorded(source)
     try:
         return [Conversation.from_dict(session) for session in read_json(entry.path, RecordedError)["sessions"]]
     except (RecordError, TreeError) as error:
         raise RecordedError(f"{entry.path}: not a recorded session ({error})") from None
-
-
-def _tree(data: Mapping[str, Any], path: Path) -> IntentTree:
-    try:
-        return IntentTree.from_dict(data["tree"])
-    except (KeyError, TreeError) as error:
-        raise RecordedError(f"{path}: no valid tree under 'tree' ({error})") from None
 
 
 def _entry(path: Path) -> Recorded:

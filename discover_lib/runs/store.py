@@ -456,7 +456,8 @@ class RunStore:
         named = {who: tuple(json.loads(who)) for who in {row[3] for row in rows}}
         unread = self.unread_artifacts()
         return [
-            Listed(place, of, where, named[who], *numbers, of not in unread) for place, of, where, who, *numbers in rows
+            Listed(place, artifact, domain, named[who], *more, leaks_checked=artifact not in unread)
+            for place, artifact, domain, who, *more in rows
         ]
 
     def failures(self, place: int | None = None, *, retried: bool = False) -> list[tuple[int, Failure]]:
