@@ -147,11 +147,7 @@ class Plan:
 
 
 def plan_run(
-    run: LaidOut,
-    *,
-    settings: ClientSettings,
-    builder: str | None = None,
-    measured: Mapping[str, Length] | None = None,
+    run: LaidOut, *, settings: ClientSettings, builder: str | None = None, measured: Mapping[str, Length] | None = None
 ) -> Plan:
     """The plan of a run laid out by `discover_lib.runs.options.lay_out`, or of an evaluation by `lay_out_evaluation`.
 

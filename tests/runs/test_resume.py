@@ -55,11 +55,7 @@ def begin(
 
 
 def finish(
-    folder: Path,
-    options: RunOptions,
-    concurrency: int = 2,
-    server: FakeServer | None = None,
-    command: str = "simulate",
+    folder: Path, options: RunOptions, concurrency: int = 2, server: FakeServer | None = None, command: str = "simulate"
 ) -> bytes:
     """The run to its end in this process, begun or resumed; all its conversations and their scores."""
     settings = ClientSettings(api_base=server.api_base, env_file=None) if server else None

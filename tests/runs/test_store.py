@@ -172,11 +172,7 @@ def old(path):
 
 @pytest.mark.parametrize(
     ("spoil", "says"),
-    [
-        (damaged, "damaged"),
-        (foreign, "not a run of this program"),
-        (old, "a run of another format; commit d2fda9c"),
-    ],
+    [(damaged, "damaged"), (foreign, "not a run of this program"), (old, "a run of another format; commit d2fda9c")],
 )
 def test_what_is_not_ours_is_refused_in_one_line_and_left_alone(spoil, says, tmp_path):
     spoil(tmp_path / FILE)
