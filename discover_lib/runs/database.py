@@ -173,7 +173,7 @@ ANSWERS_TABLE = """CREATE TABLE answers (
 INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_ANSWER = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)"
 # A call that is asked again keeps its row, and so its cost, under a key that no request has.
-SET_ASIDE = "UPDATE calls SET key = 'unusable:' || key || ':' || hex(randomblob(8)) WHERE instr(key, ':') = 0 AND "
+SET_ASIDE = "SET key = 'unusable:' || key || ':' || hex(randomblob(8)) WHERE instr(key, ':') = 0 AND "
 
 
 class CallStore:
@@ -220,7 +220,7 @@ class CallStore:
             *(_hash(completion.text), completion.prompt_tokens, completion.completion_tokens),
             *(completion.cost, completion.seconds, completion.attempts),
         )
-        self._database.write_with_next((f"{SET_ASIDE} key = ?", (key,)), (INSERT_CALL, row))
+        self._database.write_with_next((f"UPDATE calls {SET_ASIDE} key = ?", (key,)), (INSERT_CALL, row))
         self._database.write_waiting()
 
     def forget_answers(self, texts: Iterable[str]) -> None:
@@ -230,11 +230,9 @@ class CallStore:
         """
         with self._database.transaction():
             for hash_ in {_hash(text) for text in texts}:
-                before = self._database.all("SELECT rowid, key FROM calls WHERE reply_hash = ?", (hash_,))
-                self._database.execute(f"{SET_ASIDE} reply_hash = ?", (hash_,))
-                for row, key in before:
-                    now = self._database.one("SELECT key FROM calls WHERE rowid = ?", (row,))
-                    self._database.execute("UPDATE answers SET key = ? WHERE key = ?", (*now, key))
+                theirs = "key IN (SELECT key FROM calls WHERE reply_hash = ?)"
+                self._database.execute(f"UPDATE answers {SET_ASIDE} {theirs}", (hash_,))
+                self._database.execute(f"UPDATE calls {SET_ASIDE} reply_hash = ?", (hash_,))
 
     # -- notes on answers (the client's `CallCache`) ------------------------------------------------------------
 
