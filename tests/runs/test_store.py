@@ -112,21 +112,6 @@ def test_flawed_user_messages_are_counted_by_conversation(store, units):
     assert store.flawed() == {1: 1}
 
 
-def test_a_failure_keeps_what_came_back_until_it_is_tried_again(store):
-    failure = Failure(1, "judge", "content", "no usable answer", ("I refuse", "{'a':"))
-    store.put_turns(2, (), "error", [failure])
-    request = Request("openai/m", ({"role": "user", "content": "judge this"},), "judge")
-    store.calls.put("bad", request, Completion("I refuse"))
-    store.calls.put("good", request, Completion("fine"))
-    assert store.failures() == [(2, failure)] and store.failures_by_role() == {"judge": 1}
-    assert store.counts().failed == 1 and 2 in store.unfinished()
-    store.reopen()
-    assert store.failures() == [] and store.failures(retried=True) == [(2, failure)]
-    assert store.counts().failed == 0
-    assert store.calls.get("bad") is None, "an answer that could not be used is asked for anew"
-    assert store.calls.get("good").text == "fine"
-
-
 def test_finished_calls_are_kept_and_added_up(store):
     request = Request("openai/m", ({"role": "user", "content": "hi"},), "voice", sample=2)
     completion = Completion("hello \ud83d", 10, 5, 0.25, "stop", 1.5, 2)  # half a pair: models cut text anywhere
