@@ -42,7 +42,7 @@ from discover_lib.runs.units import manner_in as manner_in
 from discover_lib.runs.work import Cluster, Processes, Threads, Workers, beside, work
 
 if TYPE_CHECKING:
-    from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 
 LOCAL_IN_FLIGHT = 64  # conversations with models on this machine at once
 APART_SECONDS = 0.01  # between the beginnings of the first conversations with language models
@@ -252,10 +252,7 @@ def execute(
         how["final_request"] = run.configuration.get("final_request", FINAL_REQUEST)
     with RunStore.write(folder, run.configuration) as store:
         if run.models:
-            from discover_lib.engines.llm.calls.client import Budget, LLMClient
-
-            budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.calls.spent().cost)
-            with LLMClient(settings, cache=store.calls, budget=budget, stop=stop) as client:
+            with client_of(store, settings, budget_dollars, stop) as client:
                 engines = RoleEngines(run.options, client)
                 return run_into(store, run.units, Threads(at_once), engines=engines, apart=APART_SECONDS, **how)
         if run.local:
@@ -268,6 +265,16 @@ def execute(
             processes = Processes(1 if on_gpu() else concurrency, fresh=True, chunk=1)
             return run_into(store, run.units, processes, together=LOCAL_IN_FLIGHT, **how)
         return run_into(store, run.units, spread or (Processes(at_once) if at_once > 1 else Workers()), **how)
+
+
+def client_of(
+    store: RunStore, settings: ClientSettings | None, budget_dollars: float | None, stop: threading.Event
+) -> LLMClient:
+    """The client that keeps its calls in a store, within a budget that includes the calls kept there."""
+    from discover_lib.engines.llm.calls.client import Budget, LLMClient
+
+    budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.calls.spent().cost)
+    return LLMClient(settings, cache=store.calls, budget=budget, stop=stop)
 
 
 def run_into(
