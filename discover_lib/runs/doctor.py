@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -90,10 +89,7 @@ def examine(
 
 def find_gpu() -> str | None:
     """The first NVIDIA GPU by name and memory, or None.  Asks the driver, so that torch need not be imported."""
-    tool = shutil.which("nvidia-smi")
-    if not tool:
-        return None
-    query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    query = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"]
     try:
         answer = subprocess.run(query, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
