@@ -456,7 +456,7 @@ class RunStore:
         named = {who: tuple(json.loads(who)) for who in {row[3] for row in rows}}
         unread = self.unread_artifacts()
         return [
-            Listed(place, artifact, domain, named[who], *more, leaks_checked=artifact not in unread)
+            Listed(*(place, artifact, domain, named[who], *more, artifact not in unread))
             for place, artifact, domain, who, *more in rows
         ]
 
