@@ -312,7 +312,7 @@ def run_into(
         if engines is not None:
             run.begin_apart(on.at_once, apart)
             do: Callable[[Any], Any] = partial(run.have, engines)
-            work(run.left, do, lambda _: None, on, load=run.step, stop=run.stop, tick=run.tick)
+            work(run.groups(1), do, lambda _: None, on, load=run.steps, stop=run.stop, tick=run.tick)
         else:
             do = partial(have_apart, final_request)
             work(run.groups(together), do, run.keep, on, load=run.steps, stop=run.stop, tick=run.tick)
@@ -366,11 +366,9 @@ class _Run:
 
     # -- the remaining work; a conversation is read when it is needed
 
-    def step(self, unit: Unit) -> Step:
-        return unit, self._store.conversation(unit.place) if unit.place in self._with_turns else None
-
     def steps(self, units: Sequence[Unit]) -> list[Step]:
-        return [self.step(unit) for unit in units]
+        begun = {each.place: self._store.conversation(each.place) for each in units if each.place in self._with_turns}
+        return [(unit, begun.get(unit.place)) for unit in units]
 
     def groups(self, together: int) -> list[list[Unit]]:
         """The units in groups of this size, each of the same assistants."""
@@ -384,21 +382,21 @@ class _Run:
         """Let the first conversations begin this many seconds after each other."""
         self._delays = itertools.chain((apart * place for place in range(at_once)), itertools.repeat(0.0))
 
-    def have(self, engines: RoleEngines, step: Step) -> None:
-        """Do the remaining work of a conversation, and commit every finished turn."""
+    def have(self, engines: RoleEngines, steps: Sequence[Step]) -> None:
+        """Do the remaining work of one conversation, and commit every finished turn."""
         with self._lock:
             due = time.monotonic() + next(self._delays)
         while not self._ending() and (wait := due - time.monotonic()) > 0:
             self.stop.wait(min(wait, TICK_SECONDS))
         if self._ending():
             return
-        unit = step[0]
+        [(unit, _)] = steps
         helpers = max(len(unit.assistants), len(SCORING) if self._final_request is not None else 0) - 1
         how: dict[str, Any] = {"on_turn": self._taken, "given_up": self._ending}
         try:
             with beside(helpers) as parallel_map:
                 own = engines.for_conversation(unit.setting, unit.seed)
-                failure = have(step, own, self._store, self._final_request, parallel_map=parallel_map, **how)
+                failure = have(steps[0], own, self._store, self._final_request, parallel_map=parallel_map, **how)
             if failure is not None:
                 self._count(failure)
         except _Ending:
