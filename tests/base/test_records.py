@@ -125,8 +125,3 @@ def test_what_is_not_of_the_form_is_one_line_that_names_the_field(record: type[R
     with pytest.raises(RecordError) as error:
         record.from_dict(data)
     assert str(error.value) == says
-
-
-def test_a_record_of_a_record_would_be_written_without_its_own_fields_and_is_refused() -> None:
-    with pytest.raises(TypeError, match="inherits from Record alone"):
-        type("Longer", (Leaf,), {})

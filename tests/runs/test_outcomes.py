@@ -24,7 +24,6 @@ from discover_lib.metrics.summary import summarise
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, caveats, execute, lay_out
 from discover_lib.runs.outcomes import Outcomes, closing_lines, failures_of_run
-from discover_lib.runs.plan import plan_run
 from discover_lib.runs.store import Failure, RunStore, turn_row
 from discover_lib.tasks.leaks import audit
 from workbench.views import audit_parts
@@ -175,14 +174,10 @@ def test_an_evaluation_sends_the_papers_versions_and_checks_messages(tmp_path: P
         run = lay_out_evaluation(CHOSEN, [STORIES])
         report = execute(run, tmp_path, settings=settings)
         assert report.halted is None and not report.unscored
-        planned = {stage.name for stage in plan_run(run, settings=settings).stages}
     tasks = {llm_brain.TASKS.get(str(messages[0]["content"]), "assistant") for messages in sent}
-    assert "leak_check" in tasks and "leak check" in planned
+    assert "leak_check" in tasks
     finals = [messages for messages in sent if str(messages[-1]["content"]).endswith(FINAL_REQUESTS["paper"])]
     assert finals and not [each for each in sent if str(each[-1]["content"]).endswith(FINAL_REQUESTS["ours"])]
-    with RunStore.read(tmp_path) as store:
-        final = store.conversation(0).final
-    assert final is not None and final.request == FINAL_REQUESTS["paper"]
 
 
 HIDDEN = "Собеседник рассказчика — моряк"
