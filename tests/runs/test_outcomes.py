@@ -136,7 +136,7 @@ def test_what_a_run_cannot_find_out_is_said_before_it_costs(tmp_path: Path) -> N
 
 STORIES = "creative_writing"
 TELLER = f"openai/miniature:{STORIES}"
-OURS = RunOptions((f"{TELLER}:options",), engine=TELLER, artifacts=1, turns=2)
+OURS = RunOptions((f"{TELLER}:draft",), engine=TELLER, artifacts=1, turns=2)
 CHOSEN = dataclasses.replace(OURS, leak_check="judge", final_request="paper")
 
 
