@@ -65,8 +65,6 @@ class Record:
         cls, *, order: tuple[str, ...] = (), omit: tuple[str, ...] = (), derived: tuple[str, ...] = ()
     ) -> None:
         super().__init_subclass__()
-        if cls.__base__ is not Record:
-            raise TypeError(f"{cls.__name__}: a record inherits from Record alone")
         cls._order, cls._omit, cls._derived = order, omit, derived
 
     def to_dict(self) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
 from discover_lib.metrics.transcript import in_words, level_name, reward_line, transcript
 from discover_lib.runs.evaluation import Resolved, resolve
 from discover_lib.runs.options import write_results
-from discover_lib.runs.outcomes import refusals, refused_in
 from discover_lib.runs.store import FILE, RunStore, id_of_run
 from discover_lib.tasks.told import ending_line
 
@@ -206,13 +205,11 @@ def _listed(stored: Resolved) -> Iterator[str]:
 
 
 def _conversation_told(stored: Resolved, talk: Conversation) -> Iterator[str]:
-    """The transcript, refused messages of the user, and what was found."""
+    """The transcript, and what was found."""
     with RunStore.read(stored.folder) as store:
         assessment = store.assessment(*stored.places.values())
-        refused = refused_in(talk, refusals(store))
     final = assessment["final"]["reply"]["text"] if assessment and assessment["final"] else None
     yield from transcript(talk, final)
-    yield from (f"the user's message was asked for again: {each.line}" for each in refused)
     yield f"\n{ending_line(talk)}"
 
 

@@ -22,13 +22,7 @@ from discover_lib.base.seeds import derive_seed
 from discover_lib.base.tokens import COUNTING
 from discover_lib.core.conversation import Candidate, Conversation, FinalTurn, Message, Reply, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import (
-    AssistantError,
-    Judge,
-    JudgeError,
-    RoleError,
-    ask,
-)
+from discover_lib.core.roles import AssistantError, Judge, JudgeError, RoleError, ask
 from discover_lib.core.rollout import MAX_TURNS, Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator

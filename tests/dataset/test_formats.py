@@ -298,7 +298,7 @@ def test_a_folder_of_theirs_becomes_a_run_and_a_folder_of_theirs_again(tmp_path:
     files = authors.run_files(back)
     assert sorted(json.loads(path.read_text())["mode"] for path in files) == ["best_of_1", "best_of_n"]
     code, said = discover("export", run, "--format", "jsonl", "--out", back)
-    assert code == 0 and (back / "conversations.jsonl").read_bytes() == (run / "conversations.jsonl").read_bytes()
+    assert code == 0 and read_back(back / "conversations.jsonl") == read_back(run / "conversations.jsonl")
 
 
 def test_what_an_output_folder_of_theirs_holds_is_counted_once_each(tmp_path: Path) -> None:
