@@ -250,15 +250,11 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
 @contextmanager
 def _watched(job: TrainingJob) -> Iterator[None]:
     """Draw the progress of a run in this process from its metrics."""
-    done, begun = threading.Event(), job.metrics().position  # after the lines of an earlier attempt
+    done = threading.Event()
 
     def watch() -> None:
-        position = begun
         while not done.wait(POLL_SECONDS):
-            metrics = job.metrics(position)
-            position = metrics.position
-            if metrics.lines:
-                last = latest(metrics.lines)
+            if last := latest(job.metrics()):
                 draw(last["step"], last.get("total_steps"), progress_line(last))
 
     with progress("steps") as draw:
@@ -298,7 +294,7 @@ def closing(job: TrainingJob, status: JobStatus) -> int:
     if status.state == "stopped":
         typer.echo(f"stopped at step {status.step}; repeat the command to resume", err=True)
         return STOPPED
-    result, lines = job.result(), jobs.standing_lines(job.metrics().lines)
+    result, lines = job.result(), job.metrics()
     rounds, kept = Recipe.from_dict(job.settings()["recipe"]).grpo.rounds, result.get("kept_round")
     took = f"{result['step']} updates in {duration(result['seconds'])}"
     typer.echo(f"{result['rows']} rows, {took}, peak memory {result['peak_memory_mb']:,.0f} MB")

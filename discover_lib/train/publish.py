@@ -18,7 +18,7 @@ from discover_lib.engines.local.names import merge
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.train.grpo.rollouts import probed
 from discover_lib.train.recipes import holding
-from discover_lib.train.training_job import METRICS, RESULT, read_lines, standing_lines
+from discover_lib.train.training_job import METRICS, RESULT, read_lines
 
 RESULTS = "results.json"  # what `discover evaluate` writes into its run
 STAGE_NAMES = {"sft": "supervised fine-tuning", "dpo": "preference optimization", "grpo": "reinforcement learning"}
@@ -137,7 +137,7 @@ class Publication:
 
 def measured(run: Path) -> dict[str, Any]:
     """A run's measurements for its card: the rows of its validation rollouts, and its losses on held-out rows."""
-    lines = standing_lines(read_lines(run / METRICS).lines)
+    lines = read_lines(run / METRICS)
     losses = [line["eval_loss"] for line in lines if line.get("eval_loss") is not None]
     kept, probes = read_json(run / RESULT).get("kept_round"), []
     for line in lines:

@@ -114,7 +114,7 @@ def _texts(rows: Sequence[Row]) -> Iterable[str]:
 
 def _figures(folder: Path) -> str:
     """Loss and gradient norm from the first update to the last."""
-    lines = read_lines(folder / METRICS).lines
+    lines = read_lines(folder / METRICS)
     parts = []
     for column, name in (("loss", "loss"), ("grad_norm", "gradient norm")):
         if values := [line[column] for line in lines if line.get(column) is not None]:

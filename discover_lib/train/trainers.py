@@ -20,12 +20,12 @@ from datasets import Dataset
 from transformers import Trainer, TrainerCallback
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
-from discover_lib.base.files import whole_folder, write_text_lines
+from discover_lib.base.files import whole_folder
 from discover_lib.engines.local.lineage import STEPS
 from discover_lib.train import Progress
 from discover_lib.train.backend import Backend, common_arguments, configuration, dpo_arguments, sft_arguments
 from discover_lib.train.recipes import DpoRecipe, StageRecipe, SupervisedRecipe
-from discover_lib.train.training_job import METRICS, SAMPLES, STOP, read_lines
+from discover_lib.train.training_job import METRICS, SAMPLES, STOP, go_back, read_lines
 
 REFERENCE_COPY = "ref"  # TRL's name for its frozen copy of a given adapter
 
@@ -147,7 +147,7 @@ class Recorder(TrainerCallback):
         self.stopped = False
         self._samples, self._sample_steps, self._on_progress = samples, sample_steps, on_progress
         self._begun = self._last_time = time.monotonic()
-        logged = read_lines(folder / METRICS).lines
+        logged = read_lines(folder / METRICS)
         self._before = next((float(line["seconds"]) for line in reversed(logged) if "seconds" in line), 0.0)
         self._first_step = 0
         self._last_tokens = 0.0
@@ -155,8 +155,7 @@ class Recorder(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._begun = self._last_time = time.monotonic()
         self._first_step = state.global_step
-        for name in (METRICS, SAMPLES):
-            _go_back(self.folder / name, state.global_step)
+        go_back(self.folder, state.global_step)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         if logs is not None and SUMMARY not in logs and state.is_world_process_zero:
@@ -173,7 +172,7 @@ class Recorder(TrainerCallback):
 
     def has_round(self, number: int) -> bool:
         """Whether the measurements after a round are logged."""
-        return any(line.get("round") == number for line in read_lines(self.folder / METRICS).lines)
+        return any(line.get("round") == number for line in read_lines(self.folder / METRICS))
 
     def write(self, state: Any, logs: Mapping[str, Any]) -> None:
         """Append one line."""
@@ -229,10 +228,3 @@ def _plain(logs: Mapping[str, Any]) -> dict[str, Any]:
 def _append(path: Path, line: Mapping[str, Any]) -> None:
     with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
         file.write(json.dumps(line, ensure_ascii=False) + "\n")
-
-
-def _go_back(path: Path, step: int) -> None:
-    """Drop the lines after the step of the checkpoint, and a line that a killed process left unfinished."""
-    if path.exists():
-        kept = [line for line in read_lines(path).lines if line.get("step", 0) <= step]
-        write_text_lines(path, (json.dumps(line, ensure_ascii=False) for line in kept))

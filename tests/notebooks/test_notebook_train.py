@@ -44,13 +44,11 @@ def stopped_run(folder: Path) -> None:
     """A run as a killed process leaves it."""
     folder.mkdir(parents=True)
     now = time.time()
-    attempts = [{"started": now - 90, "from_step": 0, "ended": None, "end": ""}]
-    attempts.append({"started": now - 40, "from_step": 4, "ended": None, "end": ""})
     status = {"state": "running", "pid": 0, "process_started": 0.0, "started": now - 90, "updated": now}
-    (folder / jobs.STATUS).write_text(json.dumps({**status, "attempts": attempts}))
+    (folder / jobs.STATUS).write_text(json.dumps({**status, "resumed": [4]}))
     (folder / jobs.SETTINGS).write_text(json.dumps({"stage": "sft"}))
     (folder / "checkpoints" / "checkpoint-8").mkdir(parents=True)
-    lines = [{"step": step, "total_steps": 20, "loss": 1 / step} for step in (*range(1, 7), *range(5, 10))]
+    lines = [{"step": step, "total_steps": 20, "loss": 1 / step} for step in range(1, 10)]
     (folder / jobs.METRICS).write_text("".join(json.dumps(line) + "\n" for line in lines))
     reply = {"text": "hello", "notation": None, "reward": None, "kind": None, "n_tokens": 3}
     sample = {"step": 8, "prompt": [{"role": "user", "content": "draw"}], "replies": [reply]}

@@ -28,7 +28,7 @@ from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, 
 from discover_lib.runs.store import RunStore, id_of_run
 from discover_lib.tasks.certify import panel_folder
 from discover_lib.tasks.paper_numbers import beside, our_results
-from discover_lib.train.training_job import METRICS, TrainingJob, standing_lines
+from discover_lib.train.training_job import METRICS, TrainingJob
 from workbench.views import audit_parts as show_audit
 from workbench.views import conversation_parts as show
 from workbench.views import training as show_training
@@ -402,7 +402,7 @@ def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:
     facts = f"{variant.stage.upper()}{after}; updates: {known.get('step')}, rows: {known.get('rows')}"
     try:
         job = TrainingJob(run.folder / variant.folder)
-        lines, total = standing_lines(job.metrics().lines), job.status().total_steps
+        lines, total = job.metrics(), job.status().total_steps
     except DiscoverError as error:
         lines, total, facts = [], None, f"{facts}; its log is missing ({error})"
     return {

@@ -93,7 +93,7 @@ def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: It
     """Small drawings beside each other, one for each quantity that was logged.
 
     Args:
-        lines: those that stand (see `jobs.standing_lines`).
+        lines: the logged lines.
         total_steps: the right end of the axes, so that one sees how far it is.
         resumed_at: steps from which the run was gone on with; marked by a dashed line.
     """
@@ -217,8 +217,8 @@ def standing(name: str, status: JobStatus, last: Line | None = None) -> Markup:
     """
     of = f" of {status.total_steps:,}" if status.total_steps else ""
     facts = [f"step {status.step:,}{of}" if status.step else ""]
-    if status.attempts and status.attempts[-1].from_step:
-        facts.append(f"resumed from step {status.attempts[-1].from_step:,}")
+    if status.resumed:
+        facts.append(f"resumed from step {status.resumed[-1]:,}")
     if last is not None and status.going:
         facts += [
             f"{number(float(last['tokens_per_second']))} tokens/s" if last.get("tokens_per_second") else "",

@@ -223,7 +223,7 @@ class Rounds:
         path = self.folder / ROUNDS / f"prompts-{number + 1}.jsonl"
         if not path.exists():
             write_lines(path, self._collect(number))
-        return Table(read_lines(path).lines, self.seed, number, number * self.prompts_per_round)
+        return Table(read_lines(path), self.seed, number, number * self.prompts_per_round)
 
     def _collect(self, number: int) -> list[dict[str, Any]]:
         needed = self.prompts_per_round
