@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ |= {"TORCHDYNAMO_DISABLE": "1", "UNSLOTH_COMPILE_DISABLE": "1", "CUDA_VISIBLE_DEVICES": ""}
-LOGGED = ("loss", "grad_norm", "loss/dpo", "reward", "num_tokens", "tokens_per_second")
+LOGGED = ("loss", "grad_norm", "reward", "num_tokens", "tokens_per_second")
 
 
 def mode(model: Any) -> list[Any]:

@@ -407,24 +407,19 @@ def _same(names: str) -> dict[str, str]:
 
 # A recipe's field → the configuration's; this library uses the recipe's other fields.
 COMMON = {
-    **_same("learning_rate weight_decay adam_beta1 adam_beta2 adam_epsilon max_grad_norm gradient_checkpointing"),
-    **_same("logging_steps save_steps"),
+    **_same("learning_rate weight_decay max_grad_norm gradient_checkpointing save_steps"),
     "per_device": "per_device_train_batch_size",
     "epochs": "num_train_epochs",
     "optimizer": "optim",
     "schedule": "lr_scheduler_type",
     "warmup": "warmup_steps",
 }
-DPO = _same("max_length beta label_smoothing disable_dropout")
+DPO = _same("max_length beta")
 GRPO = {
-    **_same("temperature top_p top_k repetition_penalty beta epsilon loss_type scale_rewards"),
-    **_same("disable_dropout"),
+    **_same("temperature beta epsilon loss_type scale_rewards disable_dropout"),
     "n_generations": "num_generations",
     "generation_memory": "vllm_gpu_memory_utilization",
     "max_completion": "max_completion_length",
-    "iterations": "num_iterations",
-    "importance_sampling": "importance_sampling_level",
-    "mask_truncated": "mask_truncated_completions",
 }
 # Writer of the replies → TRL's options.  Unsloth's vLLM shares the model's weights in the trainer's process.
 GENERATION: Mapping[str, Mapping[str, Any]] = {
@@ -450,7 +445,11 @@ def common_arguments(recipe: StageRecipe, backend: Backend, folder: Path, seed: 
         "use_cpu": backend.device == "cpu",
         "seed": seed,
         "data_seed": seed,
+        "adam_beta1": 0.9,
+        "adam_beta2": 0.999,
+        "adam_epsilon": 1e-8,
         "logging_strategy": "steps",
+        "logging_steps": 1,
         "logging_first_step": True,
         "logging_nan_inf_filter": False,
         "save_strategy": "steps",
@@ -487,8 +486,10 @@ def dpo_arguments(recipe: DpoRecipe, *, held_out: bool) -> dict[str, Any]:
         _held_out(recipe, held_out)
         | _picked(recipe, DPO)
         | {
-            "loss_type": [recipe.loss_type, "sft"] if added else [recipe.loss_type],
+            "loss_type": ["sigmoid", "sft"] if added else ["sigmoid"],
             "loss_weights": [1.0, recipe.sft_weight] if added else None,
+            "label_smoothing": 0.0,
+            "disable_dropout": False,
             "precompute_ref_log_probs": False,
             "sync_ref_model": False,
             "use_weighting": False,
@@ -502,11 +503,17 @@ def dpo_arguments(recipe: DpoRecipe, *, held_out: bool) -> dict[str, Any]:
 def grpo_arguments(recipe: GrpoRecipe) -> dict[str, Any]:
     """Further values of the GRPO trainer."""
     return _picked(recipe, GRPO) | {
-        "epsilon_high": recipe.epsilon if recipe.epsilon_high is None else recipe.epsilon_high,
+        "epsilon_high": recipe.epsilon,
+        "num_iterations": 1,
+        "importance_sampling_level": "token",
+        "mask_truncated_completions": False,
         "steps_per_generation": recipe.accumulation,
         "shuffle_dataset": False,  # `grpo.trainer.Table` orders the rows
         "remove_unused_columns": False,
+        "top_p": 1.0,
+        "top_k": 0,
         "min_p": None,
+        "repetition_penalty": 1.0,
         "reward_weights": None,
         **GENERATION[recipe.generation],
         # vLLM's probabilities differ slightly from the trained model's; the correction removes the effect.

@@ -7,13 +7,11 @@ Weights and adapter are exact.  The part that grows with the batch may be off by
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import duration
 from discover_lib.engines.llm.calls.exchange import price_of
 from discover_lib.engines.local.dialect import is_tiny
@@ -24,7 +22,6 @@ from discover_lib.train.access import Access
 from discover_lib.train.backend import emulated
 from discover_lib.train.data import load_rows, starting_users
 from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Recipe, Stage, StageRecipe
-from discover_lib.train.training_job import RESULT, find_jobs
 
 if TYPE_CHECKING:
     from discover_lib.train.run_stage import StageSettings
@@ -261,18 +258,10 @@ def _activations(base: Architecture, part: StageRecipe, stage: Stage, *, unsloth
 def forecast(settings: StageSettings, n_rows: int) -> str:
     """The updates and the time of a stage on this machine, in words.
 
-    The newest finished run with the same recipe gives the time.  Without one, the tiny model's time is a measurement on
-    one processor core, and other models' time is unknown.
+    The tiny model's time is a measurement on one processor core.  Other models' time is unknown.
     """
     stage, part = settings.stage, settings.recipe.of(settings.stage)
-    updates, alike = part.steps(n_rows), (stage, settings.base, settings.recipe.to_dict())
-    for job in find_jobs(outputs_folder()).values():
-        if not (job.folder / RESULT).is_file():
-            continue
-        stored, result = job.settings(), job.result()
-        if (stored["stage"], stored["base"], stored["recipe"]) == alike:
-            seconds = updates * result["seconds"] / result["step"]
-            return f"{updates:,} updates, about {duration(seconds)} as last time on this machine"
+    updates = part.steps(n_rows)
     if is_tiny(settings.base_path) and part.batch == Recipe.miniature().of(stage).batch:
         return f"{updates:,} updates, about {duration(updates * UPDATE_SECONDS[stage])} on one processor core"
     return f"{updates:,} updates; the time on this machine is unknown"
@@ -290,7 +279,7 @@ def plan_stage(settings: StageSettings, access: Access) -> Plan:
     rows = load_rows(Path(settings.data), "grpo", None, system=settings.system, seed=settings.seed)
     part = settings.recipe.grpo
     steps = part.steps(len(rows.train))
-    completions = math.ceil(steps / part.iterations) * part.batch
+    completions = steps * part.batch
     talks = Span(1, part.multi_turn, part.multi_turn) if part.multi_turn > 1 else Span.exactly(1)
     judged = talks * ((1 + part.look_ahead) * completions)
     spoken = (talks + Span.exactly(-1.0) + Span.exactly(part.look_ahead)) * completions

@@ -549,7 +549,6 @@ def _system_problems(settings: StageSettings, rows: TrainingRows, dialect: Diale
 
 def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[str]:
     """Whether the live reward's roles exist."""
-    from discover_lib.engines.miniature.assistants import SCRIPTED
     from discover_lib.runs.options import is_model
 
     part, roles = settings.recipe.grpo, {"judge": settings.judge, "voice": settings.voice}
@@ -561,9 +560,6 @@ def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[s
         for role, name in roles.items()
     }
     found |= {
-        f"look_ahead_assistant {part.look_ahead_assistant!r} must be one of {', '.join(SCRIPTED)}": (
-            part.look_ahead > 0 and part.look_ahead_assistant not in SCRIPTED
-        ),
         "some rows are of no miniature domain; name language models as judge and voice, and let no script look ahead "
         "(look_ahead 0)": "" in domains and (MINIATURE in roles.values() or part.look_ahead > 0),
     }

@@ -55,27 +55,8 @@ class TokenisedSftTrainer(_Tokenised, SFTTrainer):
     """TRL's SFT trainer on ready tokens."""
 
 
-class PartedDpoTrainer(_Tokenised, DPOTrainer):
-    """Logs the preference loss and the added likelihood term separately: `loss/dpo` and `loss/sft`.
-
-    With a fresh adapter on a merged stage, the first `loss/dpo` of the sigmoid loss is ln 2.
-    """
-
-    def compute_loss(
-        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
-    ) -> Any:
-        result = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        loss = float((result[0] if return_outputs else result).detach())
-        metrics = self._metrics["train" if self.model.training else "eval"]
-        _, weight = self.args.loss_weights or (1.0, 0.0)
-        likelihood = 0.0
-        if weight:
-            # The likelihood term is the mean over the batch's chosen tokens; the trainer logs the mean per reply.
-            chosen, _ = inputs["completion_mask"][..., 1:].chunk(2, dim=0)
-            likelihood = -metrics["logps/chosen"][-1] * len(chosen) / float(chosen.sum())
-            metrics["loss/sft"].append(likelihood)
-        metrics["loss/dpo"].append(loss - weight * likelihood)
-        return result
+class TokenisedDpoTrainer(_Tokenised, DPOTrainer):
+    """TRL's DPO trainer on ready tokens."""
 
 
 def supervised_trainer(
@@ -96,7 +77,7 @@ def supervised_trainer(
     """
     values = common_arguments(recipe, backend, folder, seed)
     if isinstance(recipe, DpoRecipe):
-        kind, options = PartedDpoTrainer, DPOConfig
+        kind, options = TokenisedDpoTrainer, DPOConfig
         values |= dpo_arguments(recipe, held_out=bool(held_out))
     else:
         kind, options = TokenisedSftTrainer, SFTConfig

@@ -48,7 +48,7 @@ class Chart:
 
 
 CHARTS = (
-    Chart("Loss", {"loss": "training", "eval_loss": "held out", "loss/dpo": "DPO part", "loss/sft": "SFT part"}),
+    Chart("Loss", {"loss": "training", "eval_loss": "held out"}),
     Chart("Reward", {"reward": "mean of the batch"}),
     Chart("Parts of the reward", {"reward/discovered": "newly discovered", "reward/length": "length"}),
     Chart(

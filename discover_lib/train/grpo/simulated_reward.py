@@ -22,7 +22,7 @@ from discover_lib.dataset.rows import grpo_rules, stored_conversation, under
 from discover_lib.engines.local.dialect import Dialect, behaviour, said
 from discover_lib.engines.spec import RoleEngines
 from discover_lib.metrics.replay import LookAhead
-from discover_lib.train.recipes import GrpoRecipe
+from discover_lib.train.recipes import LOOK_AHEAD, GrpoRecipe
 
 Result = TypeVar("Result")
 
@@ -106,7 +106,7 @@ class Scorer:
         candidate = simulator.consider(reply)
         if self.recipe.look_ahead:
             try:
-                assistant = self.users.engines.assistant(self.recipe.look_ahead_assistant, domain)
+                assistant = self.users.engines.assistant(LOOK_AHEAD, domain)
                 candidate = LookAhead(self.recipe.look_ahead, assistant)(simulator, candidate)
             except RoleError as error:  # the voice or the assistant ahead
                 candidate = Candidate(reply, None, simulator.state, error=f"looking ahead: {error}")
