@@ -166,9 +166,7 @@ def _rehearse(settings: StageSettings, access: Access, run: Path, card_name: str
     if not card.bf16:
         typer.echo(f"{card.name} has no bf16; it trains in fp16")
     _say_what_fits(settings, card, meant)
-    if meant == "unsloth":
-        typer.echo("on Unsloth's own trainers" if here else "Unsloth is not installed here: on TRL's own trainers")
-    seconds = rehearse(settings, unsloth=here and meant == "unsloth", on_progress=typer.echo)
+    seconds = rehearse(settings, on_progress=typer.echo)
     typer.echo(f"rehearsed in {duration(seconds)}; its files were deleted")
 
 
