@@ -76,8 +76,8 @@ def export_files(
     ],
     out: Path,
     files: Annotated[
-        Literal["jsonl", "parquet", "datasets"],
-        typer.Option(metavar="NAME", help="File type of training rows: jsonl, parquet or datasets."),
+        Literal["jsonl", "parquet"],
+        typer.Option(metavar="NAME", help="File type of training rows: jsonl or parquet."),
     ] = "jsonl",
     system: str = "none",
     text: Annotated[
@@ -110,7 +110,7 @@ def export_files(
         [Source.of_run(run)],
         RowOptions(None, system, text, GRPO_TAU if tau is None else tau, token_count(base)),
         Filters(min_margin, max_similarity, max_tokens, leaks),
-        shares={"train": 1 - test_share, "test": test_share} if test_share else {"train": 1.0},
+        test_share=test_share,
         seed=seed,
     )
     write_rows(rows, out, files)

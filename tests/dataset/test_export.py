@@ -13,7 +13,7 @@ from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import StoreError
 
 KINDS = ("sft", "preference", "prompt")
-FILES = ("jsonl", "parquet", "datasets")
+FILES = ("jsonl", "parquet")
 
 
 @pytest.fixture(scope="module")

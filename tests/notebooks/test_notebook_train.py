@@ -14,7 +14,7 @@ from notebook_runs import chosen, run
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.dataset.export import sieve
-from discover_lib.dataset.lengths import PairLength, length_report
+from discover_lib.dataset.lengths import length_report
 from discover_lib.dataset.rows import Origin, examples
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
@@ -125,7 +125,7 @@ def test_the_default_data_pass_the_check_of_the_page_data(outputs: Path) -> None
     with RunStore.read(default_data()) as store:
         talks = list(store.conversations())
     pairs = sieve(examples("preference", talks, Origin("default"))).kept
-    report = length_report([PairLength.of_row(each.row) for each in pairs])
+    report = length_report(each.provenance for each in pairs)
     assert len(pairs) > 100 and report.verdict != "predicts"
 
 

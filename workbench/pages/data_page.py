@@ -13,7 +13,7 @@ from discover_lib.base.tokens import token_count
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import REASONS, Filters, Sieved, Source, make_rows, write_rows
-from discover_lib.dataset.lengths import PairLength, Table3
+from discover_lib.dataset.lengths import Table3, difference
 from discover_lib.dataset.preview import TEMPLATES
 from discover_lib.dataset.rows import Example, LabelledTurn, RowOptions
 from discover_lib.runs.options import RunOptions, RunOptionsError
@@ -173,7 +173,7 @@ def length_plots(sieved: Sieved) -> tuple[Any, Any, Any]:
     import marimo as mo
 
     margins = [each.margin for each in sieved.kept if each.margin is not None]
-    differences = [PairLength.of_row(each.row).difference for each in sieved.kept]
+    differences = [difference(each.provenance) for each in sieved.kept]
     shorter, longer = "chosen is shorter", "chosen is longer"
     pictures = show.beside(
         show_pairs.histogram(margins, "Margin of the pairs", "reward"),
@@ -275,8 +275,7 @@ def kept_and_left_out(sieved: Sieved, options: RowOptions) -> Any:
 
     stats = [mo.stat(len(sieved.kept), label="rows kept", caption=f"of {sieved.considered} considered", bordered=True)]
     for reason, count in sieved.counts.items():
-        caption = f"{REASONS[reason]}; holds for {sieved.counts_all[reason]}"
-        stats.append(mo.stat(count, label=f"left out: {_said([reason])}", caption=caption, bordered=True))
+        stats.append(mo.stat(count, label=f"left out: {_said([reason])}", caption=REASONS[reason], bordered=True))
     unit = (
         f"Lengths: {options.tokens.name}. Similarity: Jaccard of three-word runs. A row counts under its first reason."
     )
@@ -357,7 +356,7 @@ def page_menus() -> tuple[Any, Any, Any, Any]:
             "kind": kept(mo.ui.radio, "kind", KINDS, value="preference pairs", label="Rows", inline=True),
             "template": kept(menu, "template", list(TEMPLATES), value="Qwen2.5", label="Chat template of"),
             "kinds": kept(mo.ui.multiselect, "rows", KINDS, value=list(KINDS), label="Rows"),
-            "files": kept(menu, "files", ["jsonl", "parquet", "datasets"], value="jsonl", label="Format"),
+            "files": kept(menu, "files", ["jsonl", "parquet"], value="jsonl", label="Format"),
         }
     )
     tabs = kept(mo.ui.tabs, "tab", dict.fromkeys(TABS, ""), value=TABS[0])
