@@ -45,7 +45,7 @@ OWN_NAMES = {  # format of conversations → the name of its file
 
 
 def import_files(
-    path: Annotated[Path, typer.Argument(help="Output of the authors' code (a file or a folder), or an Inspect log.")],
+    path: Annotated[Path, typer.Argument(help="Output of the authors' code (a file or a folder), or our Inspect log.")],
     form: Annotated[Literal["authors", "inspect"], typer.Option("--format", help="Format of the file.")] = "authors",
     run: Annotated[Path | None, typer.Option(help="Folder for the new run.")] = None,
 ) -> None:
@@ -55,7 +55,7 @@ def import_files(
         raise DiscoverError(f"{path}: looks like an Inspect log; use --format inspect")
     with _made(folder):
         if form == "inspect":
-            typer.echo(f"{import_log(path, folder)} conversations → {folder} (those that others had are not judged)")
+            typer.echo(f"{import_log(path, folder)} conversations → {folder}")
             return
         imported = import_run(path, folder)
         write_results(folder)
