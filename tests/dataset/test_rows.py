@@ -312,5 +312,3 @@ def test_an_sft_row_ends_with_the_finished_piece_where_there_is_one(synthesised)
         {"role": "assistant", "content": "draft setting riverbank"},
     ]
     assert (without.provenance["with_final"], row.provenance["with_final"]) == (False, True)
-    (left_out,) = examples("sft", [asked], ORIGIN, RowOptions(text="notation", final=False))
-    assert left_out.train == without.train

@@ -14,7 +14,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import REASONS, Filters, Sieved, Source, make_rows, write_rows
 from discover_lib.dataset.lengths import Table3, difference
-from discover_lib.dataset.preview import TEMPLATES
+from discover_lib.dataset.preview import QWEN
 from discover_lib.dataset.rows import Example, LabelledTurn, RowOptions
 from discover_lib.runs.options import RunOptions, RunOptionsError
 from workbench.carried import base_rules, kept, rule_sliders, rules_menu, rules_set
@@ -283,16 +283,18 @@ def kept_and_left_out(sieved: Sieved, options: RowOptions) -> Any:
     return mo.vstack([mo.hstack(stats, justify="start", wrap=True), displayed(counted)])
 
 
-def trainer_reads(example: Example, template: str, filters: Filters) -> Any:
-    """The text that a trainer makes of a row under a chat template, with what carries loss; then the row itself."""
+def trainer_reads(example: Example, filters: Filters) -> Any:
+    """The text that a trainer makes of a row for Qwen2.5, with the loss marked; then the row itself."""
     import marimo as mo
 
     why = ", ".join(REASONS[each] for each in filters.reasons(example))
     note = show.error_line(f"The filters leave this row out: {why}.") if why else show.EMPTY
     if not example.train:
         return displayed(note)
-    marked = show_pairs.loss(TEMPLATES[template].sequences(example.train))
-    text = displayed(note, show.panel("The text, with the loss marked", show.quiet(CARRIES[example.kind]), marked))
+    marked = show_pairs.loss(QWEN.sequences(example.train))
+    text = displayed(
+        note, show.panel("The text for Qwen2.5, with the loss marked", show.quiet(CARRIES[example.kind]), marked)
+    )
     return mo.vstack([text, mo.accordion({"The whole row, with the columns on its origin": mo.json(example.row)})])
 
 
@@ -354,7 +356,6 @@ def page_menus() -> tuple[Any, Any, Any, Any]:
     menus = mo.ui.dictionary(
         {
             "kind": kept(mo.ui.radio, "kind", KINDS, value="preference pairs", label="Rows", inline=True),
-            "template": kept(menu, "template", list(TEMPLATES), value="Qwen2.5", label="Chat template of"),
             "kinds": kept(mo.ui.multiselect, "rows", KINDS, value=list(KINDS), label="Rows"),
             "files": kept(menu, "files", ["jsonl", "parquet"], value="jsonl", label="Format"),
         }

@@ -15,7 +15,7 @@ from typing import Any
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY, outputs_folder, read_json
 from discover_lib.core.conversation import Conversation, Message
-from discover_lib.dataset.preview import TEMPLATES, tiny_sequences
+from discover_lib.dataset.preview import QWEN, tiny_sequences
 from discover_lib.engines.local.dialect import dialect_of
 from discover_lib.engines.local.lineage import LineageError
 from discover_lib.engines.local.names import base_folder
@@ -442,11 +442,11 @@ def row_preview(rows: Sequence[Row], number: int, settings: StageSettings) -> An
     if not rows:
         return displayed(show.quiet("There is no such row in these data: choose others."))
     row, tiny = rows[min(number, len(rows)) - 1], dialect_of(settings.base).text == "notation"
-    made = tiny_sequences(row, row["domain"]) if tiny else TEMPLATES["Qwen2.5"].sequences(row)
+    made = tiny_sequences(row, row["domain"]) if tiny else QWEN.sequences(row)
     heard = (
         "A message parser translates the user’s words for the tiny model."
         if tiny
-        else "Other bases have other templates; the page Data shows them."
+        else "Other bases have other chat templates."
     )
     note = show.quiet(
         f"{CARRIES[settings.stage]} This is how {'the tiny model' if tiny else 'Qwen2.5'} reads the row. {heard}"
