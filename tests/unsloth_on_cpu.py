@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ |= {"TORCHDYNAMO_DISABLE": "1", "UNSLOTH_COMPILE_DISABLE": "1", "CUDA_VISIBLE_DEVICES": ""}
-LOGGED = ("loss", "grad_norm", "reward", "num_tokens", "tokens_per_second")
+LOGGED = ("loss", "grad_norm", "reward", "num_tokens")
 
 
 def mode(model: Any) -> list[Any]:

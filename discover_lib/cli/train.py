@@ -274,10 +274,9 @@ def figures(last: Mapping[str, Any]) -> list[str]:
 
 
 def progress_line(last: Mapping[str, Any]) -> str:
-    """The figures of a logged line, its cost and its speed."""
+    """The figures of a logged line, its cost and the time left."""
     parts = figures(last)
     parts += [f"${last['spent/total']:.2f} spent"] if last.get("spent/total") else []
-    parts += [f"{number(last['tokens_per_second'])} tokens/s"] if last.get("tokens_per_second") else []
     parts += [f"{duration(last['eta_seconds'])} left"] if last.get("eta_seconds") else []
     return ", ".join(parts)
 

@@ -125,9 +125,6 @@ def unsuitable(part: StageRecipe, backend: Backend) -> list[str]:
             "under Unsloth the loss dr_grpo leaves rewards unscaled; set scale_rewards to none": (
                 unsloth and part.loss_type == "dr_grpo" and part.scale_rewards == "group"
             ),
-            "under Unsloth the reference of a continued adapter is the base; use reference 'merged'": (
-                unsloth and part.reference == "continue" and part.beta > 0
-            ),
         }
     return holding(found)
 
@@ -250,36 +247,30 @@ def load_policy(
     seed: int,
     scratch: Path,
 ) -> Any:
-    """A model with one trainable adapter: a fresh one on the merged earlier stages, or the last earlier one.
+    """A model with a fresh adapter on the merged earlier stages.
+
+    The reference policy is the model without this adapter: exactly the earlier stage.
 
     Args:
         adapters: folders of the earlier stages' adapters, in order.
         scratch: folder for the files of a merged base.
 
     Raises:
-        DiscoverError: a model cannot be loaded, or the adapter to continue is of another shape than the recipe's.
+        DiscoverError: a model cannot be loaded.
     """
     from transformers import set_seed
 
-    continued = adapters[-1] if recipe.reference == "continue" and adapters else None
-    merged = list(adapters[:-1] if continued else adapters)
-    if continued:
-        _same_shape(continued, lora)
     set_seed(seed)  # a fresh adapter has random weights
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=scratch) as made:
-        if merged and (backend.name == "unsloth" or recipe.load_in_4bit):
+        if adapters and (backend.name == "unsloth" or recipe.load_in_4bit):
             # The merge is in 16 bits and uses files: an adapter must not be merged into a base of 4 bits.
-            merged_model(base, merged).save_pretrained(made)
+            merged_model(base, adapters).save_pretrained(made)
             load_tokenizer(base).save_pretrained(made)
-            base, merged = made, []
+            base, adapters = made, []
         if backend.name == "unsloth":
-            model = _unsloth(base, lora, recipe, backend, seed)
-        else:
-            model = _transformers(base, merged, lora, recipe, backend)
-    if continued:
-        load_adapter(model, continued)
-    return model
+            return _unsloth(base, lora, recipe, backend, seed)
+        return _transformers(base, adapters, lora, recipe, backend)
 
 
 def merged_model(base: str, adapters: Sequence[str], *, dtype: str = "auto") -> Any:
@@ -301,14 +292,6 @@ def merged_model(base: str, adapters: Sequence[str], *, dtype: str = "auto") -> 
     for adapter in adapters:
         model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
     return model
-
-
-def load_adapter(model: Any, folder: str | Path) -> None:
-    """Replace the weights of the model's adapter by saved ones."""
-    from peft import load_peft_weights, set_peft_model_state_dict
-
-    device = str(next(model.parameters()).device)
-    set_peft_model_state_dict(model, load_peft_weights(str(folder), device=device))
 
 
 def _transformers(base: str, merged: Sequence[str], lora: LoraRecipe, recipe: StageRecipe, backend: Backend) -> Any:
@@ -369,18 +352,6 @@ def _unsloth(base: str, lora: LoraRecipe, recipe: StageRecipe, backend: Backend,
         use_gradient_checkpointing="unsloth" if recipe.gradient_checkpointing else False,
         random_state=seed,
     )
-
-
-def _same_shape(adapter: str, lora: LoraRecipe) -> None:
-    from peft import LoraConfig
-
-    stored = LoraConfig.from_pretrained(adapter)
-    if (stored.r, stored.lora_alpha) != (lora.r, lora.alpha) or set(stored.target_modules) != set(lora.targets):
-        modules = ", ".join(sorted(stored.target_modules))
-        raise DiscoverError(
-            f"{adapter} has r={stored.r}, alpha={stored.lora_alpha} and modules {modules}; "
-            "to continue it, set the recipe's lora to the same"
-        )
 
 
 def _unloadable(base: str, what: str, error: Exception) -> DiscoverError:

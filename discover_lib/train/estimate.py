@@ -262,7 +262,7 @@ def forecast(settings: StageSettings, n_rows: int) -> str:
     """
     stage, part = settings.stage, settings.recipe.of(settings.stage)
     updates = part.steps(n_rows)
-    if is_tiny(settings.base_path) and part.batch == Recipe.miniature().of(stage).batch:
+    if is_tiny(settings.base) and part.batch == Recipe.miniature().of(stage).batch:
         return f"{updates:,} updates, about {duration(updates * UPDATE_SECONDS[stage])} on one processor core"
     return f"{updates:,} updates; the time on this machine is unknown"
 

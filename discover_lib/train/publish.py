@@ -165,6 +165,5 @@ def _without_paths(lineage: Mapping[str, Any], base: str) -> dict[str, Any]:
         **lineage,
         "base": {**own, "path": base or Path(own["path"]).name},
         "merged": [plain(each) for each in lineage["merged"]],
-        "continued": plain(lineage["continued"]) if lineage.get("continued") else None,
         "data": {**lineage["data"], "folder": Path(str(lineage["data"]["folder"])).name},
     }

@@ -23,7 +23,6 @@ from msgspec import Meta
 from discover_lib.base.errors import DiscoverError
 
 Stage = Literal["sft", "dpo", "grpo"]
-Reference = Literal["merged", "continue"]
 Optimizer = Literal["adamw_torch", "adamw_torch_fused", "adamw_8bit", "paged_adamw_8bit"]
 Schedule = Literal["linear", "cosine", "constant"]
 Precision = Literal["auto", "bf16", "fp16", "fp32"]
@@ -60,9 +59,6 @@ class StageRecipe:
         per_device: sequences at a time on one device.  The rest of the batch is accumulated.
         max_steps: total updates; None for whole `epochs`.
         max_length: of a whole sequence, in tokens.  Longer rows are omitted and counted.
-        reference: start of the adapter.  "merged": the earlier stage is merged into the base and a fresh adapter
-            starts, so the reference policy is exactly the earlier stage.  "continue": the earlier adapter is trained
-            further.
         warmup: updates if at least 1, else a share of all.
         precision: "auto" is bf16 (fp16 on older GPUs) on CUDA, fp32 elsewhere.
         save_steps: updates between checkpoints.
@@ -75,7 +71,6 @@ class StageRecipe:
     epochs: Positive
     max_length: PositiveInt
     max_steps: PositiveInt | None = None
-    reference: Reference = "merged"
     optimizer: Optimizer = "adamw_torch"
     schedule: Schedule = "cosine"
     warmup: NotNegative = 0.0
@@ -284,18 +279,15 @@ class Recipe:
         parts = {name: _record(_PARTS[name], data[name], name) for name in _PARTS if name in data}
         return cls(name=str(data.get("name", "paper")), **parts)
 
-    def problems(
-        self, stage: Stage, *, n_rows: int | None = None, adapter: bool | None = None, context: int | None = None
-    ) -> list[str]:
+    def problems(self, stage: Stage, *, n_rows: int | None = None, context: int | None = None) -> list[str]:
         """Contradictions in the recipe, one line each.
 
         Args:
             n_rows: number of training rows, if known.
-            adapter: whether there is an earlier stage, if known.
             context: longest sequence that the base can read, if known.
         """
         part = self.of(stage)
-        lines = holding(_contradictions(part, adapter, context))
+        lines = holding(_contradictions(part, context))
         if not lines and n_rows is not None:
             lines = holding(_row_problems(part, n_rows))
         return [f"{stage}: {line}" for line in lines]
@@ -319,13 +311,10 @@ def holding(found: Mapping[str, bool]) -> list[str]:
     return [sentence for sentence, holds in found.items() if holds]
 
 
-def _contradictions(part: StageRecipe, adapter: bool | None, context: int | None) -> dict[str, bool]:
+def _contradictions(part: StageRecipe, context: int | None) -> dict[str, bool]:
     """Sentence about a contradiction → whether the fields have it."""
     found = {
         f"batch {part.batch} is not a multiple of per_device {part.per_device}": part.batch % part.per_device != 0,
-        "reference 'continue' needs an earlier adapter to train; use 'merged'": (
-            part.reference == "continue" and adapter is False
-        ),
         f"max_length {part.max_length} is more than the {context} tokens that the base can read": (
             context is not None and part.max_length > context
         ),

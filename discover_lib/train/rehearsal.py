@@ -45,7 +45,7 @@ def rehearse(settings: StageSettings, *, on_progress: Progress = print) -> float
         run = folder / "conversations"
         run.mkdir()
         execute(lay_out(CONVERSATIONS), run)
-        base = toy_base(settings.base_path, folder / "base")
+        base = toy_base(settings.base, folder / "base")
         for stage in STAGES:
             data = settings.data if stage == settings.stage and own else str(run)
             recipe = _small(settings.recipe, stage)
@@ -73,7 +73,7 @@ def _small(recipe: Recipe, stage: Stage) -> Recipe:
     """The recipe with two updates of few sequences, and otherwise unchanged."""
     part, grpo = recipe.of(stage), recipe.grpo
     changes: dict[str, Any] = {"max_steps": 2, "batch": 2, "per_device": 1, "save_steps": 1, "sample_steps": 2}
-    changes |= {"precision": "auto", "load_in_4bit": False, "optimizer": "adamw_torch", "reference": "merged"}
+    changes |= {"precision": "auto", "load_in_4bit": False, "optimizer": "adamw_torch"}
     changes["max_length"] = min(part.max_length, LONGEST)
     if stage == "grpo":
         changes |= {"batch": 4, "per_device": 4, "n_generations": 2, "max_completion": 16, "tau": 0, "probe_users": 2}

@@ -28,7 +28,6 @@ from discover_lib.dataset.rows import system_text
 from discover_lib.engines.local.dialect import Chat, Dialect, LocalModelError, dialect_of, said, tiny_domains
 from discover_lib.engines.local.lineage import (
     ADAPTER,
-    FILE,
     Chain,
     Lineage,
     LineageError,
@@ -91,7 +90,7 @@ class StageSettings:
 
     Attributes:
         data: folder of exported rows, or of a run.
-        base: a model folder, a hub's model id, or the folder of a finished training run, with its adapter.
+        base: a model folder, or a hub's model id.
         adapter: folder of the previous stage's training run; "" for none.
         backend: "auto", "unsloth" or "transformers".
         judge, voice: GRPO's judge and voice of the user: "miniature", or a LiteLLM model.
@@ -135,31 +134,17 @@ class StageSettings:
         """GRPO's language models as judge and voice; [] in other stages."""
         return self.spec.models() if self.stage == "grpo" else []
 
-    @property
-    def base_path(self) -> str:
-        """The base model, also if `base` is a training run."""
-        try:
-            return self.chain().base.path
-        except LineageError:
-            return self.base
-
-    @property
-    def earlier(self) -> str:
-        """Folder of the previous stage's training run; "" for none."""
-        return self.adapter or (self.base if (Path(self.base) / FILE).is_file() else "")
-
     def chain(self) -> Chain:
         """The base and the adapters of earlier stages.
 
         Raises:
             LineageError: an earlier stage is missing, has changed, or has another base.
         """
-        earlier = self.earlier
-        if not earlier:
+        if not self.adapter:
             return Chain(Source(self.base, content_hash(self.base)))
-        chain = adapter_chain(Path(earlier))
-        if earlier != self.base and not _same_model(self.base, chain.base):
-            raise LineageError(f"{earlier} was trained on {chain.base.path}, not on {self.base}; name that base")
+        chain = adapter_chain(Path(self.adapter))
+        if not _same_model(self.base, chain.base):
+            raise LineageError(f"{self.adapter} was trained on {chain.base.path}, not on {self.base}; name that base")
         return chain
 
     def rows(self, dialect: Dialect) -> TrainingRows:
@@ -216,8 +201,7 @@ def problems(settings: StageSettings, run: Path | None = None, access: Access | 
         rows = settings.rows(dialect)
     except DiscoverError as error:
         lines.append(str(error))
-    known = {"adapter": bool(chain.adapters)} if chain else {}
-    lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None, **known)
+    lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None)
     if rows is not None:
         lines += _domain_problems(base, rows) + _system_problems(settings, rows, dialect)
         lines += filter(None, [rows_of.overlap(rows)])
@@ -244,7 +228,7 @@ def checked(settings: StageSettings, folder: Path, access: Access | None = None)
     lines = problems(settings, folder, access)
     lines += filter(None, [in_the_way(folder, settings.to_dict())])
     try:
-        backend = choose_backend(settings.backend, settings.base_path)
+        backend = choose_backend(settings.backend, settings.base)
         part = settings.recipe.of(settings.stage)
         lines += [f"{settings.stage}: {line}" for line in unsuitable(part, backend)]
     except DiscoverError as error:
@@ -486,13 +470,11 @@ class _Run:
                 model.save_pretrained(str(target), selected_adapters=["default"])
 
     def _lineage(self) -> Lineage:
-        settings, adapters = self.settings, self.chain.adapters
-        goes_on = self.part.reference == "continue" and bool(adapters)
+        settings = self.settings
         return Lineage(
             stage=settings.stage,
             base=self.chain.base,
-            merged=adapters[:-1] if goes_on else adapters,
-            continued=adapters[-1] if goes_on else None,
+            merged=self.chain.adapters,
             recipe=settings.recipe.to_dict(),
             data=self.source.describe(),
             run=self.folder.resolve().name,
@@ -517,12 +499,11 @@ def _first_prompt(row: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def _damaged(settings: StageSettings) -> list[str]:
     """Unreadable files of the base and the earlier adapters: their settings, the headers of their weights."""
-    folders, base, run = [], settings.base, run_of(Path(settings.earlier))
+    folders, run = [], run_of(Path(settings.adapter))
     with suppress(LineageError):  # `StageSettings.chain` gives the reason
-        if settings.earlier:
-            lineage = Lineage.read(run)
-            base, folders = lineage.base.path, [*(Path(each.path) for each in lineage.merged), run / ADAPTER]
-    return damaged(Path(base), [folder for folder in folders if folder.is_dir()])
+        if settings.adapter:
+            folders = [*(Path(each.path) for each in Lineage.read(run).merged), run / ADAPTER]
+    return damaged(Path(settings.base), [folder for folder in folders if folder.is_dir()])
 
 
 def _domain_problems(base: str, rows: TrainingRows) -> list[str]:

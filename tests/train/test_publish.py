@@ -23,7 +23,7 @@ def finished(folder: Path, base: str, stage: str = "grpo", earlier: Path | None 
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "/home/someone/base", "r": 4}))
     merged = (Source(str(earlier / "adapter"), content_hash(earlier / "adapter"), "sft"),) if earlier else ()
     Lineage(
-        stage, Source(base, content_hash(base)), merged, None, Recipe.named("24gb").to_dict(), DATA, folder.name, 7,
+        stage, Source(base, content_hash(base)), merged, Recipe.named("24gb").to_dict(), DATA, folder.name, 7,
         "transformers", {"trl": "1.16.0"}, **{"system": "Ask first.\nThen build.", **lineage},
     ).write(folder)  # fmt: skip
     return folder

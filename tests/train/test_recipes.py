@@ -38,7 +38,7 @@ def test_the_paper_s_recipe_holds_the_paper_s_numbers() -> None:
 @pytest.mark.parametrize("name", ["paper", "t4", "miniature"])
 def test_a_named_recipe_has_no_problems_and_survives_json(name: str) -> None:
     recipe = Recipe.named(name)
-    assert [recipe.problems(stage, n_rows=500, adapter=True, context=8192) for stage in STAGES] == [[], [], []]
+    assert [recipe.problems(stage, n_rows=500, context=8192) for stage in STAGES] == [[], [], []]
     assert Recipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
 
 
@@ -48,7 +48,6 @@ def test_a_named_recipe_has_no_problems_and_survives_json(name: str) -> None:
     [
         ("sft", {"batch": 16, "per_device": 5}, {}, "sft: batch 16 is not a multiple of per_device 5"),
         ("sft", {"max_length": 9000}, {"context": 8192}, "max_length 9000 is more than the 8192 tokens"),
-        ("sft", {"reference": "continue"}, {"adapter": False}, "'continue' needs an earlier adapter"),
         ("sft", {}, {"n_rows": 0}, "no rows to train on"),
         ("grpo", {"batch": 30, "per_device": 5, "n_generations": 4}, {}, "batch 30 counts completions"),
         ("grpo", {"max_completion": 6000}, {}, "leaves no room for a prompt"),
@@ -108,7 +107,7 @@ def test_group_arithmetic_holds_exactly_when_there_is_no_problem(batch: int, per
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 OURS = {  # fields that no trainer is told, because we act on them
-    *("batch", "max_steps", "reference", "precision", "load_in_4bit", "sample_steps", "eval_steps", "eval_rows"),
+    *("batch", "max_steps", "precision", "load_in_4bit", "sample_steps", "eval_steps", "eval_rows"),
     *("sft_weight", "generation", "tau", "broken_penalty", "look_ahead", "multi_turn"),
     *("own_prefixes", "rounds", "probe_users", "probe_turns", "workers", "max_length", "reward_to_go"),
 }
@@ -196,7 +195,7 @@ def make_run(folder: Path, base: Path, merged: tuple[Path, ...] = (), stage: str
     (folder / ADAPTER).mkdir(parents=True)
     (folder / ADAPTER / "adapter_model.safetensors").write_bytes(stage.encode() * 100)
     earlier = tuple(Source(str(each / ADAPTER), content_hash(each / ADAPTER), "sft") for each in merged)
-    about = (None, Recipe.paper().to_dict(), {"digest": "d"}, folder.name, 0, "transformers")
+    about = (Recipe.paper().to_dict(), {"digest": "d"}, folder.name, 0, "transformers")
     Lineage(stage, Source(str(base), content_hash(base)), earlier, *about).write(folder)
     return folder
 

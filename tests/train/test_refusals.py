@@ -44,9 +44,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (folder / name / "chat_template.jinja").write_text(template)
     (folder / "unfinished").mkdir()
     about = ({}, "unfinished", 0, "transformers")
-    Lineage("sft", Source(str(folder / "base")), (), None, Recipe.paper().to_dict(), *about).write(
-        folder / "unfinished"
-    )
+    Lineage("sft", Source(str(folder / "base")), (), Recipe.paper().to_dict(), *about).write(folder / "unfinished")
     return folder
 
 
@@ -99,7 +97,6 @@ def test_what_cannot_be_trained_is_refused_at_once_in_one_line(
         (GrpoRecipe(loss_type="dr_grpo"), UNSLOTH, "leaves rewards unscaled; set scale_rewards to none"),
         (GrpoRecipe(loss_type="dr_grpo", scale_rewards="none"), UNSLOTH, ""),
         (GrpoRecipe(loss_type="dr_grpo"), GPU, ""),
-        (GrpoRecipe(reference="continue", beta=0.1), UNSLOTH, "the reference of a continued adapter is the base"),
         (DpoRecipe(load_in_4bit=True), CPU, "load_in_4bit needs a CUDA device"),
     ],
 )

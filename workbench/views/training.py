@@ -70,7 +70,6 @@ CHARTS = (
     Chart("Cost of judge and voice, dollars", {"spent/total": "in all"}, from_zero=True, if_any=True),
     Chart("Cost of a step, dollars", {"spent/dollars": "last"}, from_zero=True, if_any=True),
     Chart("Simulator’s share of a step", {"simulator/share": "of the time"}, whole=True),
-    Chart("Speed in tokens per second", {"tokens_per_second": "last"}, from_zero=True),
     Chart("Peak memory, MB", {"memory_mb": "so far"}, from_zero=True),
 )
 NO_CURVES = {"step", "epoch", "total_steps", "seconds", "eta_seconds", "round", "probe/users", "probe/failed"}
@@ -213,7 +212,7 @@ def standing(name: str, status: JobStatus, last: Line | None = None) -> Markup:
     """One run: its state, how far it is, how long it will take, and what it said last.
 
     Args:
-        last: the last logged line, for speed and the time left.
+        last: the last logged line, for the time left.
     """
     of = f" of {status.total_steps:,}" if status.total_steps else ""
     facts = [f"step {status.step:,}{of}" if status.step else ""]
@@ -221,7 +220,6 @@ def standing(name: str, status: JobStatus, last: Line | None = None) -> Markup:
         facts.append(f"resumed from step {status.resumed[-1]:,}")
     if last is not None and status.going:
         facts += [
-            f"{number(float(last['tokens_per_second']))} tokens/s" if last.get("tokens_per_second") else "",
             f"about {duration(float(last['eta_seconds']))} left" if last.get("eta_seconds") else "",
             f"peak memory {float(last['memory_mb']):,.0f} MB" if last.get("memory_mb") else "",
         ]

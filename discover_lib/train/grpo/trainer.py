@@ -345,7 +345,7 @@ def grpo_trainer(
     )
     trainer.table, trainer.chat = Table(rows, seed), chat
     trainer.turns = reward if isinstance(reward, SeveralTurns) and recipe.reward_to_go else None
-    settle_reference(trainer.model, recipe)
+    settle_reference(trainer.model)
     trainer.reward = reward
     trainer.rounds = Rounds(
         recipe,
