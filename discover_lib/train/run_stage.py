@@ -391,7 +391,7 @@ class _Run:
                 dialect=self.dialect,
                 users=Users(RoleEngines(settings.spec, client), part.tau),
                 threads=part.workers if client else 1,
-                take_spending=client.take_spending if client else dict,
+                spending=client.spending if client else dict,
                 on_progress=self.on_progress,
             )
             samples = trainer.samples

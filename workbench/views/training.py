@@ -68,7 +68,6 @@ CHARTS = (
     Chart("Groups without a signal", {"frac_reward_zero_std": "all rewards equal"}, whole=True),
     Chart("Replies that could not be scored", {"share/unscored": "share"}, whole=True, if_any=True),
     Chart("Cost of judge and voice, dollars", {"spent/total": "in all"}, from_zero=True, if_any=True),
-    Chart("Cost of a step, dollars", {"spent/dollars": "last"}, from_zero=True, if_any=True),
     Chart("Simulator’s share of a step", {"simulator/share": "of the time"}, whole=True),
     Chart("Peak memory, MB", {"memory_mb": "so far"}, from_zero=True),
 )

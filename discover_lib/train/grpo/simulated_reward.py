@@ -88,7 +88,7 @@ class Scorer:
 
     Attributes:
         threads: parallel judgments; 1 for judges that compute rather than wait.
-        take_spending: returns the spending on judgments since its last call, for the log.
+        spending: returns the spending on judgments so far, for the log.
         seconds: time spent waiting for judgments since the last log.
     """
 
@@ -96,7 +96,7 @@ class Scorer:
     dialect: Dialect
     recipe: GrpoRecipe
     threads: int = 1
-    take_spending: Callable[[], Mapping[str, float]] = dict
+    spending: Callable[[], Mapping[str, float]] = dict
     seconds: float = 0.0
 
     def score(self, simulator: UserSimulator, text: str, n_tokens: int) -> tuple[Candidate, Scored]:
@@ -220,7 +220,7 @@ def log_rewards(scores: Sequence[Scored], scorer: Scorer, log_metric: Callable[[
     if len(failed) > MOST_UNSCORED * len(scores):
         raise DiscoverError(f"{len(failed)} of {len(scores)} replies could not be judged; the last: {failed[-1].error}")
     if log_metric is not None:
-        took, scorer.seconds = {"simulator/seconds": scorer.seconds, **scorer.take_spending()}, 0.0
+        took, scorer.seconds = {"simulator/seconds": scorer.seconds, **scorer.spending()}, 0.0
         for name, value in {**parts(scores), **took}.items():
             log_metric(name, value)
 

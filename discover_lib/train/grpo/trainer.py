@@ -294,7 +294,7 @@ class RoundsCallback(TrainerCallback):
         ended = into == 0 or state.global_step == state.max_steps
         if self.rounds.probe and ended and not self.recorder.has_round(number):
             metrics = self.rounds.measure(number, self.trainer.model)
-            self.recorder.write(state, {"round": number, **metrics, **self.rounds.player.scorer.take_spending()})
+            self.recorder.write(state, {"round": number, **metrics, **self.rounds.player.scorer.spending()})
             when = f"after round {number} of {rounds}" if number else "before training"
             self.rounds.on_progress(f"{when}: {probe_text(metrics)}")
         if state.global_step < state.max_steps:
@@ -315,7 +315,7 @@ def grpo_trainer(
     users: Users,
     threads: int,
     on_progress: Progress,
-    take_spending: Callable[[], Mapping[str, float]] = dict,
+    spending: Callable[[], Mapping[str, float]] = dict,
 ) -> RoundsTrainer:
     """A trainer of a model that has its adapter; see `trainers.supervised_trainer`.
 
@@ -323,12 +323,12 @@ def grpo_trainer(
         rows: from `data.trainer_row`: prompt, state and domain.
         source: all rows, for the users of own prefixes and validation rollouts.
         threads: parallel judgments.
-        take_spending: see `Scorer`.
+        spending: see `Scorer`.
     """
-    scorer = Scorer(users, dialect, recipe, threads, take_spending)
+    scorer = Scorer(users, dialect, recipe, threads, spending)
     sampler = Sampler(model, chat, recipe.max_completion, recipe.temperature)
     player = Player(sampler, scorer, dialect, recipe.max_length)
-    plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads, take_spending)
+    plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads, spending)
     single = SimulatorReward(scorer, chat.tokenizer, sampler.ends)
     reward = SeveralTurns(player, recipe.multi_turn) if recipe.multi_turn > 1 else single
     steps = recipe.steps(len(rows))
