@@ -40,7 +40,7 @@ from discover_lib.train.estimate import (
     without_bf16,
 )
 from discover_lib.train.recipes import STAGES, Recipe, assignments, beside_the_paper
-from discover_lib.train.run_stage import StageError, StageSettings, checked, problems, run_here
+from discover_lib.train.run_stage import StageSettings, checked, problems, run_here
 from discover_lib.train.training_job import JobStatus, TrainingJob, alarms, latest
 
 TINY = "tiny"  # the name of the miniature's base model
@@ -161,7 +161,8 @@ def _rehearse(settings: StageSettings, access: Access, run: Path, card_name: str
     card = CARDS[card_name or CARD_OF_RECIPE.get(settings.recipe.name.partition(" ")[0], "a100-80")]
     lines = [line for each in STAGES for line in settings.recipe.problems(each)]
     lines += [line for each in STAGES if (line := without_bf16(each, settings.recipe, card))]
-    _refuse(lines or problems(settings, run, access))
+    _refuse(lines or problems(settings))
+    access.check(settings.models())
     typer.echo(f"in place of the paper's numbers: {beside_the_paper(settings.recipe)}")
     if not card.bf16:
         typer.echo(f"{card.name} has no bf16; it trains in fp16")
@@ -232,15 +233,7 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
     base = Path(settings.base)
     if base.is_absolute() and not base.exists():
         _refuse([f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"])
-    try:
-        backend = checked(settings, run, access)
-    except StageError as refused:
-        try:
-            access.check(settings.models())
-        except DiscoverError as error:
-            if str(error) in refused.problems:
-                raise  # a key that is missing has an exit code of its own
-        raise DiscoverError("; ".join(refused.problems)) from None
+    backend = checked(settings, run, access)
     typer.echo(f"checks passed: {settings.stage} with the recipe {settings.recipe.name!r} in {run}")
     return backend.line
 

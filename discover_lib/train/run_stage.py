@@ -76,14 +76,6 @@ if TYPE_CHECKING:
 SAMPLED = 2  # held-out prompts for the stored samples
 
 
-class StageError(DiscoverError):
-    """A stage that cannot be trained; `problems` lists all reasons, one line each."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = list(problems)
-
-
 @dataclass(frozen=True)
 class StageSettings:
     """The settings that decide the result of a stage.
@@ -181,51 +173,53 @@ class StageResult:
         return plain
 
 
-def problems(settings: StageSettings, run: Path | None = None, access: Access | None = None) -> list[str]:
+def problems(settings: StageSettings, access: Access | None = None) -> list[str]:
     """Obstacles to training that need no library and no loaded model, one line each.
 
     Args:
-        run: the run's folder.
-        access: access to GRPO's language models; None for the access in that folder.
+        access: access to GRPO's language models, which is also checked.
     """
     lines = _damaged(settings)
-    chain: Chain | None = None
     rows: TrainingRows | None = None
+    dialect = dialect_of(settings.base)
     try:
-        chain = None if lines else settings.chain()
+        if not lines:
+            settings.chain()
     except LineageError as error:
         lines.append(str(error))
-    base = chain.base.path if chain else settings.base
-    dialect = dialect_of(base)
     try:
         rows = settings.rows(dialect)
     except DiscoverError as error:
         lines.append(str(error))
     lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None)
     if rows is not None:
-        lines += _domain_problems(base, rows) + _system_problems(settings, rows, dialect)
+        lines += _domain_problems(settings.base, rows) + _system_problems(settings, rows, dialect)
         lines += filter(None, [rows_of.overlap(rows)])
     if settings.stage == "grpo":
         lines += _role_problems(settings, rows)
         if settings.thinking and settings.recipe.grpo.multi_turn > 1:
             lines.append("thoughts of earlier turns are not read again and cannot be trained on; set multi_turn to 1")
-    if not lines:
-        from discover_lib.train.access import Access
-
+    if not lines and access:
         try:
-            (access or (Access.read(run) if run else Access())).check(settings.models())
+            access.check(settings.models())
         except RunOptionsError as error:
             lines.append(str(error))
     return lines
 
 
 def checked(settings: StageSettings, folder: Path, access: Access | None = None) -> Backend:
-    """The backend for these settings, after all checks of `problems`.
+    """The backend for these settings, after all checks of `problems`, before any file is loaded or written.
+
+    Args:
+        access: access to GRPO's language models; None for the access in the folder.
 
     Raises:
-        StageError: all obstacles, before any file is loaded or written.
+        DiscoverError: all obstacles in one line.
+        RunOptionsError: a key, a price or a package is missing.
     """
-    lines = problems(settings, folder, access)
+    from discover_lib.train.access import Access
+
+    lines = problems(settings)
     lines += filter(None, [in_the_way(folder, settings.to_dict())])
     try:
         backend = choose_backend(settings.backend, settings.base)
@@ -234,7 +228,8 @@ def checked(settings: StageSettings, folder: Path, access: Access | None = None)
     except DiscoverError as error:
         lines.append(str(error))
     if lines:
-        raise StageError(lines)
+        raise DiscoverError("; ".join(lines))
+    (access or Access.read(folder)).check(settings.models())
     return backend
 
 
@@ -245,8 +240,7 @@ def run_stage(settings: StageSettings, folder: Path, *, on_progress: Progress = 
         on_progress: receives lines of text.
 
     Raises:
-        StageError: an obstacle; only the settings were written.
-        DiscoverError: the libraries or the model do not work here.
+        DiscoverError: all obstacles in one line; only the settings were written.
     """
     backend = checked(settings, folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -325,16 +319,13 @@ class _Run:
         """The rows within the length limit, for training and for measurement.  GRPO's prompts leave room for a reply.
 
         Raises:
-            StageError: the base's chat template refuses them.
+            LocalModelError: the base's chat template refuses them.
         """
         part = self.part
         limit = part.max_length - (part.max_completion if isinstance(part, GrpoRecipe) else 0)
         measured = self.source.held_out[: part.eval_rows if isinstance(part, SupervisedRecipe) else 0]
-        try:
-            train, line = rows_of.fit(self.source.train, self.dialect, self.chat, limit, "training rows")
-            held_out, other = rows_of.fit(measured, self.dialect, self.chat, limit, "held-out rows")
-        except LocalModelError as error:
-            raise StageError([str(error)]) from None
+        train, line = rows_of.fit(self.source.train, self.dialect, self.chat, limit, "training rows")
+        held_out, other = rows_of.fit(measured, self.dialect, self.chat, limit, "held-out rows")
         for told in filter(None, (line, other)):
             self.on_progress(told)
         return train, held_out
@@ -358,7 +349,7 @@ class _Run:
             }
         )
         if lines:
-            raise StageError(lines)
+            raise DiscoverError("; ".join(lines))
 
     def _trainer(self, stack: ExitStack, model: Any) -> tuple[Any, Recorder, Rounds | None]:
         from transformers import PrinterCallback

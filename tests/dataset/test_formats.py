@@ -183,19 +183,6 @@ def test_a_malformed_run_file_is_one_line(place: str, value: Any, said: str, tmp
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [(b"{", "not JSON (line 1"), (b"\xff\xfe", "not UTF-8"), (b"[" * 100_000, "nested too deep")]
-)
-def test_what_is_no_json_is_one_line(content: bytes, said: str, tmp_path: Path) -> None:
-    path = tmp_path / "best_of_n.json"
-    path.write_bytes(content)
-    with pytest.raises(DiscoverError, match=r"best_of_n\.json") as raised:
-        authors.read_run_file(path)
-    assert said in str(raised.value)
-    with pytest.raises(DiscoverError, match="no run files"):
-        authors.run_files(tmp_path / "elsewhere")
-
-
-@pytest.mark.parametrize(
     ("configs", "name"),
     [
         ([{"model_name": "a"}, {"model_name": "b"}], "b #2"),

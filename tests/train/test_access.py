@@ -123,7 +123,7 @@ def test_a_budget_that_is_spent_holds_a_run_up_and_a_larger_one_lets_it_go_on(
 ) -> None:
     with FakeServer() as server:
         poor = access(server, budget=1e-9)
-        assert problems(stage, tmp_path, replace(poor, client=replace(poor.client, prices={}))) == [
+        assert problems(stage, replace(poor, client=replace(poor.client, prices={}))) == [
             f"a budget cannot hold: the price of {MODEL} is not known; give it with --prices (0 for your own machine), "
             "or leave the budget out"
         ]

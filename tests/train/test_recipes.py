@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder
@@ -92,16 +90,6 @@ def test_changes_go_where_they_belong_and_the_name_tells_them() -> None:
     assert (changed.dpo.beta, changed.lora.r, changed.sft) == (0.2, 8, Recipe.paper().sft)
     assert changed.name == "paper with dpo.beta=0.2, lora.r=8"
     assert Recipe.paper().changed("dpo", {"learning_rate": 1}).dpo.learning_rate == 1.0
-
-
-@pytest.mark.slow
-@given(batch=st.integers(1, 64), per_device=st.integers(1, 64), generations=st.integers(2, 16))
-def test_group_arithmetic_holds_exactly_when_there_is_no_problem(batch: int, per_device: int, generations: int) -> None:
-    part = GrpoRecipe(batch=batch, per_device=per_device, n_generations=generations)
-    found = Recipe(grpo=part).problems("grpo")
-    assert (not found) == (batch % generations == 0 and batch % per_device == 0)
-    if not found:
-        assert part.accumulation * per_device == batch == part.prompts_per_step * generations
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------

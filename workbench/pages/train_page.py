@@ -230,7 +230,7 @@ def obstacles(settings: StageSettings, judging: Judging, recipe_problems: Sequen
         lines.insert(0, "name the base model")
     if missing := missing_libraries():
         lines.append(f"training needs {', '.join(missing)}; `make train` installs them")
-    return lines or problems(settings, run_folder(settings), judging.access)
+    return lines or problems(settings, judging.access)
 
 
 # -- before and while it runs ------------------------------------------------------------------------------------------
