@@ -167,5 +167,5 @@ class PatientClient(LLMClient):
 
     def spending(self) -> dict[str, float]:
         """Calls of this attempt, and dollars of the whole run unless a price is unknown, for the log."""
-        now = self.usage.total
+        now = self.spent
         return {"spent/calls": float(now.calls)} | ({} if now.unpriced else {"spent/total": self._before + now.cost})

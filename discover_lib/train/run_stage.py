@@ -15,7 +15,7 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -34,10 +34,8 @@ from discover_lib.engines.local.lineage import (
     Source,
     adapter_chain,
     content_hash,
-    run_of,
     versions,
 )
-from discover_lib.engines.local.names import damaged
 from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.runs.options import RunOptionsError
@@ -179,12 +177,11 @@ def problems(settings: StageSettings, access: Access | None = None) -> list[str]
     Args:
         access: access to GRPO's language models, which is also checked.
     """
-    lines = _damaged(settings)
+    lines: list[str] = []
     rows: TrainingRows | None = None
     dialect = dialect_of(settings.base)
     try:
-        if not lines:
-            settings.chain()
+        settings.chain()
     except LineageError as error:
         lines.append(str(error))
     try:
@@ -486,15 +483,6 @@ def _first_prompt(row: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
-
-
-def _damaged(settings: StageSettings) -> list[str]:
-    """Unreadable files of the base and the earlier adapters: their settings, the headers of their weights."""
-    folders, run = [], run_of(Path(settings.adapter))
-    with suppress(LineageError):  # `StageSettings.chain` gives the reason
-        if settings.adapter:
-            folders = [*(Path(each.path) for each in Lineage.read(run).merged), run / ADAPTER]
-    return damaged(Path(settings.base), [folder for folder in folders if folder.is_dir()])
 
 
 def _domain_problems(base: str, rows: TrainingRows) -> list[str]:
