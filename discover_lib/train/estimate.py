@@ -6,12 +6,12 @@ Weights and adapter are exact.  The part that grows with the batch may be off by
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.base.files import read_json
 from discover_lib.base.words import duration
 from discover_lib.engines.llm.calls.exchange import price_of
 from discover_lib.engines.local.dialect import is_tiny
@@ -92,9 +92,14 @@ def architecture_of(base: str) -> Architecture:
     Raises:
         DiscoverError: the file is not on this machine, or belongs to another kind of model.
     """
-    configuration = config_of(base)
-    if configuration is None:
+    file: Any = Path(base) if Path(base).is_file() else Path(base) / "config.json"
+    if not file.is_file() and not Path(base).is_absolute():
+        from huggingface_hub import try_to_load_from_cache
+
+        file = try_to_load_from_cache(base, "config.json")  # without a download
+    if not isinstance(file, str | Path) or not Path(file).is_file():
         raise DiscoverError(f"{base}: no config.json on this machine, so the memory is not estimated; give its folder")
+    configuration = read_json(Path(file))
     text = configuration.get("text_config", configuration)
     try:
         heads = text["num_attention_heads"]
@@ -110,18 +115,6 @@ def architecture_of(base: str) -> Architecture:
         )
     except KeyError as error:
         raise DiscoverError(f"{base}: its config.json has no {error}; only plain decoders have an estimate") from None
-
-
-def config_of(base: str) -> dict[str, Any] | None:
-    """A base's `config.json` from a path, its folder or the hub's cache, without a download."""
-    path: Any = Path(base) if Path(base).is_file() else Path(base) / "config.json"
-    if not path.is_file():
-        if Path(base).is_absolute():
-            return None
-        from huggingface_hub import try_to_load_from_cache
-
-        path = try_to_load_from_cache(base, "config.json")
-    return json.loads(Path(path).read_text(encoding="utf-8")) if isinstance(path, str | Path) else None
 
 
 @dataclass(frozen=True)

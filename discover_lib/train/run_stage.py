@@ -518,10 +518,9 @@ def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[s
             name != MINIATURE and not is_model(name)
         )
         for role, name in roles.items()
-    }
-    found |= {
+    } | {
         "some rows are of no miniature domain; name language models as judge and voice, and let no script look ahead "
-        "(look_ahead 0)": "" in domains and (MINIATURE in roles.values() or part.look_ahead > 0),
+        "(look_ahead 0)": "" in domains and (MINIATURE in roles.values() or part.look_ahead > 0)
     }
     return holding(found)
 

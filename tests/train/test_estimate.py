@@ -72,7 +72,6 @@ def test_no_preset_asks_for_more_than_its_card_may_have(name: str, stage: str) -
     base = QWEN_4B if name == "t4" else LLAMA
     needed = estimate(stage, base, recipe, card, "transformers")  # type: ignore[arg-type]
     assert needed.fits in ("yes", "perhaps")
-    assert recipe.problems(stage) == []  # type: ignore[arg-type]
 
 
 def test_one_line_says_the_verdict_the_memory_and_the_tokens() -> None:

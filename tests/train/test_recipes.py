@@ -33,7 +33,7 @@ def test_the_paper_s_recipe_holds_the_paper_s_numbers() -> None:
     assert paper.grpo.n_generations == 4
 
 
-@pytest.mark.parametrize("name", ["paper", "t4", "miniature"])
+@pytest.mark.parametrize("name", ["paper", "t4", "24gb", "40gb", "80gb", "miniature"])
 def test_a_named_recipe_has_no_problems_and_survives_json(name: str) -> None:
     recipe = Recipe.named(name)
     assert [recipe.problems(stage, n_rows=500, context=8192) for stage in STAGES] == [[], [], []]
