@@ -666,8 +666,6 @@ class TrainingPanel(Panel):
     def __init__(self, begin: str = "Train") -> None:
         self._settings: tuple[StageSettings, Path, Access | None] | None = None
         self._refusal = ""
-        self._lines: list[Any] = []
-        self._read: tuple[Path | None, int] = (None, 0)
         super().__init__(begin)
 
     def ask(self, settings: StageSettings, folder: Path, refusal: str = "", access: Access | None = None) -> None:
@@ -684,16 +682,9 @@ class TrainingPanel(Panel):
         return self.job.status() if self.job else None
 
     @property
-    def logged(self) -> tuple[Any, ...]:
-        """All that the open run has logged and that still counts; reads on from where it was read last."""
-        if self.job is None:
-            return ()
-        if self._read[0] != self.job.folder:
-            self._lines, self._read = [], (self.job.folder, 0)
-        fresh = self.job.metrics(self._read[1])
-        self._lines = training.standing_lines([*self._lines, *fresh.lines])
-        self._read = (self.job.folder, fresh.position)
-        return tuple(self._lines)
+    def logged(self) -> list[dict[str, Any]]:
+        """All that the open run has logged."""
+        return self.job.metrics() if self.job else []
 
     def known(self) -> dict[str, Path]:
         own = {name: job.folder for name, job in training.find_jobs(outputs_folder()).items()}

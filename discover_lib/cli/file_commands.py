@@ -38,7 +38,7 @@ OWN_NAMES = {  # format of conversations → the name of its file
 
 
 def import_files(
-    path: Annotated[Path, typer.Argument(help="Output of the authors' code (a file or a folder), or an Inspect log.")],
+    path: Annotated[Path, typer.Argument(help="Output of the authors' code (a file or a folder), or our Inspect log.")],
     form: Annotated[Literal["authors", "inspect"], typer.Option("--format", help="Format of the file.")] = "authors",
     run: Annotated[Path | None, typer.Option(help="Folder for the new run.")] = None,
 ) -> None:
@@ -48,7 +48,7 @@ def import_files(
         raise DiscoverError(f"{path}: looks like an Inspect log; use --format inspect")
     with _made(folder):
         if form == "inspect":
-            typer.echo(f"{import_log(path, folder)} conversations → {folder} (those that others had are not judged)")
+            typer.echo(f"{import_log(path, folder)} conversations → {folder}")
             return
         imported = import_run(path, folder)
         write_results(folder)
@@ -69,8 +69,8 @@ def export_files(
     ],
     out: Path,
     files: Annotated[
-        Literal["jsonl", "parquet", "datasets"],
-        typer.Option(metavar="NAME", help="File type of training rows: jsonl, parquet or datasets."),
+        Literal["jsonl", "parquet"],
+        typer.Option(metavar="NAME", help="File type of training rows: jsonl or parquet."),
     ] = "jsonl",
     system: str = "none",
     text: Annotated[
@@ -103,7 +103,7 @@ def export_files(
         [Source.of_run(run)],
         RowOptions(None, system, text, GRPO_TAU if tau is None else tau, token_count(base)),
         Filters(min_margin, max_similarity, max_tokens, leaks),
-        shares={"train": 1 - test_share, "test": test_share} if test_share else {"train": 1.0},
+        test_share=test_share,
         seed=seed,
     )
     write_rows(rows, out, files)

@@ -15,7 +15,7 @@ from typing import Any
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY, outputs_folder, read_json
 from discover_lib.core.conversation import Conversation, Message
-from discover_lib.dataset.preview import TEMPLATES, tiny_sequences
+from discover_lib.dataset.preview import QWEN, tiny_sequences
 from discover_lib.engines.local.dialect import dialect_of
 from discover_lib.engines.local.lineage import LineageError
 from discover_lib.engines.local.names import base_folder
@@ -230,7 +230,7 @@ def obstacles(settings: StageSettings, judging: Judging, recipe_problems: Sequen
         lines.insert(0, "name the base model")
     if missing := missing_libraries():
         lines.append(f"training needs {', '.join(missing)}; `make train` installs them")
-    return lines or problems(settings, run_folder(settings), judging.access)
+    return lines or problems(settings, judging.access)
 
 
 # -- before and while it runs ------------------------------------------------------------------------------------------
@@ -311,7 +311,7 @@ def moments(panel: TrainingPanel, folder: Path | None, activity: int, progress: 
             stored = [dict(follow(job.folder, domain, tree))]
     if stored:
         return [Moment.of(step, talk) for step, talk in stored[0].items()]
-    lines = job.samples().lines
+    lines = job.samples()
     first = [line for line in lines if line["prompt"] == lines[0]["prompt"]]
     replies_of = ((line, line["replies"][0]) for line in first)
     return [Moment(line["step"], line["prompt"], each["text"], each.get("reward")) for line, each in replies_of]
@@ -338,8 +338,7 @@ def loss_curve(panel: TrainingPanel) -> Any:
     status, logged = panel.status, panel.logged
     if status is None:
         return displayed(show.quiet("No training run yet."))
-    resumed = [each.from_step for each in status.attempts]
-    curve = show_training.main_curve(logged, status.total_steps, resumed, run_before(panel))
+    curve = show_training.main_curve(logged, status.total_steps, status.resumed, run_before(panel))
     result = panel.job.result() if panel.job and status.state == "finished" else {}
     turned = show_training.turning(logged, result.get("rows"))
     return displayed(curve + turned + show_training.alarm_lines(logged))
@@ -349,7 +348,7 @@ def run_before(panel: TrainingPanel) -> Sequence[Mapping[str, Any]]:
     """What the newest other run of the same stage has logged."""
     stage = panel.job.settings()["stage"] if panel.job else ""
     others = [TrainingJob(folder) for folder in panel.known().values() if folder != panel.get_folder()]
-    return next((job.metrics().lines for job in others if job.settings()["stage"] == stage), ())
+    return next((job.metrics() for job in others if job.settings()["stage"] == stage), ())
 
 
 def same_user(listed: Sequence[Moment], update: Any) -> Any:
@@ -406,9 +405,8 @@ def all_curves(panel: TrainingPanel) -> Any:
     status, logged = panel.status, panel.logged
     if status is None or panel.job is None:
         return displayed(show.quiet("No training run yet."))
-    resumed = [each.from_step for each in status.attempts]
     kept_round = show_training.kept_round(panel.job.result() if status.state == "finished" else {})
-    return displayed(kept_round, show_training.curves(logged, status.total_steps, resumed))
+    return displayed(kept_round, show_training.curves(logged, status.total_steps, status.resumed))
 
 
 def samples_table(panel: TrainingPanel) -> Any:
@@ -424,7 +422,7 @@ def samples_table(panel: TrainingPanel) -> Any:
             "kind": each.get("kind") or "",
             "reward": each.get("reward"),
         }
-        for line in (panel.job.samples().lines if panel.job else ())
+        for line in (panel.job.samples() if panel.job else ())
         for each in line["replies"]
     ]
     if not lines:
@@ -444,11 +442,11 @@ def row_preview(rows: Sequence[Row], number: int, settings: StageSettings) -> An
     if not rows:
         return displayed(show.quiet("There is no such row in these data: choose others."))
     row, tiny = rows[min(number, len(rows)) - 1], dialect_of(settings.base).text == "notation"
-    made = tiny_sequences(row, row["domain"]) if tiny else TEMPLATES["Qwen2.5"].sequences(row)
+    made = tiny_sequences(row, row["domain"]) if tiny else QWEN.sequences(row)
     heard = (
         "A message parser translates the user’s words for the tiny model."
         if tiny
-        else "Other bases have other templates; the page Data shows them."
+        else "Other bases have other chat templates."
     )
     note = show.quiet(
         f"{CARRIES[settings.stage]} This is how {'the tiny model' if tiny else 'Qwen2.5'} reads the row. {heard}"

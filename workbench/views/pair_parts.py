@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.reward import reward
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import REASONS
-from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report
+from discover_lib.dataset.lengths import LengthReport, Table3, equal_discovery, length_report
 from discover_lib.dataset.preview import Piece
 from discover_lib.dataset.rows import Example, LabelledTurn
 from discover_lib.metrics.intervals import Estimate, percent
@@ -174,7 +175,7 @@ def length_verdict(kept: Sequence[Example], charged: bool = True) -> Markup:
     Args:
         charged: whether length costs under the rules that labelled them.
     """
-    pairs = [PairLength.of_row(each.row) for each in kept]
+    pairs = [each.provenance for each in kept]
     if not pairs:
         return quiet("No pair is kept, so lengths cannot be compared.")
     report = length_report(pairs)
@@ -182,9 +183,9 @@ def length_verdict(kept: Sequence[Example], charged: bool = True) -> Markup:
     return tag("p", report.sentence, class_="dp-why", data_tone=tone) + _behind(pairs, report, charged)
 
 
-def _behind(pairs: Sequence[PairLength], report: LengthReport, charged: bool) -> Markup:
+def _behind(pairs: Sequence[Mapping[str, Any]], report: LengthReport, charged: bool) -> Markup:
     """What is behind the verdict: labels that length alone makes, and the rest without them."""
-    others = [each for each in pairs if not each.equal_discovery]
+    others = [each for each in pairs if not equal_discovery(each)]
     text = ""
     if report.by_penalty:
         text = (

@@ -25,7 +25,7 @@ from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeR
 from discover_lib.metrics.summary import newly_discovered
 from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant
 from discover_lib.runs.store import RunStore
-from discover_lib.train.training_job import TrainingJob, standing_lines
+from discover_lib.train.training_job import TrainingJob
 from workbench.views import conversation_parts as show
 from workbench.views import training as show_training
 from workbench.views.charts import SMALL, WIDE, Box, families, turn_curves
@@ -366,7 +366,7 @@ def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:
     facts = f"{variant.stage.upper()}{after}; updates: {known.get('step')}, rows: {known.get('rows')}"
     try:
         job = TrainingJob(run.folder / variant.folder)
-        lines, total = standing_lines(job.metrics().lines), job.status().total_steps
+        lines, total = job.metrics(), job.status().total_steps
     except DiscoverError as error:
         lines, total, facts = [], None, f"{facts}; its log is missing ({error})"
     return {

@@ -48,7 +48,7 @@ class Chart:
 
 
 CHARTS = (
-    Chart("Loss", {"loss": "training", "eval_loss": "held out", "loss/dpo": "DPO part", "loss/sft": "SFT part"}),
+    Chart("Loss", {"loss": "training", "eval_loss": "held out"}),
     Chart("Reward", {"reward": "mean of the batch"}),
     Chart("Parts of the reward", {"reward/discovered": "newly discovered", "reward/length": "length"}),
     Chart(
@@ -68,9 +68,7 @@ CHARTS = (
     Chart("Groups without a signal", {"frac_reward_zero_std": "all rewards equal"}, whole=True),
     Chart("Replies that could not be scored", {"share/unscored": "share"}, whole=True, if_any=True),
     Chart("Cost of judge and voice, dollars", {"spent/total": "in all"}, from_zero=True, if_any=True),
-    Chart("Cost of a step, dollars", {"spent/dollars": "last"}, from_zero=True, if_any=True),
     Chart("Simulator’s share of a step", {"simulator/share": "of the time"}, whole=True),
-    Chart("Speed in tokens per second", {"tokens_per_second": "last"}, from_zero=True),
     Chart("Peak memory, MB", {"memory_mb": "so far"}, from_zero=True),
 )
 NO_CURVES = {"step", "epoch", "total_steps", "seconds", "eta_seconds", "round", "probe/users", "probe/failed"}
@@ -93,7 +91,7 @@ def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: It
     """Small drawings beside each other, one for each quantity that was logged.
 
     Args:
-        lines: those that stand (see `jobs.standing_lines`).
+        lines: the logged lines.
         total_steps: the right end of the axes, so that one sees how far it is.
         resumed_at: steps from which the run was gone on with; marked by a dashed line.
     """
@@ -213,15 +211,14 @@ def standing(name: str, status: JobStatus, last: Line | None = None) -> Markup:
     """One run: its state, how far it is, how long it will take, and what it said last.
 
     Args:
-        last: the last logged line, for speed and the time left.
+        last: the last logged line, for the time left.
     """
     of = f" of {status.total_steps:,}" if status.total_steps else ""
     facts = [f"step {status.step:,}{of}" if status.step else ""]
-    if status.attempts and status.attempts[-1].from_step:
-        facts.append(f"resumed from step {status.attempts[-1].from_step:,}")
+    if status.resumed:
+        facts.append(f"resumed from step {status.resumed[-1]:,}")
     if last is not None and status.going:
         facts += [
-            f"{number(float(last['tokens_per_second']))} tokens/s" if last.get("tokens_per_second") else "",
             f"about {duration(float(last['eta_seconds']))} left" if last.get("eta_seconds") else "",
             f"peak memory {float(last['memory_mb']):,.0f} MB" if last.get("memory_mb") else "",
         ]

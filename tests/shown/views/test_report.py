@@ -52,7 +52,7 @@ def _trained(folder: Path, kept_round: int | None) -> None:
     folder.mkdir()
     write_json(folder / "settings.json", {})
     status = {"state": "finished", "pid": 1, "process_started": 0.0, "started": 0.0, "updated": 0.0, "step": 2}
-    write_json(folder / "status.json", {**status, "total_steps": 2, "message": "", "attempts": []})
+    write_json(folder / "status.json", {**status, "total_steps": 2, "message": ""})
     write_json(folder / "result.json", {"step": 2, "total_steps": 2, "rows": 32, "kept_round": kept_round})
     lines: list[dict[str, Any]] = [{"step": 1, "loss": 0.5, "reward": 0.25}, {"step": 2, "loss": 0.4, "reward": 0.75}]
     if kept_round is not None:
