@@ -65,7 +65,7 @@ class RunOptions(EngineSpec):
         candidates: None gives every assistant separate conversations.  A number makes all of them answer every turn of
             one conversation, this many times each, and the reply with the highest reward is selected.
         leak_check: a model that checks the messages of a language model's voice for paraphrases, or "judge", or None.
-        interactivity, final_request: the paper's scale and wording or ours, in an evaluation.
+        final_request: the paper's sentence or ours, in an evaluation.
         look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
         taste: number of the taste of generated artifacts; 0 draws evenly.
     """
@@ -113,7 +113,7 @@ class RunOptions(EngineSpec):
         if kind not in ("simulate", "synthesize", "evaluate") or not domain or own:
             raise RunOptionsError("this run was begun by a command with files of its own; the same command resumes it")
         # An evaluation lacks the first three; the others are there if they differ from the default.
-        if_there = ("candidates", "look_ahead", "reward_assistant", "leak_check", "interactivity", "taste")
+        if_there = ("candidates", "look_ahead", "reward_assistant", "leak_check", "taste")
         artifacts, domains = configuration["artifacts"], domain.split(", ")
         return cls(
             tuple(configuration["assistants"]),
