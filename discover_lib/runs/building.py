@@ -25,7 +25,7 @@ from discover_lib.core.intents import IntentTree, TreeError
 from discover_lib.core.roles import BuildError, Recognised, TreeBuilder
 from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Spent
 from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.discovery import ceiling
 from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
 from discover_lib.runs.options import check_prices, client_of
@@ -129,8 +129,10 @@ def build_files(
     options.role_options.check_names(())
     stop, targets = stop or threading.Event(), target_files(files, folder)
     if options.engine == MINIATURE:
+        from discover_lib.engines.miniature import engine
+
         domain = domain_of_type(options.artifact_type)
-        builder = RoleEngines(EngineSpec()).builder(domain)
+        builder = engine(domain).builder
         return _Building(options, targets, on_built, lambda _: builder, domain).report(Workers(), stop)
     check_prices([options.engine], settings, budget_dollars)
     from discover_lib.engines.llm.builder import PROMPT_OF, LLMBuilder
