@@ -18,6 +18,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import NAMED_RULES, Rules
 from discover_lib.engines.role_options import EFFORTS, NO_OPTIONS, RoleOptions, typed
 from discover_lib.engines.spec import MINIATURE
+from discover_lib.metrics.satisfaction import request_named
 from discover_lib.runs.doctor import Line
 from discover_lib.runs.units import units_of
 from discover_lib.train.recipes import assignments
@@ -391,6 +392,7 @@ def evaluation_menus(now: Mapping[str, Any], own_trees: Path | None = None) -> A
             "rules": menu(list(NAMED_RULES), rules["name"].partition(" with ")[0], label="Rules"),
             "cap": menu(caps, cap, label="Near misses per reply"),
             "seed": number(0, 2**31, value=now.get("seed", 0), label="Seed"),
+            "final_request": menu(["ours", "paper"], request_named(now.get("final_request")), label="Final request"),
             "trained": menus(trained, [key for key, name in trained.items() if name in asked], label="Trained here"),
             "others": mo.ui.text(", ".join(others), place, label="Models on this machine", full_width=True),
         }
@@ -413,8 +415,10 @@ def read_evaluation(
         rules = Rules.named(menus["rules"])
         if menus["cap"] is not None:
             rules = rules.replace(near_miss_cap=menus["cap"])
-        trees = menus["domains"][0] if isinstance(menus["domains"][0], Path) else None
-        options = RunOptions(tuple(dict.fromkeys(names)), **choice.roles, **numbers, trees=trees, rules=rules)
+        whose: dict[str, Any] = {"final_request": menus["final_request"]}
+        if isinstance(trees := menus["domains"][0], Path):
+            whose |= {"trees": trees}
+        options = RunOptions(tuple(dict.fromkeys(names)), **choice.roles, **numbers, **whose, rules=rules)
     except (ChoiceError, RunOptionsError) as error:
         return None, None, str(error)
     return options, choice, ""
@@ -433,22 +437,6 @@ def page_has_sheet() -> None:
 
 
 # -- widgets ----------------------------------------------------------------------------------------------------------
-
-
-def pickable(html: str, picked: str = "") -> Any:
-    """A widget that shows finished markup and whose `picked` is the `data-pick` of the element pressed last.
-
-    The markup must be escaped where it holds texts of others, as the fragments of `workbench.views` are.
-    """
-    import anywidget
-    import traitlets
-
-    class Pickable(anywidget.AnyWidget):
-        _esm = static_text("pickable.js")
-        html = traitlets.Unicode("").tag(sync=True)
-        picked = traitlets.Unicode("").tag(sync=True)
-
-    return Pickable(html=html, picked=picked)
 
 
 def brought_into_view(shown: Any) -> Any:

@@ -185,11 +185,6 @@ def _asked(task: str | None, how: Server, tool_arguments: str) -> Asked:
 
 def _results(run: Path, depth: int, seed: int, judge: RefusalJudge) -> list[Safety]:
     with RunStore.read(run) as store:
-        if "people" in store.configuration:
-            raise DiscoverError(
-                f"{run}: these are conversations with people, whose intent trees are built from the final text; "
-                "give a run with simulated users"
-            )
         known = (each for each in store.conversations() if each.setting.get("domain") in ALL_DOMAINS)
         results = safety_of(known, depth, seed, judge)
     if not results:

@@ -83,13 +83,14 @@ SHARED = {  # parameter → metavar, sentence; "" where a record has the sentenc
     "data": ("FOLDER", "Run folder, or a folder of rows from `discover export`."),
     "domain": ("NAME", "Domain of the generated artifacts; repeatable."),
     "engine": ("MODEL", "Model for judge and voice: miniature or a LiteLLM model."),
+    "final_request": (None, "Wording that asks for the final artifact: ours, or the paper's."),
     "folder": ("FOLDER", "Study store (default: outputs/study-NAME)."),
     "judge": ("MODEL", "Model for the judge, in place of --engine."),
     "key_variable": ("NAME", ""),
     "labels": ("FILE", ""),
     "leak_check": (
         "MODEL",
-        "Model that checks every user message for paraphrased leaks. 'judge' uses the judge's model.",
+        "Model that checks the user's hints for paraphrased leaks. 'judge' uses the judge's model.",
     ),
     "look_ahead": ("N", "Reward each candidate over N more turns, played by --reward-assistant."),
     "manner": ("STYLE", "Typing style of the users: paper, terse, rambling or people."),
@@ -116,7 +117,7 @@ SHARED = {  # parameter → metavar, sentence; "" where a record has the sentenc
 }
 OWN_PANEL = "Options"
 LAST_PANELS = {  # in the order of the help, after the command's own options
-    "Simulated user": {"rules", "near_miss_cap", "manner", "leak_check"},
+    "Simulated user": {"rules", "near_miss_cap", "manner", "leak_check", "final_request"},
     "Cost and speed": {"budget", "prices", "concurrency", "on", "patience"},
     "Language models": {"engine", "judge", "voice", "prompts", "api_base", "key_variable"},
     "Model tuning": {"max_tokens", "temperature", "timeout", "reasoning_effort"},

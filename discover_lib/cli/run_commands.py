@@ -72,14 +72,15 @@ if TYPE_CHECKING:
 
 DEFAULT_IN_FLIGHT = 64  # conversations with language models at a time
 Kind = Literal["simulate", "synthesize", "evaluate"]
+Whose = Literal["ours", "paper"]
 DEFAULTS: dict[str, dict[str, Any]] = {  # command → its own defaults
     "simulate": {"split": "eval", "artifacts": 20, "trials": 1},
     "synthesize": {"split": "train", "artifacts": 20, "trials": 1, "candidates": 1},
     "evaluate": {"split": "eval", "artifacts": 100, "trials": 3},
 }
 UNUSED: dict[str, set[str]] = {  # command → options that it does not have
-    "simulate": {"look_ahead", "reward_assistant", "leave_out", "sensitivity"},
-    "synthesize": {"leave_out", "sensitivity"},
+    "simulate": {"look_ahead", "reward_assistant", "final_request", "leave_out", "sensitivity"},
+    "synthesize": {"final_request", "leave_out", "sensitivity"},
     "evaluate": {"candidates", "look_ahead", "reward_assistant"},
 }
 
@@ -105,6 +106,7 @@ def laid_out(
     near_miss_cap: Count = None,
     manner: str = "paper",
     leak_check: str | None = None,
+    final_request: Whose = "ours",
     engine: str = MINIATURE,
     judge: str | None = None,
     voice: str | None = None,
@@ -128,6 +130,7 @@ def laid_out(
         rules=named if near_miss_cap is None else named.replace(near_miss_cap=near_miss_cap),
         manner=manner_named(manner),
         leak_check=leak_check,
+        final_request=final_request,
         engine=engine,
         judge=judge or "",
         voice=voice or "",
@@ -302,13 +305,16 @@ def _print_summary(run: LaidOut, folder: Path) -> None:
 def print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> None:
     """Write the results of a run beside it and print them."""
     from discover_lib.metrics.results import results_by_scope
+    from discover_lib.metrics.satisfaction import request_named
     from discover_lib.runs import evaluation
 
     scores = evaluation.write_evaluation(folder, leave_out)
     with RunStore.read(folder) as store:
         rules, ceilings = store.rules.name, evaluation.ceilings_of(store)
+        request = request_named(store.configuration.get("final_request"), "another")
     results = results_by_scope(scores, leave_out)
     tell(results_told(results, rules, leave_out, evaluation.ceilings_by_scope(results, scores, ceilings)))
+    typer.echo(f"final request: {request}")
     written = [evaluation.RESULTS_FILE, evaluation.SCORES_FILE]
     if sensitivity:
         tell(sensitivity_told(evaluation.write_sensitivity(folder)))

@@ -17,8 +17,20 @@ from discover_lib.base.records import Record
 LeaveOut = Literal["none", "all"]
 
 FINAL_REQUEST = "Thank you. Please give me the complete, final piece now, and nothing else."
+FINAL_REQUESTS = {
+    "ours": FINAL_REQUEST,
+    "paper": (
+        "Okay, now generate a complete output artifact considering the conversation so far. "
+        "Return only the artifact without any other text or explanation."
+    ),
+}
 SATISFIED = 4  # the least score of 1 to 5 that counts as satisfied
 _FINAL = re.compile(r"\b(?:final|complete|finished|whole)\b(?:,? \w+){0,2},? (?:piece|version|artifact|result)\b", re.I)
+
+
+def request_named(text: object, otherwise: str = "ours") -> str:
+    """The name of a stored final request, or `otherwise` for another wording."""
+    return next((name for name, wording in FINAL_REQUESTS.items() if wording == text), otherwise)
 
 
 def asks_for_final(text: str) -> bool:

@@ -32,7 +32,7 @@ from discover_lib.engines.local.dialect import is_local
 from discover_lib.engines.spec import EDITION, MINIATURE, RoleEngines, asked_assistants
 from discover_lib.metrics.discovery import mean_ceiling
 from discover_lib.metrics.intervals import percent
-from discover_lib.metrics.satisfaction import FINAL_REQUEST
+from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, tree_files
 from discover_lib.runs.store import RUN_FORMAT, Counts, Failure, RunStore, StoreError, failed_call
@@ -105,7 +105,7 @@ def lay_out_evaluation(options: RunOptions, domains: Sequence[str] = ()) -> Laid
     if options.candidates is not None or options.look_ahead:
         raise RunOptionsError("an evaluation has one reply a turn; candidates and look-ahead belong to 'synthesize'")
     run = lay_out(dataclasses.replace(options, domain=", ".join(domains)) if domains else options)
-    evaluated = {"kind": "evaluate", "final_request": FINAL_REQUEST}
+    evaluated = {"kind": "evaluate", "final_request": FINAL_REQUESTS[options.final_request]}
     configuration = {**run.configuration, **evaluated, "domain": ", ".join(domains) or None}
     return dataclasses.replace(run, configuration=configuration)
 

@@ -27,7 +27,6 @@ from discover_lib.core.roles import (
     Judge,
     JudgeError,
     RoleError,
-    UserVoice,
     ask,
 )
 from discover_lib.core.rollout import MAX_TURNS, Map, continue_conversation
@@ -39,7 +38,7 @@ from discover_lib.engines.manner import Manner
 from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.replay import LookAhead
-from discover_lib.metrics.satisfaction import FINAL_REQUEST
+from discover_lib.metrics.satisfaction import FINAL_REQUEST, request_named
 from discover_lib.metrics.scorer import Scorer
 from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
 from discover_lib.runs.store import Failure, RunStore, UnitRow, failed_call, failure_of, turn_row
@@ -66,6 +65,7 @@ class RunOptions(EngineSpec):
         candidates: None gives every assistant separate conversations.  A number makes all of them answer every turn of
             one conversation, this many times each, and the reply with the highest reward is selected.
         leak_check: a model that checks the messages of a language model's voice for paraphrases, or "judge", or None.
+        final_request: the paper's sentence or ours, in an evaluation.
         look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
         taste: number of the taste of generated artifacts; 0 draws evenly.
     """
@@ -85,6 +85,7 @@ class RunOptions(EngineSpec):
     split: Split = "eval"
     look_ahead: int = 0
     reward_assistant: str = ""
+    final_request: str = "ours"
     taste: int = 0
 
     def __post_init__(self, engine: str) -> None:
@@ -124,6 +125,7 @@ class RunOptions(EngineSpec):
             role_options=RoleOptions(configuration.get("options", {})),
             manner=manner_in(configuration),
             **{name: configuration[name] for name in ("trials", "turns", "seed")},
+            final_request=request_named(configuration.get("final_request")),
             **{name: configuration[name] for name in if_there if configuration.get(name) is not None},
         )
 
@@ -175,19 +177,9 @@ def plan_units(trees: Mapping[str, tuple[str, IntentTree]], assistants: Sequence
     return units_of(RunOptions(tuple(assistants), **options), trees)
 
 
-def user_of(engines: RoleEngines, domain: str, tree: IntentTree) -> tuple[Judge, UserVoice]:
-    """The judge and the voice of a user of this tree.
-
-    A voice whose messages may be checked against a tree does not know the tree, so it gets it here.
-    """
-    voice = engines.voice(domain)
-    checked = getattr(voice, "checked_against", None)
-    return engines.judge(domain), checked(tree) if checked else voice
-
-
 def simulator_of(unit: Unit, engines: RoleEngines, so_far: Conversation | None = None) -> UserSimulator:
     """The user of a unit, at the start or after the turns of a stored conversation."""
-    judge, voice = user_of(engines, unit.domain, unit.tree)
+    judge, voice = engines.judge(unit.domain), engines.voice(unit.domain)
     if so_far is not None:
         return UserSimulator.resume(so_far, judge, voice)
     return UserSimulator(unit.tree, judge, voice, rules=unit.options.rules, seed=unit.seed, setting=unit.setting)

@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import modest
 
-from discover_lib.metrics.intervals import Estimate, bootstrap_difference, bootstrap_mean, share_of, students_t, tail_of
+from discover_lib.metrics.intervals import (
+    Estimate,
+    bootstrap_difference,
+    bootstrap_mean,
+    share_of,
+    students_t,
+    tail_of,
+    welch,
+)
 from discover_lib.metrics.paired import artifacts_needed, compare, detectable_difference, holm, least_p, permutation_p
 
 
@@ -295,3 +303,15 @@ def test_a_share_has_the_wilson_interval_of_scipy(n: int, stats: Any) -> None:
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 29, 99, 100, 499])
 def test_students_t_is_scipys_to_twelve_digits(freedom: int, stats: Any) -> None:
     assert students_t(0.95, freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-12)
+
+
+def test_welch_s_difference_by_hand(stats: Any) -> None:
+    """(1, 2, 3) and (2, 3, 5, 6): means 2 and 4, variances 1 and 10/3, standard error √(1/3 + 10/12) = 1.0801."""
+    difference = welch([2, 3, 5, 6], [1, 2, 3])
+    assert difference and difference.mean == 2 and difference.n == (4, 3)
+    assert (difference.high - difference.low) / 2 / 1.0801 == pytest.approx(2.61, abs=0.03)  # t of 4.75 degrees
+    assert str(difference) == "+2.00 [-0.82, +4.82]"
+    peer = stats.ttest_ind([2, 3, 5, 6], [1, 2, 3], equal_var=False)
+    assert difference.p == pytest.approx(peer.pvalue)
+    assert (difference.low, difference.high) == pytest.approx(tuple(peer.confidence_interval()))
+    assert welch([1], [1, 2]) is None and welch([2, 2], [3, 3]) is None

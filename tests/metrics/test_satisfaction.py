@@ -20,6 +20,7 @@ from discover_lib.engines.miniature.reading import read_reply, read_user
 from discover_lib.engines.miniature.rendering import make_reply
 from discover_lib.metrics.satisfaction import (
     FINAL_REQUEST,
+    FINAL_REQUESTS,
     asks_for_final,
     leaves_line,
     satisfaction_scores,
@@ -78,7 +79,7 @@ def test_what_cannot_be_compared_is_refused(rows: dict, leave_out: str, named: s
 @pytest.mark.parametrize(
     ("text", "asked"),
     [
-        (FINAL_REQUEST, True),
+        *((request, True) for request in FINAL_REQUESTS.values()),
         ("can i have the final version?", True),
         ("show me the whole piece please", True),
         ("i want a heron", False),
@@ -89,9 +90,10 @@ def test_who_asks_for_the_finished_piece(text: str, asked: bool) -> None:
     assert asks_for_final(text) is asked
 
 
+@pytest.mark.parametrize("request_text", FINAL_REQUESTS.values())
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_the_final_request_says_nothing_about_what_is_wanted(domain: str) -> None:
-    heard = read_user(FINAL_REQUEST, domain)
+def test_the_final_request_says_nothing_about_what_is_wanted(domain: str, request_text: str) -> None:
+    heard = read_user(request_text, domain)
     assert heard.final and not (heard.wanted or heard.liked or heard.hinted or heard.doubted)
 
 

@@ -22,7 +22,7 @@ from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request
 from discover_lib.engines.llm.prompting import BY_CHOICE, transcript
 from discover_lib.engines.llm.voice import LEAKED, PARAPHRASED
-from discover_lib.metrics.satisfaction import FINAL_REQUEST
+from discover_lib.metrics.satisfaction import FINAL_REQUESTS
 from discover_lib.metrics.scores import scores_of
 from discover_lib.metrics.summary import summarise
 from discover_lib.runs.evaluation import lay_out_evaluation
@@ -153,13 +153,14 @@ def test_artifacts_that_stand_twice_are_told_before_anything_runs() -> None:
 
 STORIES = "creative_writing"
 TELLER = f"openai/miniature:{STORIES}"
-OURS = RunOptions((f"{TELLER}:options",), engine=TELLER, artifacts=1, turns=2)
-CHOSEN = dataclasses.replace(OURS, leak_check="judge")
+OURS = RunOptions((f"{TELLER}:draft",), engine=TELLER, artifacts=1, turns=2)
+CHOSEN = dataclasses.replace(OURS, leak_check="judge", final_request="paper")
 
 
 def test_a_choice_is_stored_with_the_prompt_that_it_sends() -> None:
     configuration = lay_out_evaluation(CHOSEN, [STORIES]).configuration
     assert configuration["leak_check"] == TELLER
+    assert configuration["final_request"] == FINAL_REQUESTS["paper"]
     assert BY_CHOICE & configuration["prompts"].keys() == {"leak_check"}
     styled = lay_out(dataclasses.replace(OURS, assistants=("openai/x+collabllm",), domain=STORIES)).configuration
     assert BY_CHOICE & styled["prompts"].keys() == {"collabllm"}
@@ -178,7 +179,7 @@ def test_a_choice_that_means_nothing_is_refused(changes: dict[str, Any], complai
 
 
 @pytest.mark.slow
-def test_an_evaluation_asks_for_the_final_artifact_and_checks_messages(tmp_path: Path) -> None:
+def test_an_evaluation_sends_the_papers_versions_and_checks_messages(tmp_path: Path) -> None:
     sent: list[list[dict[str, Any]]] = []
 
     def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> tuple[str, int]:
@@ -193,11 +194,11 @@ def test_an_evaluation_asks_for_the_final_artifact_and_checks_messages(tmp_path:
         planned = {stage.name for stage in plan_run(run, settings=settings).stages}
     tasks = {llm_brain.TASKS.get(str(messages[0]["content"]), "assistant") for messages in sent}
     assert "leak_check" in tasks and "leak check" in planned
-    finals = [messages for messages in sent if str(messages[-1]["content"]).endswith(FINAL_REQUEST)]
-    assert finals
+    finals = [messages for messages in sent if str(messages[-1]["content"]).endswith(FINAL_REQUESTS["paper"])]
+    assert finals and not [each for each in sent if str(each[-1]["content"]).endswith(FINAL_REQUESTS["ours"])]
     with RunStore.read(tmp_path) as store:
         final = store.conversation(0).final
-    assert final is not None and final.request == FINAL_REQUEST
+    assert final is not None and final.request == FINAL_REQUESTS["paper"]
 
 
 HIDDEN = "Собеседник рассказчика — моряк"

@@ -40,6 +40,7 @@ RUNS = {
             artifacts=1,
             engine="openai/some-model",
             leak_check="judge",
+            final_request="paper",
         ),
         (DOMAIN,),
     ),

@@ -16,7 +16,7 @@ from discover_lib.core.conversation import Message
 from discover_lib.core.state import Kind
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
 from discover_lib.engines.miniature.rendering import is_drawn
-from discover_lib.metrics.satisfaction import FINAL_REQUEST, asks_for_final
+from discover_lib.metrics.satisfaction import FINAL_REQUESTS, asks_for_final
 
 PROSE_PIECE_WORDS = 25  # unquoted statements of at least this length are a piece of writing, not talk about one
 
@@ -125,7 +125,7 @@ def read_user(text: str, domain: str) -> UserReading:
 
     The request for the final artifact asks for no value, although it has the word "explanation".
     """
-    if text == FINAL_REQUEST:
+    if text in FINAL_REQUESTS.values():
         return UserReading(final=True)
     lexicon = load_lexicon(domain)
     wanted, liked, hinted, doubted = list[str](), list[str](), list[str](), list[str]()
