@@ -1,4 +1,4 @@
-"""`discover safety`, `discover reality`: a run under house rules, the paper's table, users who type as people."""
+"""`discover safety`, `discover reality`: a run under house rules, users who type as people."""
 
 import json
 from pathlib import Path
@@ -19,11 +19,6 @@ def test_a_run_is_read_under_house_rules(tmp_path: Path) -> None:
     assert "over-refusal" in said and "(0 of" in said and "harmless words" in said and "which err" in said
     assert discover("safety", run, "--depth", 1).returncode == 0
     assert_one_line_error(discover("safety", run, "--depth", 6), "try --depth 2")
-
-
-def test_without_a_run_it_is_the_paper_s_table() -> None:
-    said = discover("safety").stdout
-    assert "89.1" in said and "+1.5" in said and "assumed" in said
 
 
 @pytest.mark.slow
@@ -137,6 +132,7 @@ def test_without_inspect_it_says_how_to_get_it_before_any_work(tmp_path: Path, m
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        ("", "no run to read"),
         ("--task x", "need --via inspect"),
         ("--via inspect", "needs --assistant"),
         ("--via inspect --assistant openai/a", "needs --task"),
