@@ -16,7 +16,6 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId
 from discover_lib.core.rules import NAMED_RULES, Rules
-from discover_lib.metrics.results import MEASURE
 from discover_lib.runs.evaluation import BY_LABEL, resolve
 
 OWN = "the run’s own"
@@ -45,15 +44,13 @@ def opened_by(text: str) -> dict[str, str]:
         stored = resolve(DiscoverId.parse(text))
     except DiscoverError:
         return {"run": text}
-    id, measure = stored.id, BY_LABEL.get(stored.id.measure, MEASURE["proportion"])
+    id = stored.id
     chosen = {"run": _below_outputs(stored.folder), "domain": id.domain, "leave_out": id.leave_out}
-    chosen["measure"] = measure.label if id.measure in BY_LABEL else ""
+    chosen["measure"] = id.measure if id.measure in BY_LABEL else ""
     chosen["pool"] = _written(list(id.pool)) if id.pool else ""
     chosen["turn"] = str(id.turn or "")
     chosen["conversation"] = str(stored.places[0]) if len(stored.places) == 1 else ""
-    if id.assistants:
-        pick = ("pair", id.assistants, id.against) if id.against else ("cell", id.assistants, measure.name)
-        chosen["pick"] = _written(list(pick))
+    chosen["assistant"], chosen["against"] = id.assistants or "", id.against
     return {name: value for name, value in chosen.items() if value}
 
 

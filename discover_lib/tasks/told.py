@@ -13,7 +13,7 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.summary import Summary, newly_discovered
 from discover_lib.runs.options import LaidOut, within_reach
-from discover_lib.tasks.waist import Lines, Table
+from discover_lib.tasks.waist import Cell, Interval, Lines, Table
 
 if TYPE_CHECKING:  # a simulation tells none of these, and reading the modules takes as long as sixty turns
     from discover_lib.metrics.paired import Comparison
@@ -125,14 +125,15 @@ def results_told(
         yield Lines(tuple(f"  {line}" for line in lines))
 
 
-def _rows(scope: ScopeResults, unchanged: Mapping[str, str]) -> list[tuple[str, ...]]:
+def _rows(scope: ScopeResults, unchanged: Mapping[str, str]) -> list[tuple[Cell, ...]]:
     from discover_lib.metrics.results import MEASURES
 
     labels = {name: f"{name} (= {unchanged[name]})" if name in unchanged else name for name in best_first_of(scope)}
-    return [
-        (label, *(str(scope.table[name].get(each.name, "not scored")) for each in MEASURES))
-        for name, label in labels.items()
-    ]
+    return [(label, *(_cell(scope.table[name].get(each.name)) for each in MEASURES)) for name, label in labels.items()]
+
+
+def _cell(estimate: Estimate | None) -> Cell:
+    return "not scored" if estimate is None else Interval.of(estimate)
 
 
 def ceiling_line(ceiling: Estimate) -> str:

@@ -319,8 +319,14 @@ def test_a_page_opens_what_an_id_stands_on(folder: Path) -> None:
     with RunStore.read(folder) as store:
         listed = store.listing()[int(opened.pop("conversation"))]
     assert (listed.artifact, listed.assistants, listed.trial) == ("svg_drawing-eval-001", ("ask",), 1)
-    assert opened == {"run": run, "turn": "2", "pick": '["cell","ask","proportion"]'}
+    assert opened == {"run": run, "turn": "2", "assistant": "ask"}
     pair = DiscoverId(run, None, "ask", measure="kTok", against="draft", domain="svg_drawing", pool=("ask", "draft"))
-    chosen = {"domain": "svg_drawing", "measure": "kTok", "pool": '["ask","draft"]', "pick": '["pair","ask","draft"]'}
+    chosen = {
+        "domain": "svg_drawing",
+        "measure": "kTok",
+        "pool": '["ask","draft"]',
+        "assistant": "ask",
+        "against": "draft",
+    }
     assert opened_by(str(pair)) == {"run": run} | chosen
     assert opened_by("discover://gone/x") == {"run": "discover://gone/x"}

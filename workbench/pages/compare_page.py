@@ -15,7 +15,6 @@ from discover_lib.metrics.discovery import ceiling_over
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.near_misses import near_misses_of, suspects, worst_turns
 from discover_lib.metrics.paired import Comparison, compare
-from discover_lib.metrics.rescore import RESCORED
 from discover_lib.metrics.results import (
     ALL,
     MEASURE,
@@ -31,9 +30,11 @@ from discover_lib.metrics.results import (
     values_of,
 )
 from discover_lib.metrics.scores import Assessment, ConversationScores
-from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run, write_sensitivity
+from discover_lib.runs.evaluation import results_of_run, write_sensitivity
 from discover_lib.runs.store import RunStore, StoreError, id_of_run
 from discover_lib.tasks.paper_numbers import beside, our_results
+from discover_lib.tasks.told import sensitivity_told
+from discover_lib.tasks.waist import Report
 from workbench import controls
 from workbench.carried import address, address_of, kept
 from workbench.controls import displayed, in_a_row
@@ -154,7 +155,7 @@ class Compared:
 def answer(compared: Compared) -> Any:
     """Who is best, and whether the difference is real, in words."""
     each = compared
-    return displayed(score_parts.answer(each.table, each.pairs, each.measure, each.ids))
+    return displayed(score_parts.answer(each.table, each.pairs, each.measure))
 
 
 def score_dots(compared: Compared) -> Any:
@@ -179,7 +180,7 @@ def score_table(compared: Compared) -> Any:
         }
         rows.append({"assistant": name, **cells})
     meanings = {each.label: each.meaning for each in MEASURES}
-    return listing("assistant", rows, header_tooltip=meanings, forgets=("conversation", "against", "pick"))
+    return listing("assistant", rows, header_tooltip=meanings, forgets=("conversation", "against"))
 
 
 def below_the_table(compared: Compared) -> Any:
@@ -194,22 +195,12 @@ def below_the_table(compared: Compared) -> Any:
 # -- the conversations behind a number ---------------------------------------------------------------------------------
 
 
-def asked_for(compared: Compared) -> tuple[str, str]:
-    """The assistant and its rival that an address of an earlier page names; "" where it names none."""
-    import marimo as mo
-
-    pick = score_parts.picked(address().get("pick") or "") if mo.running_in_notebook() else ()
-    names = [each for each in pick[1:] if each in compared.pool.assistants]
-    return (*names, "", "")[0], (*names, "", "")[1]
-
-
 def assistant_of(compared: Compared, table: Any) -> str:
     """The assistant of the selected row. The cell ends with a hint where no row is selected."""
     import marimo as mo
 
-    name = table.value[0]["assistant"] if table.value else asked_for(compared)[0]
-    mo.stop(not name, mo.md("*Select an assistant to see its conversations here.*"))
-    return name
+    mo.stop(not table.value, mo.md("*Select an assistant to see its conversations here.*"))
+    return table.value[0]["assistant"]
 
 
 def against_menu(compared: Compared, ours: str) -> Any:
@@ -217,9 +208,7 @@ def against_menu(compared: Compared, ours: str) -> Any:
     import marimo as mo
 
     others = [NOBODY, *(name for name in compared.pool.assistants if name != ours)]
-    rival = asked_for(compared)[1]
-    value = rival if rival in others else NOBODY
-    return kept(mo.ui.dropdown, "against", others, value=value, label=f"{ours} against", forgets=("conversation",))
+    return kept(mo.ui.dropdown, "against", others, value=NOBODY, label=f"{ours} against", forgets=("conversation",))
 
 
 def behind(compared: Compared, ours: str, theirs: str) -> Any:
@@ -384,16 +373,15 @@ def pairs_view(compared: Compared) -> Any:
     """Every two assistants on the same users."""
     if not compared.pairs:
         return displayed(show.quiet("A comparison needs two assistants."))
-    each = compared
-    return displayed(score_parts.pairs(each.table, each.pairs, each.measure, each.marks, ids=each.ids))
+    return displayed(report_html(score_parts.pairs(compared.pairs, compared.measure)))
 
 
 def basis_view(compared: Compared) -> Any:
     """Eq. 4 in every smaller pool, and the conversations that do not count."""
-    each = compared
+    pools = score_parts.pools(compared.table, pools_without(compared.pool))
     return displayed(
-        show.panel("Eq. 4 in every smaller pool", score_parts.pools(each.table, pools_without(each.pool), each.marks)),
-        show.panel("Left out", report_html(score_parts.left_out(each.pool))),
+        show.panel("Eq. 4 in every smaller pool", report_html(pools)),
+        show.panel("Left out", report_html(score_parts.left_out(compared.pool))),
     )
 
 
@@ -422,25 +410,13 @@ def rules_view(compared: Compared, mapping: Any) -> Any:
     """The conclusions that change where the recorded judgments are scored under other rules."""
     import marimo as mo
 
-    folder, conversations = compared.folder, len(compared.run.scores)
-    if sensitivity_of(folder, conversations) is None and mapping.value:
-        with mo.status.spinner(title=f"Scoring {conversations} conversations again"):
-            write_sensitivity(folder)
-    flips = sensitivity_of(folder, conversations)
-    if flips is not None:
-        measure = compared.measure if compared.measure.name in RESCORED else MEASURE["discovery"]
-        return displayed(report_html(score_parts.sensitivity_map(flips, measure)))
-    words = mo.md(f"Each setting changes one rule: p, τ, λ, focus or turns. {conversations} conversations.")
-    return mo.hstack([mapping, words], justify="start", align="center")
-
-
-def sensitivity_of(folder: Path, conversations: int) -> dict[str, Any] | None:
-    """The stored sensitivity map of a run; None where there is none, or the run has grown since."""
-    try:
-        recorded = json.loads((folder / SENSITIVITY_FILE).read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    return recorded if recorded["recheck"]["conversations"] == conversations else None
+    conversations = len(compared.run.scores)
+    if not mapping.value:
+        words = mo.md(f"Each setting changes one rule: p, τ, λ, focus or turns. {conversations} conversations.")
+        return mo.hstack([mapping, words], justify="start", align="center")
+    with mo.status.spinner(title=f"Scoring {conversations} conversations again"):
+        changes = write_sensitivity(compared.folder)
+    return displayed(report_html(Report(tuple(sensitivity_told(changes)))))
 
 
 def mapping_button() -> Any:

@@ -8,40 +8,43 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file
-from discover_lib.base.ids import DiscoverId, LabelledId
 from discover_lib.base.words import duration
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.metrics.certificate import Certificate
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
-from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison, p_text
-from discover_lib.metrics.results import ALL, BROKEN, MEASURE, MEASURES, Measure, ScopeResults, best_first
+from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison
+from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
 from discover_lib.metrics.summary import newly_discovered
-from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant, labelled_id
-from discover_lib.runs.store import RunStore, id_of_run
-from discover_lib.tasks.certify import panel_folder
+from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant
+from discover_lib.runs.store import RunStore
+from discover_lib.tasks.certify import Trust
+from discover_lib.tasks.certify import told as certificate_told
 from discover_lib.tasks.paper_numbers import beside, our_results
-from discover_lib.train.training_job import METRICS, TrainingJob, standing_lines
+from discover_lib.tasks.told import results_told
+from discover_lib.tasks.waist import Report, Table
+from discover_lib.train.training_job import TrainingJob, standing_lines
+from workbench.parts import report_html as told_as_html
 from workbench.views import audit_parts as show_audit
 from workbench.views import conversation_parts as show
 from workbench.views import training as show_training
 from workbench.views.charts import SMALL, WIDE, Box, families, turn_curves
 from workbench.views.html import Markup, quiet
 from workbench.views.saved_pages import page
-from workbench.views.score_parts import bounds, for_paper, narrowed, pools, sentence, stands_on
-from workbench.views.theme import Look, looks, named
+from workbench.views.score_parts import pools
+from workbench.views.theme import Look, looks
 
 FILE = "report.html"
 BEST = VARIANTS[-1]
 LADDER = (BASE, *(each.label for each in VARIANTS))
-DISCOVERY, FOUND, TOKENS = MEASURE["discovery"], MEASURE["proportion"], MEASURE["tokens"]
+DISCOVERY, TOKENS = MEASURE["discovery"], MEASURE["tokens"]
 Asked = tuple[str, str, str | None]  # measure, ours, theirs
 
 
@@ -52,8 +55,6 @@ class Part:
     Attributes:
         broken: model → share of its replies that are not valid notation.
         ceilings: scope → share of hidden intents that perfect replies would discover.
-        ids: the id of this evaluation.
-        panel: the id of the run that validated its user.
     """
 
     folder: Path
@@ -61,16 +62,10 @@ class Part:
     certificate: Certificate | None
     broken: Mapping[str, Share]
     ceilings: Mapping[str, Estimate]
-    ids: LabelledId
-    panel: DiscoverId | None
 
     @property
     def whole(self) -> ScopeResults:
         return self.scopes[ALL] if ALL in self.scopes else next(iter(self.scopes.values()))
-
-    def ids_of(self, scope: ScopeResults) -> LabelledId:
-        """The id of a scope: of one domain, or of the whole evaluation."""
-        return replace(self.ids, domain="" if scope.scope == ALL else scope.scope)
 
     @property
     def kinds(self) -> list[ScopeResults]:
@@ -104,12 +99,10 @@ class PaperRun:
             if results.get("format") != FORMAT:
                 raise DiscoverError(f"{path} has the format {results.get('format')!r}, not {FORMAT!r}; create it again")
             parts = {
-                name: _part(folder / name, results[name], results["labels"])
-                for name in ("evaluation", "generalisation")
+                name: _part(folder / name, results[name])
+                for name in ("evaluation", "generalisation", USER_BLIND)
                 if name in results
             }
-            if USER_BLIND in results:
-                parts[USER_BLIND] = _part(folder / USER_BLIND, results[USER_BLIND], (USER_BLIND,))
             return cls(folder, results, parts["evaluation"], parts.get("generalisation"), parts.get(USER_BLIND))
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise DiscoverError(f"{path} cannot be read ({error}); delete it and run the last step again") from None
@@ -159,10 +152,7 @@ class PaperRun:
         return next((name for name in best_first(scope.table) if name in self.scripted), None)
 
 
-def _part(folder: Path, results: Mapping[str, Any], labels: Sequence[str]) -> Part:
-    with RunStore.read(folder) as store:
-        ids = labelled_id(folder, dict(zip(store.configuration["assistants"], labels, strict=True)))
-    panel = panel_folder(folder)
+def _part(folder: Path, results: Mapping[str, Any]) -> Part:
     scopes = [ScopeResults.from_dict(each) for each in results["scopes"]]
     certificate = results.get("certificate")
     return Part(
@@ -171,8 +161,6 @@ def _part(folder: Path, results: Mapping[str, Any], labels: Sequence[str]) -> Pa
         Certificate.from_dict(certificate) if certificate else None,
         {name: share_of(each["broken"], each["replies"]) for name, each in results["broken"].items()},
         {scope: Estimate.from_dict(each) for scope, each in results.get("ceilings", {}).items()},
-        ids,
-        id_of_run(panel) if panel else None,
     )
 
 
@@ -190,40 +178,32 @@ def report_html(folder: Path) -> str:
         "report_page.html",
         "The paper in miniature",
         ("workbench.css", "report_page.css"),
-        BASE=BASE,
         BEST=BEST,
-        LADDER=LADDER,
-        BROKEN=BROKEN,
-        SHARE=MEASURE["share"],
-        USER_BLIND=USER_BLIND,
-        FOUND=FOUND,
         INTERVAL=INTERVAL,
         TEST=TEST,
         MEASURES=MEASURES,
+        USER_BLIND=USER_BLIND,
         run=run,
-        parts=finished,
-        on=narrowed,
-        named=named,
-        between=bounds,
-        signed=_signed,
         facts=_facts(run),
         answer=_answer(run),
-        tables_of_run=_tables(run, run.evaluation),
+        scores={name: _scores(run, part) for name, part in finished.items()},
         families=families(whole.manners, run.marks),
         curves=[_curve(run, whole, Box(WIDE.width, 340))],
         small_curves=[_curve(run, scope, SMALL) for scope in run.evaluation.kinds if scope is not whole],
         unseen=_unseen(run, run.generalisation) if run.generalisation else None,
         base=_base(run),
         stages=[_stage(run, each) for each in VARIANTS],
-        exchanges={_plain(domain): _exchange(talks, run.evaluation.ids) for domain, talks in first_talks(run).items()},
+        exchanges={_plain(domain): _exchange(talks) for domain, talks in first_talks(run).items()},
+        broken=_broken(finished),
         satisfaction={
-            name: _sentences(part, part.whole, [("satisfaction", BEST.label, BASE)]) for name, part in finished.items()
+            name: _sentences(part.whole, [("satisfaction", BEST.label, BASE)]) for name, part in finished.items()
         },
-        pools=pools(whole.table, whole.pools, run.marks, run.evaluation.ids),
+        trust={name: _validated(part) for name, part in finished.items()},
+        pools=told_as_html(pools(whole.table, whole.pools)),
         theirs=_theirs(run),
         times=_times(run),
         command=command(run.options),
-        versions=", ".join(f"{name} {version}" for name, version in _versions(run).items()),
+        version=_version(run),
     )
 
 
@@ -247,24 +227,19 @@ def _plain(name: str) -> str:
     return "all domains" if name == ALL else name.replace("_", " ")
 
 
-def _pair(measure: str, ours: str, theirs: str) -> dict[str, Any]:
-    """A paired difference, as an id names it."""
-    return {"measure": MEASURE[measure].label, "assistants": ours, "against": theirs}
-
-
 def _between(scope: ScopeResults, measure: Measure, ours: str, theirs: str | None) -> Comparison | None:
     compared = None if theirs is None else scope.comparison(measure.name, ours, theirs)
     return None if compared is None else compared.facing(ours)
 
 
-def _sentences(part: Part, scope: ScopeResults, asked: Sequence[Asked]) -> list[Markup]:
+def _sentences(scope: ScopeResults, asked: Sequence[Asked]) -> list[str]:
     """The verdicts in words. Pairs without a comparison are omitted."""
     compared = ((MEASURE[name], _between(scope, MEASURE[name], ours, theirs)) for name, ours, theirs in asked)
-    return [
-        stands_on(sentence(each, measure), part.ids_of(scope), **_pair(measure.name, each.ours, each.theirs))
-        for measure, each in compared
-        if each is not None
-    ]
+    return [_sentence(each, measure) for measure, each in compared if each is not None]
+
+
+def _sentence(compared: Comparison, measure: Measure) -> str:
+    return f"{compared.sentence(measure.label, measure.worth_seeing, measure.shown)}."
 
 
 def _facts(run: PaperRun) -> str:
@@ -280,18 +255,16 @@ def _facts(run: PaperRun) -> str:
 
 def _answer(run: PaperRun) -> dict[str, Any]:
     part, whole, certificate = run.evaluation, run.evaluation.whole, run.evaluation.certificate
-    doubt = certificate.line if certificate else "no validation was made"
     measures: list[Asked] = [(each.name, BEST.label, BASE) for each in MEASURES if each not in (DISCOVERY, TOKENS)]
     measures += [(name, BEST.label, BEST.after) for name in ("discovery", "tokens")]
     measures += [("discovery", BEST.label, run.best_scripted(whole))]
     return {
-        "id": narrowed(part.ids, **_pair("discovery", BEST.label, BASE)),
         "headline": headline(whole),
-        "doubt": "" if certificate and certificate.result == "passed" else doubt,
-        "measures": _sentences(part, whole, measures),
-        "stages": _sentences(part, whole, [("discovery", each.label, BASE) for each in VARIANTS[:-1]]),
+        "validated": certificate is not None and certificate.result == "passed",
+        "measures": _sentences(whole, measures),
+        "stages": _sentences(whole, [("discovery", each.label, BASE) for each in VARIANTS[:-1]]),
         "by_domain": {
-            _plain(scope.scope): _sentences(part, scope, [("discovery", BEST.label, BASE)])
+            _plain(scope.scope): _sentences(scope, [("discovery", BEST.label, BASE)])
             for scope in part.kinds
             if scope is not whole
         },
@@ -300,73 +273,26 @@ def _answer(run: PaperRun) -> dict[str, Any]:
 
 def headline(scope: ScopeResults) -> tuple[str, str, str]:
     """(tone, word, sentences): whether the last variant discovers more than its base, and at what length."""
-    compared = _between(scope, DISCOVERY, BEST.label, BASE)
+    compared, lengths = (_between(scope, measure, BEST.label, BASE) for measure in (DISCOVERY, TOKENS))
     if compared is None:
         return "open", "Not shown", f"{BEST.label} and {BASE} could not be compared in discovery."
-    more = f"{BEST.label} helps its users discover {{}} than the {BASE} model that it was trained from"
-    tone, word, verdict = {
-        1: ("yes", "Yes", more.format("more")),
-        -1: ("no", "No", more.format("less")),
-        0: ("open", "Not shown", f"{BEST.label} and the {BASE} model are not distinguishable in discovery"),
-    }[compared.conclusion]
-    certainty = compared.certainty
-    if compared.too_few:
-        word, verdict, certainty = TOO_FEW.capitalize(), "The run has too few artifacts", compared.too_few_says
-    sentences = f"{verdict}: {_against(scope, compared, DISCOVERY)} (eq. 4; {certainty}). {_at_what_length(scope)}"
-    return tone, word, sentences
-
-
-def _against(scope: ScopeResults, compared: Comparison, measure: Measure) -> str:
-    """ "0.61 against 0.42, a difference of +0.19 [0.15, 0.23], +45% [+36%, +55%] of the base’s mean"."""
-    each, theirs = compared.difference, scope.table[compared.theirs][measure.name].mean
-    ours = scope.table[compared.ours][measure.name].mean
-    line = f"{measure.shown(ours)} against {measure.shown(theirs)}, a difference of {_signed(each.mean, measure)}"
-    line += f" {bounds(each, measure)}".rstrip()
-    if theirs <= 0:
-        return line
-    ends = [_percent(end / theirs) for end in (each.low, each.high) if end is not None]
-    interval = f" [{', '.join(ends)}]" if ends else ""
-    return f"{line}, {_percent(each.mean / theirs)}{interval} of the {compared.theirs}’s mean"
-
-
-def _percent(value: float) -> str:
-    """A change in whole percent. It has a sign unless it is 0."""
-    whole = round(100 * value)
-    return f"{whole:+d}%".replace("-", "−") if whole else "0%"
-
-
-def _signed(value: float, measure: Measure) -> str:
-    return f"{'+' if value > 0 else ''}{measure.shown(value)}"
-
-
-def _at_what_length(scope: ScopeResults) -> str:
-    compared = _between(scope, TOKENS, BEST.label, BASE)
-    if compared is None:
-        return "Tokens could not be compared."
-    open_ = f"Lengths: {TOO_FEW}" if compared.too_few else "The lengths of the two are not distinguishable"
-    verdict = {1: "It writes more", -1: "It writes less", 0: open_}[compared.conclusion]
-    p = "" if compared.too_few else f", p = {p_text(compared.p_adjusted)}"
-    return f"{verdict}: {_against(scope, compared, TOKENS)} (thousand tokens per conversation{p})."
+    tone, word = {1: ("yes", "Yes"), -1: ("no", "No"), 0: ("open", "Not shown")}[compared.conclusion]
+    told = [_sentence(compared, DISCOVERY)]
+    before = scope.table[BASE][DISCOVERY.name].mean
+    if compared.conclusion and before > 0:
+        change = f"{100 * compared.difference.mean / before:+.0f}%".replace("-", "−")
+        told.append(f"That is {change} of the {BASE}’s mean.")
+    told += [_sentence(lengths, TOKENS)] if lengths else []
+    return tone, TOO_FEW.capitalize() if compared.too_few else word, " ".join(told)
 
 
 # -- tables and curves -------------------------------------------------------------------------------------------------
 
 
-def _tables(run: PaperRun, part: Part) -> dict[str, list[tuple[str, Markup]]]:
-    """Domain → its table 1 and its pairs of assistants, each under a heading."""
-    return {
-        _plain(scope.scope).capitalize(): for_paper(
-            scope.table,
-            scope.users_of,
-            run.marks,
-            DISCOVERY,
-            scope.comparisons.get(DISCOVERY.name, ()),
-            ceiling=part.ceilings.get(scope.scope),
-            why_no_eq_4=scope.why_no_eq_4,
-            ids=part.ids_of(scope),
-        )
-        for scope in part.scopes.values()
-    }
+def _scores(run: PaperRun, part: Part) -> Markup:
+    """The table, the comparisons and the omissions of each domain, as the terminal tells them."""
+    told = results_told(part.scopes, "paper", "none", part.ceilings, run.unchanged)
+    return told_as_html(Report(tuple(told)))
 
 
 def _curve(run: PaperRun, scope: ScopeResults, size: Box) -> tuple[str, Markup]:
@@ -380,8 +306,7 @@ def _unseen(run: PaperRun, part: Part) -> dict[str, Any]:
     known = set(run.results["base"].get("domains") or ())
     return {
         "pretrained": [_plain(name) for name in run.options["unseen"] if name in known],
-        "sentences": _sentences(part, part.whole, [*asked, ("discovery", BEST.label, BEST.after)]),
-        "tables": _tables(run, part),
+        "sentences": _sentences(part.whole, [*asked, ("discovery", BEST.label, BEST.after)]),
     }
 
 
@@ -407,7 +332,6 @@ def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:
         lines, total, facts = [], None, f"{facts}; its log is missing ({error})"
     return {
         "label": variant.label,
-        "file": f"{variant.folder}/{METRICS}",
         "facts": facts,
         "kept": show_training.kept_round(known),
         "curves": show_training.curves(lines, total) if lines else quiet("The log is empty."),
@@ -434,15 +358,15 @@ def first_talks(run: PaperRun) -> dict[str, dict[str, Conversation]]:
     return talks
 
 
-def _exchange(talks: Mapping[str, Conversation], ids: DiscoverId) -> dict[str, Any]:
-    setting, request = talks[BASE].setting, talks[BASE].tree.initial_request
+def _exchange(talks: Mapping[str, Conversation]) -> dict[str, Any]:
     first = {label: talk.turns[0].candidate for label, talk in talks.items()}
     marks = {label: show_training.judged(each) for label, each in first.items()}
+    columns = ("", "turns", "hidden intents discovered", "tokens", "mean reward")
+    outcomes = Table(columns, tuple((label, *_outcome(talk)) for label, talk in talks.items()), "Whole conversations")
     return {
-        "ids": replace(ids, artifact=setting["artifact"], trial=setting["trial"]),
-        "request": show.rich_text(request),
+        "request": show.rich_text(talks[BASE].tree.initial_request),
         "replies": show_training.exchange((), {label: each.reply.text for label, each in first.items()}, marks),
-        "outcomes": {label: _outcome(talk) for label, talk in talks.items()},
+        "outcomes": told_as_html(Report((outcomes,))),
         "finals": {label: show.rich_text(talk.final.reply.text) for label, talk in talks.items() if talk.final},
     }
 
@@ -454,6 +378,22 @@ def _outcome(talk: Conversation) -> tuple[str, ...]:
     mean = show.signed(sum(rewards) / len(rewards)) if rewards else "unscored"
     tokens = sum(turn.reply.n_tokens for turn in talk.turns)
     return str(len(talk.turns)), f"{newly_discovered(talk)} of {hidden}", f"{tokens:,}", mean
+
+
+# -- side effects and trust --------------------------------------------------------------------------------------------
+
+
+def _broken(parts: Mapping[str, Part]) -> Markup:
+    """Replies of each model that are not valid notation."""
+    rows = [(name, *(str(part.broken.get(name, "–")) for part in parts.values())) for name in LADDER]
+    title = "Replies that are not valid notation, with the finished artifact; 95% Wilson intervals over replies"
+    return told_as_html(Report((Table(("", *parts), tuple(rows), title),)))
+
+
+def _validated(part: Part) -> Markup:
+    """The validation of the simulated user."""
+    trust = Trust((part.certificate,)) if part.certificate else Trust(missing="This user was not validated.")
+    return told_as_html(certificate_told(trust))
 
 
 # -- scope and reproduction --------------------------------------------------------------------------------------------
@@ -472,12 +412,15 @@ def _theirs(run: PaperRun) -> Markup:
         return quiet("The paper’s printed numbers are not on this machine.")
 
 
-def _times(run: PaperRun) -> dict[str, str]:
-    """Step → its wall time. Empty if the times were not recorded."""
+def _times(run: PaperRun) -> Markup:
+    """The wall time of each step."""
     path = run.folder / TIMES
-    seconds = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    total = {"all steps": sum(seconds.values())} if seconds else {}
-    return {name: duration(each) for name, each in (seconds | total).items()}
+    if not path.is_file():
+        return quiet("Not recorded.")
+    seconds = json.loads(path.read_text(encoding="utf-8"))
+    rows = tuple((name, duration(each)) for name, each in (seconds | {"all steps": sum(seconds.values())}).items())
+    title = "Wall time of each step in the attempt that finished it, on the machine of this run"
+    return told_as_html(Report((Table(("step", "time"), rows, title),)))
 
 
 def command(options: Mapping[str, Any]) -> str:
@@ -490,13 +433,7 @@ def command(options: Mapping[str, Any]) -> str:
     return f"discover miniature --seed {seed}{named_ones}{f' --taste {taste}' if taste else ''}{' --quick' * quick}"
 
 
-def _versions(run: PaperRun) -> dict[str, str]:
-    """The version of this library in the evaluation, and the versions of the packages that trained the last variant."""
-    from discover_lib.engines.local.lineage import Lineage, LineageError
-
+def _version(run: PaperRun) -> str:
+    """The version of this library that made the evaluation."""
     with RunStore.read(run.evaluation.folder) as store:
-        versions = {"discover_lib": str(store.configuration.get("code_version"))}
-    try:
-        return versions | dict(Lineage.read(run.folder / BEST.folder).versions)
-    except (LineageError, OSError):
-        return versions
+        return str(store.configuration.get("code_version"))
