@@ -40,11 +40,11 @@ def drawn(value: Value) -> str | None:
             return drawn(value.tree)
         case IntentTree():
             start = initial_state(value, Rules.paper(), 0)
-            return show.styled(show.panel(_title(value), show.outline(value, start, focus=(), label="Intents")))
+            return show.styled(show.panel(_title(value), show.outline(value, start)))
         case UserSimulator():
             return drawn(value.conversation)
         case Conversation():
-            wants = show.outline(value.tree, value.state, value.rules)
+            wants = show.outline(value.tree, value.state)
             chat = show.panel("Conversation", show.chat(value))
             return show.styled(show.beside(chat, show.panel("What the user wants", wants)))
         case Turn():

@@ -147,14 +147,6 @@ class Session:
             return "main line"
         return f"branch {branch + 1}, from turn {origin[1]}" + (f" of {self.label(origin[0])}" if origin[0] else "")
 
-    def lines(self) -> dict[str, Conversation]:
-        """The conversation of each branch by its label; of a recorded one only as much as has been looked at."""
-        cut = self.cursor if self.settings.recorded else None
-        return {
-            self.label(number): dataclasses.replace(each.conversation, turns=each.conversation.turns[:cut])
-            for number, each in enumerate(self.branches)
-        }
-
     # -- going on --------------------------------------------------------------------------------------------------
 
     def next(self, on_text: Callable[[str], None] | None = None) -> Turn:

@@ -66,7 +66,6 @@ def test_a_branch_leaves_its_origin_alone(live: Session) -> None:
     assert live.conversation.turns[2].reply.assistant == "draft"
     live.switch(0)
     assert (live.conversation, live.cursor) == (trunk, 3)
-    assert list(live.lines()) == ["main line", "branch 2, from turn 2"]
     with pytest.raises(SessionError, match="there is no branch 8"):
         live.switch(7)
 

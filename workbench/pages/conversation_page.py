@@ -29,9 +29,8 @@ from workbench.sources import (
     recorded_choices,
 )
 from workbench.views import conversation_parts as show
-from workbench.views.charts import discovery_curves
-from workbench.views.conversation_parts import candidates, chat, receipt
-from workbench.views.html import EMPTY, Markup, beside, error_line, more, quiet, styled, tag
+from workbench.views.conversation_parts import chat, receipt
+from workbench.views.html import EMPTY, Markup, beside, error_line, quiet, styled, tag
 
 if TYPE_CHECKING:
     from discover_lib.core.conversation import Conversation
@@ -386,16 +385,8 @@ def rewards(session: Session, now: Conversation) -> Any:
     turn = now.turns[number - 1] if number else None
     if turn is None or turn.candidate.reward is None or original.turns[number - 1].candidate.reward is None:
         return mo.md("No reply with a reward is selected. Press *Next*, or choose a turn in the film strip.")
-    curves = discovery_curves(session.lines())
-    parts = [
-        show.assembled(turn, now.rules),
-        show.compared(original.turns[number - 1], turn, original.tree),
-        tag("div", *map(_block, (show.every_turn(original, now), curves)), class_="dl-two"),
-        show.changes(original, now),
-    ]
-    if len(turn.candidates) > 1:
-        parts.append(candidates(now.tree, turn, now.rules))
-    return mo.Html(styled(*parts, more("Letters of the formula", show.symbols())))
+    table = show.compared(original.turns[number - 1], turn, original.tree)
+    return mo.Html(styled(show.assembled(turn, now.rules), table, show.every_turn(original, now)))
 
 
 def tree_figure(player: StagePlayer) -> Any:
@@ -405,10 +396,6 @@ def tree_figure(player: StagePlayer) -> Any:
         if node["discovery"] != "discovered" and not player.shows_hidden:
             node["text"] = "hidden intent"
     return figure(graph, live=True)
-
-
-def _block(part: Markup) -> Markup:
-    return tag("div", part)
 
 
 def stepped(user: UserSimulator) -> Any:

@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from discover_lib.core.conversation import Conversation
-from discover_lib.metrics.discovery import share_discovered
 from discover_lib.metrics.intervals import Estimate, percent, two_decimals
 from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
 from discover_lib.metrics.scorer import FAMILIES, Family
@@ -415,18 +413,6 @@ def strip(estimate: Estimate, span: Span) -> Markup:
     drawn.append(tick(estimate.mean))
     view = f"0 0 {STRIP.width:g} {STRIP.height:g}"
     return tag("svg", *drawn, class_="ds-strip", viewBox=view, preserveAspectRatio="none", aria_hidden="true")
-
-
-# -- conversations -----------------------------------------------------------------------------------------------------
-
-
-def discovery_curves(conversations: Mapping[str, Conversation]) -> Markup:
-    """Share of the hidden intents discovered after each turn, a line per conversation: branches, or assistants."""
-    curves = {
-        label: [Estimate(share_discovered(each, turn.index) or 0.0, None, None, 1, 1) for turn in each.turns]
-        for label, each in conversations.items()
-    }
-    return turn_curves(curves, looks(list(curves)), "Discovered", size=Box(600, 240), what="discovered")
 
 
 def _sign(look: Look) -> Markup:

@@ -25,7 +25,7 @@ from workbench.views import explain
 from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, receipt_lines
 from workbench.views.html import in_tokens, rich_text, signed, static_text
 from workbench.views.located import Evidence, evidence, found_by_one, marked_reply, parting
-from workbench.views.touched import Touch, aspect_of, touched, under_authors_rules
+from workbench.views.touched import Touch, aspect_of, touched
 
 FORMAT = "discover-stage/1"
 FIRST_WORDS = 90  # characters of a reply in its frame of the strip
@@ -284,7 +284,7 @@ _NOT_COUNTED = {
 
 
 def _touched(conversation: Conversation, turn: Turn, touches: Sequence[Touch], complete: bool) -> dict[str, Any]:
-    """What the reply met outside the focus or met again, and what the authors' rules would have paid for it."""
+    """What the reply met outside the focus or met again."""
     tree = conversation.tree
     deepest = _deepest(tree, [each for each in touches if each.met])
     lines = [
@@ -294,19 +294,12 @@ def _touched(conversation: Conversation, turn: Turn, touches: Sequence[Touch], c
     ]
     repeated = [each.intent_id for each in touches if each.why == "repeated" and each.intent_id in deepest]
     about = aspect_of(conversation, turn.focus[0]) if turn.focus else ""
-    authors = other = None
-    if conversation.rules.focus != "unsatisfied_leaf" and any(each.why != "repeated" for each in touches):
-        other = under_authors_rules(conversation, turn.index)
-    if other is not None and other.candidate.reward is not None:
-        paid = other.candidate.reward
-        authors = {"worth": signed(paid.total), "for": {key: signed(share) for key, share in paid.shares.items()}}
     return {
         "lines": lines,
         "halo": [each.intent_id for each in touches if each.why in ("elsewhere", "waits")],
         "repeated": repeated,
         "about": about,
         "root": turn.focus[0] if turn.focus else None,
-        "authors": authors,
         "complete": complete,
     }
 

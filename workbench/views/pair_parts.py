@@ -40,7 +40,8 @@ def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Ma
     ]
     others = [each for each in turn.candidates if all(each is not side for _, side in shown)]
     if others:
-        parts.append(show.panel("The other candidates", show.candidates(conversation.tree, others, rules)))
+        cards = (_side(turn, "not used", each, rules) for each in others)
+        parts.append(show.panel("The other candidates", show.beside(*cards)))
     return joined(parts)
 
 

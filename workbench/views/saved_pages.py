@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discover_lib.base.cells import harmless_row
 from discover_lib.base.ids import DiscoverId
@@ -26,9 +26,6 @@ from workbench.bar import BAR, CLASS, PAGES, Page, bar
 from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, static_text, tag, templates
 from workbench.views.moments import Strip, stage_of, stage_script
-
-if TYPE_CHECKING:
-    pass
 
 PACK = 20  # conversations that are compressed together
 _DRAWN = re.compile(r'"src":"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)"')
@@ -71,24 +68,6 @@ def scores_csv(pool: Pool, run: DiscoverId) -> str:
 
 
 # -- a conversation ----------------------------------------------------------------------------------------------------
-
-
-def demo_page(conversation: Conversation, artifact: Artifact | None = None) -> str:
-    """One conversation on the stage, as a file that scrubs through its turns.
-
-    Args:
-        artifact: the finished work that the intents were built from, shown folded at the end.
-    """
-    return page(
-        "demo_page.html",
-        f"{_heading(conversation)} ({facts(conversation)})",
-        ("workbench.css", "map.css", "stage.css", "demo_page.css"),
-        script=stage_script() + static_text("theme.js") + static_text("demo_page.js"),
-        heading=_heading(conversation),
-        facts=facts(conversation),
-        artifact=show.artifact(artifact) if artifact else EMPTY,
-        data=embedded(stage_of([Strip("main line", conversation)]) | {"note": _footer(conversation)}),
-    )
 
 
 @dataclass(frozen=True)
@@ -141,6 +120,15 @@ def _drawing_in_the_clear(match: re.Match[str]) -> str:
     return f'"src":{json.dumps(base64.b64decode(match[1]).decode("utf-8"), ensure_ascii=False)}'
 
 
+def demo_page(conversation: Conversation, artifact: Artifact | None = None) -> str:
+    """One conversation on the stage as a file, with the artifact that its intents were built from."""
+    topic = conversation.tree.topic or conversation.tree.artifact_type
+    strip = Strip("main line", conversation)
+    parts = [("The artifact that these intents were built from", show.artifact(artifact))] if artifact else []
+    heading = f"{topic[:1].upper()}{topic[1:]}: discovering intents"
+    return shared_page(Shared(heading, facts(conversation), {0: [strip]}, parts=parts))
+
+
 def facts(conversation: Conversation) -> str:
     """What kind of conversation it is, under which rules, with whom: one line."""
     setting = conversation.setting
@@ -159,11 +147,6 @@ def facts(conversation: Conversation) -> str:
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
-
-
-def _heading(conversation: Conversation) -> str:
-    topic = conversation.tree.topic or conversation.tree.artifact_type
-    return f"{topic[:1].upper()}{topic[1:]}: discovering intents"
 
 
 def _footer(conversation: Conversation) -> str:

@@ -291,9 +291,8 @@ def before_after(talks: Mapping[str, Conversation]) -> Markup:
         found = len(talk.state.discovered) - len(talk.start.discovered)
         tokens = sum(turn.reply.n_tokens for turn in talk.turns)
         title = f"{name}: {found} of {len(talk.tree) - len(talk.start.discovered)} discovered, {tokens:,} tokens"
-        tree = more("What the user wants", show.state_legend(), show.outline(talk.tree, talk.state, talk.rules))
         window = tag("div", show.chat(talk), class_="dt-talk", tabindex=0, role="region", aria_label=title)
-        return show.panel(title, window, tree)
+        return show.panel(title, window)
 
     return show.beside(*(side(name, talk) for name, talk in talks.items()))
 

@@ -9,7 +9,6 @@ from hostile import HOSTILE, Tags
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.results import MEASURE, BehaviourProfile
 from discover_lib.metrics.scorer import FAMILIES
-from discover_lib.runs.artifact_files import load_recorded
 from workbench.views import charts
 from workbench.views.html import Markup
 from workbench.views.theme import looks
@@ -20,7 +19,6 @@ LOW, HIGH = Estimate(0.4, 0.3, 0.5, 16, 32), Estimate(0.625, None, None, 1, 1)
 ROWS = {NASTY: LOW, OTHER: HIGH}
 MANNER = BehaviourProfile({}, dict.fromkeys(FAMILIES, LOW), LOW, 0)
 CURVES = {name: [LOW, HIGH] for name in ROWS}
-[TALK] = load_recorded("night_harbour")
 CHARTS: dict[str, tuple[Callable[[], Markup], str]] = {  # chart → a text that it must hold
     "turns": (lambda: charts.turn_curves(CURVES, MARKS, NASTY, [OTHER]), "after turn 2: 0.6"),
     "families": (lambda: charts.families(dict.fromkeys(ROWS, MANNER), MARKS), "40\u00a0% [30\u00a0%, 50\u00a0%], n"),
@@ -31,7 +29,6 @@ CHARTS: dict[str, tuple[Callable[[], Markup], str]] = {  # chart → a text that
         "0.40 [0.30, 0.50], n = 16</text>",
     ),
     "dots": (lambda: charts.dots(ROWS, NASTY, to_one=True), "0.62, n = 1</text>"),
-    "discovery": (lambda: charts.discovery_curves({NASTY: TALK, OTHER: TALK}), "after turn 5: "),
     "reward": (lambda: charts.reward_of({NASTY: 1.86, OTHER: -0.4}, {NASTY: 1.86, OTHER: 0.2}), "−0.4 (was +0.2)"),
     "group": (lambda: charts.group_bars({NASTY: 2.0, OTHER: None}, {NASTY: 0.7, OTHER: None}, 0.85), "likelier (+0.7)"),
     "histogram": (lambda: charts.histogram([0.1, 0.2, -0.5, 0], NASTY, NASTY, NASTY, "more"), "exactly 0: 1"),
