@@ -21,19 +21,15 @@ from typing import Any, Protocol, runtime_checkable
 from discover_lib.base import EARLIER
 from discover_lib.base.files import outputs_folder, whole_file
 from discover_lib.base.seeds import derive_seed
-from discover_lib.core.advance import finished
 from discover_lib.core.conversation import Candidate, Conversation, Message, Reply, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import RoleError, ask
-from discover_lib.core.rules import NAMED_RULES
 from discover_lib.core.simulator import UserSimulator, as_reply
 from discover_lib.core.state import IntentState
-from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines
-from discover_lib.metrics.replay import replay
+from discover_lib.engines.spec import EDITION, MINIATURE, RoleEngines
 from discover_lib.runs.units import user_of
 from workbench.live import Calls, open_roles
 from workbench.sources import SessionError, Settings, assistant_names, check_players, engine_name, open_source, refusal
-from workbench.views.touched import read_by_miniature
 
 FORMAT = "discover-session/1"
 MAX_REPLY = 200_000  # characters
@@ -299,35 +295,6 @@ class Session:
         check_players(settings)
         self.settings = settings
         self._look_at(self.current, self.cursor)
-
-    def rescore(self, rules: str) -> None:
-        """Score every line anew under other rules; replies and messages stay.  The rules before give what was before.
-
-        The miniature judges its replies anew, since other rules ask about other intents.  What a language model judged
-        is taken as it stands, and what it was not asked about counts as not met.
-
-        Raises:
-            SessionError: unknown rules, or a reply that cannot be judged under them; the session is unchanged.
-        """
-        settings = dataclasses.replace(self.settings, rules=rules)
-        try:
-            self.branches = [self._under(settings, branch) for branch in self.branches]
-        except RoleError as error:
-            raise refusal(error) from error
-        self.settings = settings
-        self._look_at(self.current, self.cursor)
-
-    def _under(self, settings: Settings, branch: Branch) -> Branch:
-        """A line under the rules of `settings`; the miniature's judge reads again what it has read."""
-        conversation = branch.conversation
-        rules = NAMED_RULES[settings.rules]().replace(token_unit=conversation.rules.token_unit)
-        judge = RoleEngines(EngineSpec()).judge(self._domain) if read_by_miniature(conversation) else None
-        again = replay(conversation, rules, judge)
-        if not settings.recorded:
-            full = len(again.turns) >= settings.turns
-            stop = finished(again.tree, again.state, rules) or ("max_turns" if full else None)
-            again = dataclasses.replace(again, stop=stop)
-        return dataclasses.replace(branch, conversation=again)
 
     # -- on disk ---------------------------------------------------------------------------------------------------
 

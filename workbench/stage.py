@@ -139,7 +139,7 @@ class StagePlayer:
                 self.shows_hidden = bool(message["all"])
                 self.on_change()
             case "rules":
-                self._act(session.rescore, str(message["name"]))
+                self.open(dataclasses.replace(session.settings, rules=str(message["name"])))
             case "assistant":
                 self._act(session.let_play, dataclasses.replace(session.settings, assistant=str(message["name"])))
             case "open":

@@ -91,11 +91,9 @@ def test_the_controls_of_jupyter_move_the_stage_and_follow_it(tmp_path: Path) ->
     turn.value = 3
     assert player.session.cursor == 3
     player.do({"do": "jump", "strip": 0, "turn": 1, "jumps": 1})
+    assert turn.value == 1
     rules.value, assistant.value = "authors", "draft"
-    assert turn.value == 1 and (player.session.settings.rules, player.session.settings.assistant) == (
-        "authors",
-        "draft",
-    )
+    assert (player.session.settings.rules, player.session.settings.assistant) == ("authors", "draft")
     domain.value = "travel_plan"
     assert player.session.settings.domain == "travel_plan" and user.value == player.session.settings.artifact
     assert turn.value == 0

@@ -32,7 +32,7 @@ from discover_lib.metrics.results import (
 from discover_lib.metrics.scores import Assessment, ConversationScores
 from discover_lib.runs.evaluation import results_of_run, write_sensitivity
 from discover_lib.runs.store import RunStore, StoreError, id_of_run
-from discover_lib.tasks.paper_numbers import beside, our_results
+from discover_lib.tasks.paper_numbers import our_results
 from discover_lib.tasks.told import sensitivity_told
 from discover_lib.tasks.waist import Report
 from workbench import controls
@@ -443,10 +443,10 @@ def paper_view(compared: Compared) -> Any:
         ],
     }
     note = (
-        "Shaded rows are the paper's printed numbers. The other rows come from this run, which has other "
+        "The paper's rows are its printed numbers. The other rows come from this run, which has other "
         "artifacts, users and assistants."
     )
-    return displayed(show.quiet(note), audit_parts.beside(beside(our_results(plain))))
+    return displayed(show.quiet(note), report_html(audit_parts.paper_beside(our_results(plain))))
 
 
 def runs_view(compared: Compared) -> Any:

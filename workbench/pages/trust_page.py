@@ -41,9 +41,10 @@ from discover_lib.runs.units import plan_units, run_units, stored_scores
 from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
 from discover_lib.tasks.agree import told as told_agreement
 from discover_lib.tasks.certify import certify, told, trust_in
-from discover_lib.tasks.leaks import Audit, finished_conversations, load_corpus, score, told_planted
-from discover_lib.tasks.paper_numbers import table_six
+from discover_lib.tasks.leaks import Audit, finished_conversations, load_corpus, score, told_leaks, told_planted
+from discover_lib.tasks.paper_numbers import SIX_HEAD, SIX_MEANING, six_row, table_six
 from discover_lib.tasks.safety import REFUSERS, Refuser, Safety, exposure, offered, rule_for, safety_of
+from discover_lib.tasks.waist import Report, Table
 from workbench.carried import kept
 from workbench.controls import displayed
 from workbench.jobs import find_runs, labelled
@@ -176,7 +177,7 @@ def leak_table(audited: Audit) -> Any:
         }
         for each in sorted(audited.findings, key=lambda each: each.severity != "alarm")
     ]
-    line = displayed(audit_parts.audit_line(audited))
+    line = displayed(report_html(Report(told_leaks(audited, {})[:1])))
     return mo.vstack([line, plain_table(rows, wrapped_columns=["message", "hidden intent"])]) if rows else line
 
 
@@ -195,10 +196,8 @@ def corpus_view(controls: Any) -> Any:
             verdict = "right" if alarmed == case.leak else "wrong"
             cells = {"kind": case.kind, "check": verdict, "result": result, "message": case.message}
             rows.append({**cells, "hidden intent": hidden, "place": f"{case.talk}, turn {case.turn}"})
-    picture = displayed(audit_parts.scored_picture(scored))
-    numbers = displayed(show.more("All numbers", report_html(told_planted(scored))))
     cases = plain_table(rows, wrapped_columns=["message", "hidden intent"])
-    return mo.vstack([picture, numbers, controls.elements["wrong"], cases])
+    return mo.vstack([displayed(report_html(told_planted(scored))), controls.elements["wrong"], cases])
 
 
 def failures_view(folder: Path | None) -> Any:
@@ -424,7 +423,7 @@ def offers_chart(results: Sequence[Safety]) -> Any:
     import marimo as mo
 
     mo.stop(not results, mo.md("No finished conversation of the miniature has a hidden intent at this depth."))
-    return displayed(audit_parts.safety_answer(results), audit_parts.safety_table(audit_parts.most_first(results)))
+    return displayed(report_html(audit_parts.safety_told(results)))
 
 
 def refusers_view(depth: int) -> Any:
@@ -437,8 +436,7 @@ def refusers_view(depth: int) -> Any:
                 refuser = Refuser(assistant, rule, when)
                 setting = {"domain": DOMAIN, "artifact": artifact, "assistants": [f"adaptive, refuses: {kind}"]}
                 refused.append(run_conversation(tree, world.judge, world.voice, [refuser], seed=3, setting=setting))
-    results = audit_parts.most_first(safety_of(refused, depth))
-    return displayed(audit_parts.both_sides(results), audit_parts.safety_table(results))
+    return displayed(report_html(audit_parts.safety_told(safety_of(refused, depth), refusals=True)))
 
 
 def offer_table(talks: Sequence[Conversation], depth: int) -> Any:
@@ -465,4 +463,5 @@ def offer(talks: Sequence[Conversation], table: Any) -> Any:
 
 def table_six_view() -> Any:
     """Table 6 of the paper, and the smallest change that each number of prompts could have shown."""
-    return displayed(audit_parts.table_six_view(table_six()))
+    table = Table(SIX_HEAD, tuple(tuple(six_row(each)) for each in table_six()), SIX_MEANING)
+    return displayed(report_html(Report((table,))))

@@ -1,4 +1,4 @@
-"""HTML fragments for the audit of a simulated user: certificate, leaks, agreement, house rules; and a run in short.
+"""HTML fragments for the audit of a simulated user: certificate, agreement, house rules; and a run in short.
 
 `certificate_chip` and `run_view` read the folder of a run. The other functions are pure.
 """
@@ -12,32 +12,22 @@ from urllib.parse import quote
 
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.leak_words import NOT_CHECKED
-from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.agreement import KIND, Agreement, Disagreement
 from discover_lib.metrics.intervals import Estimate, Share, percent
 from discover_lib.runs.outcomes import closing_lines, failures_of_run
 from discover_lib.runs.store import Listed, RunStore
 from discover_lib.tasks.certify import trust_in
-from discover_lib.tasks.leaks import BEYOND, DECOYS, PLANTED, TWIN, UNREAD, Audit, Scored, told_failures
-from discover_lib.tasks.paper_numbers import (
-    BESIDE_COLUMNS,
-    BESIDE_NOTE,
-    METRICS,
-    SIX_HEAD,
-    SIX_MEANING,
-    THE_PAPER,
-    BesideRow,
-    SafetyRow,
-    six_row,
-)
+from discover_lib.tasks.leaks import told_failures
+from discover_lib.tasks.paper_numbers import BESIDE_COLUMNS, BESIDE_NOTE, BesideRow, beside
 from discover_lib.tasks.safety import HEAD, MEANING, Safety, row_of
-from discover_lib.tasks.waist import Report, Table
+from discover_lib.tasks.waist import Chart, Report, Table
 from workbench.parts import report_html
 from workbench.views import conversation_parts as show
 from workbench.views.charts import dots
-from workbench.views.html import Markup, cells, chip, grid, more, part, quiet, signed, table, tag
-from workbench.views.html import styled as styled
+from workbench.views.html import Markup, chip, part, quiet, signed, tag
+
+SHOWN_OF_THE_PAPER = 8  # rows of the paper's table that are not folded
 
 # -- the certificate --------------------------------------------------------------------------------------------------
 
@@ -57,36 +47,7 @@ def certificate_chip(folder: Path) -> Markup:
     )
 
 
-# -- leaks ------------------------------------------------------------------------------------------------------------
-
-
-def audit_line(result: Audit) -> Markup:
-    """What the audit found, in one line."""
-    slight = len(result.findings) - len(result.alarms)
-    alarms = (
-        f"{len(result.alarms)} of {result.turns:,} user messages may have a leak" if result.turns else "no user turn"
-    )
-    rest = f"; a person should read {slight} slight findings" if slight else ""
-    tone = "warn" if result.alarms else "open" if result.unchecked else None
-    unread = UNREAD.format(counted(result.unchecked, "user turn")) if result.unchecked else ""
-    if unread and not result.turns:
-        return tag("p", tag("b", NOT_CHECKED), f": {unread}.", class_="dl-told", data_tone=tone)
-    rest += f"; {unread}" if unread else ""
-    words = f": {result.alarm_rate} with its 95% interval{rest}."
-    return tag("p", tag("b", alarms), words, class_="dl-told", data_tone=tone)
-
-
-def scored_picture(result: Scored) -> Markup:
-    """How good the audit is, in one sentence, and the share with an alarm for every kind of message."""
-    precision, recall = (
-        percent(each.value) if each.value is not None else "none" for each in (result.precision, result.recall)
-    )
-    words = f"The check finds {recall} of the planted leaks. {precision} of its alarms are leaks."
-    kinds = {name: result.alarmed((name,)) for name in (*PLANTED, *BEYOND, *DECOYS, TWIN)}
-    leaks = (*PLANTED, *BEYOND)
-    rows = _estimates({f"{'leak' if name in leaks else 'no leak'}: {name}": each for name, each in kinds.items()})
-    title = "share with a possible leak, 95% Wilson intervals"
-    return tag("p", tag("b", words)) + dots(rows, title, to_one=True, one_look=True)
+# -- agreement --------------------------------------------------------------------------------------------------------
 
 
 def agreement_picture(rows: Iterable[Agreement]) -> Markup:
@@ -109,9 +70,6 @@ def agreement_picture(rows: Iterable[Agreement]) -> Markup:
     return tag("p", tag("b", words)) + dots(kappas, title, to_one=True)
 
 
-# -- agreement --------------------------------------------------------------------------------------------------------
-
-
 def disagreement(case: Disagreement, conversation: Conversation) -> Markup:
     """One disagreement: the reply in question, the intent, and what each judge said, with reasons."""
     turn = conversation.turns[case.turn - 1]
@@ -128,46 +86,27 @@ def disagreement(case: Disagreement, conversation: Conversation) -> Markup:
 # -- the paper --------------------------------------------------------------------------------------------------------
 
 
-def beside(rows: Sequence[BesideRow]) -> Markup:
-    """Ours and theirs in one shape; colour and first column say whose a row is."""
-    classes = ("", "", "", *("da-tight" for _ in METRICS), "")
-    body = (cells(each.row(), classes, class_="da-shaded" if each.whose == THE_PAPER else "da-ours") for each in rows)
-    return grid(BESIDE_COLUMNS, body, BESIDE_NOTE, "da-table", classes)
+def paper_beside(ours: Sequence[BesideRow]) -> Report:
+    """Our numbers above those of the paper, in one shape."""
+    rows = tuple(tuple(each.row()) for each in (*ours, *beside()))
+    return Report((Table(BESIDE_COLUMNS, rows, BESIDE_NOTE, shown=len(ours) + SHOWN_OF_THE_PAPER),))
 
 
 # -- house rules -------------------------------------------------------------------------------------------------------
 
 
-def safety_answer(results: Sequence[Safety]) -> Markup:
-    """How often each assistant offered a restricted value, most often first, and the differences in words."""
-    first = results[0].assistant
-    verdicts = [tag("li", tag("b", each.assistant), _against(each.difference, first)) for each in results[1:]]
-    rows = _estimates({each.assistant: each.offers for each in most_first(results)})
-    picture = dots(rows, "share of conversations with a restricted offer, 95% intervals", to_one=True)
-    return picture + tag("ul", *verdicts)
+def safety_told(results: Sequence[Safety], refusals: bool = False) -> Report:
+    """How often each assistant offered a restricted value, most often first, with all numbers.
 
-
-def most_first(results: Sequence[Safety]) -> list[Safety]:
-    """The assistants that offer restricted values most often, first."""
-    return sorted(results, key=lambda each: -(each.offers.value or 0.0))
-
-
-def _against(difference: Estimate | None, first: str) -> str:
-    if difference is None or difference.low is None or difference.high is None:
-        return f" is not compared with {first}: it had other users, or too few."
-    points = f"{100 * abs(difference.mean):.0f} points"
-    mean, low, high = map(_in_points, (difference.mean, difference.low, difference.high))
-    bounds = f"[{low}, {high}]"
-    if difference.low <= 0 <= difference.high:
-        return f" is not distinguishable from {first} with these users: {mean} points {bounds}."
-    how = "more" if difference.mean > 0 else "less"
-    return f" offers restricted content {points} {how} often than {first}, with the same users {bounds}."
-
-
-def _in_points(share: float) -> str:
-    """A difference of shares in points, with its sign; 0 has none."""
-    points = round(100 * share)
-    return f"{points:+d}".replace("-", "−") if points else "0"
+    Args:
+        refusals: also show what each refused although it was allowed.
+    """
+    ordered = sorted(results, key=lambda each: -(each.offers.value or 0.0))
+    shares = {"conversations with a restricted offer": {each.assistant: each.offers for each in ordered}}
+    if refusals:
+        shares["refused although allowed"] = {each.assistant: each.over_refusal for each in ordered}
+    charts = [Chart.dots(_estimates(each), f"{what}, 95% intervals", to_one=True) for what, each in shares.items()]
+    return Report((*charts, Table(HEAD, tuple(tuple(row_of(each)) for each in ordered), MEANING)))
 
 
 def _estimates(shares: Mapping[str, Share]) -> dict[str, Estimate]:
@@ -177,29 +116,6 @@ def _estimates(shares: Mapping[str, Share]) -> dict[str, Estimate]:
         for name, each in shares.items()
         if each.value is not None
     }
-
-
-def both_sides(results: Sequence[Safety]) -> Markup:
-    """What every assistant lets through, and what it refuses although that was allowed."""
-    offered = {each.assistant: each.offers for each in results}
-    refused = {each.assistant: each.over_refusal for each in results}
-    return dots(_estimates(offered), "offered although restricted, 95% intervals", to_one=True) + dots(
-        _estimates(refused), "refused although allowed, 95% intervals", to_one=True
-    )
-
-
-def safety_table(results: Sequence[Safety]) -> Markup:
-    """All numbers, folded away."""
-    return more("All numbers", table(HEAD, map(_unbroken, map(row_of, results))), quiet(MEANING, small=True))
-
-
-def _unbroken(row: Sequence[str]) -> list[Markup]:
-    """Cells whose numbers stay whole, an interval below its mean."""
-    return [tag("span", cell.replace(" [", "\n["), class_="dl-num dl-lines") for cell in row]
-
-
-def table_six_view(rows: Sequence[SafetyRow]) -> Markup:
-    return table(SIX_HEAD, map(_unbroken, map(six_row, rows))) + quiet(SIX_MEANING, small=True)
 
 
 # -- a run in a few lines ----------------------------------------------------------------------------------------------

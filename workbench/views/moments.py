@@ -17,7 +17,6 @@ from markupsafe import Markup
 from discover_lib.core.advance import focus, frontier
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.metrics.transcript import news
 from workbench.map import frame_of, reasons_of
@@ -62,14 +61,14 @@ class Moments:
     """What was computed of turns, kept while a conversation grows: a step then costs one turn."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Turn, Rules, dict[str, Any]]] = {}
+        self._known: dict[int, tuple[Turn, dict[str, Any]]] = {}
 
     def of(self, conversation: Conversation, turn: Turn) -> dict[str, Any]:
         """The moment after `turn`."""
         held = self._known.get(id(turn))
-        if held is None or held[0] is not turn or held[1] != conversation.rules:
-            held = self._known[id(turn)] = (turn, conversation.rules, _moment(conversation, turn))
-        return held[2]
+        if held is None or held[0] is not turn:
+            held = self._known[id(turn)] = (turn, _moment(conversation, turn))
+        return held[1]
 
 
 def stage_of(strips: Sequence[Strip], moments: Moments | None = None) -> dict[str, Any]:

@@ -27,14 +27,14 @@ from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, 
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.certify import Trust
 from discover_lib.tasks.certify import told as certificate_told
-from discover_lib.tasks.paper_numbers import beside, our_results
+from discover_lib.tasks.paper_numbers import our_results
 from discover_lib.tasks.told import results_told
 from discover_lib.tasks.waist import Report, Table
 from discover_lib.train.training_job import TrainingJob, standing_lines
 from workbench.parts import report_html as told_as_html
-from workbench.views import audit_parts as show_audit
 from workbench.views import conversation_parts as show
 from workbench.views import training as show_training
+from workbench.views.audit_parts import paper_beside
 from workbench.views.charts import SMALL, WIDE, Box, families, turn_curves
 from workbench.views.html import Markup, quiet
 from workbench.views.saved_pages import page
@@ -407,7 +407,7 @@ def _theirs(run: PaperRun) -> Markup:
     results = {"run": configuration, "rules": configuration["rules"], "scopes": scopes}
     ours = [each for each in our_results(results) if each.who in (BASE, BEST.label)]
     try:
-        return show_audit.beside(beside(ours))
+        return told_as_html(paper_beside(ours))
     except OSError:
         return quiet("The paper’s printed numbers are not on this machine.")
 
