@@ -360,7 +360,7 @@ def turns_view(compared: Compared) -> Any:
         "(mostly one artifact)."
     )
     return displayed(
-        charts.turn_curves(curves, marks, "Turn by turn", size=charts.Box(charts.WIDE.width, 300)),
+        charts.turn_curves(curves, marks, "Turn by turn"),
         show.more(
             "Patterns of three turns in a row",
             show.quiet(words + (f" Turns that are neither D nor C: {left}." if left else "")),

@@ -35,7 +35,7 @@ from workbench.parts import report_html as told_as_html
 from workbench.views import conversation_parts as show
 from workbench.views import training as show_training
 from workbench.views.audit_parts import paper_beside
-from workbench.views.charts import SMALL, WIDE, Box, families, turn_curves
+from workbench.views.charts import families, turn_curves
 from workbench.views.html import Markup, quiet
 from workbench.views.saved_pages import page
 from workbench.views.score_parts import pools
@@ -188,8 +188,8 @@ def report_html(folder: Path) -> str:
         answer=_answer(run),
         scores={name: _scores(run, part) for name, part in finished.items()},
         families=families(whole.manners, run.marks),
-        curves=[_curve(run, whole, Box(WIDE.width, 340))],
-        small_curves=[_curve(run, scope, SMALL) for scope in run.evaluation.kinds if scope is not whole],
+        curves=[_curve(run, whole)],
+        small_curves=[_curve(run, scope) for scope in run.evaluation.kinds if scope is not whole],
         unseen=_unseen(run, run.generalisation) if run.generalisation else None,
         base=_base(run),
         stages=[_stage(run, each) for each in VARIANTS],
@@ -295,10 +295,10 @@ def _scores(run: PaperRun, part: Part) -> Markup:
     return told_as_html(Report(tuple(told)))
 
 
-def _curve(run: PaperRun, scope: ScopeResults, size: Box) -> tuple[str, Markup]:
+def _curve(run: PaperRun, scope: ScopeResults) -> tuple[str, Markup]:
     """The curves of a domain under their title."""
     title = f"{_plain(scope.scope).capitalize()}, n = {scope.artifacts} artifacts"
-    return title, turn_curves(scope.curves, run.marks, title, (BASE, BEST.label), size)
+    return title, turn_curves(scope.curves, run.marks, title, (BASE, BEST.label))
 
 
 def _unseen(run: PaperRun, part: Part) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from discover_lib.metrics.paired import Comparison
 from discover_lib.train.grpo import Group
 from discover_lib.train.training_job import JobStatus, alarms
 from workbench.views import conversation_parts as show
-from workbench.views.charts import SMOOTHED, SMOOTHED_FROM, WIDE, Box, group_bars, small_curve, turn_curves
+from workbench.views.charts import SMOOTHED, SMOOTHED_FROM, group_bars, small_curve, turn_curves
 from workbench.views.html import EMPTY, Markup, chip, more, progress, quiet, subscripts, tag
 from workbench.views.html import styled as styled
 from workbench.views.theme import looks
@@ -200,7 +200,7 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
         f"{results['options']['seed']} of “discover miniature”."
     )
     marks, title = looks(named), "Share discovered, by training"
-    chart = turn_curves(curves, marks, title, (best, "base"), Box(WIDE.width, 300))
+    chart = turn_curves(curves, marks, title, (best, "base"))
     return tag("p", tag("b", words)) + chart + quiet(size, small=True)
 
 
