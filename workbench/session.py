@@ -16,12 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from discover_lib.base import EARLIER
 from discover_lib.base.files import outputs_folder, whole_file
 from discover_lib.base.seeds import derive_seed
-from discover_lib.core.conversation import Candidate, Conversation, Message, Reply, Turn
+from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import RoleError, ask
 from discover_lib.core.simulator import UserSimulator, as_reply
@@ -34,13 +34,6 @@ from workbench.sources import SessionError, Settings, assistant_names, check_pla
 FORMAT = "discover-session/1"
 MAX_REPLY = 200_000  # characters
 _ID = re.compile(r"[a-z0-9]{6,32}")
-
-
-@runtime_checkable
-class Streams(Protocol):
-    """An assistant that shows its reply as it grows."""
-
-    def stream(self, messages: Sequence[Message], seed: int, on_text: Callable[[str], None]) -> Reply: ...
 
 
 @dataclass(frozen=True)
@@ -186,16 +179,11 @@ class Session:
     def candidates(self, assistants: Sequence[str] = ()) -> tuple[Candidate, ...]:
         """What would each of these replies discover here?  All are judged against the same state; nothing changes.
 
-        With a recorded source these are the replies recorded for the next turn, whatever `assistants` says.
-
         Raises:
-            SessionError: nothing comes after this, or an unknown assistant.
+            SessionError: it cannot be judged here, or an unknown assistant.
         """
-        if reason := self.why_no_next:
+        if reason := self.why_no_reply:
             raise SessionError(reason)
-        if self.settings.recorded:
-            self.considered = self.conversation.turns[self.cursor].candidates
-            return self.considered
         with self._roles(tuple(assistants)) as roles:
             simulator = self._simulator(roles)
             if roles.spec.models(assistants):
@@ -211,15 +199,11 @@ class Session:
         """Go on with one of the replies just considered; the others stay on record as not chosen.
 
         Raises:
-            SessionError: the reply was not considered at this moment, or the recording went on with another one.
+            SessionError: the reply was not considered at this moment.
         """
         place = next((index for index, each in enumerate(self.considered) if each is candidate), None)
         if place is None:
             raise SessionError("the conversation has moved on since this reply was judged; judge the replies again")
-        if self.settings.recorded:
-            if place != self.conversation.turns[self.cursor].chosen:
-                raise SessionError("the recording went on with the other reply; nobody recorded what follows this one")
-            return self.next()
         with self._roles() as roles:
             return self._continue(self._simulator(roles), self.considered, place)
 
@@ -245,18 +229,15 @@ class Session:
         """Open a branch at the cursor and look at it; what it left stays as it is.
 
         Raises:
-            SessionError: the user could not answer the turn that the branch leaves from.
+            SessionError: it is recorded, or the user could not answer the turn that the branch leaves from.
         """
         if self.settings.recorded:
-            cut = dataclasses.replace(self.conversation, turns=self.conversation.turns[: self.cursor], stop=None)
-            if self.at_end:
-                cut = self.conversation
-            self._add_branch(cut)
-        else:
-            with self._roles() as roles:
-                branched = self._simulator(roles).conversation
-                with self._unless_cancelled():
-                    self._add_branch(branched)
+            raise SessionError("a recording has no branches; choose the miniature as the source to open one")
+        with self._roles() as roles:
+            branched = self._simulator(roles).conversation
+            with self._unless_cancelled():
+                self.branches.append(Branch(branched, (self.current, self.cursor)))
+                self._look_at(len(self.branches) - 1, self.cursor)
 
     def switch(self, branch: int) -> None:
         """Look at another branch, at the same turn or at its last.
@@ -402,10 +383,6 @@ class Session:
         self.considered = ()
         self.save()
 
-    def _add_branch(self, conversation: Conversation) -> None:
-        self.branches.append(Branch(conversation, (self.current, self.cursor)))
-        self._look_at(len(self.branches) - 1, self.cursor)
-
     @contextmanager
     def _roles(self, assistants: tuple[str, ...] = ()) -> Iterator[RoleEngines]:
         """Who plays in one step; what they cannot do becomes a `SessionError`."""
@@ -466,7 +443,7 @@ class Session:
             raise SessionError(str(error)) from error
         index = len(simulator.conversation.turns) + 1
         seed = derive_seed(simulator.conversation.seed, "turn", index, "candidate", 0)
-        if on_text is not None and isinstance(assistant, Streams):
+        if on_text is not None and hasattr(assistant, "stream"):
             return simulator.consider(assistant.stream(simulator.messages, seed, on_text))
         return simulator.consider(ask(assistant, simulator.tree, simulator.state, simulator.messages, seed))
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from discover_lib.base.files import outputs_folder
-from discover_lib.base.ids import DiscoverId
 from discover_lib.metrics.discovery import ceiling_over
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.near_misses import near_misses_of, suspects, worst_turns
@@ -30,8 +28,8 @@ from discover_lib.metrics.results import (
     values_of,
 )
 from discover_lib.metrics.scores import Assessment, ConversationScores
-from discover_lib.runs.evaluation import results_of_run, write_sensitivity
-from discover_lib.runs.store import RunStore, StoreError, id_of_run
+from discover_lib.runs.evaluation import RESULTS_FILE, SCORES_FILE, write_evaluation, write_sensitivity
+from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.tasks.paper_numbers import our_results
 from discover_lib.tasks.told import sensitivity_told
 from discover_lib.tasks.waist import Report
@@ -48,7 +46,7 @@ from workbench.views import beside as side_by_side
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, tag
 from workbench.views.located import finding, found_by_one
-from workbench.views.saved_pages import scores_csv, shared_page
+from workbench.views.saved_pages import shared_page
 from workbench.views.theme import Look, looks
 
 NOBODY = "nobody"
@@ -132,17 +130,10 @@ class Compared:
         return looks(list(dict.fromkeys(each.assistant for each in self.run.scores)))
 
     @property
-    def ids(self) -> DiscoverId:
-        """The id of all that is measured."""
-        everybody = {each.assistant for each in self.run.scores} == set(self.pool.assistants)
+    def domain(self) -> str:
+        """The domain of all conversations, or `ALL`."""
         domains = {each.domain for each in self.pool.scores}
-        whole = domains == {each.domain for each in self.run.scores}
-        return replace(
-            id_of_run(self.folder),
-            domain="" if whole else next(iter(domains)),
-            pool=() if everybody else self.pool.assistants,
-            leave_out="" if self.pool.leave_out == "none" else self.pool.leave_out,
-        )
+        return domains.pop() if len(domains) == 1 else ALL
 
     @property
     def ceiling(self) -> Estimate | None:
@@ -274,7 +265,7 @@ def reader(compared: Compared, sides: Sequence[tuple[side_by_side.Side, Assessme
             "Only one discovered": _only_one_found(ours, theirs),
             "Turn by turn": displayed(side_by_side.turns_beside(ours, theirs)),
         }
-        lead = side_by_side.parted(ours, theirs) + side_by_side.unequal(ours, theirs)
+        lead = side_by_side.parted(ours, theirs)
     else:
         first = {"Evidence": _evidence(ours), "Conversation": displayed(show.chat(ours.conversation, _last(sides)))}
         lead = Markup()
@@ -433,7 +424,7 @@ def paper_view(compared: Compared) -> Any:
         "rules": compared.run.configuration["rules"],
         "scopes": [
             {
-                "scope": compared.ids.domain or ALL,
+                "scope": compared.domain,
                 "assistants": list(compared.pool.assistants),
                 "table": {
                     name: {measure: found.to_dict() for measure, found in row.items()}
@@ -474,20 +465,19 @@ def export_view(compared: Compared) -> Any:
     """Files of all results, and the command that makes them."""
     import marimo as mo
 
-    name, pool = compared.folder.name, compared.pool
+    folder, leave_out = compared.folder, compared.pool.leave_out
 
     def report() -> bytes:
-        return shared_page(shared(str(compared.folder))).encode()
+        return shared_page(shared(str(folder))).encode()
 
-    def scores() -> bytes:
-        return scores_csv(pool, compared.ids).encode()
+    def written(file: str) -> bytes:
+        write_evaluation(folder, leave_out)
+        return (folder / file).read_bytes()
 
-    def plain() -> bytes:
-        return json.dumps(results_of_run(compared.folder, pool.leave_out), indent=1).encode()
-
+    name = folder.name
     files = [
-        mo.download(scores, f"{name}.csv", "text/csv", label="Scores, CSV"),
-        mo.download(plain, f"{name}.json", "application/json", label="All results, JSON"),
+        mo.download(lambda: written(SCORES_FILE), f"{name}.csv", "text/csv", label="Scores, CSV"),
+        mo.download(lambda: written(RESULTS_FILE), f"{name}.json", "application/json", label="All results, JSON"),
         mo.download(report, f"{name}.html", "text/html", label="Tables and conversations, HTML"),
     ]
     command = run_command(compared.folder, compared.run.configuration)

@@ -16,11 +16,9 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState, Transition
 from discover_lib.metrics.transcript import in_words, level_name
 from workbench.views.charts import reward_of
-from workbench.views.html import EMPTY, Markup, code, error_line, explained, hidden, more, number_mark, subscripts
+from workbench.views.html import EMPTY, Markup, code, error_line, explained, hidden, more, number_mark, subscripts, term
 from workbench.views.html import artifact as artifact
 from workbench.views.html import beside as beside
-from workbench.views.html import drawing as drawing
-from workbench.views.html import heading as heading
 from workbench.views.html import in_tokens as in_tokens
 from workbench.views.html import joined as joined
 from workbench.views.html import notice as notice
@@ -32,7 +30,6 @@ from workbench.views.html import signed as signed
 from workbench.views.html import styled as styled
 from workbench.views.html import table as table
 from workbench.views.html import tag as tag
-from workbench.views.html import term as term
 
 # -- the intent outline ------------------------------------------------------------------------------------------------
 

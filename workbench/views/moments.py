@@ -212,21 +212,9 @@ def _view(turn: Turn) -> dict[str, Any]:
 
 
 def first_words(text: str) -> str:
-    """How a reply begins: the piece in it, if it quotes one, else what it says; drawings left out."""
-    nodes = nodes_of(rich_text(text))
-    plain = "".join(_texts(_first(nodes, "blockquote") or nodes))
-    words = " ".join(plain.split())
+    """How a reply begins; drawings left out."""
+    words = " ".join("".join(_texts(nodes_of(rich_text(text)))).split())
     return words if len(words) <= FIRST_WORDS else words[:FIRST_WORDS].rsplit(" ", 1)[0] + " …"
-
-
-def _first(nodes: Nodes, kind: str) -> Nodes:
-    """What the first element of a kind holds; nothing where there is none."""
-    for node in nodes:
-        if not isinstance(node, str):
-            inside = node[2:] if node[0] == kind else _first(node[2:], kind)
-            if inside:
-                return list(inside)
-    return []
 
 
 def _texts(nodes: Nodes) -> Iterable[str]:
@@ -284,8 +272,7 @@ _NOT_COUNTED = {
 
 def _touched(conversation: Conversation, turn: Turn, touches: Sequence[Touch], complete: bool) -> dict[str, Any]:
     """What the reply met outside the focus or met again."""
-    tree = conversation.tree
-    deepest = _deepest(tree, [each for each in touches if each.met])
+    deepest = _deepest([each for each in touches if each.met])
     lines = [
         {"id": each.intent_id, "met": each.met, "why": _NOT_COUNTED[each.why], "reason": each.reason}
         for each in touches
@@ -303,16 +290,10 @@ def _touched(conversation: Conversation, turn: Turn, touches: Sequence[Touch], c
     }
 
 
-def _deepest(tree: IntentTree, touches: Sequence[Touch]) -> set[str]:
+def _deepest(touches: Sequence[Touch]) -> set[str]:
     """Of intents in a line from broad to specific, the most specific one."""
     keys = {each.intent_id for each in touches}
-    above: set[str] = set()
-    for key in keys:
-        parent = tree.parents[key]
-        while parent is not None:
-            above.add(parent)
-            parent = tree.parents[parent]
-    return keys - above
+    return {key for key in keys if not any(other.startswith(f"{key}.") for other in keys)}
 
 
 # -- replies judged at one moment --------------------------------------------------------------------------------------

@@ -16,13 +16,11 @@ from typing import Any
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file
 from discover_lib.base.words import duration
-from discover_lib.core.conversation import Conversation
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.metrics.certificate import Certificate
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
 from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
-from discover_lib.metrics.summary import newly_discovered
 from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.certify import Trust
@@ -32,7 +30,6 @@ from discover_lib.tasks.told import results_told
 from discover_lib.tasks.waist import Report, Table
 from discover_lib.train.training_job import TrainingJob, standing_lines
 from workbench.parts import report_html as told_as_html
-from workbench.views import conversation_parts as show
 from workbench.views import training as show_training
 from workbench.views.audit_parts import paper_beside
 from workbench.views.charts import families, turn_curves
@@ -193,7 +190,6 @@ def report_html(folder: Path) -> str:
         unseen=_unseen(run, run.generalisation) if run.generalisation else None,
         base=_base(run),
         stages=[_stage(run, each) for each in VARIANTS],
-        exchanges={_plain(domain): _exchange(talks) for domain, talks in first_talks(run).items()},
         broken=_broken(finished),
         satisfaction={
             name: _sentences(part.whole, [("satisfaction", BEST.label, BASE)]) for name, part in finished.items()
@@ -336,48 +332,6 @@ def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:
         "kept": show_training.kept_round(known),
         "curves": show_training.curves(lines, total) if lines else quiet("The log is empty."),
     }
-
-
-# -- before and after --------------------------------------------------------------------------------------------------
-
-
-def first_talks(run: PaperRun) -> dict[str, dict[str, Conversation]]:
-    """Domain → base and variants → their conversation with the first user with whom each of them finished."""
-    talks: dict[str, dict[str, Conversation]] = {}
-    with RunStore.read(run.evaluation.folder) as store:
-        labels = dict(zip(store.configuration["assistants"], run.results["labels"], strict=True))
-        places: dict[str, dict[tuple[str, int], dict[str, int]]] = {}
-        for row in store.listing():
-            label = labels["+".join(row.assistants)]
-            if label in LADDER and row.stop not in (None, "error") and row.turns:
-                places.setdefault(row.domain, {}).setdefault((row.artifact, row.trial), {})[label] = row.place
-        for domain, users in places.items():
-            shared = next((user for user in users.values() if len(user) == len(LADDER)), None)
-            if shared is not None:
-                talks[domain] = {label: store.conversation(shared[label]) for label in LADDER}
-    return talks
-
-
-def _exchange(talks: Mapping[str, Conversation]) -> dict[str, Any]:
-    first = {label: talk.turns[0].candidate for label, talk in talks.items()}
-    marks = {label: show_training.judged(each) for label, each in first.items()}
-    columns = ("", "turns", "hidden intents discovered", "tokens", "mean reward")
-    outcomes = Table(columns, tuple((label, *_outcome(talk)) for label, talk in talks.items()), "Whole conversations")
-    return {
-        "request": show.rich_text(talks[BASE].tree.initial_request),
-        "replies": show_training.exchange((), {label: each.reply.text for label, each in first.items()}, marks),
-        "outcomes": told_as_html(Report((outcomes,))),
-        "finals": {label: show.rich_text(talk.final.reply.text) for label, talk in talks.items() if talk.final},
-    }
-
-
-def _outcome(talk: Conversation) -> tuple[str, ...]:
-    """Turns, discovered intents, tokens and mean reward."""
-    hidden = len(talk.tree) - len(talk.start.discovered)
-    rewards = [turn.candidate.reward.total for turn in talk.turns if turn.candidate.reward]
-    mean = show.signed(sum(rewards) / len(rewards)) if rewards else "unscored"
-    tokens = sum(turn.reply.n_tokens for turn in talk.turns)
-    return str(len(talk.turns)), f"{newly_discovered(talk)} of {hidden}", f"{tokens:,}", mean
 
 
 # -- side effects and trust --------------------------------------------------------------------------------------------

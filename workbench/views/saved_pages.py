@@ -6,10 +6,8 @@ The templates are in `views/static`. A value of a template is escaped unless it 
 from __future__ import annotations
 
 import base64
-import csv
 import gzip
 import hashlib
-import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from discover_lib.base.cells import harmless_row
-from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Artifact, Conversation
-from discover_lib.metrics.results import CSV_COLUMNS, Pool, tidy_rows
-from discover_lib.runs.evaluation import id_of
 from workbench.bar import BAR, CLASS, PAGES, Page, bar
 from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, static_text, tag, templates
@@ -48,23 +42,6 @@ def page(
         .get_template(template)
         .render(title=title, styles=styles, policy=_policy(script, served), script=Markup(script), **values)
     )
-
-
-# -- an evaluation -----------------------------------------------------------------------------------------------------
-
-
-def scores_csv(pool: Pool, run: DiscoverId) -> str:
-    """A row per conversation under `CSV_COLUMNS`, and its `discover://` id.
-
-    Args:
-        run: the id of all that was measured; a row's with `&measure=` and the name of a column is that of one number.
-    """
-    text = io.StringIO()
-    table = csv.DictWriter(text, (*CSV_COLUMNS, "id"), lineterminator="\n")
-    table.writeheader()
-    for row, each in zip(tidy_rows(pool), pool.scores, strict=True):
-        table.writerow(harmless_row(row) | {"id": id_of(run, each)})
-    return text.getvalue()
 
 
 # -- a conversation ----------------------------------------------------------------------------------------------------
@@ -150,15 +127,9 @@ def facts(conversation: Conversation) -> str:
 
 
 def _footer(conversation: Conversation) -> str:
-    engine, note = conversation.setting.get("engine"), conversation.setting.get("note")
-    if note:
-        return str(note)[:1].upper() + str(note)[1:] + "."
-    if engine == "miniature":
-        return (
-            "The miniature is the built-in environment without a language model. Every state, reward and message on "
-            "this page was computed by the same library that language models plug into."
-        )
-    return "States, rewards and views on this page are computed from the judgments of the replies."
+    if note := str(conversation.setting.get("note") or ""):
+        return f"{note[:1].upper()}{note[1:]}."
+    return "Every state and reward on this page is computed from the judgments of the replies."
 
 
 def embedded(data: Mapping[str, Any]) -> Markup:

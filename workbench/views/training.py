@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from discover_lib.base.words import duration, number
-from discover_lib.core.conversation import Candidate, Conversation
+from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.metrics.paired import Comparison
 from discover_lib.train.grpo import Group
 from discover_lib.train.training_job import JobStatus, alarms
 from workbench.views import conversation_parts as show
 from workbench.views.charts import SMOOTHED, SMOOTHED_FROM, group_bars, small_curve, turn_curves
-from workbench.views.html import EMPTY, Markup, chip, more, progress, quiet, subscripts, tag
+from workbench.views.html import EMPTY, Markup, more, progress, quiet, tag
 from workbench.views.html import styled as styled
 from workbench.views.theme import looks
 
@@ -268,17 +268,6 @@ def exchange(asked: Sequence[Mapping[str, str]], replies: Mapping[str, str], mar
         for title, text in replies.items()
     )
     return tag("div", *bubbles, class_="dl-chat") + show.beside(*sides)
-
-
-def judged(candidate: Candidate) -> Markup:
-    """What kind of reply a judge saw, its length, and its reward."""
-    earned = candidate.reward
-    bill: tuple[str, ...] = (f"unscored: {candidate.error}",)
-    if earned:
-        parts = subscripts(f"R_d {show.signed(earned.discovered)}, R_e {show.signed(earned.penalty)}: ")
-        bill = (parts, tag("b", show.signed(earned.total)))
-    kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "unscored"
-    return tag("p", chip(kind), f" {candidate.reply.n_tokens:,} tokens · ", *bill, class_="dl-small")
 
 
 ONE_EACH = "One conversation each is an illustration, not a measurement. To measure, use the page Compare."

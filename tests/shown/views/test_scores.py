@@ -1,13 +1,9 @@
 """Tables and figures of an evaluation: their words, their order, and that no text becomes markup."""
 
-import csv
-import dataclasses
-import io
 import re
 
 import pytest
 
-from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Candidate, Reply, Turn
 from discover_lib.core.state import Discovery, IntentState, Transition
 from discover_lib.core.view import UserView
@@ -19,7 +15,6 @@ from workbench.parts import report_html
 from workbench.views import charts
 from workbench.views import score_parts as show_scores
 from workbench.views.located import Evidence, marked_reply
-from workbench.views.saved_pages import scores_csv
 from workbench.views.theme import looks
 
 NASTY = 'a<b>&"c"'
@@ -185,14 +180,3 @@ def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
     )
     assert markup.count("<mark") == markup.count("</mark>") == 1 and "&lt;i&gt;sea" in markup
     assert "<mark" not in marked_reply(turn, [], {})
-
-
-# -- taking it elsewhere ----------------------------------------------------------------------------------------------
-
-
-def test_the_csv_has_a_row_per_conversation_and_empty_cells_for_what_is_unscored() -> None:
-    unscored = dataclasses.replace(APART.scores[0], interactivity=None)
-    rows = list(csv.DictReader(io.StringIO(scores_csv(Pool([unscored, *APART.scores[1:]]), DiscoverId("a/run")))))
-    assert len(rows) == 24 and rows[0]["interactivity"] == "" and rows[1]["interactivity"] == "0.5"
-    assert [row["proportion"] for row in rows[:8]] == ["1.0"] * 8
-    assert DiscoverId.parse(rows[0]["id"]) == DiscoverId("a/run", rows[0]["artifact"], rows[0]["assistant"], 0)

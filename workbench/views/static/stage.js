@@ -524,7 +524,8 @@ export function stage(root, source) {
     if (now.mute) box.placeholder = now.mute;
     else if (ended) box.placeholder = now.over;
     else box.placeholder = "Write the assistant's reply: plain words, an SVG, or compact notation";
-    consider.disabled = ended;
+    consider.disabled = ended || box.disabled;
+    at.branch.disabled = box.disabled;
     if ((now.sent || 0) > ui.sent) box.value = "";
     ui.sent = now.sent || 0;
   }
