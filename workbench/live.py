@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 from discover_lib.base.words import price_line
 from discover_lib.engines.llm.calls.exchange import CallCache, Completion, Request
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-from workbench.views.html import Markup, error_line, quiet
 
 if TYPE_CHECKING:
-    from workbench.controls import Choice
+    pass
 
 ATTEMPTS = 3  # a person is waiting, who can press the button again
 SHOWN_EVERY_SECONDS = 0.06  # a growing text is handed on no more often than this
@@ -127,36 +126,3 @@ class Errand:
     def _show(self, text: str) -> None:
         if self.running:  # a piece that arrives late belongs to a reply that is there already
             self._on_text(text)
-
-
-def connection_button(chosen: Callable[[], Choice], roles: tuple[str, ...], tell: Callable[[Markup], Any]) -> Any:
-    """A button that asks every chosen model for one word.
-
-    Args:
-        chosen: the choice at the moment of the press; it may raise `ChoiceError`.
-        tell: takes the note, and then the answers.
-    """
-    import marimo as mo
-
-    from discover_lib.runs.doctor import check_connection
-    from workbench.controls import ChoiceError, connection_lines
-
-    held: set[asyncio.Task[None]] = set()  # the loop drops a task without a reference
-
-    async def test() -> None:
-        try:
-            choice = chosen()
-            lines = await asyncio.to_thread(
-                check_connection, choice.players(roles), choice.client_settings, choice.options
-            )
-        except ChoiceError as error:
-            tell(error_line(str(error)))
-        else:
-            tell(connection_lines(lines))
-
-    def start(_: Any) -> None:
-        tell(quiet("Asking every chosen model for one word …"))
-        held.add(task := asyncio.get_running_loop().create_task(test()))
-        task.add_done_callback(held.discard)
-
-    return mo.ui.button(label="Test the connection", on_click=start)

@@ -128,11 +128,7 @@ class Panel(ABC):
 
     @abstractmethod
     def known(self) -> dict[str, Path]:
-        """What can be opened, newest first: name below the outputs folder → folder."""
-
-    def labelled(self, folders: Sequence[Path]) -> dict[str, Path]:
-        """What a menu calls them: name → folder."""
-        return {self.name_of(folder): folder for folder in folders}
+        """What can be opened, newest first: name in the menu → folder."""
 
     def name_of(self, folder: Path) -> str:
         """How the address names it."""
@@ -163,9 +159,9 @@ class Panel(ABC):
     def _look(self) -> tuple[Markup, int, bool]:
         """What is open in words, how much of it there is to read, and whether it can be gone on with."""
 
-    @abstractmethod
     def _ended(self) -> str:
         """What went wrong with what has just ended, or ""."""
+        return ""
 
     # -- what the page calls -------------------------------------------------------------------------------------------
 
@@ -209,10 +205,9 @@ class Panel(ABC):
         """A menu of what can be opened."""
         import marimo as mo
 
-        folders = list(self.known().values())
-        if folder is not None and folder not in folders:
-            folders.append(folder)
-        known = self.labelled(folders)
+        known = self.known()
+        if folder is not None and folder not in known.values():
+            known[self.name_of(folder)] = folder
         name = next((name for name, each in known.items() if each == folder), None)
         return mo.ui.dropdown(known, value=name, label=label, searchable=True, full_width=True, on_change=self.open)
 
@@ -330,10 +325,8 @@ class RunPanel(Panel):
     # -- of runs -------------------------------------------------------------------------------------------------------
 
     def known(self) -> dict[str, Path]:
-        return find_evaluations(outputs_folder()) if self._domains else find_runs(outputs_folder())
-
-    def labelled(self, folders: Sequence[Path]) -> dict[str, Path]:
-        return labelled(folders)
+        found = find_evaluations(outputs_folder()) if self._domains else find_runs(outputs_folder())
+        return labelled(list(found.values()))
 
     def _opened(self, asked: str | None) -> tuple[Path, str]:
         trouble = ""
@@ -709,6 +702,3 @@ class TrainingPanel(Panel):
         if status is None:
             return Markup("No training run yet."), -1, False
         return Markup(""), len(self.logged), status.resumable
-
-    def _ended(self) -> str:
-        return ""

@@ -27,7 +27,9 @@ def _part(part: Lines | Table | Chart | Picture) -> Markup:
     match part:
         case Lines():
             tone = {"bad": "warn", "open": "open"}.get(part.tone)
-            return joined(notice(line, tone=tone) for line in part.lines)
+            if len(part.lines) == 1:
+                return notice(part.lines[0], tone=tone)
+            return tag("ul", *(tag("li", line) for line in part.lines), class_="dl-plain dl-lines", data_tone=tone)
         case Table():
             return _table(part)
         case Chart():

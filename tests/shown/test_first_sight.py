@@ -14,9 +14,7 @@ from workbench.first_sight import FirstSight, introduction_of, with_first_sight
 from workbench.serve import notebooks_folder
 
 NOTEBOOKS = sorted(notebooks_folder().rglob("*.py"))
-HEAD = (
-    'app = marimo.App(\n    width="full")\n\n\ndef introduce(mo):\n    mo.md("""\n    # Why?\n\n    *So*.\n    """)\n'
-)
+HEAD = 'app = marimo.App(\n    width="full")\n\n\ndef introduce(mo):\n    mo.md("""\n    # Why?\n    """)\n'
 MARIMO = (
     '<html><body>\n    <div id="root"></div>\n<script>{"mode": "read", "display": {"theme": "dark"}}</script></html>'
 )

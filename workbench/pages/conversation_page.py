@@ -17,7 +17,6 @@ from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.spec import MINIATURE
 from workbench import controls
 from workbench.carried import kept
-from workbench.live import connection_button
 from workbench.parts import plain_table
 from workbench.session import Session
 from workbench.sources import (
@@ -255,7 +254,7 @@ def who_plays(session: Session) -> str:
     return f"{user}, assistant {used.assistant}"
 
 
-def roles(player: StagePlayer, form: Any, button: Any, tested: Markup) -> Any:
+def roles(player: StagePlayer, form: Any) -> Any:
     """Who plays, to unfold: the form, which takes effect when it is sent, and what a conversation will take."""
     import marimo as mo
 
@@ -266,13 +265,8 @@ def roles(player: StagePlayer, form: Any, button: Any, tested: Markup) -> Any:
             player.cast(choice)
     except controls.ChoiceError as error:
         mistake = error_line(str(error))
-    told = mo.Html(styled(mistake, tested, plan(player.session, choice)))
-    return mo.accordion({f"Roles: {who_plays(player.session)}": mo.vstack([form, button, told])})
-
-
-def chosen_players(session: Session, form: Any) -> Choice:
-    """The choice in a form, or who plays in the session before the form is sent."""
-    return players(session) if form.value is None else controls.read_choice(form.value)
+    told = mo.Html(styled(mistake, plan(player.session, choice)))
+    return mo.accordion({f"Roles: {who_plays(player.session)}": mo.vstack([form, told])})
 
 
 def plan(session: Session, choice: Choice) -> Markup:
@@ -370,11 +364,6 @@ def domain_of(session: Session) -> str | None:
     """The miniature's domain of a session's user; None where the miniature cannot step the user."""
     name = str(session.conversation.setting.get("domain") or session.settings.domain)
     return None if session.settings.recorded or name not in ALL_DOMAINS else name
-
-
-def test_button(player: StagePlayer, form: Any, tell: Callable[[Markup], Any]) -> Any:
-    """A button that asks every chosen model for one word."""
-    return connection_button(lambda: chosen_players(player.session, form), ROLES, tell)
 
 
 def rewards(session: Session, now: Conversation) -> Any:

@@ -43,7 +43,7 @@ from workbench import controls
 from workbench.carried import address_of, kept
 from workbench.echo import shown_path
 from workbench.jobs import folder_of, own_trees_of
-from workbench.live import Calls, Errand, connection_button
+from workbench.live import Calls, Errand
 from workbench.map import NEW_TEXT, IntentMap
 from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
@@ -453,12 +453,11 @@ class ModelBuild:
         moved: called when the work begins and ends.
     """
 
-    def __init__(self, artifact: Artifact, form: Any, moved: Callable[[], Any], tell: Callable[[Markup], Any]) -> None:
+    def __init__(self, artifact: Artifact, form: Any, moved: Callable[[], Any]) -> None:
         self.artifact, self.note, self.calls = artifact, "", Calls()
         self._form, self._moved, self._stop = form, moved, threading.Event()
         self.built: BuiltTree | None = None
         self._errand = Errand(moved, lambda text: None, self._ended)
-        self.test = connection_button(self._choice, ("builder",), tell)
 
     def _choice(self) -> controls.Choice:
         return controls.read_choice(self._form.value)
@@ -491,7 +490,7 @@ class ModelBuild:
             except (RoleError, LLMError) as error:
                 raise DiscoverError(" ".join(str(error).split())) from error
 
-    def view(self, tested: Markup) -> Any:
+    def view(self) -> Any:
         """The form, the price before anything is spent, and the requirements and the map of the built tree."""
         import marimo as mo
 
@@ -500,7 +499,7 @@ class ModelBuild:
             choice = self._choice()
         except controls.ChoiceError as error:
             trouble = error_line(str(error))
-        parts: list[Any] = [self._form, self.test, mo.Html(styled(trouble, tested))]
+        parts: list[Any] = [self._form, mo.Html(styled(trouble))]
         if choice.builder != controls.MINIATURE:
             caption = "Estimate for one tree of an artifact of about 800 tokens: expected (low to high)"
             parts.append(mo.Html(styled(controls.plan_table(controls.builder_stages(choice), caption))))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from discover_lib.metrics.intervals import Estimate, percent, two_decimals
 from discover_lib.metrics.results import BehaviourProfile, Measure, Table, best_first
@@ -364,7 +364,7 @@ def _curve(name: str, curve: Sequence[Estimate], look: Look, x: Scale, y: Scale,
     )
     band = tag("polygon", class_="rf-band", points=_path(around))
     line = tag("polyline", points=_path(points), stroke_dasharray=look.dash)
-    how = {"data_strong": int(strong), "style": f"color:{look.colour}"}
+    how: dict[str, Any] = {"data_strong": int(strong), "style": f"color:{look.colour}"}
     return tag("g", band, line, class_="rf-line", **how), tag("span", *marks, class_="rf-marks", **how)
 
 
@@ -411,7 +411,7 @@ def small_curve(
     drawn += [line("dt-behind", behind)] if behind else []
     for place, points in enumerate(series.values()):
         smooth = zip([step for step, _ in points], smoothed([value for _, value in points]), strict=True)
-        drawn.append(line("dt-raw" if bold else "dt-line", points * 2 if len(points) == 1 else points, place))
+        drawn.append(line("dt-raw" if bold else "dt-line", [points[0], *points], place))
         drawn += [line("dt-line", smooth, place)] if bold else []
     latest = {name: shown(points[-1][1]) for name, points in series.items()}
     spoken = f"{title} up to step {end}: {'; '.join(f'{name} {value}' for name, value in latest.items())}"

@@ -7,7 +7,7 @@ Every function is pure and returns `Markup`. `static/parts.jinja` has the larger
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import IntentTree
@@ -54,8 +54,8 @@ def outline(tree: IntentTree, state: IntentState) -> Markup:
 
 def state_glyph(state: str, satisfied: bool = False) -> Markup:
     """The mark of a state."""
-    marked = {"data_state": state, "data_satisfied": int(satisfied)}
-    return tag("svg", _GLYPH, class_="dl-glyph", viewBox="-13 -13 26 26", aria_hidden="true", **marked)
+    how: dict[str, Any] = {"data_state": state, "data_satisfied": int(satisfied), "aria_hidden": "true"}
+    return tag("svg", _GLYPH, class_="dl-glyph", viewBox="-13 -13 26 26", **how)
 
 
 # -- the conversation --------------------------------------------------------------------------------------------------

@@ -15,23 +15,20 @@ from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file
-from discover_lib.base.words import duration
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.metrics.certificate import Certificate
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
 from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
-from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant
+from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, VARIANTS, PaperOptions, Variant
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.certify import Trust
 from discover_lib.tasks.certify import told as certificate_told
-from discover_lib.tasks.paper_numbers import our_results
 from discover_lib.tasks.told import results_told
 from discover_lib.tasks.waist import Report, Table
 from discover_lib.train.training_job import TrainingJob, standing_lines
 from workbench.parts import report_html as told_as_html
 from workbench.views import training as show_training
-from workbench.views.audit_parts import paper_beside
 from workbench.views.charts import families, turn_curves
 from workbench.views.html import Markup, quiet
 from workbench.views.saved_pages import page
@@ -196,8 +193,6 @@ def report_html(folder: Path) -> str:
         },
         trust={name: _validated(part) for name, part in finished.items()},
         pools=told_as_html(pools(whole.table, whole.pools)),
-        theirs=_theirs(run),
-        times=_times(run),
         command=command(run.options),
         version=_version(run),
     )
@@ -250,7 +245,7 @@ def _facts(run: PaperRun) -> str:
 
 
 def _answer(run: PaperRun) -> dict[str, Any]:
-    part, whole, certificate = run.evaluation, run.evaluation.whole, run.evaluation.certificate
+    whole, certificate = run.evaluation.whole, run.evaluation.certificate
     measures: list[Asked] = [(each.name, BEST.label, BASE) for each in MEASURES if each not in (DISCOVERY, TOKENS)]
     measures += [(name, BEST.label, BEST.after) for name in ("discovery", "tokens")]
     measures += [("discovery", BEST.label, run.best_scripted(whole))]
@@ -259,11 +254,6 @@ def _answer(run: PaperRun) -> dict[str, Any]:
         "validated": certificate is not None and certificate.result == "passed",
         "measures": _sentences(whole, measures),
         "stages": _sentences(whole, [("discovery", each.label, BASE) for each in VARIANTS[:-1]]),
-        "by_domain": {
-            _plain(scope.scope): _sentences(scope, [("discovery", BEST.label, BASE)])
-            for scope in part.kinds
-            if scope is not whole
-        },
     }
 
 
@@ -351,30 +341,6 @@ def _validated(part: Part) -> Markup:
 
 
 # -- scope and reproduction --------------------------------------------------------------------------------------------
-
-
-def _theirs(run: PaperRun) -> Markup:
-    """The paper's table 1 beside the base and the last variant."""
-    with RunStore.read(run.evaluation.folder) as store:
-        configuration = store.configuration
-    scopes = [each.to_dict() for each in run.evaluation.kinds]
-    results = {"run": configuration, "rules": configuration["rules"], "scopes": scopes}
-    ours = [each for each in our_results(results) if each.who in (BASE, BEST.label)]
-    try:
-        return told_as_html(paper_beside(ours))
-    except OSError:
-        return quiet("The paper’s printed numbers are not on this machine.")
-
-
-def _times(run: PaperRun) -> Markup:
-    """The wall time of each step."""
-    path = run.folder / TIMES
-    if not path.is_file():
-        return quiet("Not recorded.")
-    seconds = json.loads(path.read_text(encoding="utf-8"))
-    rows = tuple((name, duration(each)) for name, each in (seconds | {"all steps": sum(seconds.values())}).items())
-    title = "Wall time of each step in the attempt that finished it, on the machine of this run"
-    return told_as_html(Report((Table(("step", "time"), rows, title),)))
 
 
 def command(options: Mapping[str, Any]) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 from discover_lib.base.words import duration, number
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.intervals import Estimate, percent
-from discover_lib.metrics.paired import Comparison
 from discover_lib.train.grpo import Group
 from discover_lib.train.training_job import JobStatus, alarms
 from workbench.views import conversation_parts as show
@@ -188,12 +187,6 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
     best = max(named, key=lambda name: curves[name][-1].mean)
     ends = ", ".join(f"{name} {percent(curves[name][-1].mean)}" for name in named)
     words = f"Users discovered, of their hidden intents, after {len(curves[best])} turns: {ends}."
-    pairs = map(Comparison.from_dict, scope["comparisons"]["proportion"])
-    beside = [each for each in pairs if "SFT" in (each.ours, each.theirs) and not each.distinguishable]
-    others = [each.ours if each.theirs == "SFT" else each.theirs for each in beside]
-    alike = [name for name in others if name.startswith("SFT+")]
-    if alike:
-        words += f" {' and '.join(alike)} are not distinguishable from SFT alone."
     size = (
         f"A run made earlier: tiny models, {scope['users']} conversations each (n = {scope['artifacts']} artifacts) "
         "with users that no model had been trained on; one still emerging counts half; bands are 95% intervals; seed "
