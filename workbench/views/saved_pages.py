@@ -85,7 +85,7 @@ def shared_page(shared: Shared, on_progress: Callable[[int, int], Any] = lambda 
     return page(
         "shared_page.html",
         f"{shared.heading} ({shared.facts})",
-        ("workbench.css", "map.css", "stage.css", "demo_page.css", "shared_page.css"),
+        ("workbench.css", "map.css", "stage.css", "shared_page.css"),
         script=stage_script() + static_text("theme.js") + static_text("shared_page.js"),
         shared=shared,
         packs=packs,

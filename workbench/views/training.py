@@ -96,29 +96,20 @@ def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: It
         total_steps: the right end of the axes, so that one sees how far it is.
         resumed_at: steps from which the run was gone on with; marked by a dashed line.
     """
-    last = max((int(line["step"]) for line in lines), default=0)
-    if not last:
+    if not _last(lines):
         return quiet("No step is logged yet.")
-    marks = sorted({step for step in resumed_at if 0 < step <= last})
-
-    def drawn(chart: Chart, end: int) -> Markup:
-        series, intervals = chart.drawable(lines), _intervals(chart, lines)
-        if not series:
-            return EMPTY
-        axis: dict[str, Any] = {"whole": chart.whole, "from_zero": chart.from_zero}
-        return small_curve(chart.title, series, end, number, **axis, marks=marks, intervals=intervals)
-
     known = NO_CURVES | {column for chart in CHARTS for column in (*chart.series, *(chart.interval or ()))}
     # In the order in which they were first logged.
     others = dict.fromkeys(name for line in lines for name in line if name not in known and points([line], name))
-    rest = [drawn(Chart(name.replace("_", " "), {name: "as logged"}), last) for name in others]
-    smooth = f"Bold: mean of the last {SMOOTHED} logged points. Thin: as logged." if len(lines) >= SMOOTHED_FROM else ""
-    dashed = " Dashed vertical line: resumed from a checkpoint." if marks else ""
-    return (
-        tag("div", *(drawn(chart, max(last, total_steps or 0)) for chart in CHARTS), class_="dt-curves")
-        + (quiet(f"{smooth}{dashed}", small=True) if smooth or dashed else EMPTY)
-        + (more("all other logged metrics", tag("div", *rest, class_="dt-curves")) if rest else EMPTY)
+    rest = [Chart(name.replace("_", " "), {name: "as logged"}) for name in others]
+    shown, folded = (
+        tag("div", *(_drawn(chart, lines, total_steps, resumed_at) for chart in charts), class_="dt-curves")
+        for charts in (CHARTS, rest)
     )
+    smooth = f"Bold: mean of the last {SMOOTHED} logged points. Thin: as logged." if len(lines) >= SMOOTHED_FROM else ""
+    dashed = " Dashed vertical line: resumed from a checkpoint." if any(resumed_at) else ""
+    note = quiet(f"{smooth}{dashed}", small=True) if smooth or dashed else EMPTY
+    return shown + note + (more("all other logged metrics", folded) if rest else EMPTY)
 
 
 def main_curve(
@@ -129,16 +120,35 @@ def main_curve(
     Args:
         total_steps, resumed_at: as of `curves`.
     """
-    last = max((int(line["step"]) for line in lines), default=0)
-    charts = [chart for chart in (CHARTS[1], CHARTS[0]) if chart.drawable(lines)]
-    if not charts:
+    chart = next((chart for chart in (CHARTS[1], CHARTS[0]) if chart.drawable(lines)), None)
+    if chart is None:
         return quiet("No step is logged yet.")
-    chart, end = charts[0], max(last, total_steps or 0)
-    behind = [point for point in points(earlier, next(iter(chart.series))) if point[0] <= end]
-    marks = sorted({step for step in resumed_at if 0 < step <= last})
-    drawn = small_curve(chart.title, chart.drawable(lines), end, number, marks=marks, behind=behind)
-    note = quiet("Gray: the previous run.", small=True) if behind else EMPTY
+    drawn = _drawn(chart, lines, total_steps, resumed_at, earlier)
+    note = quiet("Gray: the previous run.", small=True) if points(earlier, next(iter(chart.series))) else EMPTY
     return tag("div", drawn, note, class_="dt-main")
+
+
+def _last(lines: Sequence[Line]) -> int:
+    return max((int(line["step"]) for line in lines), default=0)
+
+
+def _drawn(
+    chart: Chart,
+    lines: Sequence[Line],
+    total_steps: int | None,
+    resumed_at: Iterable[int],
+    earlier: Sequence[Line] = (),
+) -> Markup:
+    """One chart, with its intervals; nothing where none of its columns was logged."""
+    series, end = chart.drawable(lines), max(_last(lines), total_steps or 0)
+    if not series:
+        return EMPTY
+    low, high = (dict(points(lines, column)) for column in chart.interval or ("", ""))
+    intervals = [(step, low[step], high[step]) for step in low if step in high]
+    marks = sorted({step for step in resumed_at if 0 < step <= end})
+    behind = [point for point in points(earlier, next(iter(chart.series))) if point[0] <= end]
+    axis: dict[str, Any] = {"whole": chart.whole, "from_zero": chart.from_zero}
+    return small_curve(chart.title, series, end, number, **axis, marks=marks, intervals=intervals, behind=behind)
 
 
 def turning(lines: Sequence[Line], rows: int | None = None) -> Markup:
@@ -160,14 +170,6 @@ def turning(lines: Sequence[Line], rows: int | None = None) -> Markup:
 def alarm_lines(lines: Sequence[Line]) -> Markup:
     """Signs in what was logged that training goes wrong."""
     return show.joined(show.notice(f"{text[0].upper()}{text[1:]}.", tone="open") for text in alarms(lines).values())
-
-
-def _intervals(chart: Chart, lines: Sequence[Line]) -> list[tuple[int, float, float]]:
-    """(step, low, high) wherever both ends were logged."""
-    if chart.interval is None:
-        return []
-    low, high = (dict(points(lines, column)) for column in chart.interval)
-    return [(step, low[step], high[step]) for step in low if step in high]
 
 
 # -- what training changes ---------------------------------------------------------------------------------------------
