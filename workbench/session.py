@@ -304,15 +304,11 @@ class Session:
         """
         session = cls._blank(_checked_id(session_id), folder)
         try:
-            data = json.loads(session.path.read_text(encoding="utf-8"))
+            session._restore(session.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise SessionError(f"there is no session {session_id!r} here; start a new one") from None
-        except (OSError, ValueError) as error:
+        except (OSError, UnicodeError) as error:
             raise SessionError(f"session {session_id!r} cannot be read ({error}); start a new one") from None
-        try:
-            session._restore(data)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise SessionError(f"session {session_id!r} is not of this version ({error}); start a new one") from None
         return session
 
     @property
@@ -341,10 +337,7 @@ class Session:
             SessionError: it is not a session's text.
         """
         session = cls._blank(secrets.token_hex(6), folder)
-        try:
-            session._restore(json.loads(text))
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
-            raise SessionError(f"this is not a saved session ({error})") from None
+        session._restore(text)
         used = session.settings
         kept = {name: getattr(used, name) for name in ("source", "domain", "artifact", "rules", "seed", "turns")}
         if used.assistant in assistant_names():
@@ -361,20 +354,20 @@ class Session:
         session._prepare()
         return session
 
-    def _restore(self, data: Mapping[str, Any]) -> None:
-        if data["format"] != FORMAT or data.get("edition") != EDITION:
-            raise ValueError(f"another format; {EARLIER}")
-        self.settings = Settings(**data["settings"])
-        self.branches = [
-            Branch(
-                Conversation.from_dict(each["conversation"]),
-                (each["origin"][0], each["origin"][1]) if each["origin"] else None,
-            )
-            for each in data["branches"]
-        ]
-        self.current, self.cursor = int(data["current"]), int(data["cursor"])
-        self.considered = ()
-        self.conversation.state_after(self.cursor)  # the place exists
+    def _restore(self, text: str) -> None:
+        """Read a session's text; raises `SessionError` where it is none."""
+        try:
+            data = json.loads(text)
+            if data["format"] != FORMAT or data.get("edition") != EDITION:
+                raise ValueError(f"another format; {EARLIER}")
+            self.settings = Settings(**data["settings"])
+            lines = [(Conversation.from_dict(each["conversation"]), each["origin"]) for each in data["branches"]]
+            self.branches = [Branch(line, (origin[0], origin[1]) if origin else None) for line, origin in lines]
+            self.current, self.cursor = int(data["current"]), int(data["cursor"])
+            self.considered = ()
+            self.conversation.state_after(self.cursor)  # the place exists
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+            raise SessionError(f"this is not a saved session of this version ({error}); start a new one") from None
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
