@@ -29,7 +29,7 @@ from discover_lib.core.state import IntentState
 from discover_lib.engines.spec import EDITION, MINIATURE, RoleEngines
 from discover_lib.runs.units import user_of
 from workbench.live import Calls, open_roles
-from workbench.sources import SessionError, Settings, assistant_names, check_players, engine_name, open_source, refusal
+from workbench.sources import SessionError, Settings, assistant_names, check_players, engine_name, open_source
 
 FORMAT = "discover-session/1"
 MAX_REPLY = 200_000  # characters
@@ -389,7 +389,9 @@ class Session:
             with open_roles(settings.spec, asked, settings.api_base, settings.key_variable, self.calls, stop) as roles:
                 yield roles.for_conversation(self.conversation.setting, self.conversation.seed)
         except RoleError as error:
-            raise refusal(error) from error
+            message = " ".join(str(error).split())
+            named = message.startswith(f"{error.role}: ")
+            raise SessionError(message if named else f"{error.role}: {message}") from error
         except LLMError as error:
             if error.kind == "stopped":
                 raise SessionError("stopped; nothing of the unfinished step was kept") from error

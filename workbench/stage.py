@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.json_text import whole_texts
 from discover_lib.core.conversation import Candidate
 from workbench.live import Errand
@@ -166,7 +167,7 @@ class StagePlayer:
         self.halt()
         try:
             fresh = make()
-        except SessionError as error:
+        except DiscoverError as error:
             self.note = str(error)
         else:
             self._before, self.session, self.note = self.session, fresh, ""
@@ -213,7 +214,7 @@ class StagePlayer:
             action(*arguments)
             if then:
                 then()
-        except SessionError as error:
+        except DiscoverError as error:
             self.note = str(error)
         self.show()
 
@@ -237,7 +238,7 @@ class StagePlayer:
                     self.session.next()
                     self.show()
                 await asyncio.sleep(PLAY_SECONDS)
-        except SessionError as error:
+        except DiscoverError as error:
             self.note = str(error)
         self._playing = None
         self.show()

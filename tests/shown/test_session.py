@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from discover_lib import replay
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.assistants import scripted_assistant
@@ -160,7 +161,7 @@ def test_missing_and_broken_files_say_so_in_one_line(live: Session) -> None:
     ],
 )
 def test_settings_that_cannot_be_are_refused_in_one_line(change: dict[str, str], why: str, tmp_path: Path) -> None:
-    with pytest.raises(SessionError, match=why) as caught:
+    with pytest.raises(DiscoverError, match=why) as caught:
         Session(dataclasses.replace(LIVE, **change), folder=tmp_path)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
     assert not list(tmp_path.iterdir())

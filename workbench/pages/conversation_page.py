@@ -20,7 +20,6 @@ from workbench.carried import kept
 from workbench.parts import plain_table
 from workbench.session import Session
 from workbench.sources import (
-    SessionError,
     Settings,
     assistant_names,
     built_trees,
@@ -65,7 +64,7 @@ def opened(address: Mapping[str, str]) -> tuple[Session | None, str]:
         trouble = str(error)
     try:
         return opening(), trouble
-    except SessionError as error:
+    except DiscoverError as error:
         return None, str(error)
 
 
