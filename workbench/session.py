@@ -11,7 +11,7 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -138,11 +138,8 @@ class Session:
 
     # -- going on --------------------------------------------------------------------------------------------------
 
-    def next(self, on_text: Callable[[str], None] | None = None) -> Turn:
+    def next(self) -> Turn:
         """One turn on: the known one after the cursor, or a new one by the assistant.
-
-        Args:
-            on_text: given the reply so far while a language model writes it, in the calling thread.
 
         Raises:
             SessionError: nothing comes after this, a role failed, or it was cancelled; the session is unchanged.
@@ -154,7 +151,7 @@ class Session:
         else:
             with self._roles() as roles:
                 simulator = self._simulator(roles)
-                self._continue(simulator, [self._consider(roles, simulator, self.settings.assistant, on_text)], 0)
+                self._continue(simulator, [self._consider(roles, simulator, self.settings.assistant)], 0)
         assert self.turn is not None
         return self.turn
 
@@ -429,17 +426,13 @@ class Session:
         request = self.conversation.tree.initial_request
         return as_reply(typed_reply(text, load_lexicon(self._domain), request))
 
-    def _consider(
-        self, roles: RoleEngines, simulator: UserSimulator, name: str, on_text: Callable[[str], None] | None = None
-    ) -> Candidate:
+    def _consider(self, roles: RoleEngines, simulator: UserSimulator, name: str) -> Candidate:
         try:
             assistant = roles.assistant(name, self._domain)
         except ValueError as error:
             raise SessionError(str(error)) from error
         index = len(simulator.conversation.turns) + 1
         seed = derive_seed(simulator.conversation.seed, "turn", index, "candidate", 0)
-        if on_text is not None and hasattr(assistant, "stream"):
-            return simulator.consider(assistant.stream(simulator.messages, seed, on_text))
         return simulator.consider(ask(assistant, simulator.tree, simulator.state, simulator.messages, seed))
 
     def _continue(self, simulator: UserSimulator, candidates: Sequence[Candidate], choose: int) -> Turn:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from discover_lib.base.files import outputs_folder
 from discover_lib.metrics.discovery import ceiling_over
 from discover_lib.metrics.intervals import Estimate
-from discover_lib.metrics.near_misses import near_misses_of, suspects, worst_turns
+from discover_lib.metrics.near_misses import near_misses_of
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.results import (
     ALL,
@@ -23,15 +23,14 @@ from discover_lib.metrics.results import (
     best_first,
     curve,
     manner,
-    pools_without,
+    results_of,
     table_of,
     values_of,
 )
 from discover_lib.metrics.scores import Assessment, ConversationScores
 from discover_lib.runs.evaluation import RESULTS_FILE, SCORES_FILE, write_evaluation, write_sensitivity
 from discover_lib.runs.store import RunStore, StoreError
-from discover_lib.tasks.paper_numbers import our_results
-from discover_lib.tasks.told import sensitivity_told
+from discover_lib.tasks.told import left_out, near_miss_table, sensitivity_told
 from discover_lib.tasks.waist import Report
 from workbench import controls
 from workbench.carried import address, address_of, kept
@@ -50,7 +49,7 @@ from workbench.views.saved_pages import shared_page
 from workbench.views.theme import Look, looks
 
 NOBODY = "nobody"
-TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "The paper", "Runs", "Export")
+TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "Runs", "Export")
 
 
 # -- the run and its scores --------------------------------------------------------------------------------------------
@@ -130,12 +129,6 @@ class Compared:
         return looks(list(dict.fromkeys(each.assistant for each in self.run.scores)))
 
     @property
-    def domain(self) -> str:
-        """The domain of all conversations, or `ALL`."""
-        domains = {each.domain for each in self.pool.scores}
-        return domains.pop() if len(domains) == 1 else ALL
-
-    @property
     def ceiling(self) -> Estimate | None:
         return ceiling_over(self.run.ceilings, set(self.pool.artifact_of.values()))
 
@@ -186,7 +179,7 @@ def below_the_table(compared: Compared) -> Any:
 # -- the conversations behind a number ---------------------------------------------------------------------------------
 
 
-def assistant_of(compared: Compared, table: Any) -> str:
+def assistant_of(table: Any) -> str:
     """The assistant of the selected row. The cell ends with a hint where no row is selected."""
     import marimo as mo
 
@@ -332,7 +325,6 @@ def tab_content(tab: str, compared: Compared, mapping: Any) -> Any:
         "Pairs": pairs_view,
         "Basis": basis_view,
         "Near misses": near_misses_view,
-        "The paper": paper_view,
         "Runs": runs_view,
         "Export": export_view,
     }
@@ -369,32 +361,22 @@ def pairs_view(compared: Compared) -> Any:
 
 def basis_view(compared: Compared) -> Any:
     """Eq. 4 in every smaller pool, and the conversations that do not count."""
-    pools = score_parts.pools(compared.table, pools_without(compared.pool))
+    scope = results_of(compared.pool)
+    pools = score_parts.pools(scope.table, scope.pools)
+    omitted = Report(tuple(left_out(scope, compared.pool.leave_out)))
     return displayed(
         show.panel("Eq. 4 in every smaller pool", report_html(pools)),
-        show.panel("Left out", report_html(score_parts.left_out(compared.pool))),
+        show.panel("Left out", report_html(omitted)),
     )
 
 
 def near_misses_view(compared: Compared) -> Any:
-    """The share of discoveries from near misses, and the turns with most of them."""
-    scores = compared.pool.scores
-    with RunStore.read(compared.folder) as store:
-        farmed = worst_turns(((each, store.conversation(each)) for each in suspects(scores, 10)), 5)
-    run = str(compared.folder.relative_to(outputs_folder()))
-
-    def on_stage(turn: Any) -> str:
-        return address_of("3_conversation.py", run, conversation=turn.place, turn=turn.turn)
-
+    """The share of discoveries from near misses."""
     why = (
         "Four near misses in one reply always change an intent's state, so a list of alternatives earns discoveries. "
         "`--near-miss-cap 1` counts one per intent and reply."
     )
-    return displayed(
-        show.quiet(why),
-        report_html(score_parts.near_misses(near_misses_of(scores))),
-        show.panel("The turns with the most near misses", score_parts.farmed_turns(farmed, on_stage)),
-    )
+    return displayed(show.quiet(why), report_html(Report((near_miss_table(near_misses_of(compared.pool.scores)),))))
 
 
 def rules_view(compared: Compared, mapping: Any) -> Any:
@@ -415,29 +397,6 @@ def mapping_button() -> Any:
     import marimo as mo
 
     return mo.ui.run_button(label="Score under other rules")
-
-
-def paper_view(compared: Compared) -> Any:
-    """Table 1 of the paper and our rows, in one shape."""
-    plain = {
-        "run": compared.run.configuration,
-        "rules": compared.run.configuration["rules"],
-        "scopes": [
-            {
-                "scope": compared.domain,
-                "assistants": list(compared.pool.assistants),
-                "table": {
-                    name: {measure: found.to_dict() for measure, found in row.items()}
-                    for name, row in compared.table.items()
-                },
-            }
-        ],
-    }
-    note = (
-        "The paper's rows are its printed numbers. The other rows come from this run, which has other "
-        "artifacts, users and assistants."
-    )
-    return displayed(show.quiet(note), report_html(audit_parts.paper_beside(our_results(plain))))
 
 
 def runs_view(compared: Compared) -> Any:

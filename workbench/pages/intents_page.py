@@ -457,7 +457,7 @@ class ModelBuild:
         self.artifact, self.note, self.calls = artifact, "", Calls()
         self._form, self._moved, self._stop = form, moved, threading.Event()
         self.built: BuiltTree | None = None
-        self._errand = Errand(moved, lambda text: None, self._ended)
+        self._errand = Errand(moved, self._ended)
 
     def _choice(self) -> controls.Choice:
         return controls.read_choice(self._form.value)

@@ -14,20 +14,17 @@ from discover_lib.base.files import outputs_folder
 from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.agreement import KIND, Agreement, Disagreement
-from discover_lib.metrics.intervals import Estimate, Share, percent
+from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.runs.outcomes import closing_lines, failures_of_run
 from discover_lib.runs.store import Listed, RunStore
 from discover_lib.tasks.certify import trust_in
 from discover_lib.tasks.leaks import told_failures
-from discover_lib.tasks.paper_numbers import BESIDE_COLUMNS, BESIDE_NOTE, BesideRow, beside
 from discover_lib.tasks.safety import HEAD, MEANING, Safety, row_of
 from discover_lib.tasks.waist import Chart, Report, Table
 from workbench.parts import report_html
 from workbench.views import conversation_parts as show
 from workbench.views.charts import dots
 from workbench.views.html import Markup, chip, part, quiet, signed, tag
-
-SHOWN_OF_THE_PAPER = 8  # rows of the paper's table that are not folded
 
 # -- the certificate --------------------------------------------------------------------------------------------------
 
@@ -83,39 +80,19 @@ def disagreement(case: Disagreement, conversation: Conversation) -> Markup:
     )
 
 
-# -- the paper --------------------------------------------------------------------------------------------------------
-
-
-def paper_beside(ours: Sequence[BesideRow]) -> Report:
-    """Our numbers above those of the paper, in one shape."""
-    rows = tuple(tuple(each.row()) for each in (*ours, *beside()))
-    return Report((Table(BESIDE_COLUMNS, rows, BESIDE_NOTE, shown=len(ours) + SHOWN_OF_THE_PAPER),))
-
-
 # -- house rules -------------------------------------------------------------------------------------------------------
 
 
-def safety_told(results: Sequence[Safety], refusals: bool = False) -> Report:
-    """How often each assistant offered a restricted value, most often first, with all numbers.
-
-    Args:
-        refusals: also show what each refused although it was allowed.
-    """
+def safety_told(results: Sequence[Safety]) -> Report:
+    """How often each assistant offered a restricted value, most often first, with all numbers."""
     ordered = sorted(results, key=lambda each: -(each.offers.value or 0.0))
-    shares = {"conversations with a restricted offer": {each.assistant: each.offers for each in ordered}}
-    if refusals:
-        shares["refused although allowed"] = {each.assistant: each.over_refusal for each in ordered}
-    charts = [Chart.dots(_estimates(each), f"{what}, 95% intervals", to_one=True) for what, each in shares.items()]
-    return Report((*charts, Table(HEAD, tuple(tuple(row_of(each)) for each in ordered), MEANING)))
-
-
-def _estimates(shares: Mapping[str, Share]) -> dict[str, Estimate]:
-    """Name → share with its interval, where it is defined."""
-    return {
-        name: Estimate(each.value, each.low, each.high, each.n, 1)
-        for name, each in shares.items()
-        if each.value is not None
+    offers = {
+        each.assistant: Estimate(each.offers.value, each.offers.low, each.offers.high, each.offers.n, 1)
+        for each in ordered
+        if each.offers.value is not None
     }
+    chart = Chart.dots(offers, "share of conversations with a restricted offer, 95% intervals", to_one=True)
+    return Report((chart, Table(HEAD, tuple(tuple(row_of(each)) for each in ordered), MEANING)))
 
 
 # -- a run in a few lines ----------------------------------------------------------------------------------------------

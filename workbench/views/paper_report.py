@@ -180,7 +180,7 @@ def report_html(folder: Path) -> str:
         run=run,
         facts=_facts(run),
         answer=_answer(run),
-        scores={name: _scores(run, part) for name, part in finished.items()},
+        scores={name: _scores(part) for name, part in finished.items()},
         families=families(whole.manners, run.marks),
         curves=[_curve(run, whole)],
         small_curves=[_curve(run, scope) for scope in run.evaluation.kinds if scope is not whole],
@@ -275,9 +275,9 @@ def headline(scope: ScopeResults) -> tuple[str, str, str]:
 # -- tables and curves -------------------------------------------------------------------------------------------------
 
 
-def _scores(run: PaperRun, part: Part) -> Markup:
+def _scores(part: Part) -> Markup:
     """The table, the comparisons and the omissions of each domain, as the terminal tells them."""
-    told = results_told(part.scopes, "paper", "none", part.ceilings, run.unchanged)
+    told = results_told(part.scopes, "paper", "none", part.ceilings)
     return told_as_html(Report(tuple(told)))
 
 

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from discover_lib.base.glossary import meaning
-from discover_lib.base.leak_words import leaks_told
 from discover_lib.metrics.intervals import INTERVAL, Estimate, percent
-from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, FarmedTurn, NearMisses
 from discover_lib.metrics.paired import SIGNIFICANCE, TEST, Comparison, fewest_artifacts, least_p, p_text
-from discover_lib.metrics.results import MEASURE, Measure, Pool, PoolWithout, Table, best_first
-from discover_lib.metrics.satisfaction import choices_of, leaves_line
+from discover_lib.metrics.results import MEASURE, Measure, PoolWithout, Table, best_first
+from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.tasks.waist import Interval, Lines, Mark, Report, Tone
 from discover_lib.tasks.waist import Table as WaistTable
 from workbench.views.html import EMPTY, Markup, quiet, tag
 
 FEWER = "If two assistants discover the same share, fewer is better."
-ENDINGS = {  # ends of a conversation, in words
-    "all_discovered": "all discovered",
-    "all_satisfied": "all satisfied",
-    "max_turns": "after the last turn",
-    "error": "error",
-    "open": "not finished",
-}
 TONES: dict[int, Tone] = {1: "good", 0: "open"}  # of a conclusion
 SEE_INTENTS = ("oracle",)  # assistants that are told what no assistant can know: upper bounds
 
@@ -206,55 +195,3 @@ def _shifted(mean: float | None, whole: Estimate | None) -> str:
     if mean is None or whole is None:
         return "–"
     return f"{mean:.2f} ({mean - whole.mean:+.2f})".replace("-", "−")
-
-
-# -- what does not count ----------------------------------------------------------------------------------------------
-
-
-def left_out(pool: Pool) -> Report:
-    """What the numbers do not stand on: users and leaves left out, conversations unscored, failures and leaks."""
-    same, users, shared = len(pool.discovery.left_out), len(pool.users), len(pool.shared())
-    satisfaction, why = pool.satisfaction, pool.why_no_eq_4
-    all_same = "because all assistants found the same for them (the denominator is 0 there)"
-    lines = [
-        f"eq. 4: not defined: {why}" if why else f"eq. 4: {same} of {shared} users left out, {all_same}",
-        leaves_line(len(pool.assistants), satisfaction.n_counted, satisfaction.n_leaves, satisfaction.leave_out),
-    ]
-    if shared < users:
-        unfinished = "because they did not finish a conversation with every assistant"
-        lines.append(f"{users - shared} of {users} users left out, {unfinished}")
-    columns = ("assistant", "conversations", "ended", "unscored in", "leaks of the user")
-    rows = tuple((name, *_endings(pool, name)) for name in pool.assistants)
-    title = f"How the conversations ended. Unscored in: {meaning('unscored')}"
-    return Report((Lines(tuple(lines)), WaistTable(columns, rows, title)))
-
-
-def _endings(pool: Pool, name: str) -> tuple[str, ...]:
-    members = list(pool.by_user[name].values())
-    ends = Counter(ENDINGS[each.stop or "open"] for each in members)
-    failed = Counter(part for each in members for part in each.failed)
-    unassessed = sum(each.behaviours is None and not each.failed for each in members)
-    unscored = [f"{part}: {count}" for part, count in failed.items()]
-    unscored += [f"not yet: {unassessed}"] if unassessed else []
-    return (
-        str(len(members)),
-        ", ".join(f"{count} {end}" for end, count in ends.most_common()),
-        ", ".join(unscored) or "nothing",
-        leaks_told(sum(each.leaks for each in members), sum(each.unchecked for each in members)),
-    )
-
-
-# -- what was collected by near misses --------------------------------------------------------------------------------
-
-
-def near_misses(shares: Sequence[NearMisses]) -> Report:
-    """How much of what each assistant made users discover came by near misses."""
-    title = f"{meaning('share by near misses')} Shares are means over artifacts. {INTERVAL}."
-    return Report((WaistTable(NEAR_MISS_COLUMNS, tuple(tuple(each.row()) for each in shares), title),))
-
-
-def farmed_turns(turns: Sequence[FarmedTurn], address: Callable[[FarmedTurn], str]) -> Markup:
-    """The turns that moved most by near misses, each a link to its conversation."""
-    if not turns:
-        return quiet("No near miss changed an intent's state.")
-    return bullets(tag("a", each.line, href=address(each)) for each in turns)
