@@ -41,7 +41,6 @@ from workbench.panel import EvaluatedRun, RunPanel, evaluation_panel
 from workbench.parts import Scored, listing, plain_table, report_html
 from workbench.sharing import shared
 from workbench.views import audit_parts, charts, score_parts
-from workbench.views import beside as side_by_side
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, tag
 from workbench.views.located import finding, found_by_one
@@ -224,7 +223,7 @@ def behind(compared: Compared, ours: str, theirs: str) -> Any:
     return listing("conversation", drawn, key="no.", page_size=6, forgets=("turn",))
 
 
-def open_sides(compared: Compared, table: Any, theirs: str) -> list[tuple[side_by_side.Side, Assessment | None]]:
+def open_sides(compared: Compared, table: Any, theirs: str) -> list[tuple[score_parts.Side, Assessment | None]]:
     """The selected conversation, and with a rival its conversation with the same user."""
     import marimo as mo
 
@@ -237,12 +236,12 @@ def open_sides(compared: Compared, table: Any, theirs: str) -> list[tuple[side_b
     with RunStore.read(compared.folder) as store:
         for name, place in places.items():
             data = store.assessment(place)
-            side = side_by_side.Side(name, compared.marks[name], store.conversation(place))
+            side = score_parts.Side(name, compared.marks[name], store.conversation(place))
             sides.append((side, Assessment.from_dict(data) if data else None))
     return sides
 
 
-def reader(compared: Compared, sides: Sequence[tuple[side_by_side.Side, Assessment | None]], place: int) -> Any:
+def reader(compared: Compared, sides: Sequence[tuple[score_parts.Side, Assessment | None]], place: int) -> Any:
     """A conversation and its evidence, or two with the same user side by side, and how each was scored."""
     import marimo as mo
 
@@ -251,14 +250,14 @@ def reader(compared: Compared, sides: Sequence[tuple[side_by_side.Side, Assessme
     measured = show.table(("", *(each.label for each in MEASURES)), rows)
     run = str(compared.folder.relative_to(outputs_folder()))
     stage = tag("a", "Open it in Conversation", href=address_of("3_conversation.py", run, conversation=place))
-    tabs = {"Scores": displayed(*(side_by_side.assessed(side.conversation, found) for side, found in sides))}
+    tabs = {"Scores": displayed(*(score_parts.assessed(side.conversation, found) for side, found in sides))}
     if len(sides) > 1:
         theirs = sides[1][0]
         first = {
             "Only one discovered": _only_one_found(ours, theirs),
-            "Turn by turn": displayed(side_by_side.turns_beside(ours, theirs)),
+            "Turn by turn": displayed(score_parts.turns_beside(ours, theirs)),
         }
-        lead = side_by_side.parted(ours, theirs)
+        lead = score_parts.parted(ours, theirs)
     else:
         first = {"Evidence": _evidence(ours), "Conversation": displayed(show.chat(ours.conversation, _last(sides)))}
         lead = Markup()
@@ -267,7 +266,7 @@ def reader(compared: Compared, sides: Sequence[tuple[side_by_side.Side, Assessme
     return mo.vstack([head, opened_part, mo.accordion(dict(folded_parts))])
 
 
-def _last(sides: Sequence[tuple[side_by_side.Side, Assessment | None]]) -> int:
+def _last(sides: Sequence[tuple[score_parts.Side, Assessment | None]]) -> int:
     return max(len(side.conversation.turns) for side, _ in sides)
 
 
@@ -277,7 +276,7 @@ def _numbers(pool: Pool, name: str, unit: str) -> list[str]:
     return ["left out" if value is None else each.shown(value) for each, value in values]
 
 
-def _only_one_found(ours: side_by_side.Side, theirs: side_by_side.Side) -> Any:
+def _only_one_found(ours: score_parts.Side, theirs: score_parts.Side) -> Any:
     """The intents that one of the two discovered and the other did not, each with its evidence."""
     import marimo as mo
 
@@ -288,7 +287,7 @@ def _only_one_found(ours: side_by_side.Side, theirs: side_by_side.Side) -> Any:
     return mo.vstack(parts)
 
 
-def _evidence(side: side_by_side.Side, intents: Collection[str] = ()) -> Any:
+def _evidence(side: score_parts.Side, intents: Collection[str] = ()) -> Any:
     """What discovered each intent, or each of `intents`: the turn, the judge's reason, and the words of the reply."""
     import marimo as mo
 
