@@ -40,9 +40,8 @@ from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write
 from discover_lib.tasks.agree import told as told_agreement
 from discover_lib.tasks.certify import certify, told, trust_in
 from discover_lib.tasks.leaks import Audit, finished_conversations, told_leaks
-from discover_lib.tasks.paper_numbers import SIX_HEAD, SIX_MEANING, six_row, table_six
 from discover_lib.tasks.safety import Safety, exposure, offered, rule_for
-from discover_lib.tasks.waist import Report, Table
+from discover_lib.tasks.waist import Report
 from workbench.carried import kept
 from workbench.controls import displayed
 from workbench.jobs import find_runs, labelled
@@ -413,9 +412,3 @@ def offer(talks: Sequence[Conversation], table: Any) -> Any:
     mo.stop(not table.value, mo.md("*Select a conversation to read it.*"))
     row = table.value[0]
     return displayed(show.panel("Conversation", show.chat(talks[row["#"]], row["turn"])))
-
-
-def table_six_view() -> Any:
-    """Table 6 of the paper, and the smallest change that each number of prompts could have shown."""
-    table = Table(SIX_HEAD, tuple(tuple(six_row(each)) for each in table_six()), SIX_MEANING)
-    return displayed(report_html(Report((table,))))
