@@ -66,7 +66,7 @@ def read_run(panel: RunPanel, folder: Path, progress: int) -> SynthesisedRun:
     """
     import marimo as mo
 
-    run = SynthesisedRun.of_run(folder, panel.most_read)
+    run = SynthesisedRun.of_run(folder)
     mo.stop(not run.conversations, displayed(run.note))
     return run
 

@@ -45,7 +45,7 @@ from workbench.controls import (
     read_choice,
 )
 from workbench.echo import train_command
-from workbench.jobs import configuration_of, places_scored, training_places
+from workbench.jobs import configuration_of, training_places
 from workbench.panel import TrainingPanel, talks_earlier
 from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
@@ -90,7 +90,7 @@ def stage_menus(activity: int) -> Any:
             "base": kept(menu, "base", [TINY, OTHER], value=TINY, label="Base model"),
             "model": kept(mo.ui.text, "model", value="", placeholder="Qwen/Qwen3-0.6B, or a folder", label="Its name"),
             "stage": kept(menu, "stage", STAGES, value=next(iter(STAGES)), label="Stage"),
-            "data": kept(menu, "data", known | places_scored(), value=first, label="Data", searchable=True),
+            "data": kept(menu, "data", known, value=first, label="Data", searchable=True),
             "from": kept(menu, "from", starts, value="the unchanged base", label="Start from", searchable=True),
             "recipe": kept(menu, "recipe", presets, value="automatic", label="Recipe"),
             "backend": kept(menu, "backend", ["auto", "unsloth", "transformers"], value="auto", label="Backend"),
