@@ -15,6 +15,7 @@ import random
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
@@ -90,6 +91,7 @@ class MiniatureVoice:
         self.book = phrase_book(domain)
         self.temperament = self.book.temperaments[0]
 
+    @lru_cache(maxsize=1024)  # noqa: B019 (a voice lives as long as its process)
     def of(self, user: int) -> MiniatureVoice:
         """The same voice in the temperament of one user, who keeps it from message to message."""
         voice = copy.copy(self)
