@@ -135,7 +135,8 @@ class UserSimulator:
             raise ValueError(f"the conversation is over ({conversation.stop}); branch from an earlier turn")
         index = len(conversation.turns) + 1
         if choose is None:
-            choose = choose_candidate(candidates, rules, derive_seed(conversation.seed, "tie", index))
+            several = len(candidates) > 1
+            choose = choose_candidate(candidates, rules, derive_seed(conversation.seed, "tie", index)) if several else 0
         chosen = candidates[choose]
         if chosen.evaluation is None:
             raise JudgeError(chosen.error or "the chosen reply was not judged")
@@ -179,9 +180,7 @@ class UserSimulator:
         if turns and turns[-1].user_message is None and self.conversation.stop in (None, "max_turns"):
             before = dataclasses.replace(self.conversation, turns=turns[:-1], stop=None)
             last = turns[-1]
-            answer = UserSimulator.resume(before, self.judge, self.voice)._answer(
-                last.index, last.candidate, last.view
-            )
+            answer = UserSimulator.resume(before, self.judge, self.voice)._answer(last.index, last.candidate, last.view)
             self.conversation = dataclasses.replace(before, turns=(*turns[:-1], dataclasses.replace(last, **answer)))
         return self
 

@@ -25,6 +25,7 @@ from discover_lib.metrics.satisfaction import asks_for_final
 N_ALTERNATIVES = 3
 INCLUDED = 0.45  # how often a draft has something in a dimension that an artifact may do without
 ADDED = 0.5  # how often something is added that stands beside what was chosen
+OPENING_SLOTS = frozenset(("aspect", "first", "last", "all"))
 Policy = Callable[[Beliefs, random.Random], list[Move]]
 
 
@@ -168,7 +169,7 @@ def openings(
     frames: dict[str, str] = {}
     for verb in dict.fromkeys(move.verb for move in moves):
         every = phrase_book(domain).openings[verb]
-        drawn = in_drawn_order(every, ("aspect", "first", "last", "all"), said, rng, name)
+        drawn = in_drawn_order(every, OPENING_SLOTS, said, rng, name)
         frames[verb] = next(frame.text for frame in drawn if frame.when != ("first" if own else "later"))
     return frames
 

@@ -38,15 +38,15 @@ class Frame:
 
     @cached_property
     def said(self) -> tuple[str, ...]:
-        """Its own words between the slots."""
-        literals = (" ".join(words(literal)) for literal, _, _, _ in Formatter().parse(self.text))
-        return tuple(literal for literal in literals if literal)
+        """Its own words between the slots, as `spoken`."""
+        literals = (spoken(literal) for literal, _, _, _ in Formatter().parse(self.text))
+        return tuple(literal for literal in literals if literal.strip())
 
     def is_in(self, spoken: str) -> bool:
         """Whether a text (its words, separated and surrounded by blanks) may have been made of this frame."""
         at = 0
         for literal in self.said:
-            at = spoken.find(f" {literal} ", at)
+            at = spoken.find(literal, at)
             if at < 0:
                 return False
         return bool(self.said)
@@ -162,11 +162,13 @@ def in_drawn_order(
         speaker: a temperament of users, or an assistant's name.
     """
     # The greatest of r^(1/w) is a draw by weight, and the next greatest one from what is left.
-    drawn = [(rng.random() ** power, place) for place, power in enumerate(_powers(frames, speaker))]
+    drawn = [rng.random() ** power for power in _powers(frames, speaker)]
     used = []
-    fitting = (frames[place] for _, place in sorted(drawn, reverse=True) if frames[place].slots.issubset(names))
-    for frame in fitting:
-        if any(frame.is_in(text) for text in before):
+    for place in sorted(range(len(frames)), key=drawn.__getitem__, reverse=True):
+        frame = frames[place]
+        if not frame.slots.issubset(names):
+            continue
+        if any(map(frame.is_in, before)):
             used.append(frame)
         else:
             yield frame

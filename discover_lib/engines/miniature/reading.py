@@ -22,7 +22,6 @@ PROSE_PIECE_WORDS = 25  # unquoted statements of at least this length are a piec
 
 _FENCE = re.compile(r"```[^\n]*\n(.*?)```", re.DOTALL)
 _QUOTE = re.compile(r"(?:^>.*(?:\n|$))+", re.MULTILINE)
-_QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 
 
@@ -82,7 +81,7 @@ def pieces_of(text: str, domain: str) -> Sequence[str]:
     """What was made in a reply, apart from what is said about it: drawings, fenced or quoted parts, or long prose."""
     if is_drawn(domain):
         return [text[start:end] for start, end in drawing_spans(text)]
-    quotes = [_QUOTE_MARK.sub("", quote) for quote in _QUOTE.findall(text)]
+    quotes = ["\n".join([row[1:].removeprefix(" ") for row in quote.split("\n")]) for quote in _QUOTE.findall(text)]
     if marked := _FENCE.findall(text) + quotes:
         return marked
     told = [sentence for sentence in SENTENCE.findall(text) if not sentence.rstrip().endswith("?")]

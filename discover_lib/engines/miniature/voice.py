@@ -54,7 +54,7 @@ NEEDED = (*NOTHING_UNDERSTOOD, "same", "asked")  # answers that are not left out
 _REFUSALS = ("i'm sorry", "i am sorry", "i can't", "i cannot", "i won't", "i'm unable", "i am unable", "as an ai")
 _NUMBERS = {3: "three", 4: "four", 5: "five", 6: "six"}
 _SAID_ONCE = {"thank", "thanks", "please", "sorry", "show", "again"}
-_LETTER = re.compile(r"^([A-H])\.$", re.MULTILINE)  # under which a reply shows a sample
+_LETTERS = [f"{letter}." for letter in "ABCDEFGH"]  # under which a reply shows a sample, in a line
 _ARTICLE = re.compile(r"\b(?:the|an?) (?=[a-z])")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
@@ -196,7 +196,7 @@ class MiniatureVoice:
     def _named_options(self, text: str, read: Sequence[Mapping[str, str]]) -> tuple[tuple[str, frozenset[str]], ...]:
         """The options that can be pointed at, as a user calls them: by letter if they have one, else by place."""
         options = [frozenset(option) for option in read]
-        if letters := _LETTER.findall(text):  # a whole artifact may stand before them
+        if letters := [row[0] for row in text.split("\n") if row in _LETTERS]:  # a whole artifact may stand before them
             return tuple(zip(letters, options[-len(letters) :], strict=False))
         wholes = [frozenset(option) for option in whole_pieces(read, self.lexicon)]
         samples = [option for option in options if option not in wholes] or options

@@ -207,7 +207,8 @@ class _Reader:
 
     def _walk(self, element: Element, matrix: Matrix | None, style: Style, level: int) -> None:
         tag, attributes = local_name(element.tag), element.attrib
-        self._count(10 + sum(map(len, attributes.values())))
+        get = attributes.get
+        self._count(10 + len(get("d", "")) + len(get("points", "")) + len(get("style", "")))
         if tag not in _DRAWN or level > MAX_LEVELS:
             return
         may_skip = self.skip_company and not self.is_around and not _LABEL_SET.isdisjoint(attributes)
