@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Any, NamedTuple
 
 from discover_lib.base.files import read_yaml
 from discover_lib.base.leak_words import roots
@@ -52,8 +52,7 @@ class Frame:
         return bool(self.said)
 
 
-@dataclass(frozen=True)
-class Temperament:
+class Temperament(NamedTuple):
     """How one kind of person writes.
 
     Attributes:
@@ -88,8 +87,7 @@ class Frames(dict[str, tuple[Frame, ...]]):
         return self.setdefault(name, tuple(self._made(self.rows[name])))
 
 
-@dataclass(frozen=True)
-class PhraseBook:
+class PhraseBook(NamedTuple):
     """The frames that can be used in one domain.
 
     Attributes:

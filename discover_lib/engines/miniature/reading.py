@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from discover_lib.base.svg import SvgError, drawing_spans
 from discover_lib.base.words import words
@@ -25,8 +26,7 @@ _QUOTE = re.compile(r"(?:^>.*(?:\n|$))+", re.MULTILINE)
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 
 
-@dataclass(frozen=True)
-class ReplyReading:
+class ReplyReading(NamedTuple):
     """What a reply holds.  Each option maps value id → the evidence for it."""
 
     kind: Kind
@@ -96,8 +96,7 @@ def _read_piece(piece: str, domain: str) -> dict[str, str]:
         return {}
 
 
-@dataclass(frozen=True)
-class UserReading:
+class UserReading(NamedTuple):
     """What a user message says, as an assistant can understand it."""
 
     wanted: tuple[str, ...] = ()  # values asked for plainly

@@ -10,14 +10,12 @@ in every temperament and every typing style.
 from __future__ import annotations
 
 import copy
-import dataclasses
 import random
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from discover_lib.base.leak_words import roots
 from discover_lib.base.seeds import derive_rng
@@ -59,16 +57,14 @@ _ARTICLE = re.compile(r"\b(?:the|an?) (?=[a-z])")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
-@dataclass(frozen=True)
-class Content:
+class Content(NamedTuple):
     """What may be said: the act, and what it names."""
 
     act: str
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True)
-class Heard:
+class Heard(NamedTuple):
     """What the assistant did in its last reply, and every option: its name ("" where none may be said) and values."""
 
     doing: Doing
@@ -334,7 +330,7 @@ class MiniatureVoice:
         if form.exclaims:
             message = message.rstrip(".") + "!"
         ends = (".",) if self.capitals else ("", "", ".")
-        return in_hand(message, dataclasses.replace(self.temperament, capitals=self.capitals, ends=ends), rng)
+        return in_hand(message, self.temperament._replace(capitals=self.capitals, ends=ends), rng)
 
     def _wordings(self, content: Content, before: Sequence[str], rng: random.Random) -> Iterator[str]:
         frames = in_drawn_order(self.book.acts[content.act], content.names, before, rng, self.temperament.name)

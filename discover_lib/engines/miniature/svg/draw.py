@@ -25,7 +25,6 @@ from discover_lib.engines.miniature.svg.stock import (
     SUBJECTS,
     WATERLINE,
     Figure,
-    Land,
     box_of,
     layer,
     markup,
@@ -233,16 +232,16 @@ class _Drawing:
 
     def _above(self, box: Box) -> list[str]:
         """Sun, moon and weather, on the side that the subject leaves free."""
-        side, land = self._free_side(box), Land(self.w, self.h)
+        side = self._free_side(box)
         parts = []
         for value in self.chosen.get("light", ()):
             match value:
                 case "sunny":
-                    shape = sun(land, side, 0.2, 0.1, rays=12)
+                    shape = sun(self.w, self.h, side, 0.2, 0.1, rays=12)
                 case "sunrise":
-                    shape = sun(land, 0.25 + 0.5 * side, HORIZON - 0.03, 0.19, rays=18, reach=8, width=0.085)
+                    shape = sun(self.w, self.h, 0.25 + 0.5 * side, HORIZON - 0.03, 0.19, rays=18, reach=8, width=0.085)
                 case "sunset":
-                    shape = sun(land, 0.2 + 0.6 * side, HORIZON - 0.14, 0.24)
+                    shape = sun(self.w, self.h, 0.2 + 0.6 * side, HORIZON - 0.14, 0.24)
                 case "cloudy" | "rainy":
                     spots = ((side, 0.16, 0.3), (1 - side, 0.12, 0.24), (0.52, 0.28, 0.18))
                     shape = "".join(self._small("cloud", *spot) for spot in spots)
