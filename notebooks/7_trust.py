@@ -55,18 +55,15 @@ def check_leaks(audit, mo, page, talks):
 
 
 @app.cell(hide_code=True)
-def show_leak_check(honesty, mo, page, run_choice, talks):
-    details = {
-        "How good is the leak check?": mo.lazy(lambda: page.corpus_view(honesty)),
-        "How was this run made, and what failed?": mo.lazy(lambda: page.failures_view(run_choice.value)),
-    }
+def show_failures(mo, page, run_choice, talks):
+    details = {"How was this run made, and what failed?": mo.lazy(lambda: page.failures_view(run_choice.value))}
     mo.vstack([mo.accordion(details), mo.md("## Do judges agree?")]) if talks else None
     return
 
 
 @app.cell
-def compare_judges(honesty, mo, page, run_choice, talks):
-    labels, judged, refusal = page.labels_of(talks, run_choice.value, honesty.value)
+def compare_judges(honesty, mo, page, talks):
+    labels, judged, refusal = page.labels_of(talks, honesty.value)
     mo.show_code(page.agreement_view(labels, honesty, talks, refusal))
     return judged, labels
 
@@ -138,12 +135,8 @@ def read_offer(offers, page, talking):
 
 
 @app.cell(hide_code=True)
-def show_policies(depth, mo, page):
-    policies = {
-        "What does a content policy change?": mo.lazy(lambda: page.refusers_view(depth)),
-        "What could the paper's Table 6 have shown?": mo.lazy(page.table_six_view),
-    }
-    mo.accordion(policies)
+def show_table_six(mo, page):
+    mo.accordion({"What could the paper's Table 6 have shown?": mo.lazy(page.table_six_view)})
     return
 
 
