@@ -44,8 +44,7 @@ class Verdict(Record):
     def __post_init__(self) -> None:
         if isinstance(self.near_misses, str):
             raise TypeError(f"near misses are a list of texts, got the text {self.near_misses!r:.60}")
-        if not isinstance(self.near_misses, tuple):
-            object.__setattr__(self, "near_misses", tuple(self.near_misses))
+        object.__setattr__(self, "near_misses", tuple(self.near_misses))
 
 
 @dataclass(frozen=True)
@@ -59,8 +58,7 @@ class Evaluation(Record, order=("kind", "kind_reason", "verdicts")):
     def __post_init__(self) -> None:
         if self.kind not in ("artifact", "dialogue_act"):
             raise ValueError(f"an evaluation's kind is 'artifact' or 'dialogue_act', got {self.kind!r}")
-        if not isinstance(self.verdicts, tuple):
-            object.__setattr__(self, "verdicts", tuple(self.verdicts))
+        object.__setattr__(self, "verdicts", tuple(self.verdicts))
 
     def verdict(self, intent_id: str) -> Verdict | None:
         return next((verdict for verdict in self.verdicts if verdict.intent_id == intent_id), None)

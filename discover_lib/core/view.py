@@ -8,7 +8,7 @@ A voice never sees the tree.  It sees the achieved intents, and one group of mis
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from discover_lib.base.leak_words import find_leaks
 from discover_lib.base.records import Record
@@ -45,7 +45,8 @@ class UserView(Record, omit=("category",)):
     @property
     def shared(self) -> tuple[str, ...]:
         """Achieved intents in the tree of the first missing one; only they name the aspect of a latent one (E.6)."""
-        return alike(self.achieved, self.items)
+        root = self.items[0].partition(".")[0] if self.items else None
+        return tuple([key for key in self.achieved if key.partition(".")[0] == root])
 
 
 def user_view(
@@ -66,25 +67,17 @@ def user_view(
     """
     rules = rules or Rules.paper()
     known = authors.achieved_and_pursued if rules.achieved == "open_parents" else _achieved_and_pursued
-    achieved, pursuing, items = known(tree, state, focus(tree, state, rules))
+    found = achieved, _, items = known(tree, state, focus(tree, state, rules))
     shown = (*achieved, *items)
     changed = {each.intent_id for each in transitions if each.moved or each.satisfied}
-    shared = alike(achieved, items) if pursuing == "latent" else ()
-    return UserView(
-        achieved,
-        pursuing,
-        items,
+    view = UserView(
+        *found,
         texts={key: tree.intents[key].text for key in shown},
         notes={key: reasons[key] for key in shown if key in reasons} if reasons else {},
         changed=tuple([key for key in shown if key in changed]),
-        category=next((aspect for key in reversed(shared) if (aspect := tree.intents[key].aspect)), ""),
     )
-
-
-def alike(achieved: Sequence[str], items: Sequence[str]) -> tuple[str, ...]:
-    """Achieved intents in the tree of the first missing one."""
-    root = items[0].partition(".")[0] if items else None
-    return tuple([key for key in achieved if key.partition(".")[0] == root])
+    named = [tree.intents[key].aspect for key in view.shared] if view.pursuing == "latent" else []
+    return replace(view, category=[*filter(None, named)][-1]) if any(named) else view
 
 
 def _achieved_and_pursued(

@@ -292,7 +292,7 @@ def _untried(leaves: Sequence[str], beliefs: Beliefs) -> Sequence[str]:
 
 def _open_leaves(beliefs: Beliefs, dimension: str) -> tuple[str, ...]:
     """Leaves of a dimension that what is known leaves possible."""
-    below = beliefs.within(dimension)
+    below = beliefs.narrowed.get(dimension)
     return beliefs.lexicon.below[below] if below else beliefs.lexicon.dimensions[dimension].leaves
 
 
@@ -313,7 +313,7 @@ def _next_dimension(beliefs: Beliefs, rng: random.Random, done: Sequence[str]) -
 def alternatives(verb: str, beliefs: Beliefs, rng: random.Random) -> Move:
     """Alternatives of one dimension, spread over what is still open below what is known."""
     dimension = _next_dimension(beliefs, rng, done=beliefs.explored)
-    below = beliefs.within(dimension)
+    below = beliefs.narrowed.get(dimension)
     values = spread(beliefs.lexicon, dimension, below, beliefs.tried, rng, beliefs.known_leaves())
     return Move("show" if verb == "show" else "maybe", tuple(values), dimension)
 

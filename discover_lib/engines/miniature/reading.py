@@ -205,12 +205,9 @@ class Beliefs:
         """The dimension that the last message doubted, if it named one."""
         return self.latest.doubted[0] if self.latest.doubted else None
 
-    def within(self, dimension: str) -> str | None:
-        """The value below which the dimension is still open (hinted at just now, or known), or None for all of it."""
-        return self._narrowed.get(dimension)
-
     @cached_property
-    def _narrowed(self) -> dict[str, str]:
+    def narrowed(self) -> dict[str, str]:
+        """Dimension → the value below which it is still open (hinted at just now, or known); absent if all of it is."""
         values = self.lexicon.values
         broad = {name: value for name, known in self._known.items() for value in known if not values[value].is_leaf}
         return broad | {values[value].dimension: value for value in self.latest.hinted}
@@ -222,7 +219,7 @@ class Beliefs:
 
     def is_touched(self, dimension: str) -> bool:
         """Whether the user has said anything of a dimension."""
-        return dimension in self._known or dimension in self.latest.doubted or self.within(dimension) is not None
+        return dimension in self._known or dimension in self.latest.doubted or dimension in self.narrowed
 
 
 def believe(messages: Sequence[Message], lexicon: Lexicon) -> Beliefs:
