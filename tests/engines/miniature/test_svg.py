@@ -71,20 +71,6 @@ def test_values_drawn_together_are_read_together(values: list[str]) -> None:
     assert set(read_svg(draw(values))) == shown(values)
 
 
-@pytest.mark.parametrize(
-    ("values", "part"),
-    [
-        (["dragon"], "dragon"),
-        (["warm"], "warm"),
-        (["on-left", "close-up"], "composition"),
-        (["birds", "kite", "one-young"], "company"),
-    ],
-)
-def test_what_cannot_be_drawn_is_named(values: list[str], part: str) -> None:
-    with pytest.raises(ValueError, match=part):
-        draw(values)
-
-
 # ---- drawings from elsewhere
 
 

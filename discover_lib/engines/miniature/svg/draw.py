@@ -79,25 +79,12 @@ def draw(values: Iterable[str]) -> str:
     """An SVG that shows exactly these leaf values; without a subject, three solids carry the others.
 
     Args:
-        values: leaf value ids that can stand together.
-
-    Raises:
-        ValueError: an unknown or broad value, or too many of one dimension; the message names it.
+        values: leaf value ids that can be had together (see `Lexicon.that_fit`).
     """
-    return _Drawing(_by_dimension(values)).markup()
-
-
-def _by_dimension(values: Iterable[str]) -> dict[str, list[str]]:
-    lexicon = load_lexicon("svg_drawing")
-    chosen: dict[str, list[str]] = defaultdict(list)
-    for value_id in dict.fromkeys(values):
-        value = lexicon.values.get(value_id)
-        if value is None or not value.is_leaf:
-            raise ValueError(f"{value_id!r} cannot be drawn: it is no leaf of the svg_drawing lexicon")
-        chosen[value.dimension].append(value_id)
-        if len(chosen[value.dimension]) > lexicon.dimensions[value.dimension].holds:
-            raise ValueError(f"too many values of {value.dimension!r}: {', '.join(chosen[value.dimension])}")
-    return chosen
+    lexicon, chosen = load_lexicon("svg_drawing"), defaultdict[str, list[str]](list)
+    for value in dict.fromkeys(values):
+        chosen[lexicon.values[value].dimension].append(value)
+    return _Drawing(chosen).markup()
 
 
 class _Drawing:
