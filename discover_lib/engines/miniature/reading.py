@@ -243,16 +243,22 @@ def believe(messages: Sequence[Message], lexicon: Lexicon) -> Beliefs:
 def _recollection(text: str, domain: str) -> tuple[tuple[str, ...], ...]:
     """What one own reply adds to `Beliefs`: asked, tried, draft and explored."""
     lexicon, reading = load_lexicon(domain), read_reply(text, domain)
-    wholes = whole_pieces(reading.options, lexicon)
-    samples = [option for option in reading.options if option not in wholes]
-    shared = set.intersection(*map(set, samples)) if len(samples) > 1 else set()
-    varied = [lexicon.values[value].dimension for option in samples for value in option if value not in shared]
+    wholes, samples = wholes_and_samples(reading.options, lexicon)
     tried = tuple(value for option in reading.options for value in option)
-    return reading.dimensions_asked, tried, tuple(wholes[-1]) if wholes else (), tuple(dict.fromkeys(varied))
+    return reading.dimensions_asked, tried, tuple(wholes[-1]) if wholes else (), varied(samples, lexicon)
 
 
-def whole_pieces(options: Sequence[Mapping[str, str]], lexicon: Lexicon) -> list[Mapping[str, str]]:
-    """The options that are complete artifacts rather than samples.
+def varied(options: Sequence[Mapping[str, str]], lexicon: Lexicon) -> tuple[str, ...]:
+    """The dimensions in which options differ; of a single one, all that it shows."""
+    shared = set.intersection(*map(set, options)) if len(options) > 1 else set()
+    shown = (lexicon.values[value].dimension for option in options for value in option if value not in shared)
+    return tuple(dict.fromkeys(shown))
+
+
+def wholes_and_samples(
+    options: Sequence[Mapping[str, str]], lexicon: Lexicon
+) -> tuple[list[Mapping[str, str]], list[Mapping[str, str]]]:
+    """The options that are complete artifacts, and the others.
 
     An artifact has values in most of the required dimensions.  It differs from every other option in more than one
     dimension.
@@ -265,4 +271,4 @@ def whole_pieces(options: Sequence[Mapping[str, str]], lexicon: Lexicon) -> list
         differences = ({dimension_of[value] for value in option.keys() ^ other.keys()} for other in options)
         if 2 * len(settled) > len(expected) and not any(len(dimensions) == 1 for dimensions in differences):
             wholes.append(option)
-    return wholes
+    return wholes, [option for option in options if option not in wholes]

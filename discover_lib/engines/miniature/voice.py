@@ -35,7 +35,7 @@ from discover_lib.engines.miniature.phrases import (
     spoken,
     the,
 )
-from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_reply, read_user, whole_pieces
+from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_reply, read_user, wholes_and_samples
 from discover_lib.metrics.manners import SHORT
 
 MAX_NAMED = 2  # things a user says at once
@@ -194,8 +194,7 @@ class MiniatureVoice:
         options = [frozenset(option) for option in read]
         if letters := [row[0] for row in text.split("\n") if row in _LETTERS]:  # a whole artifact may stand before them
             return tuple(zip(letters, options[-len(letters) :], strict=False))
-        wholes = [frozenset(option) for option in whole_pieces(read, self.lexicon)]
-        samples = [option for option in options if option not in wholes] or options
+        samples = [frozenset(option) for option in wholes_and_samples(read, self.lexicon)[1]] or options
         places = [f"the {place} one" for place in _ORDINALS[: len(samples)]]
         return tuple(zip(places if all(map(self._harmless, places)) else [""] * len(samples), samples, strict=False))
 
