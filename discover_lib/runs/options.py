@@ -431,7 +431,7 @@ class _Run:
     def keep(self, told: Sequence[Notes]) -> None:
         """Commit the work of other processes; that of a fifth of a second is one commit."""
         self._told += told
-        self._turns += sum(notes.turns for notes in told)
+        self._turns += sum(len(notes.turns) for notes in told)
         if time.monotonic() >= self._commit_due:
             self.commit()
             self._commit_due = time.monotonic() + COMMIT_SECONDS
