@@ -51,8 +51,8 @@ def read_run(data, get_folder, get_progress, labels, panel):
 
 
 @app.cell(hide_code=True)
-def show_choices(data, get_pressed, label_choice, labels, making, mo, panel, run):
-    mo.vstack([data.make(panel, making, get_pressed()), data.label_view(run, labels, label_choice)], gap=0)
+def show_settings(data, get_pressed, label_choice, labels, making, panel, run):
+    data.settings(data.make(panel, making, get_pressed()), run, labels, label_choice)
     return
 
 

@@ -42,7 +42,6 @@ def choose_run(get_activity, get_folder, page, panel):
 def choose_stage(judge, menus, page):
     fields = page.recipe_fields(menus.value)
     judging = page.Judging.of(menus.value["stage"], judge.value["models"], judge.value["cap"])
-    page.first_row(menus)
     return fields, judging
 
 
@@ -56,14 +55,14 @@ def ask(contradictions, get_pressed, judging, page, panel, settings):
 
 
 @app.cell(hide_code=True)
-def show_buttons(clock, page, panel, ready, run_choice):
-    page.buttons(panel, clock, run_choice, ready)
+def show_buttons(clock, menus, page, panel, ready, run_choice):
+    page.buttons(panel, clock, run_choice, ready, menus)
     return
 
 
 @app.cell
-def show_price(page, settings):
-    page.gpu_price(settings)
+def show_settings(menus, page, settings):
+    page.settings_view(menus, settings)
     return
 
 

@@ -97,7 +97,7 @@ def test_lines_and_numbers_explain_themselves_and_next_is_in_view(simulator: Sim
     expect(lit).to_have_count(1)
     stage.locator(".st-title").first.hover()
     expect(lit).to_have_count(0)
-    line.focus()
+    line.get_by_role("button").first.focus()
     expect(lit).to_have_count(1)
 
     number = stage.locator(".st-sums .st-number").last

@@ -162,11 +162,6 @@ def score_dots(compared: Compared) -> Any:
     return displayed(charts.intervals(compared.table, compared.measure, compared.marks))
 
 
-def about_the_run(compared: Compared) -> Any:
-    """How the run was made, and whether its user passed validation."""
-    return displayed(audit_parts.certificate_chip(compared.folder), score_parts.made_under(compared.run.configuration))
-
-
 def score_table(compared: Compared) -> Any:
     """Every assistant in every measure. A selected row opens the conversations behind it."""
     spans = {name: charts.span_of(row[name] for row in compared.table.values() if name in row) for name in MEASURE}
@@ -182,13 +177,14 @@ def score_table(compared: Compared) -> Any:
     return listing("assistant", rows, header_tooltip=meanings, forgets=("conversation", "against", "pick"))
 
 
-def below_the_table(compared: Compared) -> Any:
-    """What the numbers of the table stand on."""
+def about_the_table(compared: Compared) -> Any:
+    """The users behind the numbers, whether the simulated user passed validation, and how the run was made."""
     users = compared.pool.users_of.get(compared.measure.name, 0)
     artifacts = len(set(compared.pool.artifact_of.values()))
     note = f"{artifacts} artifacts, {users} users. Means with 95% intervals over artifacts. "
     note += score_parts.against_ceiling(compared.ceiling, compared.table)
-    return displayed(show.quiet(note, small=True))
+    made = score_parts.made_under(compared.run.configuration)
+    return displayed(show.quiet(note, small=True), audit_parts.certificate_chip(compared.folder), made)
 
 
 # -- the conversations behind a number ---------------------------------------------------------------------------------
@@ -562,7 +558,7 @@ def planned(menus: Mapping[str, Any], models: Mapping[str, Any]) -> Plan:
     users = options.artifacts * options.trials * len(menus["domains"])
     size = f"{len(options.assistants)} assistants × {users} users = {users * len(options.assistants)} conversations"
     domains = () if options.trees else menus["domains"]
-    line = controls.run_plan(f"Evaluate: {size}; judge: {choice.judge}.", options, domains, choice)
+    line = controls.run_plan(f"Evaluate: {size}.", options, domains, choice)
     if len(options.assistants) >= 2 and options.artifacts < 10:
         line += score_parts.too_few_line(len(options.assistants))
     return Plan(options, choice, refusal, line)
@@ -576,11 +572,11 @@ def begin_if_pressed(panel: RunPanel, plan: Plan, domains: Sequence[Any], cap: f
     panel.begin_if_pressed(pressed)
 
 
-def more_settings(menus: Any, making: Making, plan: Plan, shown: Any) -> Any:
-    """The size of the evaluation; folded away, the rest of its controls, and those of the numbers below."""
+def settings(menus: Any, making: Making, plan: Plan, shown: Any) -> Any:
+    """The size of the evaluation; folded away, its controls, and those of the numbers below."""
     import marimo as mo
 
-    rest = [name for name in menus.elements if name not in ("domains", "scripts", "artifacts", "trained", "others")]
+    rest = [name for name in menus.elements if name not in ("trained", "others")]
     spends = plan.options is not None and bool(plan.options.models(plan.options.assistants))
     rows = [
         in_a_row(menus, *rest),
@@ -592,7 +588,7 @@ def more_settings(menus: Any, making: Making, plan: Plan, shown: Any) -> Any:
         mo.md("### The numbers below"),
         in_a_row(shown),
     ]
-    return mo.vstack([displayed(plan.line), mo.accordion({"More settings": mo.vstack(rows)})], gap=0.3)
+    return mo.vstack([displayed(plan.line), mo.accordion({"Settings": mo.vstack(rows)})], gap=0.3)
 
 
 def panel() -> RunPanel:

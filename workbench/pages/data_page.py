@@ -120,8 +120,8 @@ def read_making(asked: Mapping[str, Any]) -> tuple[RunOptions | None, Choice, st
         return None, Choice(), str(error)
 
 
-def make(panel: RunPanel, form: Any, pressed: int) -> Any:
-    """Tell the panel which run its button begins, begin it if it was pressed, and show the form with its plan."""
+def make(panel: RunPanel, form: Any, pressed: int) -> list[Any]:
+    """Tell the panel which run its button begins, and begin it if it was pressed; the form and its plan."""
     import marimo as mo
 
     options, choice, refusal = read_making(form.value)
@@ -134,8 +134,15 @@ def make(panel: RunPanel, form: Any, pressed: int) -> Any:
         plan = run_plan(f"{size}. The best reply of each turn continues.", options, (), choice)
     *menus, cap, models = form.elements
     models_view = mo.vstack([form.elements[cap], form.elements[models]])
-    parts = [in_a_row(form, *menus), displayed(plan), mo.accordion({"Use language models": models_view})]
-    return mo.accordion({"The next run: assistants, samples and users": mo.vstack(parts)})
+    return [in_a_row(form, *menus), displayed(plan), mo.accordion({"Use language models": models_view})]
+
+
+def settings(making: Sequence[Any], run: SynthesisedRun, labels: Any, controls: Any) -> Any:
+    """Everything with a default, folded away: the next run, the rules that label, and filters; a note on the run."""
+    import marimo as mo
+
+    parts = [mo.md("**The next run**"), *making, mo.md("**Labels and filters**"), labels, in_a_row(controls)]
+    return mo.vstack([mo.accordion({"Settings": mo.vstack(parts)}), *([displayed(run.note)] if run.note else [])])
 
 
 # -- one pair ----------------------------------------------------------------------------------------------------------
@@ -324,14 +331,6 @@ def label_controls(labels: str, own: Rules) -> Any:
             "tokenizer": kept(mo.ui.text, "tokenizer", value="", placeholder="a base model", label="Tokenizer of"),
         }
     )
-
-
-def label_view(run: SynthesisedRun, labels: Any, controls: Any) -> Any:
-    """The menu of rules and the controls of `label_controls`, folded away; a note on the run."""
-    import marimo as mo
-
-    folded = mo.accordion({"Label under other rules, and filter": mo.vstack([labels, in_a_row(controls)])})
-    return mo.vstack([folded, displayed(run.note)]) if run.note else folded
 
 
 def read_labels(labels: str, values: Mapping[str, Any], own: Rules) -> tuple[Rules, Filters, RowOptions]:

@@ -101,8 +101,8 @@ def beside(artifact: Artifact, built: BuiltTree, map_view: Any) -> Any:
     return mo.Html(styled(tag("div", *parts, class_="in-beside")))
 
 
-def stages(built: BuiltTree) -> Any:
-    """What the builder recognised, the first request, and what perfect replies can discover."""
+def stages(built: BuiltTree) -> tuple[str, Any]:
+    """What the builder recognised, the first request, and what perfect replies can discover; with a title."""
     import marimo as mo
 
     tree, start = built.tree, initial_state(built.tree, Rules.paper())
@@ -110,20 +110,18 @@ def stages(built: BuiltTree) -> Any:
     leaks = leaked_words(tree.initial_request, tree, start, [each.content for each in known])
     checked = "no hidden intent" if is_leak_checked(tree.initial_request, tree, start) else "not checked"
     hidden = len(tree) - len(tree.initially_discovered)
-    stats = [
-        mo.stat(len(built.recognised), label="requirements", caption="recognized in the artifact"),
-        mo.stat(len(tree), label="intents", caption=f"in {len(tree.roots)} trees, {hidden} hidden at first"),
-        mo.stat(percent(ceiling(tree)), label="ceiling", caption=f"perfect replies in {MAX_TURNS} turns"),
-    ]
-    request = f"First request: **“{tree.initial_request}”** It reveals: {', '.join(leaks) or checked}."
+    request = (
+        f"First request: **“{tree.initial_request}”** It reveals: {', '.join(leaks) or checked}. {hidden} intents are "
+        f"hidden; perfect replies discover {percent(ceiling(tree))} of them in {MAX_TURNS} turns."
+    )
     rows = [
         {"requirement": each.text, "aspect": each.dimension.replace("_", " "), "evidence": each.reason}
         for each in built.recognised
     ]
     found = plain_table(rows, page_size=8)
     notes = [mo.md("; ".join(built.notes) + ".")] if built.notes else []
-    read = mo.accordion({"Recognized parts, and where they are": mo.vstack([found, *notes])})
-    return mo.vstack([mo.hstack(stats, justify="start", wrap=True), mo.md(request), read])
+    title = f"{len(built.recognised)} requirements became {len(tree)} intents"
+    return title, mo.vstack([mo.md(request), found, *notes])
 
 
 # -- a tree as a file --------------------------------------------------------------------------------------------------

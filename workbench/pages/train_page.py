@@ -236,12 +236,6 @@ def obstacles(settings: StageSettings, judging: Judging, recipe_problems: Sequen
 # -- before and while it runs ------------------------------------------------------------------------------------------
 
 
-def first_row(menus: Any) -> Any:
-    """The base, the stage and the data; the name of another base than the tiny one."""
-    named = ("base", *(["model"] if menus.value["base"] == OTHER else []), "stage", "data")
-    return in_a_row(menus, *named)
-
-
 def ask(panel: TrainingPanel, settings: StageSettings, judging: Judging, stands: Sequence[str], pressed: int) -> None:
     """Tell the panel which stage its button trains, and begin it if the button was pressed."""
     panel.ask(settings, run_folder(settings), "; ".join(stands), judging.access)
@@ -255,12 +249,13 @@ def before_the_press(settings: StageSettings, rows: Sequence[Row], stands: Seque
     return displayed(tag("div", ready, *lines, data_ready=int(not stands)))
 
 
-def buttons(panel: TrainingPanel, clock: Any, run_choice: Any, ready: Any) -> Any:
-    """Train, Stop or Resume, the minutes, one bar over the whole work, and a menu of runs."""
+def buttons(panel: TrainingPanel, clock: Any, run_choice: Any, ready: Any, menus: Any) -> Any:
+    """The stage, Train, Stop or Resume, the minutes, one bar over the whole work, and a menu of runs."""
     import marimo as mo
 
     train = mo.ui.button(label="Training …", disabled=True) if panel.going else panel.begin_button
-    view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=[train, ready], after=[run_choice])
+    before = [menus["stage"], train, ready]
+    view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=before, after=[run_choice])
     status = panel.status
     name = panel.job.folder.name if panel.job else ""
     standing = EMPTY if status is None else show_training.standing(name, status, latest(panel.logged))
@@ -369,7 +364,16 @@ def same_user(listed: Sequence[Moment], update: Any) -> Any:
     return mo.vstack([update, replies_shown]) if len(listed) > 1 else replies_shown
 
 
-def gpu_price(settings: StageSettings) -> Any:
+def settings_view(menus: Any, settings: StageSettings) -> Any:
+    """The base and the data, folded away; another base than the tiny one has a name. Then the price on a GPU."""
+    import marimo as mo
+
+    named = ("base", *(["model"] if menus.value["base"] == OTHER else []), "data")
+    title, price = gpu_price(settings)
+    return mo.accordion({"Settings: base model and data": in_a_row(menus, *named), title: price})
+
+
+def gpu_price(settings: StageSettings) -> tuple[str, Any]:
     """Whether this base fits each card with this recipe, and the tokens of an update, with and without Unsloth.
 
     The title says it of the card that the recipe is made for.
@@ -379,7 +383,7 @@ def gpu_price(settings: StageSettings) -> Any:
     try:
         base = architecture_of(settings.base)
     except DiscoverError as error:
-        return mo.accordion({"On a GPU": displayed(show.error_line(str(error)))})
+        return "On a GPU", displayed(show.error_line(str(error)))
 
     def price(card: str, backend: str) -> str:
         return estimate(settings.stage, base, settings.recipe, CARDS[card], backend).line
@@ -395,7 +399,7 @@ def gpu_price(settings: StageSettings) -> Any:
     table = plain_table(lines)
     card = CARD_OF_RECIPE.get(settings.recipe.name.partition(" ")[0], "t4")
     title = f"On a GPU: {price(card, 'transformers').partition(' (')[0]}"
-    return mo.accordion({title: mo.vstack([displayed(show.quiet(note)), table])})
+    return title, mo.vstack([displayed(show.quiet(note)), table])
 
 
 # -- the tabs ----------------------------------------------------------------------------------------------------------
