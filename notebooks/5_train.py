@@ -102,7 +102,7 @@ def show_row(mo, page, row_choice, rows, settings, tab):
 @app.cell
 def show_recipe(fields, judge, judging, menus, mo, page, recipe, rehearsal, settings, tab):
     mo.stop(tab.value != "Recipe")
-    said = page.rehearse(settings, menus.value) if rehearsal.value else page.command(settings, menus.value)
+    said = page.command(settings, menus.value, judging.access, rehearsal.value)
     mo.vstack([page.recipe_view(menus, fields, recipe, judge), page.cost(judging, settings), rehearsal, said])
     return
 

@@ -53,6 +53,7 @@ from workbench.views import pair_parts as show_pairs
 from workbench.views import training as show_training
 from workbench.views.charts import dots
 from workbench.views.html import EMPTY, chip, tag
+from workbench.views.moments import brief
 
 STAGES = {"SFT: imitate": "sft", "DPO: prefer": "dpo", "GRPO: be rewarded": "grpo"}
 TINY, OTHER = "tiny (0.6 million parameters, included)", "another model"
@@ -423,10 +424,9 @@ def samples_table(panel: TrainingPanel) -> Any:
         {
             "update": line["step"],
             "user": line["prompt"][-1]["content"],
-            "reply": each.get("notation") or each["text"],
+            "reply": displayed(brief(each["text"])),
             "tokens": each["n_tokens"],
-            "kind": each.get("kind") or "",
-            "reward": each.get("reward"),
+            **{name: each[name] for name in ("kind", "reward") if each.get(name) is not None},
         }
         for line in (panel.job.samples().lines if panel.job else ())
         for each in line["replies"]
@@ -475,16 +475,13 @@ def recipe_view(menus: Any, fields: Any, recipe: Recipe, judge: Any) -> Any:
     return mo.vstack([in_a_row(menus, *named), displayed(show.quiet(batch)), mo.accordion(folded)])
 
 
-def command(settings: StageSettings, menus: Mapping[str, Any]) -> Any:
-    """The command that trains the same stage."""
-    return displayed(show.code(train_command(settings, preset_of(menus), run_folder(settings))))
-
-
-def rehearse(settings: StageSettings, menus: Mapping[str, Any]) -> Any:
-    """Go through all stages at toy size in another process, and show what it says."""
+def command(settings: StageSettings, menus: Mapping[str, Any], access: Access | None, rehearsed: bool) -> Any:
+    """The command that trains the same stage; or, `rehearsed`, what its dry run at toy size in another process says."""
     import marimo as mo
 
-    line = train_command(settings, preset_of(menus), run_folder(settings))
+    line = train_command(settings, preset_of(menus), run_folder(settings), access)
+    if not rehearsed:
+        return displayed(show.code(line))
     words = [sys.executable, "-c", "from workbench.main import main; main()", *shlex.split(line)[1:], "--rehearse"]
     with mo.status.spinner(title="Dry run of all stages at toy size"):
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
