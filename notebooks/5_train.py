@@ -27,8 +27,7 @@ def open_page(TrainingPanel, mo, page):
     panel, judge, (tab, talk) = TrainingPanel(), page.judge_form(), page.page_controls()
     (get_folder, get_activity, get_progress), get_pressed = panel.states, panel.get_pressed
     measure = mo.ui.run_button(label="Let 20 users meet both models")
-    rehearsal = mo.ui.run_button(label="Start a dry run of all stages")
-    return get_activity, get_folder, get_pressed, get_progress, judge, measure, panel, rehearsal, tab, talk
+    return get_activity, get_folder, get_pressed, get_progress, judge, measure, panel, tab, talk
 
 
 @app.cell(hide_code=True)
@@ -40,9 +39,8 @@ def choose_run(get_activity, get_folder, page, panel):
 
 @app.cell(hide_code=True)
 def choose_stage(judge, menus, page):
-    fields = page.recipe_fields(menus.value)
     judging = page.Judging.of(menus.value["stage"], judge.value["models"], judge.value["cap"])
-    return fields, judging
+    return (judging,)
 
 
 @app.cell(hide_code=True)
@@ -100,10 +98,10 @@ def show_row(mo, page, row_choice, rows, settings, tab):
 
 
 @app.cell
-def show_recipe(fields, judge, judging, menus, mo, page, recipe, rehearsal, settings, tab):
+def show_recipe(judge, judging, menus, mo, page, recipe, settings, tab):
     mo.stop(tab.value != "Recipe")
-    said = page.command(settings, menus.value, judging.access, rehearsal.value)
-    mo.vstack([page.recipe_view(menus, fields, recipe, judge), page.cost(judging, settings), rehearsal, said])
+    command = page.command(settings, menus.value, judging.access)
+    mo.vstack([page.recipe_view(menus, recipe, judge), page.cost(judging, settings), command])
     return
 
 
@@ -123,8 +121,8 @@ def ask_both(measure, mo, moments, page, panel, tab):
 
 
 @app.cell
-def settle(StageSettings, fields, judging, menus, mo, page):
-    recipe, contradictions = page.read_recipe(menus.value, fields.value)
+def settle(StageSettings, judging, menus, mo, page):
+    recipe, contradictions = page.read_recipe(menus.value)
     settings = StageSettings(menus.value["stage"], recipe=recipe, **page.read_menus(menus.value), **judging.settings)
     # run_stage(settings, folder) trains in this cell; the button starts the same training in a process.
     mo.show_code()

@@ -55,12 +55,9 @@ def check_leaks(audit, mo, page, talks):
 
 
 @app.cell(hide_code=True)
-def show_leak_check(honesty, mo, page, run_choice, talks):
-    details = {
-        "How good is the leak check?": mo.lazy(lambda: page.corpus_view(honesty)),
-        "How was this run made, and what failed?": mo.lazy(lambda: page.failures_view(run_choice.value)),
-    }
-    mo.vstack([mo.accordion(details), mo.md("## Do judges agree?")]) if talks else None
+def show_leak_check(mo, page, talks):
+    checked = mo.accordion({"How good is the leak check?": mo.lazy(page.corpus_view)})
+    mo.vstack([checked, mo.md("## Do judges agree?")]) if talks else None
     return
 
 

@@ -36,8 +36,8 @@ def look_in_focus(advance, mo, tree, user):
     # The judge is shown one root: the first with an intent not yet discovered (3.1: it limits the cognitive load).
     moving = advance.frontier(tree, user.state, user.focus)
     names = {"focus": user.focus, "a reply could move": moving}
-    told = [f"- {name}: {', '.join(map(tree.text, ids))}" for name, ids in names.items()]
-    mo.show_code(mo.md("\n".join(told)))
+    shown = [f"- {name}: {', '.join(map(tree.text, ids))}" for name, ids in names.items()]
+    mo.show_code(mo.md("\n".join(shown)))
     return
 
 

@@ -175,10 +175,8 @@ def length_check(sieved: Sieved, rules: Rules) -> Any:
     return displayed(show_pairs.length_verdict(sieved.kept, rules.lam > 0))
 
 
-def length_plots(sieved: Sieved) -> tuple[Any, Any, Any]:
-    """Histograms of the margins and of the differences in length, and a slider for each that filters the pairs."""
-    import marimo as mo
-
+def length_plots(sieved: Sieved) -> Any:
+    """Histograms of the margins and of the differences in length."""
     margins = [each.margin for each in sieved.kept if each.margin is not None]
     differences = [PairLength.of_row(each.row).difference for each in sieved.kept]
     shorter, longer = "chosen is shorter", "chosen is longer"
@@ -186,18 +184,7 @@ def length_plots(sieved: Sieved) -> tuple[Any, Any, Any]:
         show_pairs.histogram(margins, "Margin of the pairs", "reward"),
         show_pairs.histogram(differences, "Tokens of the chosen less those of the rejected", "tokens", shorter, longer),
     )
-    first = _range_slider(margins, 0.05, "Margins shown: from, to")
-    second = _range_slider(differences, 10, "Length differences shown: from, to")
-    sliders = mo.hstack([first, second], justify="start", gap=2, wrap=True)
-    return first, second, mo.vstack([displayed(pictures), sliders])
-
-
-def _range_slider(values: Sequence[float], step: float, label: str) -> Any:
-    """A slider over all values in whole steps; it begins with all of them."""
-    import marimo as mo
-
-    low, high = min(values, default=0.0) // step * step, (max(values, default=0.0) // step + 1) * step
-    return mo.ui.range_slider(round(low, 2), round(high, 2), step, label=label, show_value=True)
+    return displayed(pictures)
 
 
 def table_3_view(table: Table3, rules: Rules) -> Any:
@@ -214,19 +201,13 @@ def _with_reasons(examples: Sequence[Example], sieved: Sieved) -> list[tuple[Exa
     return [(example, dropped.get(id(example), ())) for example in examples]
 
 
-def pairs_table(examples: Sequence[Example], sieved: Sieved, margins: Any, lengths: Any) -> Any:
-    """Every turn as a line of a table of which one can be opened: search, sort, CSV.
-
-    Args:
-        margins, lengths: the sliders of `length_plots`; where one is moved, only the pairs in its range are listed.
-    """
+def pairs_table(examples: Sequence[Example], sieved: Sieved) -> Any:
+    """Every turn as a line of a table of which one can be opened: search, sort, CSV."""
     lines = []
     for place, (example, why) in enumerate(_with_reasons(examples, sieved)):
         known = example.provenance
         tied = "tie" in why
         longer = known["chosen_tokens"] - known["rejected_tokens"] if "chosen_tokens" in known else None
-        if not (_within(example.margin, margins) and _within(longer, lengths)):
-            continue
         lines.append(
             {
                 "#": place,
@@ -240,13 +221,6 @@ def pairs_table(examples: Sequence[Example], sieved: Sieved, margins: Any, lengt
             }
         )
     return listing("pair", lines, key="#", page_size=8)
-
-
-def _within(value: float | None, slider: Any) -> bool:
-    """Whether a value lies in the range of a slider; every value does where the slider was not moved."""
-    low, high = slider.value
-    whole = (low, high) == (slider.start, slider.stop)
-    return whole or (value is not None and low <= value <= high)
 
 
 def _said(reasons: Sequence[str]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -40,13 +39,12 @@ from discover_lib.runs.options import RunOptions, execute, write_results
 from discover_lib.runs.store import RunStore
 from workbench import controls
 from workbench.carried import address_of, kept
-from workbench.echo import shown_path
-from workbench.jobs import folder_of, own_trees_of
+from workbench.jobs import folder_of
 from workbench.live import Calls, Errand, StagedBuild, connection_button
 from workbench.map import NEW_TEXT, IntentMap
 from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
-from workbench.views.html import EMPTY, Markup, error_line, more, quiet, styled, table, tag
+from workbench.views.html import EMPTY, Markup, error_line, quiet, styled, table, tag
 from workbench.views.located import numbers_of, read_piece
 
 SOURCES = ("hand-written", "generated", "recorded")
@@ -431,13 +429,8 @@ def results(folder: Path) -> Any:
         rows.append((artifact, *cells, percent(ceiling(tree))))
     head = ("Artifact", *names, "Perfect replies")
     compare = tag("a", "Open in Compare, with intervals", href=address_of("6_compare.py", str(run)))
-    own = own_trees_of(folder) or folder
-    command = f"discover evaluate --trees {shlex.quote(shown_path(own))} " + " ".join(
-        f"--assistant {each}" for each in names
-    )
     shown = table(head, rows, "Hidden intents discovered: ● discovered, ◆ emerging, ○ undiscovered")
-    told = mo.Html(styled(shown, tag("p", compare), more("Equivalent command", show.code(command))))
-    return controls.brought_into_view(told)
+    return controls.brought_into_view(mo.Html(styled(shown, tag("p", compare))))
 
 
 # -- a language model that builds --------------------------------------------------------------------------------------

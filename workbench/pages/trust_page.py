@@ -32,12 +32,11 @@ from discover_lib.metrics.agreement import (
 )
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.manners import LONG, SHORT, Distance, distances
-from discover_lib.metrics.near_misses import near_misses_of
 from discover_lib.runs.artifact_files import load_recorded, recorded_index
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
 from discover_lib.runs.outcomes import overruled_in
 from discover_lib.runs.store import RunStore, StoreError
-from discover_lib.runs.units import plan_units, run_units, stored_scores
+from discover_lib.runs.units import plan_units, run_units
 from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
 from discover_lib.tasks.agree import told as told_agreement
 from discover_lib.tasks.certify import certify, told, trust_in
@@ -51,7 +50,6 @@ from workbench.panel import TaskPanel
 from workbench.parts import listing, plain_table, quoted, report_html
 from workbench.views import audit_parts, charts
 from workbench.views import conversation_parts as show
-from workbench.views.score_parts import near_misses
 from workbench.views.theme import looks
 
 TABS = ("honest", "human", "harmless")
@@ -99,9 +97,8 @@ def honest_controls() -> Any:
     import marimo as mo
 
     noise = kept(mo.ui.slider, "noise", 0, 0.5, 0.05, value=0.1, label="Share of verdicts inverted", show_value=True)
-    wrong = kept(mo.ui.checkbox, "wrong", value=False, label="only cases that the leak check gets wrong")
     sheets = mo.ui.file(filetypes=[".csv"], multiple=True, label="Upload labeled sheets", kind="button")
-    return mo.ui.dictionary({"noise": noise, "wrong": wrong, "sheets": sheets})
+    return mo.ui.dictionary({"noise": noise, "sheets": sheets})
 
 
 def human_controls() -> Any:
@@ -180,40 +177,9 @@ def leak_table(audited: Audit) -> Any:
     return mo.vstack([line, plain_table(rows, wrapped_columns=["message", "hidden intent"])]) if rows else line
 
 
-def corpus_view(controls: Any) -> Any:
+def corpus_view() -> Any:
     """How good the leak check is: messages with planted leaks, and decoys that only look like one."""
-    import marimo as mo
-
-    corpus = load_corpus()
-    scored = score(corpus)
-    rows = []
-    for case, found in scored.results:
-        alarmed = found is not None and found.severity == "alarm"
-        if alarmed != case.leak or not controls.value["wrong"]:
-            result = "alarm" if alarmed else "slight" if found else "not found"
-            hidden = corpus.talks[case.talk].tree.text(case.intent_id) if case.intent_id else ""
-            verdict = "right" if alarmed == case.leak else "wrong"
-            cells = {"kind": case.kind, "check": verdict, "result": result, "message": case.message}
-            rows.append({**cells, "hidden intent": hidden, "place": f"{case.talk}, turn {case.turn}"})
-    picture = displayed(audit_parts.scored_picture(scored))
-    numbers = displayed(show.more("All numbers", report_html(told_planted(scored))))
-    cases = plain_table(rows, wrapped_columns=["message", "hidden intent"])
-    return mo.vstack([picture, numbers, controls.elements["wrong"], cases])
-
-
-def failures_view(folder: Path | None) -> Any:
-    """Settings, cost and failures of the run, and the discoveries from near misses."""
-    import marimo as mo
-
-    if folder is None:
-        return mo.md("The recorded conversations are not a run.")
-    with RunStore.read(folder) as store:
-        scores = list(stored_scores(store))
-    near = near_misses(near_misses_of(scores))
-    return displayed(
-        audit_parts.run_view(folder),
-        show.panel("Near misses", report_html(near)),
-    )
+    return displayed(report_html(told_planted(score(load_corpus()))))
 
 
 def labels_of(talks: Talks, folder: Path | None, asked: Mapping[str, Any]) -> tuple[list[Label], Talks, str]:

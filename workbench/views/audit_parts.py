@@ -19,7 +19,7 @@ from discover_lib.metrics.intervals import Estimate, Share, percent
 from discover_lib.runs.outcomes import closing_lines, failures_of_run
 from discover_lib.runs.store import Listed, RunStore
 from discover_lib.tasks.certify import trust_in
-from discover_lib.tasks.leaks import BEYOND, DECOYS, PLANTED, TWIN, UNREAD, Audit, Scored, told_failures
+from discover_lib.tasks.leaks import UNREAD, Audit, told_failures
 from discover_lib.tasks.paper_numbers import (
     BESIDE_COLUMNS,
     BESIDE_NOTE,
@@ -74,19 +74,6 @@ def audit_line(result: Audit) -> Markup:
     rest += f"; {unread}" if unread else ""
     words = f": {result.alarm_rate} with its 95% interval{rest}."
     return tag("p", tag("b", alarms), words, class_="dl-told", data_tone=tone)
-
-
-def scored_picture(result: Scored) -> Markup:
-    """How good the audit is, in one sentence, and the share with an alarm for every kind of message."""
-    precision, recall = (
-        percent(each.value) if each.value is not None else "none" for each in (result.precision, result.recall)
-    )
-    words = f"The check finds {recall} of the planted leaks. {precision} of its alarms are leaks."
-    kinds = {name: result.alarmed((name,)) for name in (*PLANTED, *BEYOND, *DECOYS, TWIN)}
-    leaks = (*PLANTED, *BEYOND)
-    rows = _estimates({f"{'leak' if name in leaks else 'no leak'}: {name}": each for name, each in kinds.items()})
-    title = "share with a possible leak, 95% Wilson intervals"
-    return tag("p", tag("b", words)) + dots(rows, title, to_one=True, one_look=True)
 
 
 def agreement_picture(rows: Iterable[Agreement]) -> Markup:
