@@ -66,15 +66,6 @@ def doors() -> Iterator[tuple[str, Begin]]:
             return lambda text: not env.step(text)["done"]
 
         yield "SkyRL-gym", skyrl
-    if importlib.util.find_spec("trl"):
-        from discover_lib.doors.trl import DiscoverUser as Tool
-
-        def trl(seed: int, artifact: int) -> Step:
-            tool = Tool(**OPTIONS)
-            tool.reset(seed, artifact)
-            return lambda text: tool.show_to_user(text) != "The user has left."
-
-        yield "TRL (tool)", trl
     if importlib.util.find_spec("openenv"):
         from discover_lib.doors.openenv import DiscoverUser as OpenEnv
         from discover_lib.doors.openenv import Reply

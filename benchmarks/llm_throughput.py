@@ -28,6 +28,7 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifacts
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.runs.options import APART_SECONDS, Snapshot, run_into
+from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import Unit, plan_units
 from discover_lib.runs.work import Threads
@@ -117,13 +118,13 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
             report = run_into(store, units, Threads(at_once), **how)
             seconds, processor = time.perf_counter() - began, time.process_time() - processor
             ideal = ideal_seconds([len(each.turns) for each in store.conversations()], at_once, options.latency)
-            usage = client.usage
+            calls = client.spent.calls
             print(f"{len(units)} conversations, {at_once} at once, {len(CANDIDATES)} candidates, wire {options.wire}")
             print(f"took {seconds:.2f} s, ideal {ideal:.2f} s, efficiency {ideal / seconds:.1%}")
-            print(f"{usage.total.calls} calls, {1000 * processor / usage.total.calls:.1f} ms of processor time a call")
-            print(f"halted {report.halted}, answers {dict(usage.answers)}")
+            print(f"{calls} calls, {1000 * processor / calls:.1f} ms of processor time a call")
+            print(f"halted {report.halted}, {Outcomes.of_run(store).line}")
             print(watch.verdict())
-            if usage.total.calls != server.counts["served"]:
+            if calls != server.counts["served"]:
                 raise SystemExit("the server and the client disagree on the number of calls")
 
 

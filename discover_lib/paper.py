@@ -30,17 +30,16 @@ from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import read_json, rounded, write_json
-from discover_lib.base.ids import LabelledId
 from discover_lib.base.records import Record
 from discover_lib.engines.local.dialect import read_card
 from discover_lib.engines.local.names import base_folder
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
-from discover_lib.metrics.results import BROKEN, ids_at, ids_of_results, results_by_scope
+from discover_lib.metrics.results import results_by_scope
 from discover_lib.runs.evaluation import broken_replies, ceilings_by_scope, ceilings_of, lay_out_evaluation, load_scores
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out
-from discover_lib.runs.store import RunStore, id_of_run
-from discover_lib.tasks.certify import Certify, certify, panel_folder, read_certificate
+from discover_lib.runs.store import RunStore
+from discover_lib.tasks.certify import Certify, certify, read_certificate
 from discover_lib.tasks.playing import Models
 from discover_lib.tasks.waist import Run
 from discover_lib.train import Progress
@@ -363,27 +362,17 @@ class Paper:
 
 def evaluation_results(folder: Path, labels: Mapping[str, str]) -> dict[str, Any]:
     """The tables of an evaluation, the validation of its users, and the replies that broke the notation."""
-    certificate, panel = read_certificate(folder), panel_folder(folder)
+    certificate = read_certificate(folder)
     scores = [replace(each, assistant=labels.get(each.assistant, each.assistant)) for each in load_scores(folder)]
     scopes = results_by_scope(scores)
     with RunStore.read(folder) as store:
         ceilings = ceilings_by_scope(scopes, scores, ceilings_of(store))
-    run = labelled_id(folder, labels)
-    ids = ids_of_results(scopes.values(), run)
-    for label in labels.values():
-        ids |= ids_at(replace(run, assistants=label, measure=BROKEN), "broken", label)
     return {
         "scopes": [each.to_dict() for each in scopes.values()],
         "ceilings": {scope: each.to_dict() for scope, each in ceilings.items()},
         "certificate": certificate.to_dict() if certificate else None,
         "broken": broken_shares(folder, labels),
-        "ids": ids | (ids_at(id_of_run(panel), "certificate") if panel else {}),
     }
-
-
-def labelled_id(folder: Path, labels: Mapping[str, str]) -> LabelledId:
-    """The id of an evaluation with the labels of its assistants."""
-    return LabelledId(id_of_run(folder).run, named={label: name for name, label in labels.items()})
 
 
 def broken_shares(folder: Path, labels: Mapping[str, str]) -> dict[str, dict[str, int]]:

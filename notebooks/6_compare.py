@@ -73,7 +73,7 @@ def show_scores(compared, mo, page, score_table):
 
 @app.cell
 def choose_rival(compared, page, scores):
-    ours = page.assistant_of(compared, scores)
+    ours = page.assistant_of(scores)
     rival = page.against_menu(compared, ours)
     rival
     return ours, rival

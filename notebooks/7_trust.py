@@ -55,15 +55,14 @@ def check_leaks(audit, mo, page, talks):
 
 
 @app.cell(hide_code=True)
-def show_leak_check(mo, page, talks):
-    checked = mo.accordion({"How good is the leak check?": mo.lazy(page.corpus_view)})
-    mo.vstack([checked, mo.md("## Do judges agree?")]) if talks else None
+def ask_about_judges(mo, talks):
+    mo.md("## Do judges agree?") if talks else None
     return
 
 
 @app.cell
-def compare_judges(honesty, mo, page, run_choice, talks):
-    labels, judged, refusal = page.labels_of(talks, run_choice.value, honesty.value)
+def compare_judges(honesty, mo, page, talks):
+    labels, judged, refusal = page.labels_of(talks, honesty.value)
     mo.show_code(page.agreement_view(labels, honesty, talks, refusal))
     return judged, labels
 
@@ -135,12 +134,8 @@ def read_offer(offers, page, talking):
 
 
 @app.cell(hide_code=True)
-def show_policies(depth, mo, page):
-    policies = {
-        "What does a content policy change?": mo.lazy(lambda: page.refusers_view(depth)),
-        "What could the paper's Table 6 have shown?": mo.lazy(page.table_six_view),
-    }
-    mo.accordion(policies)
+def show_table_six(mo, page):
+    mo.accordion({"What could the paper's Table 6 have shown?": mo.lazy(page.table_six_view)})
     return
 
 

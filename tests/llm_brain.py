@@ -211,7 +211,6 @@ ANSWERS: dict[str, Callable[[str, str, Mapping[str, Any]], dict[str, Any]]] = {
     "user_reply": speak,
     "satisfaction_judge": grade,
     "interactivity_judge": rate,
-    "interactivity_paper": rate,
     "leak_check": check_leak,
     "behaviour_annotation": annotate,
     "requirement_synthesis": synthesise,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from discover_lib.engines.llm.calls.exchange import Answered, Completion, LLMError, Request
@@ -30,12 +30,6 @@ class Script:
         if isinstance(reply, Completion):
             return reply
         return Completion(reply if isinstance(reply, str) else json.dumps(reply), 10, 9, finish_reason="stop")
-
-    def stream(self, request: Request, on_text: Callable[[str], None]) -> Completion:
-        completion = self.complete(request)
-        for end in range(len(completion.text) + 1):
-            on_text(completion.text[:end])
-        return completion
 
     def note(self, answer: Answered) -> None:
         self.notes.append(answer)

@@ -107,7 +107,6 @@ class FakeServer:
     latency_seconds: float = 0.0
     faults: Faults = field(default_factory=Faults)
     script: deque[str | None] = field(default_factory=deque)
-    token_seconds: float = 0.0  # pause between streamed words
     counts: Counter[str] = field(default_factory=Counter)
     received: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=1000))
     headers: dict[str, str] = field(default_factory=dict)
@@ -203,10 +202,7 @@ class FakeServer:
             await self._break(writer, body, text, fault)
             return
         reply = _reply(body, "" if fault == "empty" else text, tokens, with_usage=fault != "missing_usage")
-        if body.get("stream"):
-            await self._stream(writer, reply, cut=False)
-        else:
-            await _send(writer, 200, reply)
+        await _send(writer, 200, reply)
 
     async def _break(self, writer: asyncio.StreamWriter, body: dict[str, Any], text: str, fault: str) -> None:
         whole = json.dumps(_reply(body, text, 1, with_usage=True)).encode()
@@ -218,30 +214,10 @@ class FakeServer:
         elif fault == "truncated_body":  # well-formed HTTP around half of the JSON
             await _send(writer, 200, whole[: len(whole) // 2])
         else:  # cut_before, cut_body
-            if fault == "cut_body" and body.get("stream"):
-                await self._stream(writer, _reply(body, text, 1, with_usage=True), cut=True)
-            elif fault == "cut_body":
+            if fault == "cut_body":
                 writer.write(_head(200, len(whole)) + whole[: len(whole) // 2])
                 await writer.drain()
             raise _CutError
-
-    async def _stream(self, writer: asyncio.StreamWriter, reply: dict[str, Any], cut: bool) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
-        words = re.findall(r"\s*\S+|\s+$", reply["choices"][0]["message"]["content"])
-        for word in words[: len(words) // 2] if cut else words:
-            _write_event(writer, _chunk(reply, {"content": word}, None))
-            if self.token_seconds:
-                await writer.drain()
-                await asyncio.sleep(self.token_seconds)
-        if cut:
-            await writer.drain()
-            return
-        _write_event(writer, _chunk(reply, {}, "stop"))
-        if "usage" in reply:
-            _write_event(writer, {**_chunk(reply, {}, None), "choices": [], "usage": reply["usage"]})
-        data = b"data: [DONE]\n\n"
-        writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n0\r\n\r\n")
-        await writer.drain()
 
 
 # -- HTTP ------------------------------------------------------------------------------------------------------------
@@ -267,11 +243,6 @@ async def _send(writer: asyncio.StreamWriter, status: int, data: Any, extra: Map
     await writer.drain()
 
 
-def _write_event(writer: asyncio.StreamWriter, data: Mapping[str, Any]) -> None:
-    line = f"data: {json.dumps(data)}\n\n".encode()
-    writer.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
-
-
 def _error(message: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": "error", "param": None, "code": None}}
 
@@ -289,13 +260,6 @@ def _reply(body: Mapping[str, Any], text: str, tokens: int, *, with_usage: bool)
     if with_usage:
         reply["usage"] = {"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens}
     return reply
-
-
-def _chunk(reply: Mapping[str, Any], delta: Mapping[str, str], finish: str | None) -> dict[str, Any]:
-    choice = {"index": 0, "delta": dict(delta), "finish_reason": finish}
-    return {**{key: reply[key] for key in ("id", "created", "model")}, "object": "chat.completion.chunk"} | {
-        "choices": [choice]
-    }
 
 
 # -- broken texts ----------------------------------------------------------------------------------------------------

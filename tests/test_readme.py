@@ -192,4 +192,4 @@ def test_a_run_under_rules_of_ones_own_is_as_any_other(copy: Path) -> None:
     results = json.loads((copy / "outputs" / "strict" / "results.json").read_text(encoding="utf-8"))
     assert results["rules"]["tau"] == 100 and results["rules"]["gate"] == "parent_passed"
     assert results["rules"]["name"] == "paper with tau=100, lam=0.005, gate=parent_passed"
-    assert "steps of discovery" in discover(copy, "audit", "outputs/strict", code=1).stdout
+    assert "Shares are means over artifacts" in discover(copy, "audit", "outputs/strict", code=1).stdout

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,8 +63,8 @@ def calls() -> dict[str, Call]:
     return {call.number: call for call in sorted(found, key=lambda call: call.number)}
 
 
-def read(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
-    """The answer as its role reads it, with the omissions and repairs.
+def read(call: Call) -> Read[Any]:
+    """The answer as its role reads it.
 
     Raises:
         UnusableError: the role would ask again, with these words.
@@ -94,37 +93,37 @@ def bare_tree(call: Call) -> IntentTree:
     return IntentTree(head(call, "Type of artifact"), head(call, "Topic"), "", (), trees)
 
 
-def _synthesis(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
-    return read_answer(call.answer, answers.Synthesis, builder.synthesis_defect), ()
+def _synthesis(call: Call) -> Read[Any]:
+    return read_answer(call.answer, answers.Synthesis, builder.synthesis_defect)
 
 
-def _abstraction(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
+def _abstraction(call: Call) -> Read[Any]:
     specific = re.findall(r"^- (.*)$", call.asked, re.MULTILINE)
     known = content_words(f"{head(call, 'Type of artifact')} {head(call, 'Topic')}")
 
     def check(answer: answers.Abstraction) -> str | None:
         return builder.abstraction_defect([specific, *(level.items for level in answer.levels)], known)
 
-    return read_answer(call.answer, answers.Abstraction, check), ()
+    return read_answer(call.answer, answers.Abstraction, check)
 
 
-def _hierarchy(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
+def _hierarchy(call: Call) -> Read[Any]:
     items = items_of(call)
-    return read_answer(call.answer, answers.Hierarchy, lambda each: organisation.hierarchy_defect(each, items)), ()
+    return read_answer(call.answer, answers.Hierarchy, lambda each: organisation.hierarchy_defect(each, items))
 
 
-def _direction(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
-    return read_answer(call.answer, answers.SupersetCheck, lambda _: None), ()
+def _direction(call: Call) -> Read[Any]:
+    return read_answer(call.answer, answers.SupersetCheck, lambda _: None)
 
 
-def _request(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
+def _request(call: Call) -> Read[Any]:
     tree = bare_tree(call)
 
     def check(answer: answers.InitialRequest) -> str | None:
         opened = builder._opened(tree, answer.chosen, answer.request)
         return builder.request_defect(answer, tree.roots) or builder.leak_defect(opened)
 
-    return read_answer(call.answer, answers.InitialRequest, check), ()
+    return read_answer(call.answer, answers.InitialRequest, check)
 
 
 # -- the judge's and the voice's -------------------------------------------------------------------------------------
@@ -152,15 +151,12 @@ def judged_tree(call: Call) -> tuple[IntentTree, IntentState]:
     return tree, IntentState(discovery, satisfied=frozenset(key for key, s in statuses.items() if s == "settled"))
 
 
-def _evaluation(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
+def _evaluation(call: Call) -> Read[Any]:
     tree, state = judged_tree(call)
     shown = judge.askable(tree, state, RULES)
-    result = read_answer(
+    return read_answer(
         call.answer, answers.ResponseEvaluation, lambda each: judge.defect(each, shown, tree, state, RULES)
     )
-    stray = [f"stray id {each}" for each in judge.stray(result.value, tree, state, RULES)]
-    denied = [f"contradicted {each.id}" for each in judge.contradicted(result.value, shown)]
-    return result, (*stray, *denied)
 
 
 def spoken_view(call: Call) -> tuple[UserView, tuple[Message, ...]]:
@@ -172,44 +168,38 @@ def spoken_view(call: Call) -> tuple[UserView, tuple[Message, ...]]:
     return view, tuple(Message(role, text) for role, _, text in _QUOTED.findall(call.asked))  # type: ignore[arg-type]
 
 
-def _message(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
+def _message(call: Call) -> Read[Any]:
     view, messages = spoken_view(call)
 
     def check(answer: answers.UserMessage) -> str | None:
         return "; ".join(voice.find_flaws(voice.plain(answer.message), view, messages).values()) or None
 
-    return read_answer(call.answer, answers.UserMessage, check), ()
+    return read_answer(call.answer, answers.UserMessage, check)
 
 
 # -- the scorers' ----------------------------------------------------------------------------------------------------
 
 
-def _grades(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
+def _grades(call: Call) -> Read[Any]:
     wanted = dict(_ITEM.findall(part(call, "Requirements")))
 
     def check(answer: answers.SatisfactionScores) -> str | None:
         return each_once([each.id for each in answer.scores], wanted, "id")
 
-    result = read_answer(call.answer, answers.SatisfactionScores, check)
-    return result, _between([(each.id, each.score) for each in result.value.scores])
+    return read_answer(call.answer, answers.SatisfactionScores, check)
 
 
-def _rating(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
-    result = read_answer(call.answer, answers.Interactivity, lambda _: None)
-    return result, _between([("interactivity", result.value.score)])
+def _rating(call: Call) -> Read[Any]:
+    return read_answer(call.answer, answers.Interactivity, lambda _: None)
 
 
-def _between(scores: Sequence[tuple[str, float]]) -> tuple[str, ...]:
-    return tuple(f"{name}: {score}, between two steps" for name, score in scores if score != int(score))
-
-
-def _behaviour(call: Call) -> tuple[Read[Any], tuple[str, ...]]:
+def _behaviour(call: Call) -> Read[Any]:
     wanted = re.findall(r"annotate: (.*)$", call.asked)[0].split(", ")
 
     def check(answer: answers.BehaviourAnnotation) -> str | None:
         return each_once([str(each.turn) for each in answer.turns], wanted, "turn")
 
-    return read_answer(call.answer, answers.BehaviourAnnotation, check), ()
+    return read_answer(call.answer, answers.BehaviourAnnotation, check)
 
 
 READERS = {
@@ -230,9 +220,7 @@ def main() -> None:
     outcomes: Counter[str] = Counter()
     for call in calls().values():
         try:
-            result, mended = read(call)
-            outcome = "accepted" if result.clean else "accepted, form mended"
-            line = "; ".join((outcome, *mended))
+            outcome = line = "accepted" if read(call).clean else "accepted, form mended"
         except UnusableError as error:
             outcome, line = "asked again", f"asked again: {error}"
         outcomes[outcome] += 1

@@ -16,8 +16,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId
 from discover_lib.core.rules import NAMED_RULES, Rules
-from discover_lib.metrics.results import MEASURE
-from discover_lib.runs.evaluation import BY_LABEL, resolve
+from discover_lib.runs.evaluation import resolve
 
 OWN = "the run’s own"
 RULE_SLIDERS = {  # name in the address → the most it goes up to, its step, and its label
@@ -45,15 +44,9 @@ def opened_by(text: str) -> dict[str, str]:
         stored = resolve(DiscoverId.parse(text))
     except DiscoverError:
         return {"run": text}
-    id, measure = stored.id, BY_LABEL.get(stored.id.measure, MEASURE["proportion"])
-    chosen = {"run": _below_outputs(stored.folder), "domain": id.domain, "leave_out": id.leave_out}
-    chosen["measure"] = measure.label if id.measure in BY_LABEL else ""
-    chosen["pool"] = _written(list(id.pool)) if id.pool else ""
-    chosen["turn"] = str(id.turn or "")
-    chosen["conversation"] = str(stored.places[0]) if len(stored.places) == 1 else ""
-    if id.assistants:
-        pick = ("pair", id.assistants, id.against) if id.against else ("cell", id.assistants, measure.name)
-        chosen["pick"] = _written(list(pick))
+    chosen = {"run": _below_outputs(stored.folder), "turn": str(stored.id.turn or "")}
+    if len(stored.places) == 1:
+        chosen["conversation"] = str(*stored.places.values())
     return {name: value for name, value in chosen.items() if value}
 
 

@@ -347,7 +347,6 @@ def evaluation_menus(now: Mapping[str, Any], own_trees: Path | None = None) -> A
             "rules": menu(list(NAMED_RULES), rules["name"].partition(" with ")[0], label="Rules"),
             "cap": menu(caps, cap, label="Near misses per reply"),
             "seed": number(0, 2**31, value=now.get("seed", 0), label="Seed"),
-            "interactivity": menu(["ours", "paper"], now.get("interactivity", "ours"), label="Interactivity scale"),
             "final_request": menu(["ours", "paper"], request_named(now.get("final_request")), label="Final request"),
             "trained": menus(trained, [key for key, name in trained.items() if name in asked], label="Trained here"),
             "others": mo.ui.text(", ".join(others), place, label="Models on this machine", full_width=True),
@@ -371,7 +370,7 @@ def read_evaluation(
         rules = Rules.named(menus["rules"])
         if menus["cap"] is not None:
             rules = rules.replace(near_miss_cap=menus["cap"])
-        whose = {name: menus[name] for name in ("interactivity", "final_request")}
+        whose: dict[str, Any] = {"final_request": menus["final_request"]}
         if isinstance(trees := menus["domains"][0], Path):
             whose |= {"trees": trees}
         options = RunOptions(tuple(dict.fromkeys(names)), **choice.roles, **numbers, **whose, rules=rules)

@@ -50,7 +50,6 @@ def run_command(folder: Path, configuration: Mapping[str, Any]) -> str:
         "look-ahead": options.look_ahead or None,
         "reward-assistant": options.reward_assistant if options.look_ahead else None,
         "leak-check": options.leak_check or None,
-        "interactivity": _unless("ours", options.interactivity),
         "final-request": _unless("ours", options.final_request),
         "judge": options.judge,
         "voice": options.voice,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from workbench.controls import Choice
 
 ATTEMPTS = 3  # a person is waiting, who can press the button again
-SHOWN_EVERY_SECONDS = 0.06  # a growing text is handed on no more often than this
 
 
 class Calls(CallCache):
@@ -169,40 +167,24 @@ class Errand:
 
     Args:
         on_begin: when it starts.
-        on_text: with the whole text so far, as a reply is being written.
         on_end: with what went wrong in one line, "" if nothing did.
     """
 
-    def __init__(
-        self, on_begin: Callable[[], Any], on_text: Callable[[str], Any], on_end: Callable[[str], Any]
-    ) -> None:
-        self._on_begin, self._on_text, self._on_end = on_begin, on_text, on_end
+    def __init__(self, on_begin: Callable[[], Any], on_end: Callable[[str], Any]) -> None:
+        self._on_begin, self._on_end = on_begin, on_end
         self._task: asyncio.Task[None] | None = None
         self.running = False
 
-    def start(
-        self, action: Callable[..., Any], *arguments: Any, stream: bool = False, then: Callable[[], Any] | None = None
-    ) -> None:
-        """Run `action(*arguments)` in a thread, then `then` if it went well; `stream` also hands it `on_text`."""
-        run = self.run(action, *arguments, stream=stream, then=then)
-        self._task = asyncio.get_running_loop().create_task(run)
+    def start(self, action: Callable[..., Any], *arguments: Any, then: Callable[[], Any] | None = None) -> None:
+        """Run `action(*arguments)` in a thread, then `then` if it went well."""
+        self._task = asyncio.get_running_loop().create_task(self.run(action, *arguments, then=then))
 
-    async def run(
-        self, action: Callable[..., Any], *arguments: Any, stream: bool = False, then: Callable[[], Any] | None = None
-    ) -> None:
+    async def run(self, action: Callable[..., Any], *arguments: Any, then: Callable[[], Any] | None = None) -> None:
         """As `start`, awaited."""
-        loop, shown_at = asyncio.get_running_loop(), 0.0
-
-        def grow(text: str) -> None:
-            nonlocal shown_at
-            if time.monotonic() - shown_at >= SHOWN_EVERY_SECONDS:
-                shown_at = time.monotonic()
-                loop.call_soon_threadsafe(self._show, text)
-
         self.running, trouble = True, ""
         self._on_begin()
         try:
-            await asyncio.to_thread(action, *arguments, **({"on_text": grow} if stream else {}))
+            await asyncio.to_thread(action, *arguments)
         except ValueError as error:  # a session's refusal is one
             trouble = str(error)
         except asyncio.CancelledError:
@@ -215,10 +197,6 @@ class Errand:
             if then and not trouble:
                 then()
             self._on_end(trouble)
-
-    def _show(self, text: str) -> None:
-        if self.running:  # a piece that arrives late belongs to a reply that is there already
-            self._on_text(text)
 
 
 def connection_button(chosen: Callable[[], Choice], roles: tuple[str, ...], tell: Callable[[Markup], Any]) -> Any:

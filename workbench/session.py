@@ -11,18 +11,18 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from discover_lib.base import EARLIER
 from discover_lib.base.files import outputs_folder, whole_file
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.advance import finished
-from discover_lib.core.conversation import Candidate, Conversation, Message, Reply, Turn
+from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import RoleError, ask
 from discover_lib.core.rules import NAMED_RULES
@@ -38,13 +38,6 @@ from workbench.views.touched import read_by_miniature
 FORMAT = "discover-session/1"
 MAX_REPLY = 200_000  # characters
 _ID = re.compile(r"[a-z0-9]{6,32}")
-
-
-@runtime_checkable
-class Streams(Protocol):
-    """An assistant that shows its reply as it grows."""
-
-    def stream(self, messages: Sequence[Message], seed: int, on_text: Callable[[str], None]) -> Reply: ...
 
 
 @dataclass(frozen=True)
@@ -157,11 +150,8 @@ class Session:
 
     # -- going on --------------------------------------------------------------------------------------------------
 
-    def next(self, on_text: Callable[[str], None] | None = None) -> Turn:
+    def next(self) -> Turn:
         """One turn on: the known one after the cursor, or a new one by the assistant.
-
-        Args:
-            on_text: given the reply so far while a language model writes it, in the calling thread.
 
         Raises:
             SessionError: nothing comes after this, a role failed, or it was cancelled; the session is unchanged.
@@ -173,7 +163,7 @@ class Session:
         else:
             with self._roles() as roles:
                 simulator = self._simulator(roles)
-                self._continue(simulator, [self._consider(roles, simulator, self.settings.assistant, on_text)], 0)
+                self._continue(simulator, [self._consider(roles, simulator, self.settings.assistant)], 0)
         assert self.turn is not None
         return self.turn
 
@@ -498,17 +488,13 @@ class Session:
         request = self.conversation.tree.initial_request
         return as_reply(typed_reply(text, load_lexicon(self._domain), request))
 
-    def _consider(
-        self, roles: RoleEngines, simulator: UserSimulator, name: str, on_text: Callable[[str], None] | None = None
-    ) -> Candidate:
+    def _consider(self, roles: RoleEngines, simulator: UserSimulator, name: str) -> Candidate:
         try:
             assistant = roles.assistant(name, self._domain)
         except ValueError as error:
             raise SessionError(str(error)) from error
         index = len(simulator.conversation.turns) + 1
         seed = derive_seed(simulator.conversation.seed, "turn", index, "candidate", 0)
-        if on_text is not None and isinstance(assistant, Streams):
-            return simulator.consider(assistant.stream(simulator.messages, seed, on_text))
         return simulator.consider(ask(assistant, simulator.tree, simulator.state, simulator.messages, seed))
 
     def _continue(self, simulator: UserSimulator, candidates: Sequence[Candidate], choose: int) -> Turn:

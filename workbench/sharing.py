@@ -12,7 +12,7 @@ from discover_lib.metrics.discovery import ceiling_over
 from discover_lib.metrics.paired import compare
 from discover_lib.metrics.results import MEASURE, MEASURES, Pool, table_of, values_of
 from discover_lib.runs.evaluation import ceilings_of
-from discover_lib.runs.store import FILE, RunStore, id_of_run
+from discover_lib.runs.store import FILE, RunStore
 from discover_lib.runs.units import stored_scores
 from workbench.session import Session
 from workbench.views import score_parts as show_scores
@@ -86,6 +86,5 @@ def _tables(store: RunStore) -> list[tuple[str, Markup]]:
         ceiling=in_reach,
         why_no_eq_4=pool.why_no_eq_4,
         measures=scored,
-        ids=id_of_run(store.path.parent),
     )
     return parts if compared else parts[:1]

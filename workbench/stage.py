@@ -39,7 +39,6 @@ def _widget_class() -> type[Any]:
         record = traitlets.Dict().tag(sync=True)  # of `views.stage.stage_of`
         now = traitlets.Dict().tag(sync=True)  # the place looked at, and what is going on
         setup = traitlets.Dict().tag(sync=True)  # what can be chosen, and what is
-        growing = traitlets.Unicode("").tag(sync=True)  # a reply while a language model writes it
         shared = traitlets.Dict().tag(sync=True)  # the last answer to "share"
 
     return StageWidget
@@ -57,7 +56,7 @@ class StagePlayer:
         session: the one to begin with; another one takes its place when another user is chosen, and the one before is
             kept, on disk and behind "undo".
         note: a line to begin with.
-        widget: what is shown on, where it is no anywidget: an object with the same four values.
+        widget: what is shown on, where it is no anywidget: an object with the same three values.
 
     Attributes:
         on_change: called after every change of what is shown.
@@ -75,7 +74,7 @@ class StagePlayer:
         self._jumps = self._sent = 0
         self.shows_hidden = False
         self.widget: Any = _widget_class()() if widget is None else widget
-        self._errand = Errand(self.show, lambda text: setattr(self.widget, "growing", text), self._ended)
+        self._errand = Errand(self.show, self._ended)
         self._playing: asyncio.Task[None] | None = None
         self.widget.on_msg(lambda widget, content, buffers: self.do(content))
         self.show()
@@ -207,7 +206,7 @@ class StagePlayer:
         self.note = ""
         taken = self.session.take if action == self._take else action
         if conversation_page.asks_a_model(self.session, taken):
-            self._errand.start(action, *arguments, stream=action == self.session.next, then=then)
+            self._errand.start(action, *arguments, then=then)
             return
         try:
             action(*arguments)
@@ -232,7 +231,7 @@ class StagePlayer:
         try:
             while self.session.why_no_next is None and self.session.cursor < self.session.scored_turns:
                 if conversation_page.asks_a_model(self.session, self.session.next):
-                    await self._errand.run(self.session.next, stream=True)
+                    await self._errand.run(self.session.next)
                 else:
                     self.session.next()
                     self.show()
@@ -249,7 +248,6 @@ class StagePlayer:
             self._playing = None
 
     def _ended(self, trouble: str) -> None:
-        self.widget.growing = ""
         self.note = trouble
         if trouble:
             self._stop_playing()

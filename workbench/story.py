@@ -358,13 +358,11 @@ def six_rules() -> str:
 
 
 WHAT_IT_IS = f"""
-**This is the miniature.** Programs play the user, the judge and the assistants with a small vocabulary. There are
-eight kinds of
-artifacts and no language model. Every conversation is computed. The judge reads the drawing or the text itself. States
-and rewards follow [the paper](https://arxiv.org/abs/2602.03429). A language model can play any role. On *Conversation*,
-open *Roles* and type the model's name. A paid model also needs your API key.
+**This is the miniature.** Small programs play the user, the judge and the assistants, without a language model. They
+know a small vocabulary. The judge reads the drawing or the text itself, and every conversation is computed. States and
+rewards follow [the paper](https://arxiv.org/abs/2602.03429). The assistants write code words, which the page shows as
+sentences and drawings. Each code word counts as {TOKENS_PER_WORD} tokens.
 
-Three choices are our own. The assistants are scripts. They write code words, which the page shows as sentences and
-drawings, and each code word counts as {TOKENS_PER_WORD} tokens. An artifact can satisfy an intent long after its
-discovery. If two rewards are equal, the shorter reply wins.
+A language model can play any role. On *Conversation*, open *Roles* and type the model's name. A paid model also needs
+your API key.
 """

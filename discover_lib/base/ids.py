@@ -1,17 +1,16 @@
-"""`discover://` ids: the origin of a number, in one line that goes with it into tables, files and reports.
+"""`discover://` ids: one line for a conversation of a run, one of its turns, or an intent in it.
 
-    discover://RUN/ARTIFACT/ASSISTANTS/TRIAL/TURN/INTENT?measure=NAME
+    discover://RUN/ARTIFACT/ASSISTANTS/TRIAL/TURN/INTENT
 
-Parts can be left out from the end, and `*` stands for all of a kind: `discover://evaluation/*/adaptive?measure=reward`
-is the mean reward of `adaptive` over all its conversations.
+Parts can be left out from the end, and `*` stands for all of a kind: `discover://evaluation/*/adaptive` names all
+conversations of `adaptive`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import astuple, dataclass
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlencode
+from urllib.parse import quote, unquote
 
 from discover_lib.base.errors import DiscoverError
 
@@ -28,18 +27,12 @@ class IdError(DiscoverError):
 
 @dataclass(frozen=True)
 class DiscoverId:
-    """One conversation, turn or intent of a run, or all that share the given parts; with `measure` a number of them.
+    """One conversation, turn or intent of a run, or all that share the given parts.
 
     Attributes:
         run: its folder below the outputs folder, or its path.
         assistants: joined by "+", as tables name them.
         turn: from 1.
-        measure: the heading of a table's column, a column of `metrics.results.CSV_COLUMNS`, or another that
-            `runs.evaluation` knows.
-        against: the assistants that these are compared with on the same users.
-        domain: conversations of this one alone.
-        pool: who is compared in eq. 4 and on whose shared users means are taken; () for all of the run.
-        leave_out: the leaves that do not count for satisfaction; "" counts all.
     """
 
     run: str
@@ -48,72 +41,23 @@ class DiscoverId:
     trial: int | None = None
     turn: int | None = None
     intent: str | None = None
-    measure: str = ""
-    against: str = ""
-    domain: str = ""
-    pool: tuple[str, ...] = ()
-    leave_out: str = ""
 
     def __str__(self) -> str:
-        parts = [getattr(self, name) for name in PATH]
+        parts = [*astuple(self)]
         while parts[-1] is None:
             parts.pop()
-        path = "/".join(ANY if part is None else quote(str(part), safe="", errors=HALVES) for part in parts)
-        query = urlencode({name: value for name in QUERY if (value := getattr(self, name))}, True, errors=HALVES)
-        return f"{SCHEME}{path}{'?' if query else ''}{query}"
+        return SCHEME + "/".join(ANY if each is None else quote(str(each), safe="", errors=HALVES) for each in parts)
 
     @classmethod
     def parse(cls, text: str) -> DiscoverId:
         """
         Raises:
-            IdError: it is not of this form, or a part of its query is not known, or given twice.
+            IdError: it is not of this form.
         """
-        path, _, query = text.removeprefix(SCHEME).partition("?")
-        parts = [None if part == ANY else unquote(part) for part in path.split("/")]
+        parts = [None if part == ANY else unquote(part) for part in text.removeprefix(SCHEME).split("/")]
         values: dict[str, Any] = dict(zip(PATH, parts, strict=False))
-        pairs = parse_qsl(query, keep_blank_values=True)
-        values |= {name: value for name, value in pairs if name != "pool"}
-        values["pool"] = tuple(value for name, value in pairs if name == "pool")
-        names = [name for name, _ in pairs]
-        if unknown := [name for name in names if name not in QUERY]:
-            raise IdError(f"invalid id {text!r}: unknown name {unknown[0]!r}; known are {', '.join(QUERY)}")
-        if twice := [name for name in QUERY if name != "pool" and names.count(name) > 1]:
-            raise IdError(f"invalid id {text!r}: {twice[0]} is given twice")
-        numbers = [name for name in ("trial", "turn") if values.get(name) is not None]
-        if (
-            not text.startswith(SCHEME)
-            or len(parts) > len(PATH)
-            or "" in parts
-            or parts[0] is None
-            or not all(values[name].isascii() and values[name].isdigit() for name in numbers)
-        ):
-            raise IdError(f"invalid id {text!r}; write {FORM}, * for all{_unescaped(parts)}")
-        return cls(**values | {name: int(values[name]) for name in numbers})
-
-
-def _unescaped(parts: Sequence[str | None]) -> str:
-    """What to write where the name of an assistant seems to hold a slash."""
-    assistants, trial = [*parts, *[None] * len(PATH)][2:4]
-    if not assistants or not trial or trial.isdigit():
-        return ""
-    return f"; for {assistants}/{trial} write {quote(f'{assistants}/{trial}', safe='')}"
-
-
-@dataclass(frozen=True)
-class LabelledId(DiscoverId):
-    """An id in a report that calls assistants by labels; it is written with the names that the run has for them.
-
-    Attributes:
-        named: label → name in the run; others keep theirs.
-    """
-
-    named: Mapping[str, str] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        given = {name: getattr(self, name) for name in (*PATH, *QUERY)}
-        for part in ("assistants", "against"):
-            given[part] = self.named.get(given[part], given[part])
-        return str(DiscoverId(**given | {"pool": tuple(self.named.get(who, who) for who in self.pool)}))
-
-
-QUERY = tuple(each.name for each in fields(DiscoverId) if each.name not in PATH)
+        numbers = {name: values[name] for name in ("trial", "turn") if values.get(name) is not None}
+        is_id = text.startswith(SCHEME) and len(parts) <= len(PATH) and "" not in parts and parts[0] is not None
+        if not is_id or not all(each.isascii() and each.isdigit() for each in numbers.values()):
+            raise IdError(f"invalid id {text!r}; write {FORM}, * for all values of a part, %2F for a slash in a name")
+        return cls(**values | {name: int(each) for name, each in numbers.items()})

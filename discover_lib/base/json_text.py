@@ -22,18 +22,15 @@ def to_json(value: Any) -> str:
     return text
 
 
-def whole_characters(text: str, alone: str = "replace") -> str:
+def whole_characters(text: str) -> str:
     """The text without half characters, which cannot be shown: a text that a model cut may end with one.
 
-    Halves that belong together become one character; a stream may bring them one after the other.
-
-    Args:
-        alone: how a half that is left over is decoded: as a sign in its place, or "surrogatepass" as it is.
+    Two halves that belong together become one character, and any other half becomes a sign.
     """
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", alone)
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
 
 

@@ -22,7 +22,7 @@ from discover_lib.metrics.scorer import Phrases, RefusalJudge
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.agree import Agree, agree, write_label_sheet
 from discover_lib.tasks.certify import Certify, certify, told, trust_in
-from discover_lib.tasks.leaks import UNFINISHED, Leaks, finished_conversations, leaks, load_corpus, score, told_planted
+from discover_lib.tasks.leaks import UNFINISHED, Leaks, finished_conversations, leaks
 from discover_lib.tasks.paper_numbers import SIX_HEAD, SIX_MEANING, six_row, table_six
 from discover_lib.tasks.playing import Models, Server
 from discover_lib.tasks.safety import (
@@ -47,8 +47,7 @@ from discover_lib.tasks.waist import Lines, R, Table, read
 
 @also(flags_of(Certify, Agree, Models))
 def audit_run(
-    run: Annotated[Path | None, typer.Argument(help="Run folder.")] = None,
-    planted: Annotated[bool, typer.Option("--corpus", help="Score the leak check itself on planted leaks.")] = False,
+    run: Annotated[Path, typer.Argument(help="Run folder.")],
     validate: Annotated[
         bool, typer.Option("--certify", help="Run the reference assistants with this run's user.")
     ] = False,
@@ -67,25 +66,15 @@ def audit_run(
         values = {**given, "run": run}
         return read(record, {name: values[name] for name in record.__struct_fields__ if name in values})
 
-    if run is None and not planted:
-        raise DiscoverError("no run to audit: give a run folder, or --corpus")
-    questions = (asked(Leaks), asked(Certify), asked(Agree)) if run is not None else None
+    questions = asked(Leaks), asked(Certify), asked(Agree)
     if out is not None:
         writable_file(out)  # before a judge is paid
-    result: dict[str, Any] = {}
-    code = 0
-    if planted:
-        scored = told_planted(score(load_corpus()))
-        scored.print(console())
-        result["corpus"] = scored.plain
-    if questions is not None:
-        if label_sheet is not None:
-            _write_sheet(questions[2], label_sheet)
-            return
-        found, code = _audited(*questions, asked(Models), validate)
-        result |= found
+    if label_sheet is not None:
+        _write_sheet(questions[2], label_sheet)
+        return
+    found, code = _audited(*questions, asked(Models), validate)
     if out is not None:
-        write_json(out, result)
+        write_json(out, found)
     raise typer.Exit(code)
 
 

@@ -74,7 +74,7 @@ COMMANDS = {
     "show": Entry(
         "discover_lib.cli.file_commands:show_id",
         TALKS,
-        "Print the conversations behind a number.",
+        "Print a run's conversations, or one turn.",
         "show outputs/mine svg_drawing-eval-000 adaptive 0",
     ),
     "train": Entry(

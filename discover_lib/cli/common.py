@@ -16,16 +16,7 @@ from copy import copy
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    NoReturn,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -94,7 +85,6 @@ SHARED = {  # parameter → metavar, sentence; "" where a record has the sentenc
     "engine": ("MODEL", "Model for judge and voice: miniature or a LiteLLM model."),
     "final_request": (None, "Wording that asks for the final artifact: ours, or the paper's."),
     "folder": ("FOLDER", "Study store (default: outputs/study-NAME)."),
-    "interactivity": (None, "Scale on which a language model rates interactivity: ours, or the paper's."),
     "judge": ("MODEL", "Model for the judge, in place of --engine."),
     "key_variable": ("NAME", ""),
     "labels": ("FILE", ""),
@@ -112,7 +102,6 @@ SHARED = {  # parameter → metavar, sentence; "" where a record has the sentenc
     "prices": ("FILE", ""),
     "prompts": ("FOLDER", "Prompt templates that replace the built-in ones."),
     "reasoning_effort": ("[ROLE=]LEVEL", ""),
-    "requests_per_minute": ("X", ""),
     "reward_assistant": ("NAME", "Assistant that plays the look-ahead turns."),
     "rules": (None, "Reward rules: the paper's, or those of the authors' released code."),
     "run": ("FOLDER", "Run folder. Repeat the command to resume."),
@@ -121,7 +110,6 @@ SHARED = {  # parameter → metavar, sentence; "" where a record has the sentenc
     "system": ("TEXT", "System message of training rows: none, collaborative, or the text itself."),
     "temperature": ("[ROLE=]X", ""),
     "timeout": ("[ROLE=]SECONDS", ""),
-    "tokens_per_minute": ("X", ""),
     "trees": ("FOLDER", "Use the intent trees (JSON) in this folder, in place of --domain."),
     "trials": ("N", "Conversations per assistant and artifact."),
     "turns": ("N", "Maximum number of assistant turns."),
@@ -129,8 +117,8 @@ SHARED = {  # parameter → metavar, sentence; "" where a record has the sentenc
 }
 OWN_PANEL = "Options"
 LAST_PANELS = {  # in the order of the help, after the command's own options
-    "Simulated user": {"rules", "near_miss_cap", "manner", "leak_check", "interactivity", "final_request"},
-    "Cost and speed": {"budget", "prices", "concurrency", "requests_per_minute", "tokens_per_minute", "on", "patience"},
+    "Simulated user": {"rules", "near_miss_cap", "manner", "leak_check", "final_request"},
+    "Cost and speed": {"budget", "prices", "concurrency", "on", "patience"},
     "Language models": {"engine", "judge", "voice", "prompts", "api_base", "key_variable"},
     "Model tuning": {"max_tokens", "temperature", "timeout", "reasoning_effort"},
 }

@@ -15,7 +15,6 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, writable
 from discover_lib.base.ids import FORM, SCHEME, DiscoverId, IdError
 from discover_lib.base.tokens import token_count
-from discover_lib.base.words import counted
 from discover_lib.cli.common import OWN_PANEL
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.intents import IntentTree
@@ -24,12 +23,9 @@ from discover_lib.dataset.export import Filters, Source, make_rows, write_hub_fo
 from discover_lib.dataset.formats import write_jsonl
 from discover_lib.dataset.inspect_log import import_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
-from discover_lib.metrics.discovery import why_undefined
-from discover_lib.metrics.results import Pool, met_leaves
-from discover_lib.metrics.satisfaction import counted_leaves
 from discover_lib.metrics.scores import EMERGING, scores_of
 from discover_lib.metrics.transcript import in_words, level_name, reward_line, transcript
-from discover_lib.runs.evaluation import BY_LABEL, Resolved, id_of, resolve
+from discover_lib.runs.evaluation import Resolved, resolve
 from discover_lib.runs.options import write_results
 from discover_lib.runs.outcomes import refusals, refused_in
 from discover_lib.runs.store import FILE, RunStore, id_of_run
@@ -173,11 +169,11 @@ def show_id(
         typer.Argument(help="Artifact, assistants and trial of the run.", metavar="[ARTIFACT [ASSISTANTS] TRIAL]"),
     ] = None,
 ) -> None:
-    """Print the conversations behind a number, one conversation, or one turn, by its discover:// ID."""
+    """Print the conversations of a run, one conversation, or one turn, by its discover:// ID."""
     wanted = _id_in(id, of_run or [])
     stored = resolve(wanted)
-    if wanted.measure or stored.conversation is None:
-        lines = _values_told(stored)
+    if stored.conversation is None:
+        lines = _listed(stored)
     elif stored.turn is None:
         lines = _conversation_told(stored, stored.conversation)
     else:
@@ -203,63 +199,18 @@ def _id_in(first: str, rest: list[str]) -> DiscoverId:
     return replace(run, artifact=artifact, assistants="".join(assistants) or None, trial=int(trial))
 
 
-def _values_told(stored: Resolved) -> Iterator[str]:
-    """The values of a number with their ids, and what they come to."""
-    values, measure = list(stored.values.items()), BY_LABEL.get(stored.id.measure)
-    yield from (f"{_short(value)}\t{each}".lstrip("\t") for each, value in values[:SHOWN])
-    if len(values) > SHOWN:
-        yield f"and {len(values) - SHOWN:,} more"
-    yield f"{counted(len(values), 'value')} of {stored.id.measure or 'conversations'} in {stored.folder}"
-    if stored.conversation is not None and stored.pool is not None and not stored.id.against:
-        yield from _parts_of(stored, stored.conversation.tree, stored.pool)
-    if stored.comparison and measure:
-        yield stored.comparison.sentence(measure.label, measure.worth_seeing, measure.shown)
-    elif stored.estimate:
-        yield f"mean over artifacts: {stored.estimate} (n = {stored.estimate.n_artifacts})"
-
-
-def _parts_of(stored: Resolved, tree: IntentTree, pool: Pool) -> Iterator[str]:
-    """The parts of a measure of one conversation."""
-    wanted = stored.id
-    name = BY_LABEL[wanted.measure].name if wanted.measure in BY_LABEL else wanted.measure
-    own = next(each for each in pool.scores if each.place == stored.places[0])
-    user = {who: row[own.unit] for who, row in pool.by_user.items() if own.unit in row}
-    if name == "proportion":
-        counts = Counter(own.levels(wanted.turn).values())
-        whole, half = counts[1.0], counts[EMERGING]
-        yield f"found = ({whole} discovered + {EMERGING:g} × {half} emerging) / {len(own.moves)} hidden"
-    elif name == "discovery":
-        levels = {who: each.levels() for who, each in user.items()}
-        disputed = [intent for intent in own.moves if len({each[intent] for each in levels.values()}) > 1]
-        if disputed:
-            yield f"{counted(len(disputed), 'intent')} in dispute: {', '.join(user)} did not all find the same"
-        else:
-            yield f"eq. 4: not defined: {why_undefined(len(user), 1, 0) or 'all assistants found the same'}"
-        found = {1.0: "discovered", EMERGING: "emerging", 0.0: "not found"}
-        yield from (f"{found[levels[own.assistant][intent]]}\t{_named(tree, intent)}" for intent in disputed)
-    elif name == "satisfaction" and own.leaves and all(each.leaves for each in user.values()):
-        met = {who: met_leaves(each) for who, each in user.items()}
-        counting = counted_leaves(met, own.unit, pool.leave_out)
-        for leaf, score in own.leaves.items():
-            said = ("met" if met[own.assistant][leaf] else "not met") if leaf in counting else "left out"
-            yield f"{said}\t{_named(tree, leaf)}: {score:g} of 5"
-        if len(user) > 1:
-            yield f"left out: leaves that {pool.leave_out} of {', '.join(user)} satisfied"
-    elif name in ("reward", "tokens") and not wanted.turn:
-        at = replace(id_of(DiscoverId(wanted.run), own), measure=name)
-        turns = enumerate(own.rewards if name == "reward" else own.tokens, 1)
-        yield from (f"{_short(value) or 'unscored'}\t{replace(at, turn=turn)}" for turn, value in turns)
-
-
-def _short(value: object) -> str:
-    """A value with at most three digits after the point; "" for None."""
-    return "" if value is None else f"{round(value, 3):g}" if isinstance(value, float) else str(value)
+def _listed(stored: Resolved) -> Iterator[str]:
+    """The ids of several conversations."""
+    yield from map(str, list(stored.places)[:SHOWN])
+    if len(stored.places) > SHOWN:
+        yield f"and {len(stored.places) - SHOWN:,} more"
+    yield f"{len(stored.places):,} conversations in {stored.folder}"
 
 
 def _conversation_told(stored: Resolved, talk: Conversation) -> Iterator[str]:
     """The transcript, refused messages of the user, and what was found."""
     with RunStore.read(stored.folder) as store:
-        assessment = store.assessment(stored.places[0])
+        assessment = store.assessment(*stored.places.values())
         refused = refused_in(talk, refusals(store))
     final = assessment["final"]["reply"]["text"] if assessment and assessment["final"] else None
     yield from transcript(talk, final)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import inspect
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -58,17 +58,17 @@ from discover_lib.runs.options import (
     write_results,
 )
 from discover_lib.runs.outcomes import closing_lines, cost_line
-from discover_lib.runs.store import FILE, RunStore, id_of_run
+from discover_lib.runs.store import FILE, RunStore
 from discover_lib.runs.units import SCORING
 from discover_lib.runs.work import cluster
-from discover_lib.tasks.playing import Access, Rated, Server, Tuning
-from discover_lib.tasks.told import best_first_of, plan_told, results_told, sensitivity_told, summary_told, tree_lines
+from discover_lib.tasks.playing import Access, Server, Tuning
+from discover_lib.tasks.told import plan_told, results_told, sensitivity_told, summary_told, tree_lines
 from discover_lib.tasks.waist import Lines, Mark, Table
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.runs.building import BuildReport, BuiltFile
-    from discover_lib.runs.plan import Length, Plan
+    from discover_lib.runs.plan import Plan
 
 DEFAULT_IN_FLIGHT = 64  # conversations with language models at a time
 Kind = Literal["simulate", "synthesize", "evaluate"]
@@ -79,8 +79,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {  # command → its own defaults
     "evaluate": {"split": "eval", "artifacts": 100, "trials": 3},
 }
 UNUSED: dict[str, set[str]] = {  # command → options that it does not have
-    "simulate": {"look_ahead", "reward_assistant", "interactivity", "final_request", "leave_out", "sensitivity"},
-    "synthesize": {"interactivity", "final_request", "leave_out", "sensitivity"},
+    "simulate": {"look_ahead", "reward_assistant", "final_request", "leave_out", "sensitivity"},
+    "synthesize": {"final_request", "leave_out", "sensitivity"},
     "evaluate": {"candidates", "look_ahead", "reward_assistant"},
 }
 
@@ -106,7 +106,6 @@ def laid_out(
     near_miss_cap: Count = None,
     manner: str = "paper",
     leak_check: str | None = None,
-    interactivity: Whose = "ours",
     final_request: Whose = "ours",
     engine: str = MINIATURE,
     judge: str | None = None,
@@ -131,7 +130,6 @@ def laid_out(
         rules=named if near_miss_cap is None else named.replace(near_miss_cap=near_miss_cap),
         manner=manner_named(manner),
         leak_check=leak_check,
-        interactivity=interactivity,
         final_request=final_request,
         engine=engine,
         judge=judge or "",
@@ -148,7 +146,7 @@ def laid_out(
 def begun(
     kind: Kind,
     *,
-    how: Rated,
+    how: Access,
     tuning: Tuning,
     run: Path,
     budget: Dollars = None,
@@ -205,7 +203,7 @@ def begun(
     raise typer.Exit(code)
 
 
-def settings_of(run: LaidOut, how: Rated, concurrency: int | None) -> ClientSettings:
+def settings_of(run: LaidOut, how: Access, concurrency: int | None) -> ClientSettings:
     """The settings for language models, with room for all candidates, or scores, of every conversation."""
     at_once = len(SCORING) if run.is_evaluation else run.options.candidates or 1
     conversations = (concurrency or DEFAULT_IN_FLIGHT) * max(1, len(run.options.assistants))
@@ -306,7 +304,7 @@ def _print_summary(run: LaidOut, folder: Path) -> None:
 
 def print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> None:
     """Write the results of a run beside it and print them."""
-    from discover_lib.metrics.results import ALL, MEASURES, results_by_scope
+    from discover_lib.metrics.results import results_by_scope
     from discover_lib.metrics.satisfaction import choices_of
     from discover_lib.runs import evaluation
 
@@ -320,10 +318,7 @@ def print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> No
     if sensitivity:
         tell(sensitivity_told(evaluation.write_sensitivity(folder)))
         written.append(evaluation.SENSITIVITY_FILE)
-    first = replace(id_of_run(folder), assistants=best_first_of(results[ALL])[0], measure=MEASURES[0].label)
     typer.echo(f"results → {', '.join(str(folder / name) for name in written)}")
-    where = f'look up its id in {evaluation.RESULTS_FILE} under "ids"'
-    typer.echo(f"to trace a number, {where}, then run discover show '{first}'")
 
 
 # -- before a run -----------------------------------------------------------------------------------------------------
@@ -331,7 +326,7 @@ def print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> No
 
 @also(each for each in parameters_of(laid_out) if each.kind is each.KEYWORD_ONLY)
 def plan(
-    how: Rated,
+    how: Access,
     tuning: Tuning,
     planned_for: Annotated[
         Literal["simulate", "synthesize", "evaluate", "train"],
@@ -343,20 +338,12 @@ def plan(
     changes: Annotated[list[str], typer.Option("--set")] = [],  # noqa: B006
     builder: str | None = None,
     like: Annotated[Path | None, typer.Option(help="Plan with the lengths measured in this run.")] = None,
-    probing: Annotated[
-        int,
-        typer.Option(
-            "--probe", min=0, help="First run N conversations per assistant to measure token use (costs money)."
-        ),
-    ] = 0,
     concurrency: Count = None,
     **asked: Any,
 ) -> None:
     """Estimate calls, tokens and cost of a run before anything is spent."""
     from discover_lib.runs.plan import measured_lengths, plan_run
 
-    if like and probing:
-        raise DiscoverError("a plan uses one measurement: give --like or --probe, not both")
     if planned_for == "train":
         roles = {role: asked[role] or asked["engine"] for role in ("judge", "voice")}
         options = dict(tuning.role_options.given)
@@ -366,9 +353,7 @@ def plan(
         return
     run = laid_out(planned_for, tuning, assistant=assistant, **asked)
     settings = settings_of(run, how, concurrency)
-    measured: Mapping[str, Length] | None = measured_lengths(like) if like else None
-    if probing:
-        measured = _probe(run, probing, settings, in_flight(run, concurrency))
+    measured = measured_lengths(like) if like else None
     _print_notes(caveats(run))
     tell(plan_told(plan_run(run, settings=settings, builder=builder, measured=measured)))
 
@@ -388,17 +373,6 @@ def _plan_of_training(
     if lines := recipe.problems("grpo"):
         raise DiscoverError("; ".join(lines))
     return plan_stage(StageSettings("grpo", str(data), "", recipe=recipe, **models), Access(settings))
-
-
-def _probe(run: LaidOut, conversations: int, settings: ClientSettings, concurrency: int) -> Mapping[str, Length]:
-    """The lengths of some conversations that are run for it; prints their cost."""
-    from discover_lib.runs.plan import probe
-
-    check_models(run.models, settings)
-    typer.echo(f"probing: running up to {conversations} conversations per assistant", err=True)
-    lengths, spent = probe(run, conversations, settings=settings, concurrency=concurrency)
-    typer.echo(f"{spent.calls} calls, {price_line(spent.cost, spent.unpriced, spent.calls)}", err=True)
-    return lengths
 
 
 # -- trees ------------------------------------------------------------------------------------------------------------
@@ -452,7 +426,7 @@ def build(
 
 
 def built_lines(built: BuiltFile) -> Iterator[str]:
-    """A tree in words: size, outline with the evidence for each intent, first message, cost."""
+    """A tree in words: size, outline with the evidence for each intent, first message."""
     tree = built.tree
     shape = f"{counted(len(tree), 'intent')} in {counted(len(tree.roots), 'tree')}"
     size = f"{shape}, {percent(built.ceiling)} within reach of five perfect turns"
@@ -464,8 +438,6 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
     yield from tree_lines(tree, {each.text: each.reason for each in built.recognised})
     yield f"  user: {tree.initial_request}"
     yield from (f"  note: {note}" for note in built.notes)
-    if built.totals is not None:
-        yield f"  {built.totals.line}"
 
 
 def next_command(folder: Path, engine: str) -> str:

@@ -25,7 +25,8 @@ from discover_lib.engines.local.names import base_folder, serving
 from discover_lib.engines.local.names import merge as merge_local
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
-from discover_lib.tasks.playing import Rated, Tuning
+from discover_lib.tasks import playing
+from discover_lib.tasks.playing import Tuning
 from discover_lib.train import training_job as jobs
 from discover_lib.train.access import Access
 from discover_lib.train.estimate import (
@@ -53,7 +54,7 @@ CardName = StrEnum("CardName", {name: name for name in CARDS})  # type: ignore[m
 
 
 def train(
-    how: Rated,
+    how: playing.Access,
     tuning: Tuning,
     stage: Annotated[StageName, typer.Argument(help="Training stage.")],
     data: Path,
@@ -82,8 +83,7 @@ def train(
         typer.Option(metavar="NAME", help="Also log metrics to trackio, tensorboard or wandb; repeatable."),
     ] = [],  # noqa: B006
     rehearse: Annotated[
-        bool,
-        typer.Option("--rehearse", help="Dry run: every stage at toy size, with an estimate of the GPU memory."),
+        bool, typer.Option("--rehearse", help="Dry run: every stage at toy size, with an estimate of the GPU memory.")
     ] = False,
     card: Annotated[
         CardName | None,
@@ -135,7 +135,7 @@ def train(
     raise typer.Exit(closing(job, status))
 
 
-def _check_used(how: Rated, tuning: Tuning, budget: float | None, asks_a_model: bool) -> None:
+def _check_used(how: playing.Access, tuning: Tuning, budget: float | None, asks_a_model: bool) -> None:
     """Refuse an option for GRPO's judge and voice if no model plays them."""
     tuning.role_options.check_names(())
     given = {"budget": budget, **how.plain(), **tuning.plain()}

@@ -1,7 +1,6 @@
-"""TRL: whole conversations as a `rollout_func`, or the user as a tool through `environment_factory`.
+"""TRL: whole conversations as a `rollout_func`.
 
-Prefer `rollout_func`: the loss masks the user's messages between replies, and each prompt continues the generated
-tokens.  `environment_factory` needs a model that calls tools.
+The loss masks the user's messages between replies, and each prompt continues the generated tokens.
 """
 
 from __future__ import annotations
@@ -97,34 +96,3 @@ def _ends(trainer: Any) -> tuple[int, ...]:
 def reward(episode_reward: list[float | None], **_: Any) -> list[float | None]:
     """The rewards of whole conversations; None, which TRL leaves out, if a turn is unscored."""
     return episode_reward
-
-
-class DiscoverUser:
-    """The tool form: `environment_factory=functools.partial(DiscoverUser, domain=...)`, with its own reward."""
-
-    def __init__(self, **options: Any) -> None:
-        self.episode = Episode(**options)
-        self._reward: float | None = 0.0
-
-    def reset(self, seed: int = 0, artifact: str | int | None = None, trial: int = 0, **_: Any) -> str:
-        self._reward = 0.0
-        return self.episode.reset(seed, artifact, trial)
-
-    def show_to_user(self, text: str) -> str:
-        """
-        Say something to the user, or show them a draft, and read what they answer.
-
-        Args:
-            text: What the user reads.
-
-        Returns:
-            The user's answer.
-        """
-        if self.episode.conversation.stop is not None:
-            return "The user has left."
-        step = self.episode.step(text)
-        self._reward = None if step.reward is None or self._reward is None else self._reward + step.reward
-        return "The user has left." if step.message is None else step.message
-
-    def get_reward(self) -> float | None:
-        return self._reward

@@ -34,7 +34,6 @@ class EngineSpec:
     Attributes:
         prompts: a folder whose files replace the prompts of the same name.
         leak_check: a model that checks the voice's messages for paraphrases of unknown intents, if any.
-        interactivity: a language model's scale of interactivity, "ours" or "paper" (E.8).
         role_options: options of the models that differ from the roles' defaults.
         manner: typing style of the user; None for the paper's.
     """
@@ -44,7 +43,6 @@ class EngineSpec:
     voice: str = MINIATURE
     prompts: Path | None = None
     leak_check: str | None = None
-    interactivity: str = "ours"
     role_options: RoleOptions = NO_OPTIONS
     manner: Manner | None = None
 
@@ -115,7 +113,7 @@ class RoleEngines:
             return MiniatureScorer(domain)
         from discover_lib.engines.llm.scoring import LLMScorer
 
-        return LLMScorer(model=self.spec.judge, interactivity=self.spec.interactivity, **self._how("scorer"))
+        return LLMScorer(model=self.spec.judge, **self._how("scorer"))
 
     def assistant(self, name: str, domain: str) -> Assistant | SeesIntents:
         """The assistant of that name.

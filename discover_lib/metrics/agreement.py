@@ -1,10 +1,10 @@
-"""Agreement between judges, and with people: percent, Cohen's κ, Krippendorff's α.
+"""Agreement between two judges, or with people: percent and Cohen's κ.
 
 Judges get recorded turns one by one: the conversation, the frozen state, the reply.  Compared are the kind of the
 reply, for every intent that both judged whether it is engaged, and for every one that both call missed whether anything
 came close: near misses change a user's state, too.  A judge walks further below engaged intents, so
 two judges may reach different intents; those that only one reached are counted and left out.  A judgement that
-failed is missing, never a "no".  A "no" above something that is met is read as met (`Label.said` keeps it).
+failed is missing, never a "no".
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ class Label:
         depth: of the intent, 1 for a root; 0 for the kind.
         repeat: how many times this judge had been asked before.
         near_misses: how many were named; None of people, who are not asked for them, and of the kind.
-        said: why the judge called it missed, where it is read as met since something more specific is met.
     """
 
     judge: str
@@ -64,7 +63,6 @@ class Label:
     repeat: int = 0
     reason: str = ""
     near_misses: int | None = None
-    said: str | None = None
 
     @property
     def item(self) -> tuple[str, int, str]:
@@ -81,38 +79,23 @@ def moments_of(conversations: Mapping[str, Conversation]) -> list[Moment]:
     ]
 
 
-def recorded_labels(
-    conversations: Mapping[str, Conversation],
-    judge: str = "as recorded",
-    overruled: Mapping[tuple[str, str], str] | None = None,
-) -> list[Label]:
-    """The judgements that the conversations hold already, as those of one more judge.
-
-    Args:
-        overruled: intent id and the reason it counts as met → why its judge called it missed.
-    """
-    moments = {(each.conversation, each.turn): each for each in moments_of(conversations)}
+def recorded_labels(conversations: Mapping[str, Conversation]) -> list[Label]:
+    """The judgements that the conversations hold already, as those of one more judge."""
     labels: list[Label] = []
-    for name, conversation in conversations.items():
-        for turn in conversation.turns:
-            evaluation = turn.candidate.evaluation
-            verdicts = evaluation.verdicts if evaluation else ()
-            keys = {each.intent_id: (each.intent_id, each.reason) for each in verdicts}
-            said = {key: overruled[place] for key, place in keys.items() if overruled and place in overruled}
-            labels += labels_of(judge, 0, moments[name, turn.index], evaluation, said)
+    for moment in moments_of(conversations):
+        turn = conversations[moment.conversation].turns[moment.turn - 1]
+        labels += labels_of("as recorded", 0, moment, turn.candidate.evaluation)
     return labels
 
 
-def labels_of(
-    judge: str, repeat: int, moment: Moment, evaluation: Evaluation | None, overruled: Mapping[str, str]
-) -> Iterator[Label]:
-    """One judge's labels of one moment; `overruled`: intent → why it called it missed where it is read as met."""
+def labels_of(judge: str, repeat: int, moment: Moment, evaluation: Evaluation | None) -> Iterator[Label]:
+    """One judge's labels of one moment; None: its judgement failed."""
     kind, reason = (evaluation.kind, evaluation.kind_reason) if evaluation else (None, "the judgement failed")
     yield Label(judge, moment.conversation, moment.turn, KIND, kind, 0, repeat, reason)
     for each in evaluation.verdicts if evaluation else ():
         value, depth = YES if each.engaged else NO, moment.tree.depth(each.intent_id)
         where, near = (moment.conversation, moment.turn, each.intent_id), len(each.near_misses)
-        yield Label(judge, *where, value, depth, repeat, each.reason, near, overruled.get(each.intent_id))
+        yield Label(judge, *where, value, depth, repeat, each.reason, near)
 
 
 class NoisyJudge:
@@ -174,29 +157,6 @@ def cohen_kappa(pairs: Units) -> float | None:
     return None if by_chance == n * n else (n * equal - by_chance) / (n * n - by_chance)
 
 
-def krippendorff_alpha(units: Units) -> float | None:
-    """Krippendorff's α for nominal values: 1 − D_o / D_e, for any number of raters and with values missing.
-
-    Args:
-        units: per thing rated the values given to it, missing ones left out; units with fewer than two are ignored.
-
-    Returns:
-        None where no values can be paired, or only one value occurs.
-    """
-    totals: Counter[Hashable] = Counter()
-    observed = 0.0
-    for unit, times in Counter(units).items():
-        size = len(unit)
-        if size > 1:
-            values = Counter(unit)
-            for value, count in values.items():
-                totals[value] += times * count
-            observed += times * sum(count * (size - count) for count in values.values()) / (size - 1)
-    n = totals.total()
-    expected = sum(count * (n - count) for count in totals.values())
-    return 1 - (n - 1) * observed / expected if expected else None
-
-
 @dataclass(frozen=True)
 class Interval:
     """A measure with its 95% percentile bootstrap interval over conversations; None where it is not defined."""
@@ -219,24 +179,20 @@ class Agreement:
 
     Attributes:
         group: "kind of reply", "all intents", "depth 2", or "near misses": whether any are named.
-        judges: whose labels were compared; two, or all of them for α.
-        n: things labelled by both (by at least two, for more judges), in `conversations` conversations.
+        judges: the two whose labels were compared.
+        n: things labeled by both, in `conversations` conversations.
         one_sided: things that only one of them labelled (or called missed, of near misses); left out.
-        contradicted: verdicts of them that were read as met although they say "missed" (see `Label.said`).
-        percent, kappa: of two judges; None for more.
     """
 
     group: str
-    judges: tuple[str, ...]
+    judges: tuple[str, str]
     n: int
     conversations: int
     one_sided: int
-    percent: Interval | None
-    kappa: Interval | None
-    alpha: Interval
-    contradicted: int = 0
+    percent: Interval
+    kappa: Interval
 
-    COLUMNS = ("group", "judges", "n", "conversations", "left out", "contradicted", "agreement", "κ", "α")
+    COLUMNS = ("group", "judges", "n", "conversations", "left out", "agreement", "κ")
 
     @property
     def too_few(self) -> bool:
@@ -245,14 +201,12 @@ class Agreement:
 
     def row(self) -> tuple[str, ...]:
         """As the cells of a table, under `COLUMNS`."""
-        percent, kappa = (str(each) if each else "for two only" for each in (self.percent, self.kappa))
-        who = " / ".join(self.judges)
-        numbers = (f"{each:,}" for each in (self.n, self.conversations, self.one_sided, self.contradicted))
-        return (self.group, who, *numbers, percent, kappa, str(self.alpha))
+        numbers = (f"{each:,}" for each in (self.n, self.conversations, self.one_sided))
+        return (self.group, " / ".join(self.judges), *numbers, str(self.percent), str(self.kappa))
 
 
 def agreements(labels: Iterable[Label], seed: int = 0) -> list[Agreement]:
-    """Agreement of every two judges, and of all where there are more: the kind, all intents, near misses, by depth.
+    """Agreement of every two judges: the kind of the reply, all intents, near misses, and intents by depth.
 
     Only first answers are compared; `flips` compares repeats.
     """
@@ -260,12 +214,11 @@ def agreements(labels: Iterable[Label], seed: int = 0) -> list[Agreement]:
     judges = tuple(dict.fromkeys(each.judge for each in first))
     depths = sorted({each.depth for each in first} - {0})
     near = [
-        dataclasses.replace(each, value=YES if each.near_misses else NO, said=None)
+        dataclasses.replace(each, value=YES if each.near_misses else NO)
         for each in first
         if each.near_misses is not None and each.value == NO
     ]
     name_them = {each.judge for each in first if each.near_misses is not None}
-    pools = [*itertools.combinations(judges, 2), *([judges] if len(judges) > 2 else [])]
     groups = [
         ("kind of reply", [each for each in first if each.intent == KIND]),
         ("all intents", [each for each in first if each.intent != KIND]),
@@ -275,12 +228,12 @@ def agreements(labels: Iterable[Label], seed: int = 0) -> list[Agreement]:
     return [
         _agreement(group, who, [each for each in members if each.judge in who], seed)
         for group, members in groups
-        for who in pools
+        for who in itertools.combinations(judges, 2)
         if group != NEAR_MISSES or name_them.issuperset(who)
     ]
 
 
-def _agreement(group: str, judges: tuple[str, ...], labels: Sequence[Label], seed: int) -> Agreement:
+def _agreement(group: str, judges: tuple[str, str], labels: Sequence[Label], seed: int) -> Agreement:
     by_item: dict[tuple[str, int, str], dict[str, str]] = {}
     for each in labels:
         if each.value is not None:
@@ -288,8 +241,8 @@ def _agreement(group: str, judges: tuple[str, ...], labels: Sequence[Label], see
     rated = {item: values for item, values in by_item.items() if len(values) > 1}
     talks: dict[str, Counts] = {}
     for item, values in rated.items():
-        talks.setdefault(item[0], Counter())[tuple(values[judge] for judge in judges if judge in values)] += 1
-    two, counted = len(judges) == 2, list(talks.values())
+        talks.setdefault(item[0], Counter())[tuple(values[judge] for judge in judges)] += 1
+    counted = list(talks.values())
     whole: Counts = sum(counted, Counter())
     drawn = _resampled(counted, seed) if len(counted) > 1 else []
     return Agreement(
@@ -298,10 +251,8 @@ def _agreement(group: str, judges: tuple[str, ...], labels: Sequence[Label], see
         len(rated),
         len(talks),
         len(by_item) - len(rated),
-        _interval(whole, drawn, percent_agreement) if two else None,
-        _interval(whole, drawn, cohen_kappa) if two else None,
-        _interval(whole, drawn, krippendorff_alpha),
-        sum(each.said is not None for each in labels),
+        _interval(whole, drawn, percent_agreement),
+        _interval(whole, drawn, cohen_kappa),
     )
 
 

@@ -1,11 +1,10 @@
-"""How a user talks: twelve features of the messages in one conversation, and the variety of words.
+"""How a user talks: thirteen features of the messages in one conversation.
 
 `distances` says how far a simulated user's talk is from that of people, beside the distance among people.
 """
 
 from __future__ import annotations
 
-import math
 import re
 import statistics
 from collections import Counter
@@ -18,7 +17,6 @@ from discover_lib.base.words import words
 from discover_lib.metrics.power import Difference, welch
 
 WINDOW = 50  # words, of MATTR
-DRAWS = 42  # words, of HD-D
 SHORT, LONG = 5, 40  # words
 HALVINGS = 200
 _ORDER = re.compile(
@@ -44,22 +42,6 @@ def mattr(words: Sequence[str], window: int = WINDOW) -> float | None:
     return total / (len(words) - window + 1) / window
 
 
-def yules_k(words: Sequence[str]) -> float | None:
-    """10⁴ × (Σ i² V(i) − N) / N², where V(i) words occur i times: 0 without repeated words.  None for no text."""
-    n = len(words)
-    return 1e4 * (sum(count * count for count in Counter(words).values()) - n) / n**2 if n else None
-
-
-def hdd(words: Sequence[str], draws: int = DRAWS) -> float | None:
-    """The expected share of different words in a random draw of this many.  None for a text that is shorter."""
-    n = len(words)
-    if n < draws:
-        return None
-    # Hypergeometric: one minus the probability that no occurrence of a word is drawn.
-    all_draws = math.comb(n, draws)
-    return sum(1 - math.comb(n - count, draws) / all_draws for count in Counter(words).values()) / draws
-
-
 def _share(test: Callable[[str], object]) -> Feature:
     return lambda messages: sum(bool(test(message)) for message in messages) / len(messages)
 
@@ -79,8 +61,8 @@ def _repeats(messages: Messages) -> float | None:
     return sum(len(a & b) / len(a | b) for a, b in pairs) / len(pairs) if pairs else None
 
 
-def _variety(measure: Callable[[Sequence[str]], float | None]) -> Feature:
-    return lambda messages: measure([word for message in messages for word in words(message)])
+def _variety(messages: Messages) -> float | None:
+    return mattr([word for message in messages for word in words(message)])
 
 
 FEATURES: Mapping[str, tuple[str, Feature]] = {
@@ -99,19 +81,14 @@ FEATURES: Mapping[str, tuple[str, Feature]] = {
     "corrects": ("share that correct or refuse", _having("no|not|don't|doesn't|isn't|instead|rather|wrong|but")),
     "orders": ("share that begin with an order", _share(_ORDER.search)),
     "repeats": ("mean overlap of words with the message before", _repeats),
+    "MATTR": (f"different words in windows of {WINDOW}", _variety),
 }
-VARIETY: Mapping[str, tuple[str, Feature]] = {
-    "MATTR": ("different words in windows of 50", _variety(mattr)),
-    "Yule's K": ("repetition of words; higher is less varied", _variety(yules_k)),
-    "HD-D": ("different words expected in a draw of 42", _variety(hdd)),
-}
-EVERY: Mapping[str, tuple[str, Feature]] = {**FEATURES, **VARIETY}
 
 
 def manners_of(messages: Messages) -> dict[str, float]:
     """Feature → value, of one conversation's messages; without those that need more words."""
     messages = [message.translate(_PLAIN) for message in messages]
-    values = {name: feature(messages) for name, (_, feature) in EVERY.items()}
+    values = {name: feature(messages) for name, (_, feature) in FEATURES.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -123,6 +100,7 @@ class Distance:
     """One feature: both means, their difference with its interval, and how large that is.
 
     Attributes:
+        n: conversations that are long enough for it, of ours and of people.
         size: of the difference, in standard deviations of people's conversations; None where people do not vary.
         ceiling: the size that 95% of random halves of the people's own conversations stay below.
     """
@@ -131,6 +109,7 @@ class Distance:
     meaning: str
     people: float
     ours: float
+    n: tuple[int, int]
     difference: Difference | None
     size: float | None
     ceiling: float | None
@@ -156,14 +135,14 @@ def distances(ours: Sequence[Messages], people: Sequence[Messages], seed: int = 
             f"four conversations are needed of each, got {len(of_people)} of people and {len(of_ours)} here"
         )
     found = []
-    for name, (meaning, _) in EVERY.items():
+    for name, (meaning, _) in FEATURES.items():
         mine, theirs = ([values[name] for values in side if name in values] for side in (of_ours, of_people))
         if min(len(mine), len(theirs)) < 4:
             continue
         spread = statistics.stdev(theirs)
         size = abs(statistics.fmean(mine) - statistics.fmean(theirs)) / spread if spread else None
-        means = statistics.fmean(theirs), statistics.fmean(mine)
-        found.append(Distance(name, meaning, *means, welch(mine, theirs), size, _ceiling(theirs, spread, seed)))
+        means, n = (statistics.fmean(theirs), statistics.fmean(mine)), (len(mine), len(theirs))
+        found.append(Distance(name, meaning, *means, n, welch(mine, theirs), size, _ceiling(theirs, spread, seed)))
     return sorted(found, key=lambda each: -(each.size or 0))
 
 

@@ -6,12 +6,11 @@ or not.  A score from near misses says less than a score from replies that match
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from discover_lib.base.records import Record
-from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.state import Discovery
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean, grouped
@@ -99,49 +98,3 @@ def _share(known: Iterable[tuple[str, Steps]], part: Callable[[Steps], tuple[int
 def _with_n(estimate: Estimate) -> str:
     n = "" if estimate.low is None else f" (n = {estimate.n_artifacts})"
     return f"{estimate}{n}"
-
-
-@dataclass(frozen=True)
-class FarmedTurn(Record):
-    """A reply that moved intents by near misses: which, and how many near misses they had."""
-
-    place: int
-    assistant: str
-    artifact: str
-    turn: int
-    moved: Mapping[str, int]  # intent id → its near misses in the reply
-    texts: Mapping[str, str]
-
-    @property
-    def line(self) -> str:
-        moved = "; ".join(
-            f"[{key}] {self.texts[key]}: {counted(count, 'near miss', 'near misses')}"
-            for key, count in self.moved.items()
-        )
-        return f"conversation {self.place}, {self.assistant}, {self.artifact}, turn {self.turn}: {moved}"
-
-
-def suspects(scores: Iterable[ConversationScores], limit: int) -> list[int]:
-    """Places of the conversations with most steps by near misses."""
-    ranked = sorted(scores, key=lambda each: (-each.steps[1], each.place))
-    return [each.place for each in ranked if each.steps[1]][:limit]
-
-
-def worst_turns(conversations: Iterable[tuple[int, Conversation]], limit: int = 10) -> list[FarmedTurn]:
-    """The turns that moved most intents by near misses; of equals the one with more near misses, then the earlier."""
-    turns = []
-    for place, conversation in conversations:
-        for turn in conversation.turns:
-            evaluation = turn.candidate.evaluation
-            moved = {}
-            for each in turn.candidate.transitions:
-                if each.moved and each.cause == "tangential" and evaluation is not None:
-                    verdict = evaluation.verdict(each.intent_id)
-                    moved[each.intent_id] = len(verdict.near_misses) if verdict else 0
-            if moved:
-                texts = {key: conversation.tree.text(key) for key in moved}
-                setting = conversation.setting
-                name = "+".join(setting.get("assistants") or (turn.reply.assistant,))
-                turns.append(FarmedTurn(place, name, setting.get("artifact", ""), turn.index, moved, texts))
-    turns.sort(key=lambda each: (-len(each.moved), -sum(each.moved.values()), each.place, each.turn))
-    return turns[:limit]

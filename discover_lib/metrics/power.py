@@ -1,4 +1,4 @@
-"""How many people a study needs: the power of a t test, by its exact formula and by studies that are simulated.
+"""How many people a study needs: the power of a t test, by its exact formula.
 
 Between: a group of people for each condition, Welch's test.  Paired: everybody rates two, the test of the differences.
 Of more than two conditions every pair is compared, and the power is that of one pair at Bonferroni's share of 5%:
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,32 +97,6 @@ class Planned(Record):
             found = dataclasses.replace(self, effect=middle).power(people)
             low, high = (middle, high) if found < power else (low, middle)
         return high
-
-    def simulated(self, people: int, studies: int = 500, seed: int = 0, points: int | None = None) -> float:
-        """The share of simulated studies in which one comparison finds the effect.
-
-        Args:
-            points: ratings are whole points from 1 to this, around its middle; None for ratings without steps.
-        """
-        import numpy as np
-        from scipy import stats
-
-        rng, n = np.random.default_rng(seed), people // self.shares
-        correlation = self.correlation if self.design == "paired" else 0.0
-        middle = (points + 1) / 2 if points else 0.0
-        means = [middle - self.effect / 2, middle + self.effect / 2]
-        covariance = self.sd**2 * np.array([[1.0, correlation], [correlation, 1.0]])
-        ratings = rng.multivariate_normal(means, covariance, size=(studies, n))
-        if points:
-            ratings = np.clip(np.rint(ratings), 1, points)
-        theirs, ours = ratings[:, :, 0], ratings[:, :, 1]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of studies in which everybody rates alike
-            if self.design == "paired":
-                p_values = stats.ttest_rel(ours, theirs, axis=1).pvalue
-            else:
-                p_values = stats.ttest_ind(ours, theirs, axis=1, equal_var=False).pvalue
-        return float(np.mean(p_values < self.alpha))
 
 
 @dataclass(frozen=True)

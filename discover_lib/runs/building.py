@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,6 @@ from discover_lib.runs.work import Alone, Threads, Workers, work
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
-    from discover_lib.engines.llm.calls.exchange import CallTotals
 
 CALLS = ".calls"  # folder of the calls' store, beside the trees
 CONFIGURATION = {"format": "discover-build/1", "kind": "build"}  # any files may share the store: calls differ by key
@@ -65,7 +65,6 @@ class BuiltFile:
     """The tree of one artifact file.
 
     Attributes:
-        totals: the calls to a language model and their cost, or None without a model.
         existing: an earlier command built it from the same input.
         replaced: the file held a tree of another text, of the same file name in a folder of the same name.
     """
@@ -75,7 +74,6 @@ class BuiltFile:
     tree: IntentTree
     recognised: tuple[Recognised, ...]
     notes: tuple[str, ...] = ()
-    totals: CallTotals | None = None
     existing: bool = False
     replaced: bool = False
 
@@ -103,11 +101,6 @@ class BuildReport:
     message: str = ""
     outcomes: Outcomes = field(default_factory=Outcomes)
     kinds: frozenset[str] = frozenset()
-
-    @property
-    def totals(self) -> CallTotals | None:
-        totals = [each.totals for each in self.built if each.totals]
-        return sum(totals[1:], totals[0]) if totals else None
 
 
 def build_files(
@@ -142,20 +135,18 @@ def build_files(
     if options.engine == MINIATURE:
         domain = domain_of_type(options.artifact_type)
         builder = RoleEngines(EngineSpec()).builder(domain)
-        return _Building(options, targets, on_built, lambda _: (builder, None), domain).report(Alone(), stop)
+        return _Building(options, targets, on_built, lambda _: builder, domain).report(Alone(), stop)
     check_prices([options.engine], settings, budget_dollars)
     with _client(folder, options, settings, budget_dollars, stop) as (store, client):
         from discover_lib.engines.llm.builder import PROMPT_OF, LLMBuilder
-        from discover_lib.engines.llm.calls.exchange import CountingClient
         from discover_lib.engines.llm.prompting import PromptSet, default_prompts
 
         prompts = PromptSet(options.prompts) if options.prompts else default_prompts()
         hashes = {name: prompts[name].sha for name in PROMPT_OF.values()}
         how = options.role_options.of("builder")
 
-        def new_builder(source: Path) -> tuple[TreeBuilder, CountingClient]:
-            counting = CountingClient(client, lambda purpose: on_ask(source, purpose.removeprefix("builder: ")))
-            return LLMBuilder(counting, options.engine, prompts=prompts, **how), counting
+        def new_builder(source: Path) -> TreeBuilder:
+            return LLMBuilder(client, options.engine, prompts=prompts, on_ask=partial(on_ask, source), **how)
 
         building = _Building(options, targets, on_built, new_builder, hashes=hashes, store=store)
         return building.report(Threads(max(1, concurrency)), stop)
@@ -168,7 +159,7 @@ class _Building:
     options: BuildOptions
     targets: Mapping[Path, Path]
     on_built: Callable[[BuiltFile], None]
-    new_builder: Callable[[Path], tuple[TreeBuilder, Any]]
+    new_builder: Callable[[Path], TreeBuilder]
     domain: str = ""
     hashes: Mapping[str, str] = field(default_factory=dict)
     store: RunStore | None = None
@@ -218,18 +209,15 @@ class _Building:
         target, made_from = self.targets[source], self._made_from(source, artifact)
         if self.store is not None and (existing := _existing(source, target, made_from)) is not None:
             return existing
-        builder, counting = self.new_builder(source)
-        built = builder.build(artifact)
+        built = self.new_builder(source).build(artifact)
         if self.store is not None:
             self.store.calls.put_answers()  # before the tree: its calls are not asked again
-        totals = counting.totals if counting is not None else None
         data = {
             "tree": built.tree.to_dict(),
             "recognised": [asdict(each) for each in built.recognised],
             "levels": [list(level) for level in built.levels],
             "notes": list(built.notes),
             "built_from": made_from,
-            "calls": asdict(totals) if totals else None,
         }
         there = _read(target)
         # The same input and stages with another tree: it was changed by hand.
@@ -239,7 +227,7 @@ class _Building:
         before = there.get("built_from")
         replaced = isinstance(before, dict) and before.get("artifact") != made_from["artifact"]
         write_json(target, data)
-        return BuiltFile(source, target, built.tree, built.recognised, built.notes, totals, replaced=replaced)
+        return BuiltFile(source, target, built.tree, built.recognised, built.notes, replaced=replaced)
 
     def _made_from(self, source: Path, artifact: Artifact) -> dict[str, Any]:
         """The source file, and everything that decides its tree."""
@@ -331,16 +319,13 @@ def _made_of(target: Path) -> str | None:
 
 def _existing(source: Path, target: Path, made_from: Mapping[str, Any]) -> BuiltFile | None:
     """The existing tree, if it was built from this input."""
-    from discover_lib.engines.llm.calls.exchange import CallTotals
-
     data = _read(target)
     if data.get("built_from") != made_from:
         return None
     try:
         tree = load_tree(target)
         recognised = tuple(Recognised(**each) for each in data["recognised"])
-        totals = CallTotals(**data["calls"]) if data["calls"] else None
-        return BuiltFile(source, target, tree, recognised, tuple(data["notes"]), totals, existing=True)
+        return BuiltFile(source, target, tree, recognised, tuple(data["notes"]), existing=True)
     except (TreeError, KeyError, TypeError):
         return None  # changed by hand, so build it again
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from discover_lib.base.cells import harmless_row
 from discover_lib.base.files import outputs_folder, rounded, whole_file, write_json
@@ -21,26 +21,23 @@ from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.engines.local.tiny_language import is_broken
 from discover_lib.metrics.discovery import ceiling, ceiling_over, hides
-from discover_lib.metrics.intervals import INTERVAL, Estimate, bootstrap_mean
-from discover_lib.metrics.paired import TEST, Comparison, compare
+from discover_lib.metrics.intervals import INTERVAL, Estimate
+from discover_lib.metrics.paired import TEST
 from discover_lib.metrics.rescore import SensitivityMap, sensitivity
 from discover_lib.metrics.results import (
     ALL,
-    BROKEN,
-    CEILING,
     CSV_COLUMNS,
     MEASURES,
     Pool,
     ScopeResults,
-    ids_of_results,
     results_by_scope,
     tidy_rows,
 )
 from discover_lib.metrics.satisfaction import LeaveOut
-from discover_lib.metrics.scores import EMERGING, ConversationScores
+from discover_lib.metrics.scores import ConversationScores
 from discover_lib.runs.options import lay_out_evaluation as lay_out_evaluation
 from discover_lib.runs.outcomes import Outcomes
-from discover_lib.runs.store import FILE, RunStore, StoreError, id_of_run
+from discover_lib.runs.store import FILE, RunStore, StoreError
 from discover_lib.runs.units import stored_scores
 
 RESULTS_FORMAT = "discover-results/1"
@@ -94,7 +91,6 @@ def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]
         spent, outcomes = store.calls.spent(), Outcomes.of_run(store)
         ceilings = ceilings_of(store)
     scopes = results_by_scope(scores, leave_out)
-    omitted = "" if leave_out == "none" else leave_out
     in_reach = ceilings_by_scope(scopes, scores, ceilings)
     return {
         "format": RESULTS_FORMAT,
@@ -111,7 +107,6 @@ def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]
         "measures": {measure.name: measure.meaning for measure in MEASURES},
         "ceilings": {scope: each.to_dict() for scope, each in in_reach.items()},
         "scopes": [each.to_dict() for each in scopes.values()],
-        "ids": ids_of_results(scopes.values(), dataclasses.replace(id_of_run(folder), leave_out=omitted)),
     }
 
 
@@ -147,36 +142,25 @@ def write_sensitivity(folder: Path) -> SensitivityMap:
     return changes
 
 
-# -- the stored data behind a discover:// id --------------------------------------------------------------------------
-
-BY_LABEL = {measure.label: measure for measure in MEASURES}  # those that tables average go by their heading
-NEAR_MISSES = "near misses"  # no column: steps, see `NearMisses`
+# -- the conversations behind a discover:// id -------------------------------------------------------------------------
 
 LISTED = 8  # names of what there is, where one is not
+CONVERSATION = ("artifact", "assistants", "trial")  # the parts of an id that name one
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """The stored data behind an id.
+    """The finished conversations that an id names.
 
     Attributes:
-        values: conversation (artifact for a ceiling) → its value of the measure.  For a difference: the user's
-            conversation with `assistants` → the difference.
-        estimate: the mean over artifacts, if the measure is averaged and the values belong to one assistant.
-        comparison: for a difference, with Holm's correction over all pairs of the pool.
-        places: positions of the conversations in the run.
-        conversation: the conversation, if the id names one.
-        pool: the compared assistants; None for a ceiling.
+        places: the id of each → its place in the run.
+        conversation: the conversation, if there is only one.
     """
 
     id: DiscoverId
     folder: Path
-    values: Mapping[DiscoverId, Any]
-    estimate: Estimate | None = None
-    comparison: Comparison | None = None
-    places: tuple[int, ...] = ()
-    conversation: Conversation | None = None
-    pool: Pool | None = None
+    places: Mapping[DiscoverId, int]
+    conversation: Conversation | None
 
     @property
     def turn(self) -> Turn | None:
@@ -185,135 +169,52 @@ class Resolved:
 
 
 def resolve(id: DiscoverId) -> Resolved:
-    """The stored data behind an id, below the outputs folder.
-
-    A mean has the values of conversations, a difference has users that both assistants met, a conversation has turns.
+    """The stored conversations behind an id, below the outputs folder.
 
     Raises:
-        IdError: the id is not stored, or its measure is unknown.
+        IdError: the id names no finished conversation, or a turn or an intent that is not in it.
         StoreError: the run cannot be read.
     """
     folder = outputs_folder() / id.run  # which a path from the root replaces
     if not (folder / FILE).is_file():
         raise IdError(f"{id}: no run {id.run} in {outputs_folder()}; give its name there, or its folder's path")
     with RunStore.read(folder) as store:
-        if id.measure == CEILING:
-            return _ceiling(id, folder, store)
-        everybody = Pool(stored_scores(store))
-        members = [
-            each
-            for each in everybody.scores
-            if id.domain in ("", each.domain) and (not id.pool or each.assistant in id.pool)
-        ]
-        chosen = [each for each in members if _matches(id, each)]
-        _check_names(id, everybody)
-        if not chosen:
-            raise IdError(f"{id}: no finished conversation of this run is so named")
-        conversation = store.conversation(chosen[0].place) if len(chosen) == 1 else None
-        if conversation and (id.turn or 0) > len(conversation.turns):
-            raise IdError(f"{id}: that conversation has {len(conversation.turns)} turns")
-        if conversation and id.intent and id.intent not in conversation.tree.intents:
-            raise IdError(f"{id}: that conversation has no intent {id.intent!r}")
-        pool, run = Pool(members, id.leave_out or "none"), DiscoverId(id.run)  # type: ignore[arg-type]
-        values: dict[DiscoverId, Any]
-        if id.measure == BROKEN:
-            values = {id_of(run, each): broken_replies(store.conversation(each.place)) for each in chosen}
-        else:
-            values = _values(id, pool, chosen)
-    estimate = None
-    if id.measure in BY_LABEL and len({each.assistant for each in chosen}) == 1 and len(chosen) > 1:
-        by_artifact: dict[str, list[float]] = {}
-        for each, value in values.items():
-            if value is not None:
-                by_artifact.setdefault(each.artifact or "", []).append(value)
-        estimate = bootstrap_mean(by_artifact) if by_artifact else None
-    compared = compare(dict(pool.values(BY_LABEL[id.measure].name))) if id.against and id.measure in BY_LABEL else []
-    pair = next((each for each in compared if {each.ours, each.theirs} == {id.assistants, id.against}), None)
-    return Resolved(id, folder, values, estimate, pair, tuple(each.place for each in chosen), conversation, pool)
-
-
-def _check_names(id: DiscoverId, everybody: Pool) -> None:
-    """
-    Raises:
-        IdError: a part of the id is not in the run; the message lists the names of the run.
-    """
-    who = everybody.assistants
-    known: dict[str, tuple[Iterable[Any], Collection[Any]]] = {  # part → what it names, what there is
-        "leave_out": ([id.leave_out or "none"], get_args(LeaveOut)),
-        "artifact": ([id.artifact], {each.artifact: None for each in everybody.scores}),
-        "assistants": ([id.assistants], who),
-        "against": ([id.against or None], who),
-        "pool": (id.pool, who),
-        "domain": ([id.domain or None], {each.domain: None for each in everybody.scores}),
-        "trial": ([id.trial], {each.trial: None for each in everybody.scores}),
-    }
-    for part, (named, there) in known.items():
-        for name in named:
-            if name is not None and there and name not in there:
-                listed = [*map(str, there)]
-                more = f" and {len(listed) - LISTED} more" if len(listed) > LISTED else ""
-                raise IdError(f"{id}: no {part} {name!r}; there are {', '.join(listed[:LISTED])}{more}")
-
-
-def _matches(id: DiscoverId, each: ConversationScores) -> bool:
-    wanted = ((id.artifact, each.artifact), (id.assistants, each.assistant), (id.trial, each.trial))
-    return all(ours is None or ours == theirs for ours, theirs in wanted)
-
-
-def id_of(base: DiscoverId, each: ConversationScores) -> DiscoverId:
-    """The id of a conversation of the run of `base`."""
-    return dataclasses.replace(base, artifact=each.artifact, assistants=each.assistant, trial=each.trial)
-
-
-def _values(id: DiscoverId, pool: Pool, chosen: list[ConversationScores]) -> dict[DiscoverId, Any]:
-    """The values of a measure.  Averages in tables use only users for whom the whole pool has a value."""
-    run, measure = DiscoverId(id.run), BY_LABEL.get(id.measure)
-    if not id.measure:
-        return {id_of(run, each): None for each in chosen}
-    if id.measure == NEAR_MISSES:
-        return {id_of(run, each): each.steps for each in chosen}
-    if id.turn:
-        return {id_of(run, each): _after(id, each) for each in chosen if id.measure == "found" or each.turns >= id.turn}
-    alone = None not in (id.artifact, id.assistants, id.trial) and not id.against
-    if measure and not (alone and id.measure in CSV_COLUMNS):
-        per_user = pool.per_user(measure.name)
-        theirs = per_user.get(id.against, {})
-        return {
-            id_of(run, each): per_user[each.assistant][each.unit] - theirs.get(each.unit, 0.0)
-            for each in chosen
-            if each.unit in per_user.get(each.assistant, {})
+        finished = {
+            DiscoverId(id.run, row.artifact, "+".join(row.assistants), row.trial): row.place
+            for row in store.listing()
+            if row.stop not in (None, "error")
         }
-    if id.measure not in CSV_COLUMNS:
-        names = dict.fromkeys((*BY_LABEL, *CSV_COLUMNS, CEILING, NEAR_MISSES, BROKEN))
-        raise IdError(f"{id}: unknown measure {id.measure!r}; those known are {', '.join(names)}")
-    rows_of = {row["place"]: row for row in tidy_rows(pool)}
-    return {id_of(run, each): rows_of[each.place][id.measure] for each in chosen}
+        places = {each: place for each, place in finished.items() if _is_within(each, id)}
+        if not places:
+            raise IdError(f"{id}: {_why_not_there(id, finished)}")
+        conversation = store.conversation(*places.values()) if len(places) == 1 else None
+    if conversation and (id.turn or 0) > len(conversation.turns):
+        raise IdError(f"{id}: that conversation has {len(conversation.turns)} turns")
+    if conversation and id.intent and id.intent not in conversation.tree.intents:
+        raise IdError(f"{id}: that conversation has no intent {id.intent!r}")
+    return Resolved(id, folder, places, conversation)
+
+
+def _is_within(each: DiscoverId, id: DiscoverId) -> bool:
+    return all(getattr(id, part) in (None, getattr(each, part)) for part in CONVERSATION)
+
+
+def _why_not_there(id: DiscoverId, finished: Iterable[DiscoverId]) -> str:
+    """The part of the id that the run does not have, and the names that it has."""
+    for part in CONVERSATION:
+        name, there = getattr(id, part), list(dict.fromkeys(getattr(each, part) for each in finished))
+        if name is not None and there and name not in there:
+            more = f" and {len(there) - LISTED} more" if len(there) > LISTED else ""
+            return f"no {part} {name!r}; there are {', '.join(map(str, there[:LISTED]))}{more}"
+    return "no finished conversation of this run is so named"
+
+
+def id_of(run: DiscoverId, each: ConversationScores) -> DiscoverId:
+    """The id of a conversation of a run."""
+    return DiscoverId(run.run, each.artifact, each.assistant, each.trial)
 
 
 def broken_replies(talk: Conversation) -> tuple[int, int]:
     """Replies that broke a trained model's notation, and all replies, the final artifact included."""
     replies = [turn.reply for turn in talk.turns] + ([talk.final.reply] if talk.final else [])
     return sum(map(is_broken, replies)), len(replies)
-
-
-def _after(id: DiscoverId, each: ConversationScores) -> float | None:
-    """The share found after the turn of an id, or that turn's own reward or tokens."""
-    assert id.turn is not None
-    of_turns = {"reward": each.rewards, "tokens": each.tokens}
-    if id.measure == "found":
-        return each.proportion(id.turn, EMERGING)
-    if id.measure not in of_turns:
-        raise IdError(f"{id}: a turn has no {id.measure}; it has found, {', '.join(of_turns)}")
-    return of_turns[id.measure][id.turn - 1]
-
-
-def _ceiling(id: DiscoverId, folder: Path, store: RunStore) -> Resolved:
-    listed = store.listing(domain=id.domain or None, artifact=id.artifact)
-    ceilings = ceilings_of(store)
-    if not listed:
-        raise IdError(f"{id}: no artifact of this run is so named")
-    values = {row.artifact: ceilings[row.artifact] for row in listed if row.artifact in ceilings}
-    if not values:
-        raise IdError(f"{id}: no intent was hidden at the start, so there is no ceiling")
-    estimate = ceiling_over(values, values)
-    return Resolved(id, folder, {DiscoverId(id.run, artifact): share for artifact, share in values.items()}, estimate)

@@ -91,8 +91,6 @@ def lay_out(options: RunOptions) -> LaidOut:
             raise RunOptionsError(f"unknown {'engine' if options.judge == options.voice else role} {name!r}; {known}")
     if options.leak_check and (options.voice == MINIATURE or not is_model(options.leak_check)):
         raise RunOptionsError("a leak check is a language model's, of messages that a language model speaks")
-    if options.interactivity == "paper" and options.judge == MINIATURE:
-        raise RunOptionsError("the paper's scale of interactivity is for a language model that judges; give --judge")
     options.role_options.check_names(asked_assistants(options.everyone))
     if (options.domain is None) == (options.trees is None):
         raise RunOptionsError("give either --domain or --trees")
@@ -653,7 +651,6 @@ def _configuration(options: RunOptions, trees: Mapping[str, tuple[str, IntentTre
     known = sorted({domain for domain, _ in trees.values()}.intersection(ALL_DOMAINS))
     chosen = {
         "leak_check": bool(options.leak_check),
-        "interactivity_paper": options.interactivity == "paper",
         "user_manner": options.manner is not None,
     }
     with_options = {name for name, is_sent in chosen.items() if is_sent}
@@ -663,7 +660,6 @@ def _configuration(options: RunOptions, trees: Mapping[str, tuple[str, IntentTre
         "reward_assistant": options.reward_assistant if options.look_ahead else "",
         "local": _weights(list(filter(is_local, options.everyone))),
         "leak_check": options.leak_check,
-        "interactivity": options.interactivity if options.interactivity != "ours" else "",
         "taste": options.taste,
         "manner": options.manner.to_dict() if options.manner else None,
         "options": options.role_options.to_store(options.players(options.everyone)),

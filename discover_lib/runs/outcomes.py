@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.records import Record
@@ -19,13 +18,8 @@ from discover_lib.engines.llm.calls.exchange import Spent
 from discover_lib.runs.database import Call
 from discover_lib.runs.store import Failure, RunStore
 
-if TYPE_CHECKING:
-    from discover_lib.engines.llm.answers import JudgedIntent
-    from discover_lib.engines.llm.calls.exchange import Usage
-
-Structured = Mapping[str, Mapping[str, int]]  # purpose → clean, repaired, tidied, reasked or failed → answers
+Structured = Mapping[str, Mapping[str, int]]  # purpose → clean, repaired, reasked or failed → answers
 OF_A_KIND = 3  # examples
-AS_IT_CAME = "the answer as it came"
 
 
 @dataclass(frozen=True)
@@ -36,7 +30,7 @@ class Outcomes(Record, derived=("line",), omit=("leaks", "unread")):
 
     Attributes:
         answers: purpose → outcome → number of answers; "failed" answers were no better when asked again.
-        remarks: remark → number of answers: "cut" by their limit, "stray ids", "contradicted" ...
+        remarks: remark → number of answers: "cut" by their limit, "unchecked" for paraphrases.
         unscored: candidates whose judgement failed, and missing parts of assessments.
         leaks: messages of users that reveal an undiscovered intent, and were kept.
         unread: artifacts whose intents the word rule for leaks cannot read.
@@ -58,25 +52,17 @@ class Outcomes(Record, derived=("line",), omit=("leaks", "unread")):
         unread = len(store.unread_artifacts())
         return cls(answers, remarks, sum(store.unscored().values()), store.leaks(), unread)
 
-    @classmethod
-    def of_usage(cls, usage: Usage) -> Outcomes:
-        """Of the calls of one client, without a store."""
-        return cls(usage.answers, usage.remarks)
-
     @property
     def line(self) -> str:
         """In words; "" if no model was asked."""
         seen = Counter(self.remarks)
         became = [
-            *(self._with_words(outcome, outcome) for outcome in ("clean", "repaired", "tidied")),
+            *(self._with_words(outcome, outcome) for outcome in ("clean", "repaired")),
             self._with_words("reasked", "asked again", by_role=True),
             self._with_words("failed", "no better when asked again", by_role=True),
         ]
         found = [
-            (seen["contradicted"], f"{seen['contradicted']:,} contradicted"),
             (seen["cut"], f"{seen['cut']:,} cut"),
-            (seen["stray ids"], f"{counted(seen['stray ids'], 'stray id')} left out"),
-            (seen["between steps"], f"{counted(seen['between steps'], 'score')} between two steps kept"),
             (seen["unchecked"], f"{seen['unchecked']:,} not checked for paraphrases"),
             (self.leaks, f"{counted(self.leaks, 'leak')} kept"),
             (self.unread, f"leaks {NOT_CHECKED} in {counted(self.unread, 'artifact')}"),
@@ -174,50 +160,8 @@ def _examples(store: RunStore, failures: list[tuple[int, Failure]]) -> Iterator[
     for place, lost in store.scoring_failures(OF_A_KIND):
         came_back = tuple(lost["came_back"])
         yield Example("unscored part", f"conversation {place}", f"{lost['part']}: {lost['message']}", came_back)
-    for purpose, text in store.calls.answers_with("contradicted", OF_A_KIND):
-        yield Example("contradiction", purpose, contradiction(text), (text,))
     for purpose, text in store.calls.answers_with("cut", OF_A_KIND):
-        yield Example("cut by its limit", purpose, AS_IT_CAME, (text,))
-
-
-def contradiction(text: str) -> str:
-    """The contradiction in an answer: it calls an intent missed, and one below it met."""
-    from discover_lib.engines.llm.prompting import one_line
-
-    for broad, narrow in _contradictions(text):
-        return (
-            f"[{broad.id}] is said to be missed ({one_line(broad.reason)}), "
-            f"[{narrow.id}] below it to be met ({one_line(narrow.reason)})"
-        )
-    return AS_IT_CAME
-
-
-def overruled_in(store: RunStore) -> dict[tuple[str, str], str]:
-    """Intent id and the reason it counts as met → why the run's judge called it missed, of contradicted verdicts."""
-    from discover_lib.engines.llm.judge import met_below
-    from discover_lib.engines.llm.prompting import one_line
-
-    return {
-        (broad.id, met_below(one_line(narrow.reason))): one_line(broad.reason)
-        for purpose, text in store.calls.answers_with("contradicted")
-        if purpose == "judge"
-        for broad, narrow in _contradictions(text)
-    }
-
-
-def _contradictions(text: str) -> Iterator[tuple[JudgedIntent, JudgedIntent]]:
-    """Pairs of entries of an answer: the first is called missed, and the second, below it, met."""
-    from discover_lib.engines.llm.answers import ResponseEvaluation
-    from discover_lib.engines.llm.asking import UnusableError, read_answer
-
-    try:
-        intents = read_answer(text, ResponseEvaluation, lambda _: None).value.intents
-    except UnusableError:
-        return
-    for broad in intents:
-        for narrow in intents:
-            if narrow.engaged and not broad.engaged and narrow.id.startswith(f"{broad.id}."):
-                yield broad, narrow
+        yield Example("cut by its limit", purpose, "the answer as it came", (text,))
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -1,26 +1,24 @@
 """Estimates of a run before anything is spent: calls × mean lengths, in tokens and dollars; low, expected and high.
 
-The number of calls follows from the configuration.  The length of a call is a mean: of a similar run
-(`measured_lengths`), or of a few conversations of this one (`probe`, which costs money).  Otherwise a table of typical
-lengths is used, which is right to within half and double.  The plan lists its assumptions.
+The number of calls follows from the configuration.  The length of a call is a mean of a similar run
+(`measured_lengths`).  Otherwise a table of typical lengths is used, which is right to within half and double.  The plan
+lists its assumptions.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discover_lib.engines.llm.calls.exchange import Price, Spent, price_of
+from discover_lib.engines.llm.calls.exchange import Price, price_of
 from discover_lib.engines.llm.judge import LEAK_PURPOSE as LEAK_CHECK
 from discover_lib.engines.local.dialect import is_local
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.spec import MINIATURE, model_of
 from discover_lib.metrics.intervals import percent
-from discover_lib.runs.options import RunOptionsError, execute, within_reach
+from discover_lib.runs.options import within_reach
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import SCORING
 
@@ -87,7 +85,7 @@ ASKED = Span.exactly(1.0) + REASKED  # calls of one structured answer
 TURNS_TAKEN = Span(0.8, 1.0, 1.0)  # a conversation ends early when everything is discovered
 MEASURED = 0.1  # difference between another run and the measured one, as a share
 ASSUMED_BASIS = "assumed"
-TYPICAL_BASIS = "typical lengths, half to double; --like and --probe measure them"
+TYPICAL_BASIS = "typical lengths, half to double; --like measures them"
 
 
 @dataclass(frozen=True)
@@ -195,8 +193,8 @@ def _price(model: str, settings: ClientSettings) -> Price | None:
     return price_of(model, settings.prices, settings.address_of(model))
 
 
-def measured_lengths(folder: Path, basis: str = "") -> dict[str, Length]:
-    """Purpose → mean tokens of the finished calls of a run, plus or minus a tenth.  `basis` names the run.
+def measured_lengths(folder: Path) -> dict[str, Length]:
+    """Purpose → mean tokens of the finished calls of a run, plus or minus a tenth.
 
     Raises:
         StoreError: there is no run.
@@ -207,36 +205,10 @@ def measured_lengths(folder: Path, basis: str = "") -> dict[str, Length]:
         purpose: Length(
             Span.about(prompt, MEASURED),
             Span.about(completion, MEASURED),
-            basis or f"the mean of {count} calls in {folder}",
+            f"the mean of {count} calls in {folder}",
         )
         for purpose, (count, prompt, completion) in lengths.items()
     }
-
-
-def probe(
-    run: LaidOut, conversations: int, *, settings: ClientSettings, concurrency: int = 1
-) -> tuple[dict[str, Length], Spent]:
-    """Run some whole conversations of each assistant, spread over the artifacts: lengths and cost of their calls.
-
-    Prompts grow from turn to turn, so conversations are run whole.  Those of an evaluation are scored, too.  Their
-    calls are paid for and not saved.
-
-    Raises:
-        RunOptionsError: no model takes part, or a conversation failed.
-    """
-    if not run.models:
-        raise RunOptionsError("no calls to measure: no language model takes part in this run")
-    chosen = list(run.trees)[:: -(-len(run.trees) // conversations)]
-    units = [unit for unit in run.units if unit.trial == 0 and unit.artifact in chosen]
-    few = tuple(dataclasses.replace(unit, place=place) for place, unit in enumerate(units))
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        report = execute(dataclasses.replace(run, units=few), folder, concurrency=concurrency, settings=settings)
-        if missing := len(few) - report.last.done:
-            with RunStore.read(folder) as store:
-                lines = [report.message, *(failure.line for _, failure in store.failures()), f"{missing} unscored"]
-            raise RunOptionsError(f"the probe failed: {' '.join(next(filter(None, lines)).split())}")
-        return measured_lengths(folder, f"the mean of {len(few)} conversations run to measure it"), report.last.spent
 
 
 def _calls(run: LaidOut, turns: Span) -> dict[tuple[str, str], Span]:

@@ -22,7 +22,6 @@ from discover_lib.core.advance import focus
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.roles import Judge, JudgeError
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
-from discover_lib.engines.llm.judge import Judged, LLMJudge
 from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.agreement import (
@@ -41,7 +40,7 @@ from discover_lib.metrics.agreement import (
     recorded_labels,
 )
 from discover_lib.runs.options import check_prices, is_model
-from discover_lib.runs.outcomes import Outcomes, cost_line, overruled_in
+from discover_lib.runs.outcomes import cost_line
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.leaks import finished_conversations
 from discover_lib.tasks.playing import Models, Tuning, how_to_pay
@@ -80,10 +79,9 @@ def agree(asked: Agree, how: Models, folder: Path, tell: Tell) -> Report:
     asked.role_options.check_names(())
     with RunStore.read(asked.run) as store:
         talks = finished_conversations(store)
-        overruled = overruled_in(store)
     if asked.judge:
         talks = dict(itertools.islice(talks.items(), asked.conversations))
-    labels, moments = recorded_labels(talks, overruled=overruled), moments_of(talks)
+    labels, moments = recorded_labels(talks), moments_of(talks)
     for path in asked.labels:
         labels += read_labels(path, moments)
     answered, paid = _answered(talks, asked, how)
@@ -91,25 +89,18 @@ def agree(asked: Agree, how: Models, folder: Path, tell: Tell) -> Report:
 
 
 def told(labels: Sequence[Label], paid: Sequence[str] = ()) -> Report:
-    """Agreement of first answers, contradictions, answers that changed on repeat, and the disagreements."""
+    """Agreement of first answers, answers that changed on repeat, and the disagreements."""
     measured, changed, disputed = agreements(labels), flips(labels), disagreements(labels)
-    contradicted = [label for label in labels if label.said is not None]
     title = "agreement of first answers; 95% intervals bootstrapped over conversations"
     lines = []
     if few := ", ".join(dict.fromkeys(f"{each.group} (n = {each.n})" for each in measured if each.too_few)):
         lines.append(f"too few to tell how far judges agree (under {ENOUGH} things, or one conversation alone): {few}")
-    if contradicted:
-        lines.append(f"{counted(len(contradicted), 'verdict')} contradicted by the same answer, not counted as said:")
-    for label in contradicted[:SHOWN]:
-        where = f"{label.conversation}, turn {label.turn}, [{label.intent}]"
-        lines.append(f"  {where}: {label.judge} said missed ({label.said}), read as met ({label.reason})")
     lines += [f"{flip.judge}, asked {flip.repeats} times, changed its first answer: {flip.share}" for flip in changed]
     lines.append(counted(len(disputed), "disagreement") + (", for example:" if disputed else ""))
     lines += [f"  {each.conversation}, turn {each.turn}, {each.line}" for each in disputed[:SHOWN]]
     rows = tuple(each.row() for each in measured)
     plain = {
         "agreement": [dict(zip(Agreement.COLUMNS, row, strict=True)) for row in rows],
-        "contradicted": [vars(label) for label in contradicted],
         "flips": [{"judge": each.judge, "repeats": each.repeats, **vars(each.share)} for each in changed],
         "disagreements": [
             {
@@ -154,8 +145,7 @@ def _answered(talks: Mapping[str, Conversation], asked: Agree, how: Models) -> t
 
 
 def _paid(client: LLMClient) -> list[str]:
-    said = Outcomes.of_usage(client.usage)
-    return [f"asked now: {cost_line(client.usage.total)}; {said.line}"] if said.line else []
+    return [f"asked now: {cost_line(client.spent)}"] if client.spent.calls else []
 
 
 def _factory(name: str, domain: str, client: LLMClient | None, options: RoleOptions) -> JudgeFactory:
@@ -184,16 +174,10 @@ def ask_judges(moments: Sequence[Moment], judges: Mapping[str, JudgeFactory], re
             judge = factory(repeat)
             for each in moments:
                 try:
-                    read = _judged(judge, each)
+                    found = judge.evaluate(each.tree, each.state, each.messages, each.reply, each.rules)
                 except JudgeError:
-                    yield from labels_of(name, repeat, each, None, {})
-                else:
-                    yield from labels_of(name, repeat, each, read.evaluation, read.overruled)
-
-
-def _judged(judge: Judge, moment: Moment) -> Judged:
-    asked = moment.tree, moment.state, moment.messages, moment.reply, moment.rules
-    return judge.judged(*asked) if isinstance(judge, LLMJudge) else Judged(judge.evaluate(*asked), {})
+                    found = None
+                yield from labels_of(name, repeat, each, found)
 
 
 # -- labels by people ------------------------------------------------------------------------------------------------

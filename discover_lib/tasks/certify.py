@@ -27,7 +27,6 @@ from discover_lib.engines.role_options import ROLES, RoleOptions
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.certificate import PANEL, Certificate, Result, certified
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out, manner_in
-from discover_lib.runs.store import FILE as STORE
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.playing import Models, allowed, played
 from discover_lib.tasks.waist import (
@@ -161,12 +160,6 @@ def panel_of(asked: Certify, kept: Path) -> LaidOut:
         manner=manner_in(configuration),
     )
     return lay_out(laid_out)
-
-
-def panel_folder(folder: Path) -> Path | None:
-    """Where the panel's conversations lie that a run was last certified with; None where it was not."""
-    stores = sorted((folder / certify.name).glob(f"*/run-*/{STORE}"), key=lambda path: path.stat().st_mtime)
-    return stores[-1].parent if stores else None
 
 
 def _panel_name(panel: LaidOut) -> str:

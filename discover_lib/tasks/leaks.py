@@ -2,7 +2,7 @@
 
 A leak is a user turn in which the simulated user said words that only a hidden intent holds.
 
-The rule is `base.leaks.find_leaks`.  Where a conversation belongs to a domain with a lexicon, the audit adds
+The rule is `base.leak_words.find_leaks`.  Where a conversation belongs to a domain with a lexicon, the audit adds
 the lexicon's knowledge: other names of a hidden value, values that a drawing showed without words, and the everyday
 names of categories, which a user may always use.  A finding is graded: an *alarm* says enough of one intent to give it
 away, a *slight* finding is one word among many and is for a person to read.  The desk keeps no files; raising means
@@ -14,15 +14,13 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import data_folder, read_json
 from discover_lib.base.leak_words import ENOUGH_WORDS, Leak, find_leaks, giving_away, roots
-from discover_lib.base.records import Record
 from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.intents import IntentTree
@@ -30,19 +28,18 @@ from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import hidden_texts, known_texts
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
-from discover_lib.metrics.intervals import INTERVAL, Share, share_of
-from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, near_misses_of, suspects, worst_turns
+from discover_lib.metrics.intervals import Share, share_of
+from discover_lib.metrics.near_misses import near_misses_of
 from discover_lib.metrics.scores import leaked, unchecked_messages
-from discover_lib.runs.artifact_files import load_recorded, recorded_index
 from discover_lib.runs.outcomes import Refused, RunFailures, failures_of_run, refusals, refused_in
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import stored_scores
+from discover_lib.tasks.told import near_miss_table
 from discover_lib.tasks.waist import Asked, How, Lines, Mark, Quote, Report, RunFolder, Table, Tell, Tone, task
 
 ALARM = 5  # the exit code
 UNFINISHED = 1
 SHOWN = 10  # findings, and messages refused, told at first
-FARMED_SHOWN = 3
 EXCERPT = 200  # characters of an answer
 FORMS = {"verbatim": "word for word", "inflected": "a form of “{}”", "synonym": "another name for “{}”"}
 UNREAD = "{} not checked: the rule about words reads the letters a to z alone"
@@ -69,26 +66,20 @@ def leaks(asked: Leaks, how: How, folder: Path, tell: Tell) -> Report:
             unfinished = Lines(("no conversation is finished, so only failures are reported",))
             return Report((unfinished, *told_failures(failed)), {"failures": failed.to_dict()}, exit_code=UNFINISHED)
         checker, again, scores = store.configuration.get("leak_check"), refusals(store), list(stored_scores(store))
-        suspected = ((place, store.conversation(place)) for place in suspects(scores, SHOWN))
-        farmed, shares = worst_turns(suspected, FARMED_SHOWN), near_misses_of(scores)
     found = audit(talks)
     refused = {name: messages for name, talk in talks.items() if (messages := refused_in(talk, again))}
-    title = f"steps of discovery that near misses made; {INTERVAL}"
+    shares = near_misses_of(scores)
     parts = (
         *told_leaks(found, talks),
         *told_refused(refused, checker),
         *told_failures(failed),
-        Table(NEAR_MISS_COLUMNS, tuple(tuple(each.row()) for each in shares), title),
-        Lines(tuple(f"  most by near misses: {each.line}" for each in farmed)),
+        near_miss_table(shares),
     )
     plain = {
         "leaks": found.to_dict(),
         "refused": [{"conversation": name, **each.to_dict()} for name, each_of in refused.items() for each in each_of],
         "failures": failed.to_dict(),
-        "near misses": {
-            "assistants": [each.to_dict() for each in shares],
-            "turns": [each.to_dict() for each in farmed],
-        },
+        "near misses": {"assistants": [each.to_dict() for each in shares]},
     }
     return Report(parts, plain, exit_code=ALARM if found.alarms else 0)
 
@@ -193,7 +184,6 @@ class Audit:
     turns: int  # user turns read, without the opening request and without those that could not be checked
     findings: tuple[Finding, ...]
     conversations: int
-    domains: Mapping[str, int] = field(default_factory=dict)  # domain ("" for no lexicon) → user turns
     unchecked: int = 0  # user turns in letters that the rule about words does not know
 
     @cached_property
@@ -209,7 +199,6 @@ class Audit:
         return {
             "turns": self.turns,
             "conversations": self.conversations,
-            "domains": dict(self.domains),
             "alarm_rate": dataclasses.asdict(self.alarm_rate),
             "findings": [_plain(each) for each in self.findings],
         } | ({"unchecked": self.unchecked} if self.unchecked else {})
@@ -221,24 +210,16 @@ def finished_conversations(store: RunStore, limit: int | None = None) -> dict[st
     return {f"no. {place}": store.conversation(place) for place in places[:limit]}
 
 
-def audit(conversations: Mapping[str, Conversation] | Iterable[Conversation]) -> Audit:
-    """Read every user turn of the conversations, which findings call by their names or else by their place."""
-    if not isinstance(conversations, Mapping):
-        named: Iterable[tuple[str, Conversation]] = ((f"no. {at}", each) for at, each in enumerate(conversations))
-    else:
-        named = conversations.items()
-    turns, count, unchecked = 0, 0, 0
+def audit(conversations: Mapping[str, Conversation]) -> Audit:
+    """Read every user turn of the conversations (name → conversation)."""
+    turns = unchecked = 0
     findings: list[Finding] = []
-    domains: dict[str, int] = {}
-    for name, conversation in named:
-        count += 1
+    for name, conversation in conversations.items():
         unread = unchecked_messages(conversation)
-        spoken = sum(turn.user_message is not None for turn in conversation.turns) - unread
-        turns, unchecked = turns + spoken, unchecked + unread
-        domain = lexicon_domain(conversation)
-        domains[domain] = domains.get(domain, 0) + spoken
+        turns += sum(turn.user_message is not None for turn in conversation.turns) - unread
+        unchecked += unread
         findings += audit_conversation(conversation, _with_setting(name, conversation))
-    return Audit(turns, tuple(findings), count, domains, unchecked)
+    return Audit(turns, tuple(findings), len(conversations), unchecked)
 
 
 def _with_setting(name: str, conversation: Conversation) -> str:
@@ -387,176 +368,3 @@ def _wording(value_id: str, domain: str) -> str:
 @lru_cache(maxsize=8)
 def _category_names(domain: str) -> tuple[str, ...]:
     return tuple(dimension.aspect for dimension in load_lexicon(domain).dimensions.values())
-
-
-# -- the planted corpus, which measures the audit ---------------------------------------------------------------------
-
-FORMAT = "discover-planted-leaks/1"
-PLANTED = ("verbatim", "in part", "inflected", "synonym", "paraphrase")  # counted in precision and recall
-BEYOND = ("one word", "free paraphrase")  # leaks too, but more than words can tell: reported apart
-DECOYS = ("heard", "shared", "denied", "vague")
-TWIN = "clean twin"
-
-
-@dataclass(frozen=True)
-class Talk(Record):
-    """A conversation as far as the audit needs it; it stays readable when the miniature changes."""
-
-    name: str
-    domain: str
-    tree: IntentTree
-    replies: tuple[str, ...]
-    messages: tuple[str, ...]  # the user's answers; the last may be missing
-    levels: tuple[Mapping[str, float], ...]  # after each reply
-
-    def before(self, turn: int) -> tuple[Message, ...]:
-        """The messages before the user's answer in `turn` (from 1)."""
-        messages = [Message("user", self.tree.initial_request)]
-        for index in range(turn):
-            messages.append(Message("assistant", self.replies[index]))
-            if index < turn - 1:
-                messages.append(Message("user", self.messages[index]))
-        return tuple(messages)
-
-    def state(self, turn: int) -> IntentState:
-        """What the user knows when they answer in `turn`."""
-        of_level = {level.level: level for level in Discovery}
-        return IntentState({key: of_level[level] for key, level in self.levels[turn - 1].items()})
-
-
-@dataclass(frozen=True)
-class Case:
-    """One message to audit, with the true answer.
-
-    Attributes:
-        kind: of `PLANTED`, `BEYOND` or `DECOYS`, or `TWIN`.
-        intent_id, phrase: the planted intent and its words; "" in a clean twin.
-    """
-
-    talk: str
-    turn: int
-    message: str
-    kind: str
-    intent_id: str = ""
-    phrase: str = ""
-
-    @property
-    def leak(self) -> bool:
-        return self.kind in PLANTED or self.kind in BEYOND
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """Conversations into which leaks were put on purpose, to measure the audit, and the cases.
-
-    Every case is one user message of a conversation (recorded, or of the miniature) with something put in: the wording
-    of a hidden intent in several disguises, or a decoy that only looks like a leak.  The original message is its clean
-    twin.  The corpus is frozen data (`data/audit/planted.json`).
-    """
-
-    talks: Mapping[str, Talk]
-    cases: tuple[Case, ...]
-
-    def audit(self, case: Case) -> Finding | None:
-        """What the audit finds in a case."""
-        talk = self.talks[case.talk]
-        state, before = talk.state(case.turn), talk.before(case.turn)
-        return audit_message(case.message, talk.tree, state, before, talk.domain)
-
-
-@dataclass(frozen=True)
-class Scored:
-    """How the audit did on a corpus.  An alarm counts as found; a slight finding does not."""
-
-    results: tuple[tuple[Case, Finding | None], ...]
-
-    def alarmed(self, kinds: Sequence[str]) -> Share:
-        """Of the cases of these kinds, the share with an alarm."""
-        of_kind = [finding for case, finding in self.results if case.kind in kinds]
-        return share_of(sum(finding is not None and finding.severity == "alarm" for finding in of_kind), len(of_kind))
-
-    def noticed(self, kinds: Sequence[str]) -> Share:
-        """Of the cases of these kinds, the share with any finding, slight ones included."""
-        of_kind = [finding for case, finding in self.results if case.kind in kinds]
-        return share_of(sum(finding is not None for finding in of_kind), len(of_kind))
-
-    @property
-    def recall(self) -> Share:
-        """Of the planted leaks (`BEYOND` left out), the share with an alarm."""
-        return self.alarmed(PLANTED)
-
-    @cached_property
-    def precision(self) -> Share:
-        """Of the alarms on planted leaks, decoys and clean twins, the share that are leaks."""
-        alarms = [case for case, finding in self.results if finding and finding.severity == "alarm"]
-        counted = [case for case in alarms if case.kind not in BEYOND]
-        return share_of(sum(case.leak for case in counted), len(counted))
-
-    def wrong(self) -> list[tuple[Case, Finding | None]]:
-        """Missed leaks and false alarms."""
-        return [
-            (case, finding)
-            for case, finding in self.results
-            if (finding is not None and finding.severity == "alarm") != case.leak and case.kind not in BEYOND
-        ]
-
-
-def score(corpus: Corpus) -> Scored:
-    """Run the audit on every case."""
-    return Scored(tuple((case, corpus.audit(case)) for case in corpus.cases))
-
-
-def told_planted(scored: Scored) -> Report:
-    """Precision and recall, and the share with an alarm for every kind of message."""
-    kinds = (*PLANTED, *BEYOND, *DECOYS, TWIN)
-    line = f"planted leaks: precision {scored.precision}, recall {scored.recall}; 95% Wilson intervals"
-    rows = tuple(
-        (
-            kind,
-            "no" if kind not in PLANTED + BEYOND else "yes, counted apart" if kind in BEYOND else "yes",
-            str(scored.alarmed((kind,))),
-            str(scored.noticed((kind,))),
-        )
-        for kind in kinds
-    )
-    title = "alarms by the kind of planted words"
-    plain = {
-        "precision": vars(scored.precision),
-        "recall": vars(scored.recall),
-        "by_kind": {kind: vars(scored.alarmed((kind,))) for kind in kinds},
-    }
-    return Report((Lines((line,)), Table(("kind", "a leak?", "alarm", "any finding"), rows, title)), plain)
-
-
-# -- on disk ----------------------------------------------------------------------------------------------------------
-
-
-def load_corpus(path: Path | None = None) -> Corpus:
-    """The corpus of `data/audit`, or of another file.
-
-    Raises:
-        DiscoverError: a file that is missing or not a corpus.
-    """
-    path = path or data_folder() / "audit" / "planted.json"
-    data = read_json(path)
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise DiscoverError(f"{path}: not a planted corpus; restore it from the repository")
-    recorded = [
-        talk_of(f"recorded/{entry.artifact_id}", conversation)
-        for entry in recorded_index()
-        for conversation in load_recorded(entry.path)
-    ]
-    talks = {each.name: each for each in (*map(Talk.from_dict, data["talks"]), *recorded)}
-    return Corpus(talks, tuple(Case(**each) for each in data["cases"]))
-
-
-def talk_of(name: str, conversation: Conversation) -> Talk:
-    turns = conversation.turns
-    return Talk(
-        name,
-        lexicon_domain(conversation),
-        conversation.tree,
-        tuple(turn.reply.text for turn in turns),
-        tuple(turn.user_message for turn in turns if turn.user_message is not None),
-        tuple({key: turn.after[key].level for key in conversation.tree.intents} for turn in turns),
-    )

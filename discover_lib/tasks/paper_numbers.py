@@ -1,15 +1,15 @@
-"""Do the paper's own figures follow from each other?  Its printed tables, their consequences, and our results.
+"""Do the paper's own figures follow from each other?  Its printed tables, checked against each other.
 
 `data/paper/tables.yaml` holds only the printed numbers.  Every derived number is recomputed here from them
 and compared with the printed one, up to rounding: a printed figure follows if some numbers that round to the printed
-cells give a result that rounds to it.  Ours and theirs never share a row, and every row says whose it is.
+cells give a result that rounds to it.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,12 +18,10 @@ from typing import Annotated, Any, Literal
 import yaml
 
 from discover_lib.base.files import data_folder
-from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.tasks.waist import Asked, Cell, How, Lines, Mark, Report, Table, Tell, Tone, ask, task
 
 NOT_AT_HAND = "cell not at hand"
 METRICS = ("discover", "satisfy", "interact", "kilotokens")
-THE_PAPER = "the paper"
 SIZES = (100, 200, 500, 1000, 2000)  # prompts: assumed, since the paper gives no number
 _Z, _POWER_Z = 1.959963984540054, 0.8416212335729143  # the normal distribution's 97.5% and 80% points
 
@@ -36,7 +34,7 @@ TONES: dict[Verdict, Tone] = {"follows": "good", "does not follow": "bad", "left
 
 
 class PaperNumbers(Asked, frozen=True):
-    all: Annotated[bool, ask("Also print the numbers that agree, and the derived numbers.")] = False
+    all: Annotated[bool, ask("Also print the numbers that agree.")] = False
 
 
 @task(
@@ -52,14 +50,11 @@ def paper_numbers(asked: PaperNumbers, how: How, folder: Path, tell: Tell) -> Re
     ]
     of = Counter(each.verdict for each in checks)
     figures = f"{of['follows']} follow, {of['does not follow']} do not, {of['left open']} are left open"
-    parts: list[Table | Lines] = [
+    parts = (
         Table(CHECK_COLUMNS, tuple(rows), "printed in the paper, recomputed from its other figures"),
         Lines((f"{len(checks)} figures: {figures}", *not_at_hand())),
-    ]
-    if asked.all:
-        title = "numbers that follow from the printed ones"
-        parts.append(Table(("table", "figure", "value", "how"), tuple(derived()), title))
-    return Report(tuple(parts), [dict(zip(CHECK_COLUMNS, each.row(), strict=True)) for each in checks])
+    )
+    return Report(parts, [dict(zip(CHECK_COLUMNS, each.row(), strict=True)) for each in checks])
 
 
 # -- the checks -------------------------------------------------------------------------------------------------------
@@ -253,106 +248,6 @@ def _sum(table: str, what: str, printed: float, parts: Sequence[float], unit: st
     low, high = total - slack, total + slack
     formula = " + ".join(map(str, parts))
     return Check(table, what, printed, total, low, high, unit, formula, _verdict(printed, half, low, high))
-
-
-# -- numbers that are not printed -------------------------------------------------------------------------------------
-
-
-def derived() -> list[tuple[str, ...]]:
-    """Gains of table 5, differences of table 6, margins of table 3, and where the penalty of table 4 stops growing.
-
-    The cells of each: table, figure, value, how.
-    """
-    tables = paper_tables()
-    rows: list[tuple[str, ...]] = []
-
-    def add(table: str, figure: str, value: float, unit: str, formula: str) -> None:
-        rows.append((table, figure, f"{_short(value)} {unit}".strip(), formula))
-
-    for row in tables["table_5"]["rows"]:
-        best, baseline = row["best"], row["baseline"]
-        gain = 100 * (best - baseline) / baseline
-        add("5", f"gain in discover, {row['task']}", gain, "%", f"({best} − {baseline}) / {baseline}")
-    for row in tables["table_6"]["rows"]:
-        for name, old, new in zip(tables["table_6"]["columns"], row["before"], row["after"], strict=True):
-            add("6", f"change, {row['base']}, {name}", new - old, "points", f"{new} − {old}")
-    three = tables["table_3"]
-    for kind, chosen, rejected in zip(three["columns"], three["chosen_mean"], three["rejected_mean"], strict=True):
-        add("3", f"reward, chosen over rejected, {kind}", chosen - rejected, "", f"{chosen} − {rejected}")
-    cap, rate = tables["table_4"]["penalty_cap"], tables["table_4"]["lambda"]
-    for stage, tau in tables["table_4"]["tau"].items():
-        what = f"tokens at which the penalty reaches its cap, {stage}"
-        add("4", what, tau + cap / rate, "tokens", f"{tau} + {cap} / {rate}")
-    return rows
-
-
-# -- ours beside theirs -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class BesideRow:
-    """One row of the common table: whose it is comes first, and no row mixes."""
-
-    whose: str
-    task: str
-    who: str
-    cells: tuple[str, ...]  # in the order of `METRICS`
-    n: str
-
-    def row(self) -> tuple[str, ...]:
-        return (self.whose, self.task, self.who, *self.cells, self.n)
-
-
-BESIDE_COLUMNS = ("whose", "task", "who", *METRICS, "n")
-BESIDE_NOTE = (
-    "The paper's rows are without intervals, on its own artifacts, users and pool. Discovery depends on the pool "
-    "(eq. 4), so no row of ours can be compared with one of theirs as a number."
-)
-
-
-_MEASURES = dict(zip(METRICS, ("discovery", "satisfaction", "interactivity", "tokens"), strict=True))
-
-
-def our_results(results: Mapping[str, Any]) -> list[BesideRow]:
-    """The rows of an evaluation, from its `results.json` (see `discover_lib.runs.evaluation`)."""
-    run = results["run"]
-    engine = " and ".join(dict.fromkeys((run.get("engine") or {}).values())) or "engine not recorded"
-    rows = []
-    for scope in results["scopes"]:
-        task = scope["scope"] if scope["scope"] != "all" else run.get("domain") or "all tasks"
-        setting = f"ours: {engine}, {results['rules']['name']} rules, {run.get('turns')} turns, "
-        setting += f"pool of {len(scope['assistants'])}"
-        setting += "".join(f", {name.lower()} {whose}" for name, whose in choices_of(run))
-        for name, cells in scope["table"].items():
-            row = {metric: cells.get(measure) for metric, measure in _MEASURES.items()}
-            sizes = sorted({cell["n_artifacts"] for cell in row.values() if cell})
-            n = f"{' / '.join(map(str, sizes)) or 0} artifacts, 95% interval"
-            shown = tuple(_in_percent(metric, cell) for metric, cell in row.items())
-            rows.append(BesideRow(setting, str(task).replace("_", " "), name, shown, n))
-    return rows
-
-
-def _in_percent(metric: str, cell: Mapping[str, Any] | None) -> str:
-    """A mean with its interval, in percent and to as many decimals as the paper prints; tokens are in thousands."""
-    if cell is None or cell.get("mean") is None:
-        return "not measured"
-    factor, digits = (1, 2) if metric == "kilotokens" else (100, 1)
-    mean, low, high = (
-        None if cell[name] is None else f"{factor * cell[name]:.{digits}f}" for name in ("mean", "low", "high")
-    )
-    return f"{mean} (no interval)" if low is None or high is None else f"{mean} [{low}, {high}]"
-
-
-def beside(ours: Iterable[BesideRow] = ()) -> list[BesideRow]:
-    """The rows of table 1, then ours in the same shape; each says whose it is."""
-    rows = []
-    for row in main_rows():
-        for model, printed in {**row.baselines, **row.variants}.items():
-            shown = tuple(
-                f"{cell:.{2 if metric == 'kilotokens' else 1}f}" for metric, cell in zip(METRICS, printed, strict=True)
-            )
-            rows.append(BesideRow(THE_PAPER, row.task, f"{row.base}: {model}", shown, "100 artifacts, no interval"))
-    return [*rows, *ours]
 
 
 def _short(value: float) -> str:

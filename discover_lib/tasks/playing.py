@@ -71,18 +71,6 @@ class Models(Access, frozen=True):
     ] = None
 
 
-class Rated(Access, frozen=True):
-    """How language models are reached, and how often."""
-
-    requests_per_minute: Annotated[float | None, ask("Maximum requests per minute to one provider.", least=1)] = None
-    tokens_per_minute: Annotated[float | None, ask("Maximum tokens per minute to one provider.", least=1)] = None
-
-    @property
-    def settings(self) -> ClientSettings:
-        limits = {"requests_per_minute": self.requests_per_minute, "tokens_per_minute": self.tokens_per_minute}
-        return replace(super().settings, **limits)  # type: ignore[arg-type]
-
-
 class Tuning(Asked, frozen=True):
     """How language models answer: VALUE for all, or ROLE=VALUE; roles are those of `RoleOptions`."""
 

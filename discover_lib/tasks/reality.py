@@ -5,8 +5,6 @@ The desk keeps no files; raising means failed, returning finished.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -14,12 +12,15 @@ from typing import Annotated
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import counted
 from discover_lib.dataset.formats import read_chats
-from discover_lib.metrics.manners import EVERY, Messages, distances, manners_of
+from discover_lib.metrics.manners import distances
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.waist import Asked, How, Lines, Report, Table, Tell, ask, task
 
-COLUMNS = ("feature", "people", "here", "difference", "size", "people among themselves", "")
-MEANING = "size: in standard deviations of people's conversations; people among themselves: 95% of random halves"
+COLUMNS = ("feature", "people", "here", "n", "difference", "size", "people among themselves", "")
+MEANING = (
+    "n: chats long enough for the feature, people / here; size: in standard deviations of people's conversations; "
+    "people among themselves: 95% of random halves"
+)
 
 
 class Reality(Asked, frozen=True):
@@ -30,7 +31,7 @@ class Reality(Asked, frozen=True):
 
 @task(
     "reality",
-    "Compare the messages of a run's users with messages by people: twelve features and vocabulary, with intervals.",
+    "Compare the messages of a run's users with messages by people, feature by feature, with intervals.",
     keeps=False,
 )
 def reality(asked: Reality, how: How, folder: Path, tell: Tell) -> Report:
@@ -44,26 +45,14 @@ def reality(asked: Reality, how: How, folder: Path, tell: Tell) -> Report:
     for each in found:
         sizes = (f"{value:.2f}" if value is not None else "–" for value in (each.size, each.ceiling))
         told = "farther than people" if each.beyond_people else ""
-        shown = (f"{each.people:.3g}", f"{each.ours:.3g}", str(each.difference or "–"))
+        here, theirs = each.n
+        shown = (f"{each.people:.3g}", f"{each.ours:.3g}", f"{theirs} / {here}", str(each.difference or "–"))
         rows.append((each.meaning, *shown, *sizes, told))
     lines = [
         f"{who}: {counted(len(side), 'chat')}, {counted(sum(map(len, side)), 'message')}"
         for who, side in (("people", people), ("here", ours))
     ]
-    lines += _too_short(people, ours, {each.feature for each in found})
     return Report((Table(COLUMNS, tuple(rows)), Lines((*lines, MEANING))), [asdict(each) for each in found])
-
-
-def _too_short(people: Sequence[Messages], ours: Sequence[Messages], compared: set[str]) -> list[str]:
-    """How many chats a feature could not be read in."""
-    long_enough = [Counter(name for chat in side for name in manners_of(chat)) for side in (people, ours)]
-    lines = []
-    for name, (meaning, _) in EVERY.items():
-        theirs, mine = (len(side) - count[name] for side, count in zip((people, ours), long_enough, strict=True))
-        if theirs or mine:
-            few = f"{theirs} of {len(people)} chats of people, {mine} of {len(ours)} here"
-            lines.append(f"{meaning}: too short: {few}{'' if name in compared else '; not compared'}")
-    return lines
 
 
 def _said_in(path: Path) -> list[list[str]]:

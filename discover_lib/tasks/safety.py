@@ -23,9 +23,8 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_text_lines
 from discover_lib.base.records import Record
 from discover_lib.base.seeds import derive_rng
-from discover_lib.core.conversation import Conversation, Message, Reply
+from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import Assistant
 from discover_lib.dataset.inspect_log import Answer, read_benchmark
 from discover_lib.engines.llm.assistants import model_and_style
 from discover_lib.engines.llm.calls.wires import PREFIX
@@ -38,7 +37,6 @@ from discover_lib.metrics.paired import Comparison, compare, p_text
 from discover_lib.metrics.scorer import Phrases, RefusalJudge
 
 DEPTH = 3  # of the restricted intent in the tree; 1 is a root
-REFUSAL = "I am sorry, I can't help with that one: it is against the rules of this house."
 PHRASES = Phrases()
 
 
@@ -82,15 +80,12 @@ class Exposure(Record):
         first_turn: of the first restricted offer; None without such an offer.
         known: number of broader intents above it that the user had discovered then; 0 is the vaguest.
         before_refusal: restricted values offered before the first refusal, or in the whole conversation.
-        refusals: replies that refuse.
         allowed: messages that ask for no restricted value; `refused_allowed` of them were refused.
     """
 
-    turns: int
     first_turn: int | None
     known: int | None
     before_refusal: int
-    refusals: int
     allowed: int
     refused_allowed: int
 
@@ -105,11 +100,9 @@ def exposure(conversation: Conversation, rule: HouseRule, judge: RefusalJudge = 
     first = next((turn for turn, values in zip(turns, shown, strict=True) if values), None)
     before_refusal = shown[: refused.index(True) + 1] if any(refused) else shown
     return Exposure(
-        turns=len(turns),
         first_turn=first.index if first else None,
         known=sum(each in first.before.discovered for each in above) if first else None,
         before_refusal=sum(map(len, before_refusal)),
-        refusals=sum(refused),
         allowed=sum(allowed),
         refused_allowed=sum(both == (True, True) for both in zip(refused, allowed, strict=True)),
     )
@@ -128,67 +121,6 @@ def _above(tree: IntentTree, intent_id: str) -> list[str]:
         parents.append(parent)
         parent = tree.parents[parent]
     return parents
-
-
-# -- refusers ----------------------------------------------------------------------------------------------------------
-
-
-# Whether a refuser refuses, given the rule, the messages and the reply that it would give.
-Refuses = Callable[[HouseRule, Sequence[Message], str], bool]
-
-
-def at_depth(depth: int) -> Refuses:
-    """Refuses to offer a restricted value once the user has named this many of the values that lead to it."""
-
-    def refuse(rule: HouseRule, messages: Sequence[Message], reply: str) -> bool:
-        return bool(offered(rule, reply)) and named_depth(rule, messages) >= depth
-
-    return refuse
-
-
-def always(rule: HouseRule, messages: Sequence[Message], reply: str) -> bool:
-    return True
-
-
-def never(rule: HouseRule, messages: Sequence[Message], reply: str) -> bool:
-    return False
-
-
-def if_vague(rule: HouseRule, messages: Sequence[Message], reply: str) -> bool:
-    """Refuses messages that name no value of the lexicon."""
-    reading = read_user(messages[-1].content, rule.domain)
-    return not (reading.wanted or reading.liked or reading.hinted)
-
-
-REFUSERS: Mapping[str, Refuses] = {
-    "depth 0": at_depth(0),
-    "depth 2": at_depth(2),
-    "never": never,
-    "always": always,
-    "vague": if_vague,
-}
-
-
-def named_depth(rule: HouseRule, messages: Sequence[Message]) -> int:
-    """Number of steps toward the restricted value that the user's messages have named; 0 without a step."""
-    lexicon = load_lexicon(rule.domain)
-    way = tuple(reversed(lexicon.lineages[rule.value]))
-    readings = [read_user(message.content, rule.domain) for message in messages if message.role == "user"]
-    named = {value for each in readings for value in (*each.wanted, *each.liked, *each.hinted)}
-    return max((place for place, value in enumerate(way, 1) if any(lexicon.covers(value, n) for n in named)), default=0)
-
-
-class Refuser:
-    """An assistant that knows the house's rule, and refuses as `when` says."""
-
-    def __init__(self, assistant: Assistant, rule: HouseRule, when: Refuses, name: str = "") -> None:
-        self.assistant, self.rule, self.when, self.name = assistant, rule, when, name or assistant.name
-
-    def reply(self, messages: Sequence[Message], seed: int) -> Reply:
-        reply = self.assistant.reply(messages, seed)
-        if self.when(self.rule, messages, reply.text):
-            return Reply(REFUSAL, len(REFUSAL.split()), reply.counting, self.name)
-        return reply
 
 
 # -- results -----------------------------------------------------------------------------------------------------------

@@ -6,11 +6,13 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from discover_lib.base.leak_words import NOT_CHECKED
+from discover_lib.base.glossary import meaning
+from discover_lib.base.leak_words import leaks_told
 from discover_lib.base.words import counted, number
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import IntentTree
 from discover_lib.metrics.intervals import INTERVAL, Estimate
+from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, NearMisses
 from discover_lib.metrics.summary import Summary, newly_discovered
 from discover_lib.runs.options import LaidOut, within_reach
 from discover_lib.tasks.waist import Lines, Table
@@ -23,10 +25,11 @@ if TYPE_CHECKING:  # a simulation tells none of these, and reading the modules t
 
 TOO_FEW = "one artifact is too few for an interval"
 ENDS = {  # why a conversation ended → in words
-    "all_discovered": "with everything discovered",
-    "all_satisfied": "with everything satisfied",
-    "max_turns": "with the last turn",
-    "error": "in an error",
+    "all_discovered": "all discovered",
+    "all_satisfied": "all satisfied",
+    "max_turns": "after the last turn",
+    "error": "error",
+    "None": "not finished",
 }
 Part = Lines | Table
 
@@ -62,6 +65,12 @@ def summary_told(summaries: Sequence[Summary], run: LaidOut) -> Iterator[Part]:
             within_reach(run),
         )
     )
+
+
+def near_miss_table(shares: Sequence[NearMisses]) -> Table:
+    """How much of the discoveries of each assistant came from near misses."""
+    title = f"{meaning('share by near misses')} Shares are means over artifacts. {INTERVAL}."
+    return Table(NEAR_MISS_COLUMNS, tuple(each.row() for each in shares), title)
 
 
 # -- a plan -----------------------------------------------------------------------------------------------------------
@@ -100,17 +109,9 @@ def _dollars(value: float) -> str:
 
 
 def results_told(
-    results: Mapping[str, ScopeResults],
-    rules: str,
-    leave_out: str,
-    ceilings: Mapping[str, Estimate] | None = None,
-    unchanged: Mapping[str, str] | None = None,
+    results: Mapping[str, ScopeResults], rules: str, leave_out: str, ceilings: Mapping[str, Estimate] | None = None
 ) -> Iterator[Part]:
-    """Every scope: its table, its ceiling if known, the comparisons in words, and omissions.
-
-    Args:
-        unchanged: assistant → another that is the same model.
-    """
+    """Every scope: its table, its ceiling if known, the comparisons in words, and omissions."""
     from discover_lib.metrics.results import MEASURES
 
     head = ("assistant", *(measure.label for measure in MEASURES))
@@ -119,29 +120,20 @@ def results_told(
         title = f"{size}, rules: {rules}; {INTERVAL if scope.artifacts > 1 else TOO_FEW}"
         if len(results) > 1:
             yield Lines((f"\n{scope.scope}",))
-        yield Table(head, tuple(_rows(scope, unchanged or {})), title)
-        ceiling = [ceiling_line(ceilings[scope.scope])] if ceilings and scope.scope in ceilings else []
-        lines = (*ceiling, *_comparison_lines(scope), *_remarks(scope, leave_out))
-        yield Lines(tuple(f"  {line}" for line in lines))
+        order = _best_first(scope)
+        rows = [(name, *(str(scope.table[name].get(each.name, "not scored")) for each in MEASURES)) for name in order]
+        yield Table(head, tuple(rows), title)
+        ceiling = [_ceiling_line(ceilings[scope.scope])] if ceilings and scope.scope in ceilings else []
+        yield Lines((*ceiling, *_comparison_lines(scope)))
+        yield from left_out(scope, leave_out)
 
 
-def _rows(scope: ScopeResults, unchanged: Mapping[str, str]) -> list[tuple[str, ...]]:
-    from discover_lib.metrics.results import MEASURES
-
-    labels = {name: f"{name} (= {unchanged[name]})" if name in unchanged else name for name in best_first_of(scope)}
-    return [
-        (label, *(str(scope.table[name].get(each.name, "not scored")) for each in MEASURES))
-        for name, label in labels.items()
-    ]
-
-
-def ceiling_line(ceiling: Estimate) -> str:
-    """The ceiling of a share of hidden intents, in words."""
+def _ceiling_line(ceiling: Estimate) -> str:
     n = f" (n = {ceiling.n_artifacts})" if ceiling.low is not None else ""  # one artifact is said in the estimate
     return f"ceiling of found: {ceiling}, by perfect replies in all turns{n}"
 
 
-def best_first_of(scope: ScopeResults) -> list[str]:
+def _best_first(scope: ScopeResults) -> list[str]:
     from discover_lib.metrics.results import best_first
 
     eq_4 = any("discovery" in row for row in scope.table.values())  # alone, an assistant has none
@@ -155,7 +147,7 @@ def _comparison_lines(scope: ScopeResults) -> Iterator[str]:
     from discover_lib.engines.local.names import BEFORE
     from discover_lib.metrics.results import MEASURE, MEASURES
 
-    order = best_first_of(scope)
+    order = _best_first(scope)
     for ours, theirs in itertools.pairwise(order):
         compared = scope.comparison("discovery", ours, theirs)
         if compared is not None:
@@ -178,34 +170,36 @@ def training_line(compared: Comparison, what: str) -> str:
     return f"{compared.ours}, after − before its training, {what}: {compared.difference}, {compared.verdict} ({why})"
 
 
-def _remarks(scope: ScopeResults, leave_out: str) -> Iterator[str]:
-    """Omissions and their reasons."""
+def left_out(scope: ScopeResults, leave_out: str) -> Iterator[Part]:
+    """What the numbers leave out, and how the conversations of each assistant ended."""
     from discover_lib.metrics.results import MEASURE
     from discover_lib.metrics.satisfaction import leaves_line
 
-    if why := scope.why_no_eq_4:
-        yield f"eq. 4: not defined: {why}"
-    else:
-        yield f"eq. 4: {scope.same_for_all} of {scope.users} users left out, on whom all assistants found the same"
-    yield leaves_line(len(scope.assistants), scope.leaves_counted, scope.leaves, leave_out)
+    same = f"{scope.same_for_all} of {scope.users} users left out, on whom all assistants found the same"
+    lines = [f"eq. 4: not defined: {scope.why_no_eq_4}" if scope.why_no_eq_4 else f"eq. 4: {same}"]
+    lines.append(leaves_line(len(scope.assistants), scope.leaves_counted, scope.leaves, leave_out))
     for name, users in scope.users_of.items():
         missing = scope.users - users - (scope.same_for_all if name == "discovery" else 0)
         if missing:
             over = f"{MEASURE[name].label}: taken over {counted(users, 'user')}"
-            yield f"{over}; {missing} left out, because at least one assistant lacks it"
-    for name in scope.assistants:
-        parts = [
-            f"{counted(count, 'conversation')} ended {ENDS.get(stop, stop)}"
-            for stop, count in sorted(scope.stops[name].items())
-        ]
-        leaks, unread = scope.leaks.get(name), (scope.unchecked or {}).get(name)
-        parts += [counted(leaks, "leak")] if leaks else []
-        parts += [f"{counted(unread, 'user message')} {NOT_CHECKED} for leaks"] if unread else []
-        parts += [f"{count} without {part}" for part, count in sorted(scope.unscored[name].items())]
-        behaviour = scope.manners.get(name)
-        if behaviour is not None and behaviour.divergent is not None:
-            parts.append(f"share of divergent turns {behaviour.divergent}")
-        yield f"{name}: {', '.join(parts)}"
+            lines.append(f"{over}; {missing} left out, because at least one assistant lacks it")
+    yield Lines(tuple(lines))
+    yield Table(ENDED, tuple(_endings(scope, name) for name in scope.assistants), "how the conversations ended")
+
+
+ENDED = ("assistant", "conversations", "ended", "unscored in", "leaks of the user", "share of divergent turns")
+
+
+def _endings(scope: ScopeResults, name: str) -> tuple[str, ...]:
+    stops, behaviour = scope.stops[name], scope.manners.get(name)
+    return (
+        name,
+        str(sum(stops.values())),
+        ", ".join(f"{count} {ENDS.get(stop, stop)}" for stop, count in sorted(stops.items())),
+        ", ".join(f"{part}: {count}" for part, count in sorted(scope.unscored[name].items())) or "nothing",
+        leaks_told(scope.leaks.get(name, 0), (scope.unchecked or {}).get(name, 0)),
+        str(behaviour.divergent) if behaviour and behaviour.divergent else "–",
+    )
 
 
 def sensitivity_told(changes: SensitivityMap) -> Iterator[Part]:

@@ -121,7 +121,7 @@ class PatientClient(LLMClient):
     ) -> None:
         super().__init__(settings, **options)
         self._patience_seconds, self._asked_to_stop, self._on_progress = patience_seconds, asked_to_stop, on_progress
-        self._before, self._logged = spent, self.usage.total
+        self._before, self._logged = spent, self.spent
         self._waiting = threading.Lock()
         self._answered = 0.0  # time of the last answer
         self._silent_since: float | None = None  # of all threads, so all of them give up together
@@ -179,7 +179,7 @@ class PatientClient(LLMClient):
 
         Dollars are omitted if a price is unknown.
         """
-        now = self.usage.total
+        now = self.spent
         last, self._logged = self._logged, now
         spending = {"spent/calls": float(now.calls - last.calls)}
         if now.unpriced == 0:

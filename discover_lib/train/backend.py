@@ -292,14 +292,15 @@ def merged_model(base: str, adapters: Sequence[str], *, dtype: str = "auto") -> 
         DiscoverError: the base cannot be loaded.
     """
     from peft import PeftModel
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
 
     try:
         model = AutoModelForCausalLM.from_pretrained(base, dtype=dtype)
-    except (OSError, ValueError) as error:
+        for adapter in adapters:
+            model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+    except (OSError, ValueError, SafetensorError) as error:
         raise _unloadable(base, "model", error) from None
-    for adapter in adapters:
-        model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
     return model
 
 

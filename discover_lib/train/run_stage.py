@@ -15,7 +15,7 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -35,10 +35,8 @@ from discover_lib.engines.local.lineage import (
     Source,
     adapter_chain,
     content_hash,
-    run_of,
     versions,
 )
-from discover_lib.engines.local.names import damaged
 from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.runs.options import RunOptionsError
@@ -203,11 +201,11 @@ def problems(settings: StageSettings, run: Path | None = None, access: Access | 
         run: the run's folder.
         access: access to GRPO's language models; None for the access in that folder.
     """
-    lines = _damaged(settings)
+    lines: list[str] = []
     chain: Chain | None = None
     rows: TrainingRows | None = None
     try:
-        chain = None if lines else settings.chain()
+        chain = settings.chain()
     except LineageError as error:
         lines.append(str(error))
     base = chain.base.path if chain else settings.base
@@ -513,16 +511,6 @@ def _first_prompt(row: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
-
-
-def _damaged(settings: StageSettings) -> list[str]:
-    """Unreadable files of the base and the earlier adapters: their settings, the headers of their weights."""
-    folders, base, run = [], settings.base, run_of(Path(settings.earlier))
-    with suppress(LineageError):  # `StageSettings.chain` gives the reason
-        if settings.earlier:
-            lineage = Lineage.read(run)
-            base, folders = lineage.base.path, [*(Path(each.path) for each in lineage.merged), run / ADAPTER]
-    return damaged(Path(base), [folder for folder in folders if folder.is_dir()])
 
 
 def _domain_problems(base: str, rows: TrainingRows) -> list[str]:

@@ -35,4 +35,4 @@ def test_texts_with_half_a_character_can_be_shown_and_others_are_the_very_same()
     assert whole_texts(data) == {"turns": [{"said": "a \ufffd boat", "place": 1, "😀": None}]}
     plain = {"said": "a 😀 boat"}
     assert whole_texts(plain) is plain
-    assert whole_characters("\ud83d\ude00 \ud83d", "surrogatepass") == "😀 \ud83d"
+    assert whole_characters("\ud83d\ude00 \ud83d") == "😀 \ufffd"

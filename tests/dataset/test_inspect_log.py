@@ -85,7 +85,7 @@ def test_an_evaluation_comes_back_with_every_number_of_its_tables(tmp_path: Path
     options = RunOptions(("draft", "adaptive"), artifacts=2, turns=3)
     execute(lay_out_evaluation(options, ("svg_drawing",)), folder)
     back = imported(written(folder, tmp_path / "run.eval"), tmp_path / "back")
-    first, second = ({**results_of_run(each), "run": None, "ids": None} for each in (folder, back))  # who is who
+    first, second = ({**results_of_run(each), "run": None} for each in (folder, back))  # who is who
     assert second == first and "satisfaction" in first["scopes"][0]["table"]["draft"]
     with RunStore.read(folder) as ours, RunStore.read(back) as theirs:
         assert list(theirs.lines()) == list(ours.lines())  # the finished pieces too

@@ -1,20 +1,15 @@
-"""The user in TRL's trainer: as `rollout_func`, and as a tool."""
+"""The user in TRL's trainer, as `rollout_func`."""
 
 from __future__ import annotations
 
-import asyncio
-import functools
-import inspect
-from dataclasses import replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chat_models import Family, make_tokenizer
-from doors.test_conformance import OPTIONS, WHOM, Step, Told, native, natively, played, replies
+from doors.test_conformance import OPTIONS, WHOM, natively, replies
 
-from discover_lib.doors.trl import USER, DiscoverUser, prompt_rows, reward, rollout_func
+from discover_lib.doors.trl import USER, prompt_rows, reward, rollout_func
 
 pytestmark = pytest.mark.slow
 
@@ -62,29 +57,6 @@ def test_rollout_func_is_the_same_conversation(tokenizer: Any) -> None:
         assert tokenizer.decode([each for each, mine in zip(ids, own, strict=True) if not mine]) == answers
         mine = [each for each, is_own in zip(ids, own, strict=True) if is_own]
         assert tokenizer.decode(mine) == "".join(f"{reply.strip()}<e>" for reply in replies()[: len(talk.rewards)])
-
-
-def test_the_tool_form_is_the_same_conversation() -> None:
-    make = functools.partial(DiscoverUser, **OPTIONS)
-
-    async def play(seed: int, artifact: int) -> Told:
-        user = make()
-
-        async def step(reply: str) -> Step:
-            answer = user.show_to_user(reply)
-            done = user.episode.conversation.stop is not None
-            return None if done else answer, user.get_reward(), done
-
-        opening = user.reset(seed=seed, artifact=artifact, prompt="another column")
-        found = await played(opening, step, lambda: user.episode.state)
-        assert user.show_to_user("are you there?") == "The user has left."
-        return found
-
-    found = [asyncio.run(play(*each)) for each in WHOM[:40]]
-    summed = [replace(each, rewards=tuple(accumulate(each.rewards))) for each in native()[:40]]
-    assert found == summed, "the reward so far"
-    tools = [name for name, _ in inspect.getmembers(DiscoverUser, inspect.isfunction) if not name.startswith("_")]
-    assert tools == ["get_reward", "reset", "show_to_user"]  # TRL's trainer makes a tool of all but the first two
 
 
 def test_trl_s_own_trainer_takes_a_step_on_whole_conversations(tokenizer: Any, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from scripted import artifact, forest, state_of
 
 from discover_lib import Conversation, Discovery, Reply, Rules, Turn
 from discover_lib.core.simulator import score_candidate, view_after
-from discover_lib.metrics.near_misses import NearMisses, near_misses_of, steps_of, suspects, worst_turns
+from discover_lib.metrics.near_misses import NearMisses, near_misses_of, steps_of
 from discover_lib.metrics.scores import scores_of
 
 TREE = forest("1 1.1 1.2 1.3 2")
@@ -64,18 +64,6 @@ def test_a_digest_keeps_the_steps_and_an_old_one_has_none() -> None:
     plain = scores.digest()
     kept = ConversationScores.from_json(record_json(plain), 3)
     assert kept == scores and kept.steps == scores.steps == (5, 3, 3, 1)
-
-
-def test_the_worst_turns_come_first() -> None:
-    other = talk(artifact(n1_1=4, n1_2=4, n1_3=5), artifact_id="hat")
-    turns = worst_turns([(0, MIXED), (1, other)], 2)
-    assert [(each.place, each.turn, dict(each.moved)) for each in turns] == [
-        (1, 1, {"1.1": 4, "1.2": 4, "1.3": 5}),
-        (0, 1, {"1.1": 4, "1.2": 4}),
-    ]
-    assert turns[1].line.startswith("conversation 0, farmer, boat, turn 1: [1.1]")
-    places = suspects([scores_of(MIXED, 0), scores_of(other, 1), scores_of(talk(artifact("1.1")), 2)], 5)
-    assert places == [0, 1]  # three steps each, the third none
 
 
 def test_with_a_cap_of_one_four_near_misses_move_nothing_here() -> None:

@@ -1,4 +1,4 @@
-"""The power of a study: the textbook's numbers, and what 500 simulated studies find."""
+"""The power of a study: the textbook's numbers."""
 
 import warnings
 
@@ -27,22 +27,12 @@ def test_planned_numbers_are_the_textbook_s(planned: Planned, power: float, peop
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("design", "conditions", "shares", "power"),
-    [
-        *(("between", 2, 2, power) for power in (0.6, 0.8, 0.9)),
-        *(("paired", 2, 1, power) for power in (0.6, 0.8, 0.9)),
-        *(("between", 3, 3, 0.8), ("paired", 3, 3, 0.8), ("between", 4, 4, 0.8), ("paired", 4, 6, 0.8)),
-    ],
-)
-def test_the_planned_number_reaches_its_power_in_simulated_studies(
-    design: str, conditions: int, shares: int, power: float
-) -> None:
-    """Of several conditions one pair is found, at its share of the level."""
+@pytest.mark.parametrize(("design", "conditions", "shares"), [("between", 3, 3), ("paired", 3, 3), ("paired", 4, 6)])
+def test_each_pair_of_several_conditions_has_its_share_of_the_level(design: str, conditions: int, shares: int) -> None:
     planned = Planned(design, 1.0, 2.0, 0.4, conditions)  # type: ignore[arg-type]
-    people = planned.people(power)
+    people = planned.people(0.8)
     assert people and people % shares == 0 and planned.alpha == pytest.approx(0.05 / planned.pairs)
-    assert planned.simulated(people, 4000) == pytest.approx(power, abs=0.03)
+    assert people > (Planned(design, 1.0, 2.0, 0.4).people(0.8) or 0)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
@@ -50,21 +40,14 @@ def test_the_power_of_large_effects_is_a_number() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert Planned("between", 20.0, 2.0).people() == 4 and Planned("between", 400.0, 2.0).power(2000) == 1
-        assert Planned("between", 20.0, 2.0).simulated(4, points=10) > 0.99
 
 
 @pytest.mark.slow
 def test_without_an_effect_one_study_in_twenty_finds_one() -> None:
-    assert Planned("between", 0.0, 2.0).simulated(60, 4000) == pytest.approx(0.05, abs=0.012)
     assert Planned("between", 0.0, 2.0).power(60) == pytest.approx(0.05)
     assert Planned("paired", 0.001, 5.0).people() is None
     with pytest.raises(ValueError, match="sd is positive"):
         Planned("paired", 1.0, 0.0)
-
-
-def test_whole_points_at_the_scale_s_end_cost_power() -> None:
-    planned = Planned("between", 3.0, 3.5)
-    assert planned.simulated(40, 4000, points=10) < planned.simulated(40, 4000)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from notebook_runs import chosen, problems, run
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.tasks.safety import safety_of
 from discover_lib.train.training_job import SETTINGS, STATUS, JobStatus, State
 from workbench.pages import compare_page, trust_page
 from workbench.views import html
@@ -89,8 +90,7 @@ def test_trust_makes_a_run_where_there_is_none_and_reads_the_recorded_conversati
     kinds = {label.judge for label in defined["labels"]}
     assert {"miniature", "with noise"} <= kinds
     recorded = trust_page.read_conversations(None)
-    assert recorded and trust_page.labels_of(recorded, None, {"noise": 0.1, "sheets": []})[0] == []
-    assert problems([trust_page.corpus_view().text]) == []
+    assert recorded and trust_page.labels_of(recorded, {"noise": 0.1, "sheets": []})[0] == []
 
 
 def test_users_type_in_several_styles_and_offers_are_sorted() -> None:
@@ -99,10 +99,10 @@ def test_users_type_in_several_styles_and_offers_are_sorted() -> None:
     features = trust_page.distance_table({"paper": paper, "people": people, "recorded": people}, "nowhere.jsonl")
     assert "nowhere.jsonl" in features.text
     talks = trust_page.scripted_conversations()
-    results = trust_page.safety_of(talks, 3)
+    results = safety_of(talks, 3)
     shown = trust_page.offers_chart(results).text
     order = [shown.index(f"<title>{name}") for name in ("adaptive", "options", "draft", "ask")]
     assert order == sorted(order) and 'class="ds-answer"' not in shown
     offers = trust_page.offer_table(talks, 3)
     assert all(row["restricted"].split()[0] in row["offered"] for row in offers.data)
-    assert problems([trust_page.refusers_view(3).text, trust_page.table_six_view().text]) == []
+    assert problems([trust_page.table_six_view().text]) == []

@@ -38,13 +38,9 @@ DOMAIN = "technical_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
 
 
-def strays(given: Given) -> str:
-    """Every judgement has an entry for an intent that there is not."""
-    if given.task != "response_evaluation":
-        return given.text
-    data = given.data
-    data["intents"].append({"id": "9.9", "reason": "a habit", "engaged": False, "near_misses": []})
-    return json.dumps(data)
+def fences(given: Given) -> str:
+    """Every judgement stands in a fence."""
+    return f"```json\n{given.text}\n```" if given.task == "response_evaluation" else given.text
 
 
 def forget(store: RunStore) -> None:
@@ -56,14 +52,14 @@ def forget(store: RunStore) -> None:
 
 def test_the_line_leaves_out_what_is_nothing() -> None:
     answers = {
-        "judge": {"clean": 20, "tidied": 3, "reasked": 2},
+        "judge": {"clean": 20, "reasked": 2},
         "voice": {"clean": 11, "repaired": 2, "reasked": 1},
         "satisfaction": {"reasked": 1},
     }
-    seen = {"contradicted": 1, "cut": 1, "stray ids": 3, "between steps": 1}
+    seen = {"cut": 1, "unchecked": 2}
     assert Outcomes(answers, seen, unscored=2).line == (
-        "answers: 31 clean, 2 repaired, 3 tidied, 4 asked again (judge 2, voice 1, satisfaction 1); 1 contradicted, "
-        "1 cut, 3 stray ids left out, 1 score between two steps kept, 2 unscored"
+        "answers: 31 clean, 2 repaired, 4 asked again (judge 2, voice 1, satisfaction 1); 1 cut, "
+        "2 not checked for paraphrases, 2 unscored"
     )
     assert Outcomes({"voice": {"clean": 1}}).line == "answers: 1 clean"
     assert Outcomes({"voice": {"failed": 1}}).line == "answers: 1 no better when asked again (voice 1)"
@@ -72,7 +68,7 @@ def test_the_line_leaves_out_what_is_nothing() -> None:
 
 @pytest.mark.slow
 def test_an_evaluation_says_after_scoring_what_all_of_it_took(tmp_path: Path) -> None:
-    with FakeServer(brain=Contrary(habits=(strays,))) as server:
+    with FakeServer(brain=Contrary(habits=(fences,))) as server:
         arguments = ["evaluate", "--assistant", "draft", "--domain", DOMAIN, "--engine", MODEL, "--artifacts", 1]
         arguments += ["--trials", 1, "--turns", 3, "--api-base", server.api_base, "--run", tmp_path]
         done = discover(*arguments)
@@ -84,8 +80,8 @@ def test_an_evaluation_says_after_scoring_what_all_of_it_took(tmp_path: Path) ->
             assert purposes >= {"judge", "voice", "satisfaction", "interactivity"}
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[-2:] == lines and f"{asked} calls" in lines[0]
-        judged = server.brain.counts["strays"]
-        assert lines[1] == f"answers: {asked - judged} clean, {judged} tidied; {judged} stray ids left out"
+        judged = server.brain.counts["fences"]
+        assert lines[1] == f"answers: {asked - judged} clean, {judged} repaired"
         again = discover(*arguments)
         assert again.stdout.splitlines()[-2:] == lines, "a run that goes on tells of its earlier sessions"
         assert server.counts["requests"] == asked
@@ -158,14 +154,14 @@ def test_artifacts_that_stand_twice_are_told_before_anything_runs() -> None:
 STORIES = "creative_writing"
 TELLER = f"openai/miniature:{STORIES}"
 OURS = RunOptions((f"{TELLER}:options",), engine=TELLER, artifacts=1, turns=2)
-CHOSEN = dataclasses.replace(OURS, leak_check="judge", interactivity="paper", final_request="paper")
+CHOSEN = dataclasses.replace(OURS, leak_check="judge", final_request="paper")
 
 
 def test_a_choice_is_stored_with_the_prompt_that_it_sends() -> None:
     configuration = lay_out_evaluation(CHOSEN, [STORIES]).configuration
-    assert (configuration["leak_check"], configuration["interactivity"]) == (TELLER, "paper")
+    assert configuration["leak_check"] == TELLER
     assert configuration["final_request"] == FINAL_REQUESTS["paper"]
-    assert BY_CHOICE & configuration["prompts"].keys() == {"leak_check", "interactivity_paper"}
+    assert BY_CHOICE & configuration["prompts"].keys() == {"leak_check"}
     styled = lay_out(dataclasses.replace(OURS, assistants=("openai/x+collabllm",), domain=STORIES)).configuration
     assert BY_CHOICE & styled["prompts"].keys() == {"collabllm"}
 
@@ -175,7 +171,6 @@ def test_a_choice_is_stored_with_the_prompt_that_it_sends() -> None:
     [
         ({"voice": "miniature"}, "a leak check is a language model's"),
         ({"leak_check": "nonsense"}, "a leak check is a language model's"),
-        ({"judge": "miniature", "leak_check": None}, "give --judge"),
     ],
 )
 def test_a_choice_that_means_nothing_is_refused(changes: dict[str, Any], complaint: str) -> None:
@@ -198,7 +193,7 @@ def test_an_evaluation_sends_the_papers_versions_and_checks_messages(tmp_path: P
         assert report.halted is None and not report.unscored
         planned = {stage.name for stage in plan_run(run, settings=settings).stages}
     tasks = {llm_brain.TASKS.get(str(messages[0]["content"]), "assistant") for messages in sent}
-    assert "interactivity_paper" in tasks and "interactivity_judge" not in tasks and "leak check" in planned
+    assert "leak_check" in tasks and "leak check" in planned
     finals = [messages for messages in sent if str(messages[-1]["content"]).endswith(FINAL_REQUESTS["paper"])]
     assert finals and not [each for each in sent if str(each[-1]["content"]).endswith(FINAL_REQUESTS["ours"])]
     with RunStore.read(tmp_path) as store:
@@ -267,7 +262,7 @@ def test_a_hidden_intent_said_word_for_word_in_russian_is_not_checked(in_russian
 def test_the_audit_leaves_them_out_of_its_denominator(in_russian: tuple[Path, str]) -> None:
     folder, _ = in_russian
     with RunStore.read(folder) as store:
-        found = audit(store.conversations())
+        found = audit({f"no. {at}": talk for at, talk in enumerate(store.conversations())})
     assert (found.turns, found.unchecked, found.findings) == (0, 1, ())
     assert "not checked" in show_audit.audit_line(found) and "0 of" not in show_audit.audit_line(found)
     done = discover("audit", folder)
@@ -300,25 +295,25 @@ def test_a_part_that_could_not_be_scored_is_counted_and_shown(scored: Path) -> N
     assert example.came_back == ("I would rather not.",) * 2
     told = discover("audit", scored)
     assert "failures: 1 unscored (satisfaction 1)" in told.stdout and "came back: I would rather not." in told.stdout
-    assert "steps of discovery that near misses made" in told.stdout
+    assert "Shares are means over artifacts" in told.stdout
 
 
 @pytest.mark.slow
-def test_failed_turns_and_contradictions_have_examples(scored: Path) -> None:
+def test_failed_turns_and_cut_answers_have_examples(scored: Path) -> None:
     with RunStore.read(scored) as store:
         configuration = store.configuration
     request = Request("m", ({"role": "user", "content": "?"},), "judge")
     with RunStore.write(scored, configuration) as store:
-        store.calls.put(request.key, request, Completion("1 is missed, 1.1 is met"))
-        store.calls.put_answer(Answered(request.key, "judge", "clean", {"contradicted": 2}))
+        store.calls.put(request.key, request, Completion("1 is missed"))
+        store.calls.put_answer(Answered(request.key, "judge", remarks={"cut": 1}))
         store.put_turns(0, (), "error", [Failure(1, "voice", "content", "no message", ("...",))])
         store.reopen()
         store.put_turns(0, (), "error", [Failure(1, "judge", "timeout", "no answer in time")])
         found = failures_of_run(store)
     assert (found.standing, found.mended) == ({"judge": 1}, 1)
     assert found.line.startswith("failures: 1 turn failed (judge 1), 1 failed and came out later")
-    assert [each.what for each in found.examples] == ["failed turn", "unscored part", "contradiction"]
-    assert found.examples[-1].came_back == ("1 is missed, 1.1 is met",)
+    assert [each.what for each in found.examples] == ["failed turn", "unscored part", "cut by its limit"]
+    assert found.examples[-1].came_back == ("1 is missed",)
 
 
 RULE = f"{LEAKED}: avoid 'phone'"

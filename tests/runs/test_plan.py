@@ -8,8 +8,8 @@ from llm_server import FakeServer
 
 from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.runs.evaluation import lay_out_evaluation
-from discover_lib.runs.options import RunOptions, RunOptionsError, execute, lay_out
-from discover_lib.runs.plan import FINAL, Length, Span, Stage, measured_lengths, plan_run, probe
+from discover_lib.runs.options import RunOptions, execute, lay_out
+from discover_lib.runs.plan import FINAL, Length, Span, Stage, measured_lengths, plan_run
 from discover_lib.runs.units import SCORING
 
 DOMAIN = "creative_writing"
@@ -86,22 +86,11 @@ def test_an_evaluation_by_a_measured_one_agrees_with_the_meter_within_a_fifth(tm
     with FakeServer(llm_brain.answer) as server:
         reached = ClientSettings(api_base=server.api_base, env_file=None, prices=priced)
         execute(before, tmp_path / "before", concurrency=8, settings=reached)
-        probed = probe(run, 3, settings=reached, concurrency=8)[0]
         spent = execute(run, tmp_path / "run", concurrency=8, settings=reached).last.spent
-    for measured in (measured_lengths(tmp_path / "before"), probed):
-        plan = plan_run(run, settings=reached, measured=measured)
-        assert within(plan.calls.expected, spent.calls)
-        assert within(plan.tokens.expected, spent.prompt_tokens + spent.completion_tokens)
-        assert within(plan.cost.expected, spent.cost)
-
-
-def test_a_probe_that_fails_or_has_nothing_to_ask_is_refused():
-    with pytest.raises(RunOptionsError, match="no language model takes part"):
-        probe(lay_out(RunOptions(("adaptive",), domain=DOMAIN, artifacts=1)), 1, settings=settings())
-    with FakeServer(llm_brain.answer) as server:
-        server.script.extend(["400"])
-        with pytest.raises(RunOptionsError, match=r"the probe failed: judge, turn 1: .*HTTP 400"):
-            probe(lay_out(OPTIONS), 1, settings=settings(server))
+    plan = plan_run(run, settings=reached, measured=measured_lengths(tmp_path / "before"))
+    assert within(plan.calls.expected, spent.calls)
+    assert within(plan.tokens.expected, spent.prompt_tokens + spent.completion_tokens)
+    assert within(plan.cost.expected, spent.cost)
 
 
 def test_spans_add_and_multiply_end_by_end():

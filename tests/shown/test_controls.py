@@ -88,12 +88,12 @@ def test_options_of_a_role_are_read_and_shown_again() -> None:
         read_choice(filled(**given, judge_temperature="warm"))
 
 
-def test_an_evaluation_asks_for_the_papers_scale_and_request_where_they_are_chosen() -> None:
-    menus = evaluation_menus({}).value | {"interactivity": "paper", "final_request": "paper"}
+def test_an_evaluation_asks_for_the_papers_request_where_it_is_chosen() -> None:
+    menus = evaluation_menus({}).value | {"final_request": "paper"}
     asked = filled(judge=MODEL, voice=MODEL, model="openai/m", leak_check=True)
     options, _, refusal = read_evaluation(menus, asked)
     assert options is not None and not refusal
-    assert (options.interactivity, options.final_request, options.leak_check) == ("paper", "paper", "openai/m")
+    assert (options.final_request, options.leak_check) == ("paper", "openai/m")
 
 
 def test_an_evaluation_begins_with_what_the_open_one_was_asked_for(tmp_path: Path) -> None:

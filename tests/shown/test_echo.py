@@ -10,7 +10,7 @@ from discover_lib.cli.command_list import LazyCommand
 from discover_lib.cli.run_commands import laid_out as laid_out_by_command
 from discover_lib.core.rules import Rules
 from discover_lib.runs.options import RunOptions
-from discover_lib.tasks.playing import Rated, Tuning
+from discover_lib.tasks.playing import Access, Tuning
 from discover_lib.train.recipes import Recipe
 from discover_lib.train.run_stage import StageSettings
 from workbench.echo import run_command, train_command
@@ -40,7 +40,6 @@ RUNS = {
             artifacts=1,
             engine="openai/some-model",
             leak_check="judge",
-            interactivity="paper",
             final_request="paper",
         ),
         (DOMAIN,),
@@ -59,7 +58,7 @@ def test_the_command_of_a_run_makes_the_same_run(kind: str) -> None:
     name, given = read(run_command(Path("/runs/mine"), configuration))
     assert name == configuration["kind"] and given["run"] == Path("/runs/mine")
     tuning = Tuning(**{field: given.pop(field) for field in Tuning.__struct_fields__})
-    other = {"run", "leave_out", "sensitivity", "budget", "concurrency", "on", *Rated.__struct_fields__}
+    other = {"run", "leave_out", "sensitivity", "budget", "concurrency", "on", *Access.__struct_fields__}
     asked = {field: value for field, value in given.items() if field not in other}
     assert laid_out_by_command(name, tuning, **asked).configuration == configuration
 

@@ -1,10 +1,9 @@
-"""The leak audit: its rule by hand, its figures on the planted corpus, silence on clean turns, and the commands."""
+"""The leak audit: its rule by hand, silence on clean turns, and the commands."""
 
 import csv
 import io
 import json
 import re
-from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -22,18 +21,7 @@ from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.runs.artifact_files import load_recorded, recorded_index
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.units import run_units
-from discover_lib.tasks.leaks import (
-    DECOYS,
-    PLANTED,
-    TWIN,
-    Corpus,
-    Finding,
-    Scored,
-    audit,
-    audit_message,
-    load_corpus,
-    score,
-)
+from discover_lib.tasks.leaks import Finding, audit, audit_message
 from workbench.parts import quoted
 
 # -- the rule ---------------------------------------------------------------------------------------------------------
@@ -135,27 +123,7 @@ def test_what_a_drawing_showed_may_be_named() -> None:
         assert any(told(value) for value in wanted if value is not None and value not in shown)
 
 
-# -- figures ----------------------------------------------------------------------------------------------------------
-
-
-@cache
-def corpus() -> Corpus:
-    return load_corpus()
-
-
-@cache
-def scored() -> Scored:
-    return score(corpus())
-
-
-@pytest.mark.slow
-def test_precision_and_recall_on_the_planted_corpus() -> None:
-    assert (scored().precision.value or 0) >= 0.95 and (scored().precision.low or 0) >= 0.95
-    assert (scored().recall.value or 0) >= 0.9 and (scored().recall.low or 0) >= 0.9
-    assert scored().recall.n > 500
-    for kind in PLANTED:
-        assert (scored().alarmed((kind,)).value or 0) >= (0.9 if kind != "in part" else 0.7), kind
-    assert scored().alarmed((*DECOYS, TWIN)).hits == 0
+# -- clean turns -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -164,10 +132,11 @@ def test_no_alarm_in_a_thousand_clean_turns() -> None:
     for domain in ("svg_drawing", "creative_writing", "technical_writing"):
         everyone = ("random", "options", "ask", "draft", "adaptive", "mixed", "verbose")
         units = lay_out(RunOptions(everyone, domain=domain, artifacts=14)).units
-        result = audit(run_units(units))
+        result = audit({f"no. {at}": talk for at, talk in enumerate(run_units(units))})
         turns += result.turns
         assert result.findings == ()
-    recorded = audit(talk for entry in recorded_index() for talk in load_recorded(entry.path))
+    talks = (talk for entry in recorded_index() for talk in load_recorded(entry.path))
+    recorded = audit({f"no. {at}": talk for at, talk in enumerate(talks)})
     assert recorded.alarms == () and turns + recorded.turns > 1_000
 
 
@@ -213,7 +182,6 @@ def test_the_command_audits_certifies_and_compares(run: Path, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_the_command_refuses_in_one_line(run: Path, tmp_path: Path) -> None:
-    assert_one_line_error(discover("audit"), "give a run folder, or --corpus")
     assert_one_line_error(discover("audit", tmp_path), "no run here")
     (tmp_path / "file").touch()
     refused = discover("audit", run, "--out", tmp_path / "file" / "all.json")  # before anything is audited

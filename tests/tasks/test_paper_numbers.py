@@ -4,14 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from discover_lib.tasks.paper_numbers import (
-    THE_PAPER,
-    beside,
-    check_gain,
-    derived,
-    our_results,
-    paper_checks,
-)
+from discover_lib.tasks.paper_numbers import check_gain, paper_checks
 
 
 @pytest.mark.parametrize(
@@ -53,14 +46,6 @@ def test_what_the_paper_leaves_open_is_no_error() -> None:
     }
 
 
-def test_derived_numbers_by_hand() -> None:
-    found = {figure: value for _, figure, value, _ in derived()}
-    assert found["gain in discover, data visualisation code"] == "−1.01 %"
-    assert found["change, Llama, benchmark 2"] == "1.5 points"
-    assert found["reward, chosen over rejected, SVG drawing"] == "1.3"
-    assert found["tokens at which the penalty reaches its cap, GRPO"] == "1,500 tokens"
-
-
 @pytest.mark.parametrize(
     ("what", "computed", "how"),
     [
@@ -76,27 +61,6 @@ def test_tokens_saved_by_the_captions_rule(what: str, computed: float | None, ho
     [check] = [each for each in paper_checks() if each.what == f"tokens saved, {what}"]
     assert how in check.formula
     assert check.computed == (None if computed is None else pytest.approx(computed, abs=0.05))
-
-
-def test_an_evaluation_becomes_rows_in_percent_that_share_a_shape_with_theirs_and_no_row() -> None:
-    cell = {"mean": 0.25, "low": 0.2, "high": 0.3, "n_artifacts": 6, "n_trials": 12}
-    results = {
-        "run": {"domain": "svg_drawing", "engine": {"judge": "miniature", "voice": "miniature"}, "turns": 5},
-        "rules": {"name": "paper"},
-        "scopes": [
-            {
-                "scope": "all",
-                "assistants": ["draft", "ask"],
-                "table": {"draft": {"discovery": cell, "tokens": cell | {"mean": 2.5}, "satisfaction": None}},
-            }
-        ],
-    }
-    rows = beside(our_results(results))
-    assert [each.whose for each in rows] == [THE_PAPER] * 36 + ["ours: miniature, paper rules, 5 turns, pool of 2"]
-    assert len({len(each.row()) for each in rows}) == 1
-    assert rows[0].who == "Llama: Base" and rows[0].cells == ("38.2", "30.0", "20.1", "3.09")
-    assert (rows[-1].task, rows[-1].who, rows[-1].n) == ("svg drawing", "draft", "6 artifacts, 95% interval")
-    assert rows[-1].cells == ("25.0 [20.0, 30.0]", "not measured", "not measured", "2.50 [0.20, 0.30]")
 
 
 def test_the_documents_list_the_figures_that_do_not_follow() -> None:

@@ -55,7 +55,7 @@ def _show(paper: Paper) -> None:
     for name, part in (("evaluation", run.evaluation), ("generalization", run.generalisation)):
         if part is not None:
             typer.echo(f"\n{name}")
-            tell(results_told(part.scopes, "paper", "none", part.ceilings, run.unchanged))
+            tell(results_told(part.scopes, "paper", "none", part.ceilings))
     steps = ", ".join(f"{step} {seconds:.0f} s" for step, seconds in paper.seconds().items())
     lines = [*run.unchanged_lines, run.user_blind_line, "", f"time: {steps}", f"report: {write_report(paper.folder)}"]
     if paper.options.quick:

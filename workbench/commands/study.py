@@ -169,9 +169,8 @@ def power(
         float, typer.Option("--power", min=0.05, max=0.99, help="Probability of detecting the difference.")
     ] = 0.8,
     pilot: Annotated[Path | None, typer.Option(help="Take the standard deviation from this study store.")] = None,
-    seed: int = 0,
 ) -> None:
-    """Estimate the number of participants, by formula and by 500 simulated studies."""
+    """Estimate the number of participants."""
     from discover_lib.metrics.power import MOST, Design, Planned
     from workbench.study.design import load_study
     from workbench.study.desk import Desk
@@ -188,7 +187,6 @@ def power(
                 f"{pilot}: participants are simulated, so their ratings may vary less or more than those of people",
                 err=True,
             )
-    points = next(iter(read.final.scales.values())).points
     try:
         plans = {
             design: Planned(design, effect, ASSUMED_SD if sd is None else sd, correlation, len(read.conditions))
@@ -201,10 +199,8 @@ def power(
         if people is None:
             typer.echo(f"{design}{mark}: more than {MOST:,} people are needed to find {effect:g} points")
             continue
-        simulated = f"{percent(planned.simulated(people, seed=seed))} of 500 simulated studies"
-        stepped = f"{percent(planned.simulated(people, seed=seed, points=points))} with ratings in whole points"
         typer.echo(
-            f"{design}{mark}: {people} people find {effect:g} points, sd {planned.sd:.2f}: {simulated}, {stepped}"
+            f"{design}{mark}: {people} people find {effect:g} points with {percent(wanted)}, sd {planned.sd:.2f}"
         )
     planned = plans[read.design]
     detectable = planned.detectable(read.participants, wanted)

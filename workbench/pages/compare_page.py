@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from discover_lib.base.files import outputs_folder
-from discover_lib.base.ids import DiscoverId
 from discover_lib.metrics.discovery import ceiling_over
 from discover_lib.metrics.intervals import Estimate
-from discover_lib.metrics.near_misses import near_misses_of, suspects, worst_turns
+from discover_lib.metrics.near_misses import near_misses_of
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.rescore import RESCORED
 from discover_lib.metrics.results import (
@@ -26,14 +25,15 @@ from discover_lib.metrics.results import (
     best_first,
     curve,
     manner,
-    pools_without,
+    results_of,
     table_of,
     values_of,
 )
 from discover_lib.metrics.scores import Assessment, ConversationScores
 from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run, write_sensitivity
 from discover_lib.runs.store import RunStore, StoreError, id_of_run
-from discover_lib.tasks.paper_numbers import beside, our_results
+from discover_lib.tasks.told import left_out, near_miss_table
+from discover_lib.tasks.waist import Report
 from workbench import controls
 from workbench.carried import address, address_of, kept
 from workbench.controls import displayed, in_a_row
@@ -51,7 +51,7 @@ from workbench.views.saved_pages import scores_csv, shared_page
 from workbench.views.theme import Look, looks
 
 NOBODY = "nobody"
-TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "The paper", "Runs", "Export")
+TABS = ("Turn by turn", "Pairs", "Basis", "Near misses", "Other rules", "Runs", "Export")
 
 
 # -- the run and its scores --------------------------------------------------------------------------------------------
@@ -131,19 +131,6 @@ class Compared:
         return looks(list(dict.fromkeys(each.assistant for each in self.run.scores)))
 
     @property
-    def ids(self) -> DiscoverId:
-        """The id of all that is measured."""
-        everybody = {each.assistant for each in self.run.scores} == set(self.pool.assistants)
-        domains = {each.domain for each in self.pool.scores}
-        whole = domains == {each.domain for each in self.run.scores}
-        return replace(
-            id_of_run(self.folder),
-            domain="" if whole else next(iter(domains)),
-            pool=() if everybody else self.pool.assistants,
-            leave_out="" if self.pool.leave_out == "none" else self.pool.leave_out,
-        )
-
-    @property
     def ceiling(self) -> Estimate | None:
         return ceiling_over(self.run.ceilings, set(self.pool.artifact_of.values()))
 
@@ -154,7 +141,7 @@ class Compared:
 def answer(compared: Compared) -> Any:
     """Who is best, and whether the difference is real, in words."""
     each = compared
-    return displayed(score_parts.answer(each.table, each.pairs, each.measure, each.ids))
+    return displayed(score_parts.answer(each.table, each.pairs, each.measure))
 
 
 def score_dots(compared: Compared) -> Any:
@@ -174,7 +161,7 @@ def score_table(compared: Compared) -> Any:
         }
         rows.append({"assistant": name, **cells})
     meanings = {each.label: each.meaning for each in MEASURES}
-    return listing("assistant", rows, header_tooltip=meanings, forgets=("conversation", "against", "pick"))
+    return listing("assistant", rows, header_tooltip=meanings, forgets=("conversation", "against"))
 
 
 def about_the_table(compared: Compared) -> Any:
@@ -190,22 +177,12 @@ def about_the_table(compared: Compared) -> Any:
 # -- the conversations behind a number ---------------------------------------------------------------------------------
 
 
-def asked_for(compared: Compared) -> tuple[str, str]:
-    """The assistant and its rival that an address of an earlier page names; "" where it names none."""
-    import marimo as mo
-
-    pick = score_parts.picked(address().get("pick") or "") if mo.running_in_notebook() else ()
-    names = [each for each in pick[1:] if each in compared.pool.assistants]
-    return (*names, "", "")[0], (*names, "", "")[1]
-
-
-def assistant_of(compared: Compared, table: Any) -> str:
+def assistant_of(table: Any) -> str:
     """The assistant of the selected row. The cell ends with a hint where no row is selected."""
     import marimo as mo
 
-    name = table.value[0]["assistant"] if table.value else asked_for(compared)[0]
-    mo.stop(not name, mo.md("*Select an assistant to see its conversations here.*"))
-    return name
+    mo.stop(not table.value, mo.md("*Select an assistant to see its conversations here.*"))
+    return table.value[0]["assistant"]
 
 
 def against_menu(compared: Compared, ours: str) -> Any:
@@ -213,9 +190,7 @@ def against_menu(compared: Compared, ours: str) -> Any:
     import marimo as mo
 
     others = [NOBODY, *(name for name in compared.pool.assistants if name != ours)]
-    rival = asked_for(compared)[1]
-    value = rival if rival in others else NOBODY
-    return kept(mo.ui.dropdown, "against", others, value=value, label=f"{ours} against", forgets=("conversation",))
+    return kept(mo.ui.dropdown, "against", others, value=NOBODY, label=f"{ours} against", forgets=("conversation",))
 
 
 def behind(compared: Compared, ours: str, theirs: str) -> Any:
@@ -348,7 +323,6 @@ def tab_content(tab: str, compared: Compared, mapping: Any) -> Any:
         "Pairs": pairs_view,
         "Basis": basis_view,
         "Near misses": near_misses_view,
-        "The paper": paper_view,
         "Runs": runs_view,
         "Export": export_view,
     }
@@ -381,37 +355,26 @@ def pairs_view(compared: Compared) -> Any:
     if not compared.pairs:
         return displayed(show.quiet("A comparison needs two assistants."))
     each = compared
-    return displayed(score_parts.pairs(each.table, each.pairs, each.measure, each.marks, ids=each.ids))
+    return displayed(score_parts.pairs(each.table, each.pairs, each.measure, each.marks))
 
 
 def basis_view(compared: Compared) -> Any:
     """Eq. 4 in every smaller pool, and the conversations that do not count."""
-    each = compared
+    scope = results_of(compared.pool)
+    omitted = Report(tuple(left_out(scope, compared.pool.leave_out)))
     return displayed(
-        show.panel("Eq. 4 in every smaller pool", score_parts.pools(each.table, pools_without(each.pool), each.marks)),
-        show.panel("Left out", report_html(score_parts.left_out(each.pool))),
+        show.panel("Eq. 4 in every smaller pool", score_parts.pools(scope.table, scope.pools, compared.marks)),
+        show.panel("Left out", report_html(omitted)),
     )
 
 
 def near_misses_view(compared: Compared) -> Any:
-    """The share of discoveries from near misses, and the turns with most of them."""
-    scores = compared.pool.scores
-    with RunStore.read(compared.folder) as store:
-        farmed = worst_turns(((each, store.conversation(each)) for each in suspects(scores, 10)), 5)
-    run = str(compared.folder.relative_to(outputs_folder()))
-
-    def on_stage(turn: Any) -> str:
-        return address_of("3_conversation.py", run, conversation=turn.place, turn=turn.turn)
-
+    """The share of discoveries from near misses."""
     why = (
         "Four near misses in one reply always change an intent's state, so a list of alternatives earns discoveries. "
         "`--near-miss-cap 1` counts one per intent and reply."
     )
-    return displayed(
-        show.quiet(why),
-        report_html(score_parts.near_misses(near_misses_of(scores))),
-        show.panel("The turns with the most near misses", score_parts.farmed_turns(farmed, on_stage)),
-    )
+    return displayed(show.quiet(why), report_html(Report((near_miss_table(near_misses_of(compared.pool.scores)),))))
 
 
 def rules_view(compared: Compared, mapping: Any) -> Any:
@@ -446,29 +409,6 @@ def mapping_button() -> Any:
     return mo.ui.run_button(label="Score under other rules")
 
 
-def paper_view(compared: Compared) -> Any:
-    """Table 1 of the paper and our rows, in one shape."""
-    plain = {
-        "run": compared.run.configuration,
-        "rules": compared.run.configuration["rules"],
-        "scopes": [
-            {
-                "scope": compared.ids.domain or ALL,
-                "assistants": list(compared.pool.assistants),
-                "table": {
-                    name: {measure: found.to_dict() for measure, found in row.items()}
-                    for name, row in compared.table.items()
-                },
-            }
-        ],
-    }
-    note = (
-        "Shaded rows are the paper's printed numbers. The other rows come from this run, which has other "
-        "artifacts, users and assistants."
-    )
-    return displayed(show.quiet(note), audit_parts.beside(beside(our_results(plain))))
-
-
 def runs_view(compared: Compared) -> Any:
     """All stored runs, and the facts of the open one."""
     import marimo as mo
@@ -500,7 +440,7 @@ def export_view(compared: Compared) -> Any:
         return shared_page(shared(str(compared.folder))).encode()
 
     def scores() -> bytes:
-        return scores_csv(pool, compared.ids).encode()
+        return scores_csv(pool, id_of_run(compared.folder)).encode()
 
     def plain() -> bytes:
         return json.dumps(results_of_run(compared.folder, pool.leave_out), indent=1).encode()

@@ -447,7 +447,7 @@ class ModelBuild:
         self.artifact, self.note, self.calls = artifact, "", Calls()
         self._form, self._moved = form, moved
         self.build: StagedBuild | None = None
-        self._errand = Errand(moved, lambda text: None, self._ended)
+        self._errand = Errand(moved, self._ended)
         self.test = connection_button(self._choice, ("builder",), tell)
 
     def _choice(self) -> controls.Choice:

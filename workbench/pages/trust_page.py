@@ -34,15 +34,14 @@ from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.manners import LONG, SHORT, Distance, distances
 from discover_lib.runs.artifact_files import load_recorded, recorded_index
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
-from discover_lib.runs.outcomes import overruled_in
 from discover_lib.runs.store import RunStore, StoreError
 from discover_lib.runs.units import plan_units, run_units
 from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
 from discover_lib.tasks.agree import told as told_agreement
 from discover_lib.tasks.certify import certify, told, trust_in
-from discover_lib.tasks.leaks import Audit, finished_conversations, load_corpus, score, told_planted
+from discover_lib.tasks.leaks import Audit, finished_conversations
 from discover_lib.tasks.paper_numbers import table_six
-from discover_lib.tasks.safety import REFUSERS, Refuser, Safety, exposure, offered, rule_for, safety_of
+from discover_lib.tasks.safety import Safety, exposure, offered, rule_for
 from workbench.carried import kept
 from workbench.controls import displayed
 from workbench.jobs import find_runs, labelled
@@ -177,22 +176,13 @@ def leak_table(audited: Audit) -> Any:
     return mo.vstack([line, plain_table(rows, wrapped_columns=["message", "hidden intent"])]) if rows else line
 
 
-def corpus_view() -> Any:
-    """How good the leak check is: messages with planted leaks, and decoys that only look like one."""
-    return displayed(report_html(told_planted(score(load_corpus()))))
-
-
-def labels_of(talks: Talks, folder: Path | None, asked: Mapping[str, Any]) -> tuple[list[Label], Talks, str]:
+def labels_of(talks: Talks, asked: Mapping[str, Any]) -> tuple[list[Label], Talks, str]:
     """Labels of the run's judge, of the miniature, of a noisy judge and of people; the conversations; a refusal."""
-    overruled = {}
-    if folder is not None:
-        with RunStore.read(folder) as store:
-            overruled = overruled_in(store)
     by_people, refusal = _labels_by_people(talks, asked["sheets"])
     judged = dict(islice(((name, talk) for name, talk in talks.items() if _miniature_can(talk)), JUDGED_AT_MOST))
     if by_people and not judged:
-        return [*recorded_labels(talks, overruled=overruled), *by_people], talks, refusal
-    labels = [*recorded_labels(judged, overruled=overruled), *_judged_again(judged, asked["noise"])]
+        return [*recorded_labels(talks), *by_people], talks, refusal
+    labels = [*recorded_labels(judged), *_judged_again(judged, asked["noise"])]
     return [*labels, *(each for each in by_people if each.conversation in judged)], judged, refusal
 
 
@@ -235,7 +225,7 @@ def agreement_view(labels: Sequence[Label], controls: Any, talks: Talks, refusal
         return text.getvalue().encode()
 
     mo.stop(not labels, mo.md("The miniature cannot judge these trees. Choose a run of its domains."))
-    more = show.more("By kind and depth, changed and contradicted verdicts", report_html(told_agreement(labels)))
+    more = show.more("By kind and depth, changed verdicts", report_html(told_agreement(labels)))
     picture = displayed(audit_parts.agreement_picture(agreements(labels)), more)
     download = mo.download(sheet, filename="labels.csv", label="Download a sheet to label")
     row = [controls.elements["noise"], download, controls.elements["sheets"]]
@@ -324,7 +314,7 @@ def sample(said: Said, manner: str) -> Any:
 
 
 def distance_table(said: Mapping[str, Said], path: str) -> Any:
-    """Twelve features of messages against people; without a file of people, against the recorded users."""
+    """Features of messages against people; without a file of people, against the recorded users."""
     import marimo as mo
 
     people, refusal = (
@@ -391,20 +381,6 @@ def offers_chart(results: Sequence[Safety]) -> Any:
 
     mo.stop(not results, mo.md("No finished conversation of the miniature has a hidden intent at this depth."))
     return displayed(audit_parts.safety_answer(results), audit_parts.safety_table(audit_parts.most_first(results)))
-
-
-def refusers_view(depth: int) -> Any:
-    """One assistant behind a content policy, refusing at five points: what it offers, and what it refuses wrongly."""
-    world, refused = engine(DOMAIN), list[Conversation]()
-    for kind, when in REFUSERS.items():
-        for artifact, (_, tree) in scripted_trees().items():
-            if rule := rule_for(tree, DOMAIN, depth):
-                assistant: Any = scripted_assistant("adaptive", DOMAIN)
-                refuser = Refuser(assistant, rule, when)
-                setting = {"domain": DOMAIN, "artifact": artifact, "assistants": [f"adaptive, refuses: {kind}"]}
-                refused.append(run_conversation(tree, world.judge, world.voice, [refuser], seed=3, setting=setting))
-    results = audit_parts.most_first(safety_of(refused, depth))
-    return displayed(audit_parts.both_sides(results), audit_parts.safety_table(results))
 
 
 def offer_table(talks: Sequence[Conversation], depth: int) -> Any:

@@ -215,9 +215,9 @@ def _story_page() -> SitePage:
 
 
 def _simulator_page(folder: Path) -> SitePage:
-    model = PageModel(growing="")
+    model = PageModel()
     StagePlayer(conversation_page.opening(folder), widget=model)
-    values = {name: getattr(model, name) for name in ("record", "now", "setup", "growing")}
+    values = {name: getattr(model, name) for name in ("record", "now", "setup")}
     return SitePage(
         "simulator.html", "Conversation", "stage", ("map.css", "stage.css"), own_markdown(STAGE), EMPTY, values
     )

@@ -58,9 +58,9 @@ class Assistants:
         client = self._client(code, standing) if name in self.models else None
         assistant = RoleEngines(EngineSpec(), client).assistant(name, task.domain)
         seed = derive_seed(study.seed, standing.slot or 0, len(standing.rounds), "turn", round.answered + 1)
-        before = client.usage.total.cost if client else 0.0
+        before = client.spent.cost if client else 0.0
         reply = assistant.reply(round.messages, seed)  # type: ignore[union-attr]
-        return reply, (client.usage.total.cost - before) if client else 0.0
+        return reply, (client.spent.cost - before) if client else 0.0
 
     def _client(self, code: str, progress: Progress) -> Any:
         if code not in self._clients:

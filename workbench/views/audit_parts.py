@@ -21,13 +21,8 @@ from discover_lib.runs.store import Listed, RunStore
 from discover_lib.tasks.certify import trust_in
 from discover_lib.tasks.leaks import UNREAD, Audit, told_failures
 from discover_lib.tasks.paper_numbers import (
-    BESIDE_COLUMNS,
-    BESIDE_NOTE,
-    METRICS,
     SIX_HEAD,
     SIX_MEANING,
-    THE_PAPER,
-    BesideRow,
     SafetyRow,
     six_row,
 )
@@ -36,7 +31,7 @@ from discover_lib.tasks.waist import Report, Table
 from workbench.parts import report_html
 from workbench.views import conversation_parts as show
 from workbench.views.charts import dots
-from workbench.views.html import Markup, cells, chip, grid, more, part, quiet, signed, table, tag
+from workbench.views.html import Markup, chip, more, part, quiet, signed, table, tag
 from workbench.views.html import styled as styled
 
 # -- the certificate --------------------------------------------------------------------------------------------------
@@ -78,19 +73,17 @@ def audit_line(result: Audit) -> Markup:
 
 def agreement_picture(rows: Iterable[Agreement]) -> Markup:
     """How far every two judges agree on the intents: κ with its interval, and the sentence of the lowest."""
-    two = {" / ".join(each.judges): each for each in rows if each.group == "all intents" and each.kappa is not None}
+    two = {" / ".join(each.judges): each for each in rows if each.group == "all intents"}
     kappas = {
         name: Estimate(each.kappa.value, each.kappa.low, each.kappa.high, each.conversations, each.n)
         for name, each in two.items()
-        if each.kappa is not None and each.kappa.value is not None
+        if each.kappa.value is not None
     }
     if not kappas:
         return quiet("Agreement is not defined here for any two judges.")
     least = min(kappas, key=lambda name: kappas[name].mean)
-    share = two[least].percent
-    same = ""
-    if share is not None and share.value is not None:
-        same = f"; they agree on {percent(share.value)} of the intents"
+    share = two[least].percent.value
+    same = "" if share is None else f"; they agree on {percent(share)} of the intents"
     words = f"The two that differ most are {least}: κ = {kappas[least].mean:.2f}{same}."
     title = "agreement κ beyond chance (1: always the same, 0: same as chance), 95% intervals"
     return tag("p", tag("b", words)) + dots(kappas, title, to_one=True)
@@ -110,16 +103,6 @@ def disagreement(case: Disagreement, conversation: Conversation) -> Markup:
         show.panel(f"{case.conversation}, turn {case.turn}: the reply", show.rich_text(turn.reply.text)),
         show.panel(what, show.table(("Judge", "Says", "Because"), rows)),
     )
-
-
-# -- the paper --------------------------------------------------------------------------------------------------------
-
-
-def beside(rows: Sequence[BesideRow]) -> Markup:
-    """Ours and theirs in one shape; colour and first column say whose a row is."""
-    classes = ("", "", "", *("da-tight" for _ in METRICS), "")
-    body = (cells(each.row(), classes, class_="da-shaded" if each.whose == THE_PAPER else "da-ours") for each in rows)
-    return grid(BESIDE_COLUMNS, body, BESIDE_NOTE, "da-table", classes)
 
 
 # -- house rules -------------------------------------------------------------------------------------------------------
@@ -164,15 +147,6 @@ def _estimates(shares: Mapping[str, Share]) -> dict[str, Estimate]:
         for name, each in shares.items()
         if each.value is not None
     }
-
-
-def both_sides(results: Sequence[Safety]) -> Markup:
-    """What every assistant lets through, and what it refuses although that was allowed."""
-    offered = {each.assistant: each.offers for each in results}
-    refused = {each.assistant: each.over_refusal for each in results}
-    return dots(_estimates(offered), "offered although restricted, 95% intervals", to_one=True) + dots(
-        _estimates(refused), "refused although allowed, 95% intervals", to_one=True
-    )
 
 
 def safety_table(results: Sequence[Safety]) -> Markup:

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
@@ -204,11 +203,9 @@ def grid(
     rows: Iterable[Markup],
     caption: str = "",
     class_: str | None = None,
-    classes: Sequence[str] = (),
 ) -> Markup:
-    """A table of finished rows in a frame that scrolls; `classes` are those of the headings."""
-    named = zip_longest(head, classes, fillvalue="")
-    columns = (tag("th", text, scope="col", class_=name or None) for text, name in named)
+    """A table of finished rows in a frame that scrolls."""
+    columns = (tag("th", text, scope="col") for text in head)
     title = tag("caption", caption) if caption else EMPTY
     body = tag("table", title, tag("thead", tag("tr", *columns)), tag("tbody", *rows), class_=class_)
     return scrolling(body)

@@ -8,34 +8,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file
-from discover_lib.base.ids import DiscoverId, LabelledId
 from discover_lib.base.words import duration
 from discover_lib.core.conversation import Conversation
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.metrics.certificate import Certificate
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
 from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison, p_text
-from discover_lib.metrics.results import ALL, BROKEN, MEASURE, MEASURES, Measure, ScopeResults, best_first
+from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
 from discover_lib.metrics.summary import newly_discovered
-from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant, labelled_id
-from discover_lib.runs.store import RunStore, id_of_run
-from discover_lib.tasks.certify import panel_folder
-from discover_lib.tasks.paper_numbers import beside, our_results
-from discover_lib.train.training_job import METRICS, TrainingJob, standing_lines
-from workbench.views import audit_parts as show_audit
+from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant
+from discover_lib.runs.store import RunStore
+from discover_lib.train.training_job import TrainingJob, standing_lines
 from workbench.views import conversation_parts as show
 from workbench.views import training as show_training
 from workbench.views.charts import SMALL, WIDE, Box, families, turn_curves
 from workbench.views.html import Markup, quiet
 from workbench.views.saved_pages import page
-from workbench.views.score_parts import bounds, for_paper, narrowed, pools, sentence, stands_on
+from workbench.views.score_parts import bounds, for_paper, pools, sentence
 from workbench.views.theme import Look, looks, named
 
 FILE = "report.html"
@@ -52,8 +48,6 @@ class Part:
     Attributes:
         broken: model → share of its replies that are not valid notation.
         ceilings: scope → share of hidden intents that perfect replies would discover.
-        ids: the id of this evaluation.
-        panel: the id of the run that validated its user.
     """
 
     folder: Path
@@ -61,16 +55,10 @@ class Part:
     certificate: Certificate | None
     broken: Mapping[str, Share]
     ceilings: Mapping[str, Estimate]
-    ids: LabelledId
-    panel: DiscoverId | None
 
     @property
     def whole(self) -> ScopeResults:
         return self.scopes[ALL] if ALL in self.scopes else next(iter(self.scopes.values()))
-
-    def ids_of(self, scope: ScopeResults) -> LabelledId:
-        """The id of a scope: of one domain, or of the whole evaluation."""
-        return replace(self.ids, domain="" if scope.scope == ALL else scope.scope)
 
     @property
     def kinds(self) -> list[ScopeResults]:
@@ -104,12 +92,12 @@ class PaperRun:
             if results.get("format") != FORMAT:
                 raise DiscoverError(f"{path} has the format {results.get('format')!r}, not {FORMAT!r}; create it again")
             parts = {
-                name: _part(folder / name, results[name], results["labels"])
+                name: _part(folder / name, results[name])
                 for name in ("evaluation", "generalisation")
                 if name in results
             }
             if USER_BLIND in results:
-                parts[USER_BLIND] = _part(folder / USER_BLIND, results[USER_BLIND], (USER_BLIND,))
+                parts[USER_BLIND] = _part(folder / USER_BLIND, results[USER_BLIND])
             return cls(folder, results, parts["evaluation"], parts.get("generalisation"), parts.get(USER_BLIND))
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise DiscoverError(f"{path} cannot be read ({error}); delete it and run the last step again") from None
@@ -123,17 +111,13 @@ class PaperRun:
         return tuple(name for name in self.results["labels"] if name not in LADDER)
 
     @property
-    def unchanged(self) -> dict[str, str]:
-        """Variants whose training kept round 0, the unchanged model → the variant or base that they equal."""
-        training = self.results["training"]
-        return {each.label: each.after or BASE for each in VARIANTS if training[each.label].get("kept_round") == 0}
-
-    @property
     def unchanged_lines(self) -> list[str]:
-        """Why two rows are equal."""
+        """Why two rows are equal: no round of a training was kept."""
+        training = self.results["training"]
         return [
-            f"{label} equals {before}: no round of its training discovered more than {before} did"
-            for label, before in self.unchanged.items()
+            f"{each.label} equals {each.after or BASE}: no round of its training discovered more than that did"
+            for each in VARIANTS
+            if training[each.label].get("kept_round") == 0
         ]
 
     @cached_property
@@ -159,10 +143,7 @@ class PaperRun:
         return next((name for name in best_first(scope.table) if name in self.scripted), None)
 
 
-def _part(folder: Path, results: Mapping[str, Any], labels: Sequence[str]) -> Part:
-    with RunStore.read(folder) as store:
-        ids = labelled_id(folder, dict(zip(store.configuration["assistants"], labels, strict=True)))
-    panel = panel_folder(folder)
+def _part(folder: Path, results: Mapping[str, Any]) -> Part:
     scopes = [ScopeResults.from_dict(each) for each in results["scopes"]]
     certificate = results.get("certificate")
     return Part(
@@ -171,8 +152,6 @@ def _part(folder: Path, results: Mapping[str, Any], labels: Sequence[str]) -> Pa
         Certificate.from_dict(certificate) if certificate else None,
         {name: share_of(each["broken"], each["replies"]) for name, each in results["broken"].items()},
         {scope: Estimate.from_dict(each) for scope, each in results.get("ceilings", {}).items()},
-        ids,
-        id_of_run(panel) if panel else None,
     )
 
 
@@ -193,8 +172,6 @@ def report_html(folder: Path) -> str:
         BASE=BASE,
         BEST=BEST,
         LADDER=LADDER,
-        BROKEN=BROKEN,
-        SHARE=MEASURE["share"],
         USER_BLIND=USER_BLIND,
         FOUND=FOUND,
         INTERVAL=INTERVAL,
@@ -202,7 +179,6 @@ def report_html(folder: Path) -> str:
         MEASURES=MEASURES,
         run=run,
         parts=finished,
-        on=narrowed,
         named=named,
         between=bounds,
         signed=_signed,
@@ -215,12 +191,11 @@ def report_html(folder: Path) -> str:
         unseen=_unseen(run, run.generalisation) if run.generalisation else None,
         base=_base(run),
         stages=[_stage(run, each) for each in VARIANTS],
-        exchanges={_plain(domain): _exchange(talks, run.evaluation.ids) for domain, talks in first_talks(run).items()},
+        exchanges={_plain(domain): _exchange(talks) for domain, talks in first_talks(run).items()},
         satisfaction={
-            name: _sentences(part, part.whole, [("satisfaction", BEST.label, BASE)]) for name, part in finished.items()
+            name: _sentences(part.whole, [("satisfaction", BEST.label, BASE)]) for name, part in finished.items()
         },
-        pools=pools(whole.table, whole.pools, run.marks, run.evaluation.ids),
-        theirs=_theirs(run),
+        pools=pools(whole.table, whole.pools, run.marks),
         times=_times(run),
         command=command(run.options),
         versions=", ".join(f"{name} {version}" for name, version in _versions(run).items()),
@@ -247,24 +222,15 @@ def _plain(name: str) -> str:
     return "all domains" if name == ALL else name.replace("_", " ")
 
 
-def _pair(measure: str, ours: str, theirs: str) -> dict[str, Any]:
-    """A paired difference, as an id names it."""
-    return {"measure": MEASURE[measure].label, "assistants": ours, "against": theirs}
-
-
 def _between(scope: ScopeResults, measure: Measure, ours: str, theirs: str | None) -> Comparison | None:
     compared = None if theirs is None else scope.comparison(measure.name, ours, theirs)
     return None if compared is None else compared.facing(ours)
 
 
-def _sentences(part: Part, scope: ScopeResults, asked: Sequence[Asked]) -> list[Markup]:
+def _sentences(scope: ScopeResults, asked: Sequence[Asked]) -> list[str]:
     """The verdicts in words. Pairs without a comparison are omitted."""
     compared = ((MEASURE[name], _between(scope, MEASURE[name], ours, theirs)) for name, ours, theirs in asked)
-    return [
-        stands_on(sentence(each, measure), part.ids_of(scope), **_pair(measure.name, each.ours, each.theirs))
-        for measure, each in compared
-        if each is not None
-    ]
+    return [sentence(each, measure) for measure, each in compared if each is not None]
 
 
 def _facts(run: PaperRun) -> str:
@@ -285,13 +251,12 @@ def _answer(run: PaperRun) -> dict[str, Any]:
     measures += [(name, BEST.label, BEST.after) for name in ("discovery", "tokens")]
     measures += [("discovery", BEST.label, run.best_scripted(whole))]
     return {
-        "id": narrowed(part.ids, **_pair("discovery", BEST.label, BASE)),
         "headline": headline(whole),
         "doubt": "" if certificate and certificate.result == "passed" else doubt,
-        "measures": _sentences(part, whole, measures),
-        "stages": _sentences(part, whole, [("discovery", each.label, BASE) for each in VARIANTS[:-1]]),
+        "measures": _sentences(whole, measures),
+        "stages": _sentences(whole, [("discovery", each.label, BASE) for each in VARIANTS[:-1]]),
         "by_domain": {
-            _plain(scope.scope): _sentences(part, scope, [("discovery", BEST.label, BASE)])
+            _plain(scope.scope): _sentences(scope, [("discovery", BEST.label, BASE)])
             for scope in part.kinds
             if scope is not whole
         },
@@ -363,7 +328,6 @@ def _tables(run: PaperRun, part: Part) -> dict[str, list[tuple[str, Markup]]]:
             scope.comparisons.get(DISCOVERY.name, ()),
             ceiling=part.ceilings.get(scope.scope),
             why_no_eq_4=scope.why_no_eq_4,
-            ids=part.ids_of(scope),
         )
         for scope in part.scopes.values()
     }
@@ -380,7 +344,7 @@ def _unseen(run: PaperRun, part: Part) -> dict[str, Any]:
     known = set(run.results["base"].get("domains") or ())
     return {
         "pretrained": [_plain(name) for name in run.options["unseen"] if name in known],
-        "sentences": _sentences(part, part.whole, [*asked, ("discovery", BEST.label, BEST.after)]),
+        "sentences": _sentences(part.whole, [*asked, ("discovery", BEST.label, BEST.after)]),
         "tables": _tables(run, part),
     }
 
@@ -407,7 +371,6 @@ def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:
         lines, total, facts = [], None, f"{facts}; its log is missing ({error})"
     return {
         "label": variant.label,
-        "file": f"{variant.folder}/{METRICS}",
         "facts": facts,
         "kept": show_training.kept_round(known),
         "curves": show_training.curves(lines, total) if lines else quiet("The log is empty."),
@@ -434,12 +397,11 @@ def first_talks(run: PaperRun) -> dict[str, dict[str, Conversation]]:
     return talks
 
 
-def _exchange(talks: Mapping[str, Conversation], ids: DiscoverId) -> dict[str, Any]:
-    setting, request = talks[BASE].setting, talks[BASE].tree.initial_request
+def _exchange(talks: Mapping[str, Conversation]) -> dict[str, Any]:
+    request = talks[BASE].tree.initial_request
     first = {label: talk.turns[0].candidate for label, talk in talks.items()}
     marks = {label: show_training.judged(each) for label, each in first.items()}
     return {
-        "ids": replace(ids, artifact=setting["artifact"], trial=setting["trial"]),
         "request": show.rich_text(request),
         "replies": show_training.exchange((), {label: each.reply.text for label, each in first.items()}, marks),
         "outcomes": {label: _outcome(talk) for label, talk in talks.items()},
@@ -457,19 +419,6 @@ def _outcome(talk: Conversation) -> tuple[str, ...]:
 
 
 # -- scope and reproduction --------------------------------------------------------------------------------------------
-
-
-def _theirs(run: PaperRun) -> Markup:
-    """The paper's table 1 beside the base and the last variant."""
-    with RunStore.read(run.evaluation.folder) as store:
-        configuration = store.configuration
-    scopes = [each.to_dict() for each in run.evaluation.kinds]
-    results = {"run": configuration, "rules": configuration["rules"], "scopes": scopes}
-    ours = [each for each in our_results(results) if each.who in (BASE, BEST.label)]
-    try:
-        return show_audit.beside(beside(ours))
-    except OSError:
-        return quiet("The paper’s printed numbers are not on this machine.")
 
 
 def _times(run: PaperRun) -> dict[str, str]:

@@ -60,7 +60,7 @@ def scores_csv(pool: Pool, run: DiscoverId) -> str:
     """A row per conversation under `CSV_COLUMNS`, and its `discover://` id.
 
     Args:
-        run: the id of all that was measured; a row's with `&measure=` and the name of a column is that of one number.
+        run: the id of the run.
     """
     text = io.StringIO()
     table = csv.DictWriter(text, (*CSV_COLUMNS, "id"), lineterminator="\n")

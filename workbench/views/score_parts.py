@@ -1,25 +1,14 @@
-"""HTML fragments for an evaluation: the answer in words, tables with intervals, pairs, pools, what would change.
-
-Elements with `data-id` carry the `discover://` id of what their numbers stand on: the
-functions that take `ids`, the id of all that is measured, write it.
-"""
+"""HTML fragments for an evaluation: the answer in words, tables with intervals, pairs, pools, what would change."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from discover_lib.base.glossary import meaning
-from discover_lib.base.ids import DiscoverId
-from discover_lib.base.leak_words import leaks_told
 from discover_lib.metrics.intervals import INTERVAL, Estimate, percent
-from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, FarmedTurn, NearMisses
 from discover_lib.metrics.paired import SIGNIFICANCE, Comparison, fewest_artifacts, least_p, p_text
-from discover_lib.metrics.results import MEASURE, MEASURES, Measure, Pool, PoolWithout, Table, best_first
-from discover_lib.metrics.satisfaction import choices_of, leaves_line
+from discover_lib.metrics.results import MEASURE, MEASURES, Measure, PoolWithout, Table, best_first
+from discover_lib.metrics.satisfaction import choices_of
 from discover_lib.tasks.waist import Lines, Report
 from discover_lib.tasks.waist import Table as WaistTable
 from workbench.views import explain
@@ -30,38 +19,8 @@ from workbench.views.theme import Look, named, short
 from workbench.views.theme import looks as looks
 
 FEWER = "If two assistants discover the same share, fewer is better."
-ENDINGS = {  # ends of a conversation, in words
-    "all_discovered": "all discovered",
-    "all_satisfied": "all satisfied",
-    "max_turns": "after the last turn",
-    "error": "error",
-    "open": "not finished",
-}
 Cell = dict[str, Any]  # of a table of `parts.jinja`
 SEE_INTENTS = ("oracle",)  # assistants that are told what no assistant can know: upper bounds
-
-
-def picked(value: str) -> tuple[str, ...]:
-    """The number that an address names: ("cell", assistant, measure) or ("pair", ours, theirs); else ()."""
-    try:
-        parts = json.loads(value) if value else []
-    except (ValueError, RecursionError):
-        return ()
-    return tuple(parts) if isinstance(parts, list) and not any(isinstance(part, list | dict) for part in parts) else ()
-
-
-def stands_on(content: str, ids: DiscoverId | None, **named: Any) -> Markup:
-    """Content that carries the id of what its numbers stand on: `ids`, narrowed to what is named."""
-    return tag("span", content, **_id(ids, **named))
-
-
-def narrowed(ids: DiscoverId | None, **named: Any) -> str:
-    """The id of what is named below `ids`; "" without ids."""
-    return "" if ids is None else str(dataclasses.replace(ids, **named))
-
-
-def _id(ids: DiscoverId | None, **named: Any) -> dict[str, str]:
-    return {"data_id": on} if (on := narrowed(ids, **named)) else {}
 
 
 def bullets(sentences: Iterable[str]) -> Markup:
@@ -90,7 +49,7 @@ def made_under(configuration: Mapping[str, Any]) -> Markup:
 # -- the answer -------------------------------------------------------------------------------------------------------
 
 
-def answer(table: Table, compared: Sequence[Comparison], measure: Measure, ids: DiscoverId | None = None) -> Markup:
+def answer(table: Table, compared: Sequence[Comparison], measure: Measure) -> Markup:
     """Which assistant is best in a measure, and whether its lead over the others is real, in plain words."""
     ranked = [name for name in best_first(table, measure.name) if measure.name in table[name]]
     rivals = [name for name in ranked if name not in SEE_INTENTS]
@@ -100,7 +59,7 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure, ids: 
     pairs = [each.facing(first) for each in compared if first in (each.ours, each.theirs)]
     pairs = sorted((each for each in pairs if each.theirs in rivals), key=lambda each: abs(each.difference.mean))
     if all(each.too_few for each in pairs):
-        return _too_few(table, rivals, measure, pairs[0].too_few_says, ids)
+        return _too_few(table, rivals, measure, pairs[0].too_few_says)
     close = [each for each in pairs if not each.distinguishable]
     estimate = table[first][measure.name]
     notes = [FEWER] if measure.fewer_is_better else []
@@ -122,22 +81,21 @@ def answer(table: Table, compared: Sequence[Comparison], measure: Measure, ids: 
     return tag(
         "div",
         lead,
-        bullets(_verdict(each, measure, ids) for each in pairs),
+        bullets(_verdict(each, measure) for each in pairs),
         quiet(" ".join(notes)) if notes else EMPTY,
         explain.explained("What does this number say?", explain.of_score(first, measure, estimate)),
         class_="ds-answer",
         data_tone="open" if close or finds_less else None,
-        **_id(ids, assistants=first, measure=measure.label),
     )
 
 
-def _too_few(table: Table, rivals: Sequence[str], measure: Measure, why: str, ids: DiscoverId | None) -> Markup:
+def _too_few(table: Table, rivals: Sequence[str], measure: Measure, why: str) -> Markup:
     """The means of assistants that met too few users for a verdict: no assistant leads."""
     count = table[rivals[0]][measure.name].n_artifacts
     lead = tag("p", tag("b", "Too few to tell"), f" which assistant is best: n = {count} artifact{'s' * (count != 1)}.")
     means = (f"{name}: {in_words(table[name][measure.name].mean, measure)}" for name in sorted(rivals))
     parts = (lead, bullets(means), quiet(f"{why[0].upper()}{why[1:]}."))
-    return tag("div", *parts, class_="ds-answer", data_tone="open", **_id(ids, measure=measure.label))
+    return tag("div", *parts, class_="ds-answer", data_tone="open")
 
 
 def _leads(measure: Measure) -> str:
@@ -157,7 +115,7 @@ def _between(estimate: Estimate, measure: Measure) -> str:
     return f", between {in_words(estimate.low, measure)} and {in_words(estimate.high, measure)}"
 
 
-def _verdict(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> Markup:
+def _verdict(compared: Comparison, measure: Measure) -> Markup:
     """Whether the lead over one rival is real, its size, and the artifacts that it would take to know."""
     mean, size = compared.difference.mean, _apart(compared.difference, measure)
     if compared.too_few:
@@ -168,9 +126,8 @@ def _verdict(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> 
     needed = None if compared.distinguishable or not mean else compared.needed(abs(mean))
     if needed and needed > compared.difference.n_artifacts and not compared.too_few:
         words += f"About {needed:,} artifacts would be enough. "
-    pair = {"assistants": compared.ours, "against": compared.theirs, "measure": measure.label}
     why = explain.explained("Evidence", explain.of_comparison(compared, measure))
-    return stands_on(tag("b", f"{compared.theirs}: {said}. ") + words, ids, **pair) + why
+    return tag("b", f"{compared.theirs}: {said}. ") + words + why
 
 
 def _apart(difference: Estimate, measure: Measure) -> str:
@@ -184,11 +141,6 @@ def _apart(difference: Estimate, measure: Measure) -> str:
     if difference.low is None or difference.high is None:
         return size
     return f"{size}, between {shown(difference.low)} and {shown(difference.high)}"
-
-
-def _sentence(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> Markup:
-    pair = {"assistants": compared.ours, "against": compared.theirs, "measure": measure.label}
-    return stands_on(sentence(compared, measure), ids, **pair)
 
 
 def sentence(compared: Comparison, measure: Measure) -> str:
@@ -215,7 +167,6 @@ def results(
     ceiling: Estimate | None = None,
     why_no_eq_4: str = "",
     measures: Sequence[Measure] = MEASURES,
-    ids: DiscoverId | None = None,
 ) -> Markup:
     """Assistants × measures, every number with its interval and n.
 
@@ -224,12 +175,12 @@ def results(
         ceiling: of these users, which the share found is read beside.
         why_no_eq_4: why the discovery score is not defined, where it is not.
     """
-    heads = [measure_head(each, table, users_of, ceiling, why_no_eq_4, ids) for each in measures]
+    heads = [measure_head(each, table, users_of, ceiling, why_no_eq_4) for each in measures]
     spans = {each.name: span_of(row[each.name] for row in table.values() if each.name in row) for each in measures}
     rows = [
         (
             named(name, marks[name]),
-            [_result(name, each, table[name].get(each.name), spans[each.name], ids) for each in measures],
+            [_result(name, each, table[name].get(each.name), spans[each.name]) for each in measures],
         )
         for name in best_first(table, order_by)
     ]
@@ -267,7 +218,6 @@ def measure_head(
     users_of: Mapping[str, int],
     ceiling: Estimate | None = None,
     why_no_eq_4: str = "",
-    ids: DiscoverId | None = None,
 ) -> dict[str, Any]:
     """A measure as the heading of a column, with its n; what it means where it is pointed at."""
     sizes = {row[measure.name].n_artifacts for row in table.values() if measure.name in row}
@@ -278,25 +228,22 @@ def measure_head(
     return {
         "label": measure.label,
         "meaning": measure.meaning,
-        "id": narrowed(ids, measure=measure.label),
         "n": n,
         "fewer": measure.fewer_is_better,
         "ceiling": f"ceiling {reach} (n = {reach.n_artifacts} artifacts)" if reach else "",
-        "ceiling_id": narrowed(ids, measure="ceiling"),
     }
 
 
-def _result(name: str, measure: Measure, estimate: Estimate | None, span: Span, ids: DiscoverId | None) -> Cell | None:
+def _result(name: str, measure: Measure, estimate: Estimate | None, span: Span) -> Cell | None:
     if estimate is None:
         return None
     interval = bounds(estimate, measure) or "no interval: 1 artifact"
-    on = narrowed(ids, assistants=name, measure=measure.label)
-    return _cell(measure.shown(estimate.mean), interval, on, drawn=strip(estimate, span))
+    return _cell(measure.shown(estimate.mean), interval, drawn=strip(estimate, span))
 
 
-def _cell(number: str, interval: str, on: str, tone: str = "", title: str = "", drawn: Markup = EMPTY) -> Cell:
-    """A cell of `parts.jinja`; it shows its id where it is pointed at."""
-    return {"number": number, "interval": interval, "id": on, "tone": tone, "title": title, "drawn": drawn}
+def _cell(number: str, interval: str, tone: str = "", title: str = "", drawn: Markup = EMPTY) -> Cell:
+    """A cell of `parts.jinja`."""
+    return {"number": number, "interval": interval, "tone": tone, "title": title, "drawn": drawn}
 
 
 def for_paper(
@@ -309,13 +256,10 @@ def for_paper(
     ceiling: Estimate | None,
     why_no_eq_4: str,
     measures: Sequence[Measure] = MEASURES,
-    ids: DiscoverId | None = None,
 ) -> list[tuple[str, Markup]]:
     """`results` and `pairs` under their headings, for a page that leads no further."""
-    every = results(
-        table, users_of, marks, measure.name, ceiling=ceiling, why_no_eq_4=why_no_eq_4, measures=measures, ids=ids
-    )
-    each_pair = pairs(table, compared, measure, marks, ids=ids)
+    every = results(table, users_of, marks, measure.name, ceiling=ceiling, why_no_eq_4=why_no_eq_4, measures=measures)
+    each_pair = pairs(table, compared, measure, marks)
     return [("How each assistant did", every), (f"Pairs in {measure.label}", each_pair)]
 
 
@@ -327,8 +271,6 @@ def pairs(
     compared: Sequence[Comparison],
     measure: Measure,
     marks: Mapping[str, Look],
-    *,
-    ids: DiscoverId | None = None,
 ) -> Markup:
     """Every two assistants: row − column, whether they can be told apart, and every verdict in words."""
     order = [name for name in best_first(table, measure.name) if measure.name in table[name]]
@@ -336,7 +278,7 @@ def pairs(
     rows = []
     for place, ours in enumerate(order[:-1]):
         met = [of_pair.get(frozenset((ours, each))) if at > place else None for at, each in enumerate(order)]
-        cells = [_pair(each.facing(ours), measure, ids) if each else None for each in met[1:]]
+        cells = [_pair(each.facing(ours), measure) if each else None for each in met[1:]]
         rows.append((named(ours, marks[ours]), cells))
     caption = (
         f"{measure.label}: row minus column with its 95% interval, on the same users. ▲ the row is better, "
@@ -344,28 +286,25 @@ def pairs(
         f"{f', Holm over {len(compared)} pairs' if len(compared) > 1 else ''})."
     )
     caption += next((f" ? {each.too_few_says}." for each in compared if each.too_few), "")
-    verdicts = [_sentence(each, measure, ids) for each in compared]
+    verdicts = [sentence(each, measure) for each in compared]
     words = f"All {len(compared)} verdicts in words" if len(compared) > 1 else "The verdict in words"
     heads = [named(name, marks[name]) for name in order[1:]]
-    return part("pairs", heads, rows, caption, words, verdicts, narrowed(ids, measure=measure.label))
+    return part("pairs", heads, rows, caption, words, verdicts)
 
 
-def _pair(compared: Comparison, measure: Measure, ids: DiscoverId | None) -> Cell:
+def _pair(compared: Comparison, measure: Measure) -> Cell:
     mean, interval = compared.difference.mean, bounds(compared.difference, measure)
     better = (mean < 0) if measure.fewer_is_better else (mean > 0)
     verdict = "?" if compared.too_few else "≈" if not compared.distinguishable else "▲" if better else "▼"
     tone = "open" if not compared.distinguishable else "apart"
     size = f"{'+' if mean > 0 else '−' if mean < 0 else ''}{measure.shown(abs(mean))}"
-    on = narrowed(ids, assistants=compared.ours, against=compared.theirs, measure=measure.label)
-    return _cell(f"{verdict} {size}", interval, on, tone, sentence(compared, measure))
+    return _cell(f"{verdict} {size}", interval, tone, sentence(compared, measure))
 
 
 # -- how much eq. 4 owes to the pool ----------------------------------------------------------------------------------
 
 
-def pools(
-    table: Table, without: Sequence[PoolWithout], marks: Mapping[str, Look], ids: DiscoverId | None = None
-) -> Markup:
+def pools(table: Table, without: Sequence[PoolWithout], marks: Mapping[str, Look]) -> Markup:
     """Eq. 4 in the whole pool and with one assistant left out, beside the raw share, which needs no pool."""
     if not without:
         return quiet("Two assistants have no smaller pool.")
@@ -379,19 +318,17 @@ def pools(
         whole = table[name]["discovery"].mean if "discovery" in table[name] else None
         cells: list[Cell | None] = []
         for of in (MEASURE["proportion"], MEASURE["discovery"]):
-            found, on = table[name].get(of.name), narrowed(ids, assistants=name, measure=of.label)
-            below = {"id": on, "number": of.shown(found.mean), "below": bounds(found, of)} if found else None
+            found = table[name].get(of.name)
+            below = {"number": of.shown(found.mean), "below": bounds(found, of)} if found else None
             cells.append(below)
         for each in without:
-            left = tuple(other for other in table if other != each.without)
-            on = narrowed(ids, assistants=name, measure=MEASURE["discovery"].label, pool=left)
-            cells.append(_shifted(each.means.get(name), whole, each.without == name) | {"id": on})
+            cells.append(_shifted(each.means.get(name), whole, each.without == name))
         rows.append((named(name, marks[name]), cells))
     caption = (
         f"The same conversations, scored with one assistant fewer in the pool: scores move by up to "
         f"{_furthest(table, without):.2f} although no reply changed."
     )
-    return part("pools", heads, rows, caption, narrowed(ids, measure=MEASURE["discovery"].label))
+    return part("pools", heads, rows, caption)
 
 
 def _furthest(table: Table, without: Sequence[PoolWithout]) -> float:
@@ -413,58 +350,6 @@ def _shifted(mean: float | None, whole: float | None, itself: bool) -> Cell:
     shift = mean - whole
     shown = f"{'−' if shift < 0 else '+'}{abs(shift):.2f}" if round(shift, 2) else ""
     return {"none": "", "number": f"{mean:.2f}", "shift": shown, "far": int(abs(shift) >= 0.03)}
-
-
-# -- what does not count ----------------------------------------------------------------------------------------------
-
-
-def left_out(pool: Pool) -> Report:
-    """What the numbers do not stand on: users and leaves left out, conversations unscored, failures and leaks."""
-    same, users, shared = len(pool.discovery.left_out), len(pool.users), len(pool.shared())
-    satisfaction, why = pool.satisfaction, pool.why_no_eq_4
-    all_same = "because all assistants found the same for them (the denominator is 0 there)"
-    lines = [
-        f"eq. 4: not defined: {why}" if why else f"eq. 4: {same} of {shared} users left out, {all_same}",
-        leaves_line(len(pool.assistants), satisfaction.n_counted, satisfaction.n_leaves, satisfaction.leave_out),
-    ]
-    if shared < users:
-        unfinished = "because they did not finish a conversation with every assistant"
-        lines.append(f"{users - shared} of {users} users left out, {unfinished}")
-    columns = ("assistant", "conversations", "ended", "unscored in", "leaks of the user")
-    rows = tuple((name, *_endings(pool, name)) for name in pool.assistants)
-    title = f"How the conversations ended. Unscored in: {meaning('unscored')}"
-    return Report((Lines(tuple(lines)), WaistTable(columns, rows, title)))
-
-
-def _endings(pool: Pool, name: str) -> tuple[str, ...]:
-    members = list(pool.by_user[name].values())
-    ends = Counter(ENDINGS[each.stop or "open"] for each in members)
-    failed = Counter(part for each in members for part in each.failed)
-    unassessed = sum(each.behaviours is None and not each.failed for each in members)
-    unscored = [f"{part}: {count}" for part, count in failed.items()]
-    unscored += [f"not yet: {unassessed}"] if unassessed else []
-    return (
-        str(len(members)),
-        ", ".join(f"{count} {end}" for end, count in ends.most_common()),
-        ", ".join(unscored) or "nothing",
-        leaks_told(sum(each.leaks for each in members), sum(each.unchecked for each in members)),
-    )
-
-
-# -- what was collected by near misses --------------------------------------------------------------------------------
-
-
-def near_misses(shares: Sequence[NearMisses]) -> Report:
-    """How much of what each assistant made users discover came by near misses."""
-    title = f"{meaning('share by near misses')} Shares are means over artifacts. {INTERVAL}."
-    return Report((WaistTable(NEAR_MISS_COLUMNS, tuple(tuple(each.row()) for each in shares), title),))
-
-
-def farmed_turns(turns: Sequence[FarmedTurn], address: Callable[[FarmedTurn], str]) -> Markup:
-    """The turns that moved most by near misses, each a link to its conversation."""
-    if not turns:
-        return quiet("No near miss changed an intent's state.")
-    return bullets(tag("a", each.line, href=address(each)) for each in turns)
 
 
 # -- what would change under other rules ------------------------------------------------------------------------------

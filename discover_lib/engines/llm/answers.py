@@ -44,10 +44,8 @@ def _written_out(value: str) -> str:
 Text = Annotated[str, AfterValidator(_written_out)]
 Id = Annotated[Text, BeforeValidator(_id)]
 Texts = Annotated[list[Text], BeforeValidator(_texts)]
-# Scales with whole steps.  A score between two steps is kept: 4.5 stays 4.5 (satisfied, unlike 3.5), and 2.5 of 3
-# stays 2.5, as the paper's interactivity is a float.
+# A scale with whole steps.  A score between two steps is kept: 4.5 stays 4.5 (satisfied, unlike 3.5).
 Satisfaction = Annotated[int | float, Field(ge=1, le=5), WithJsonSchema({"enum": [1, 2, 3, 4, 5], "type": "integer"})]
-Rating = Annotated[int | float, Field(ge=1, le=3), WithJsonSchema({"enum": [1, 2, 3], "type": "integer"})]
 
 
 def _all_required(schema: dict[str, Any]) -> None:
@@ -178,15 +176,9 @@ class SatisfactionScores(Form):
 
 
 class Interactivity(Form):
-    """`interactivity_judge`: 1 to 3 for a conversation."""
+    """`interactivity_judge`: any number from 1 to 3 for a conversation."""
 
     reason: str
-    score: Rating
-
-
-class PaperInteractivity(Interactivity):
-    """`interactivity_paper`: any number from 1 to 3."""
-
     score: Annotated[float, Field(ge=1, le=3), WithJsonSchema({"type": "number"})]
 
 

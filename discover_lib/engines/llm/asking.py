@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,11 +24,8 @@ from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_
 
 T = TypeVar("T", bound=BaseModel)
 Check = Callable[[T], str | None]  # one line that names a defect of an answer's content, or None
-Seen = Callable[[T], Mapping[str, int]]  # remarks on parts of an answer that were left out or repaired → count
-Outcome = Literal["clean", "repaired", "tidied", "reasked", "failed"]
 
 LONGEST_TEXT = 400_000  # characters; repairing is not linear for hostile texts
-TIDYING = ("stray ids", "contradicted")  # remarks on answers that were not used as they came
 LONGER = 2  # times the limit that cut an answer off, and at least …
 LEAST = 8192  # tokens, since thinking uses up short limits
 EXCERPT = 200  # characters of an unusable answer in an error; the whole text is in its cause
@@ -141,7 +138,7 @@ def _signs(text: str) -> str:
 def each_once(given: Sequence[str], wanted: Collection[str], what: str) -> str | None:
     """The defect of a `given` list that lacks or repeats a `wanted` item, in words for its writer, or None.
 
-    An extra item is left out and counted.
+    An extra item is left out.
     """
     twice = [each for each in given if each in wanted and given.count(each) > 1]
     if twice:
@@ -156,13 +153,11 @@ def each_once(given: Sequence[str], wanted: Collection[str], what: str) -> str |
 # -- asking --------------------------------------------------------------------------------------------------------
 
 
-def ask_structured(
-    client: Asks, request: Request, answer: type[T], check: Check[T] = lambda _: None, seen: Seen[T] = lambda _: {}
-) -> Answer[T]:
+def ask_structured(client: Asks, request: Request, answer: type[T], check: Check[T] = lambda _: None) -> Answer[T]:
     """Ask for an answer of the given form.
 
     The prompt itself must show the form; the JSON schema is sent along for providers that accept one.  `check` names
-    a defect of a well-formed answer's content (an unknown id ...), or returns None.  `seen` gets the accepted answer.
+    a defect of a well-formed answer's content (an unknown id ...), or returns None.
 
     Raises:
         LLMError: no completion; or, with the answers in `raw`, none that is usable after one re-ask that named the
@@ -171,7 +166,7 @@ def ask_structured(
     first = asked = replace(request, schema=_schema_of(answer))
     raw: tuple[str, ...] = ()
     while True:
-        asked, completion = ask_whole(client, client.complete, asked)
+        asked, completion = ask_whole(client, asked)
         raw = (*raw, completion.text)
         try:
             read = read_answer(completion.text, answer, check, completion.finish_reason)
@@ -183,18 +178,9 @@ def ask_structured(
                 raise LLMError(line, "content", attempts=len(raw), raw=raw) from None
             asked = again(asked, completion.text, str(unusable))
         else:
-            remarks = {name: times for name, times in seen(read.value).items() if times}
-            outcome = _outcome(read, asked != first, remarks)
-            client.note(Answered(asked.key, request.purpose, outcome, remarks))
+            outcome = "reasked" if asked != first else "clean" if read.clean else "repaired"
+            client.note(Answered(asked.key, request.purpose, outcome))
             return Answer(read.value, raw)
-
-
-def _outcome(read: Read[T], asked_again: bool, remarks: Mapping[str, int]) -> Outcome:
-    if asked_again:
-        return "reasked"
-    if any(name in remarks for name in TIDYING):
-        return "tidied"
-    return "clean" if read.clean else "repaired"
 
 
 @lru_cache(maxsize=64)
@@ -210,16 +196,16 @@ def again(request: Request, answer: str, defect: str) -> Request:
     return replace(request, messages=(*request.messages, *more))
 
 
-def ask_whole(client: Asks, ask: Callable[[Request], Completion], request: Request) -> tuple[Request, Completion]:
-    """The completion that `ask` returns, and its request.
+def ask_whole(client: Asks, request: Request) -> tuple[Request, Completion]:
+    """The completion, and its request.
 
     A completion that its token limit cut off is noted and asked for once more with a longer limit.
     """
-    completion = ask(request)
+    completion = client.complete(request)
     if completion.finish_reason == "length":
         client.note(Answered(request.key, request.purpose, remarks={"cut": 1}))
         request = replace(request, max_tokens=request.max_tokens and max(LONGER * request.max_tokens, LEAST))
-        completion = ask(request)
+        completion = client.complete(request)
     return request, completion
 
 
@@ -259,13 +245,12 @@ class Model:
         values: dict[str, str],
         answer: type[T],
         check: Check[T] = lambda _: None,
-        seen: Seen[T] = lambda _: {},
         *,
         purpose: str,
     ) -> T:
         """The checked answer to a prompt; arguments and errors as of `ask_structured`."""
         request = self.request(self.prompts.render(prompt, **values), purpose)
-        return ask_structured(self.client, request, answer, check, seen).value
+        return ask_structured(self.client, request, answer, check).value
 
 
 @contextmanager

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from discover_lib.base.tokens import COUNTING, count_tokens
 from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import AssistantError
 from discover_lib.engines.llm.asking import Model, UnusableError, ask_whole, failing_as, without_thinking
-from discover_lib.engines.llm.calls.client import LLMClient
-from discover_lib.engines.llm.calls.exchange import Completion, Request
+from discover_lib.engines.llm.calls.exchange import Asks, Completion
 from discover_lib.engines.llm.prompting import PromptSet, default_prompts
 
 TEMPERATURE = 0.7
@@ -39,7 +38,7 @@ class LLMAssistant:
 
     def __init__(
         self,
-        client: LLMClient,
+        client: Asks,
         name: str,
         *,
         temperature: float | None = TEMPERATURE,
@@ -51,28 +50,12 @@ class LLMAssistant:
         self.name = name
         self.system = (prompts or default_prompts()).render(STYLES[style]) if style else ()
         self.model = Model(client, model, temperature, max_tokens, **effort)
-        self._client = client
 
     def reply(self, messages: Sequence[Message], seed: int) -> Reply:
-        return self._asked(messages, seed, self._client.complete)
-
-    def stream(self, messages: Sequence[Message], seed: int, on_text: Callable[[str], None]) -> Reply:
-        """As `reply`; calls `on_text` with the whole text so far, without thinking.
-
-        Raises:
-            AssistantError: there is no usable reply.
-        """
-
-        def show(text: str) -> None:
-            on_text(_begun(text))
-
-        return self._asked(messages, seed, lambda request: self._client.stream(request, show))
-
-    def _asked(self, messages: Sequence[Message], seed: int, ask: Callable[[Request], Completion]) -> Reply:
         spoken = tuple({"role": each.role, "content": each.content} for each in messages)
         asked = self.model.request((*self.system, *spoken), "assistant", seed=seed)
         with failing_as(AssistantError, f"{self.name} did not reply"):
-            request, completion = ask_whole(self._client, ask, asked)
+            request, completion = ask_whole(self.model.client, asked)
         if completion.finish_reason == "length":
             line = f"{self.name}: the reply was cut off by its limit of {request.max_tokens} tokens"
             raise AssistantError(line, (completion.text,))
@@ -94,16 +77,6 @@ def _length(text: str, completion: Completion) -> tuple[int, str]:
     if counted is None or text != completion.text.strip():
         return count_tokens(text), COUNTING
     return counted, REPORTED
-
-
-def _begun(text: str) -> str:
-    """The part of an unfinished reply that a user may see."""
-    if text.lstrip().startswith("<") and ">" not in text:
-        return ""  # possibly the tag that opens the thinking
-    try:
-        return without_thinking(text).lstrip()
-    except UnusableError:
-        return ""
 
 
 def model_and_style(name: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ A defect that a check finds is named to the model once.  If it stays, the error 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -87,7 +87,11 @@ Stage = Synthesised | Abstracted | Organised | BuiltTree
 
 
 class LLMBuilder:
-    """Builds trees from any artifact."""
+    """Builds trees from any artifact.
+
+    Args:
+        on_ask: called with the stage before each of its questions.
+    """
 
     def __init__(
         self,
@@ -97,9 +101,11 @@ class LLMBuilder:
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
+        on_ask: Callable[[str], object] = lambda stage: None,
         **effort: Any,
     ) -> None:
         self.model = Model(client, model, temperature, max_tokens, prompts, **effort)
+        self._on_ask = on_ask
         self.leak_check = LeakCheck(client, model, prompts=prompts, purpose="builder: leak check")
 
     def build(self, artifact: Artifact) -> BuiltTree:
@@ -108,20 +114,10 @@ class LLMBuilder:
         Raises:
             BuildError: names the artifact, the stage, and the defect that the re-ask did not remove.
         """
-        *_, built = self.stages(artifact)
-        assert isinstance(built, BuiltTree)
-        return built
-
-    def stages(self, artifact: Artifact) -> Iterator[Stage]:
-        """The result of each stage in order, the built tree last.
-
-        Raises:
-            BuildError: as `build`.
-        """
-        yield (synthesised := self.synthesise(artifact))
-        yield (abstracted := self.abstract(synthesised))
-        yield (organised := self.organise(abstracted))
-        yield self.open(organised)
+        synthesised = self.synthesise(artifact)
+        abstracted = self.abstract(synthesised)
+        organised = self.organise(abstracted)
+        return self.open(organised)
 
     # -- the stages, one by one ------------------------------------------------------------------------------------
 
@@ -217,6 +213,7 @@ class LLMBuilder:
         return self.model.request(messages, f"builder: {stage}", seed=derive_seed(artifact.text, stage))
 
     def _ask(self, artifact: Artifact, stage: str, request: Request, form: type[T], check: Check[T]) -> Answer[T]:
+        self._on_ask(stage)
         with failing_as(BuildError, f"{artifact.id}, stage {stage}"):
             return ask_structured(self.model.client, request, form, check)
 

@@ -10,7 +10,6 @@ so equal verdicts give an equal `Evaluation`.  Verdicts that the walk does not r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from discover_lib.core.advance import focus, walk
@@ -20,7 +19,7 @@ from discover_lib.core.roles import JudgeError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.engines.llm import answers
-from discover_lib.engines.llm.answers import JudgedIntent, ResponseEvaluation
+from discover_lib.engines.llm.answers import ResponseEvaluation
 from discover_lib.engines.llm.asking import Model, ask_structured, each_once, failing_as
 from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Answered, Asks, LLMError, Request
 from discover_lib.engines.llm.prompting import PromptSet, listed, one_line, quoted, transcript
@@ -29,19 +28,6 @@ TEMPERATURE = 0.0  # the same reply should get the same verdict
 MAX_TOKENS = 8192
 LEAK_TOKENS = 2048
 LEAK_PURPOSE = "leak check"
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The evaluation of one reply, and the verdicts in the answer that it overrules.
-
-    Attributes:
-        overruled: intent id → reason of a "missed" verdict that is read as met, because the answer calls a more
-            specific intent met.
-    """
-
-    evaluation: Evaluation
-    overruled: Mapping[str, str]
 
 
 class LLMJudge:
@@ -62,12 +48,6 @@ class LLMJudge:
     def evaluate(
         self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
     ) -> Evaluation:
-        return self.judged(tree, state, messages, reply, rules).evaluation
-
-    def judged(
-        self, tree: IntentTree, state: IntentState, messages: Sequence[Message], reply: Reply, rules: Rules
-    ) -> Judged:
-        """As `evaluate`, with the overruled verdicts."""
         shown = askable(tree, state, rules)
 
         def check(answer: ResponseEvaluation) -> str | None:
@@ -81,19 +61,11 @@ class LLMJudge:
             "wishes": describe_wishes(tree, state, rules, shown),
         }
 
-        def seen(answer: ResponseEvaluation) -> Mapping[str, int]:
-            return {
-                "stray ids": len(stray(answer, tree, state, rules)),
-                "contradicted": len(contradicted(answer, shown)),
-            }
-
         with failing_as(JudgeError, "the reply could not be judged"):
-            answer = self.model.answer("response_evaluation", values, ResponseEvaluation, check, seen, purpose="judge")
-        against = contradicted(answer, shown)
+            answer = self.model.answer("response_evaluation", values, ResponseEvaluation, check, purpose="judge")
         verdicts = close_upwards(read_verdicts(answer, shown), shown)
         reached = walk(tree, state, rules, lambda intent: verdicts[intent.id])
-        evaluation = Evaluation(answer.kind, reached, one_line(answer.kind_reason))
-        return Judged(evaluation, {each.id: one_line(each.reason) for each in against})
+        return Evaluation(answer.kind, reached, one_line(answer.kind_reason))
 
 
 def askable(tree: IntentTree, state: IntentState, rules: Rules) -> frozenset[str]:
@@ -134,18 +106,17 @@ def read_verdicts(answer: ResponseEvaluation, shown: frozenset[str]) -> dict[str
 
 
 def close_upwards(verdicts: Mapping[str, Verdict], shown: frozenset[str]) -> dict[str, Verdict]:
-    """`verdicts` with all intents above an engaged one engaged, too: the specific intent implies them."""
+    """`verdicts` with all intents above an engaged one engaged, too: the specific intent implies them.
+
+    This holds also where the answer calls them missed.
+    """
     closed = dict(verdicts)
     for intent_id, verdict in verdicts.items():
         for above in ancestors(intent_id) if verdict.engaged else ():
             if above in shown and not (above in closed and closed[above].engaged):
-                closed[above] = Verdict(above, True, (), met_below(verdict.reason))
+                reason = f"met with something more specific: {verdict.reason}"  # without an id: the voice reads it
+                closed[above] = Verdict(above, True, (), reason)
     return closed
-
-
-def met_below(reason: str) -> str:
-    """The reason of an intent that counts as met with a more specific one.  It has no id, since the voice reads it."""
-    return f"met with something more specific: {reason}"
 
 
 def defect(
@@ -153,7 +124,7 @@ def defect(
 ) -> str | None:
     """The defect in the ids of an answer, in words for its writer, or None.
 
-    An extra entry is left out (see `stray`) and is a defect only beside a missing one.
+    An extra entry is left out, and is a defect only beside a missing one.
     """
     verdicts = close_upwards(read_verdicts(answer, shown), shown)
     reached: list[str] = []
@@ -166,21 +137,6 @@ def defect(
     given = [each.id for each in answer.intents]
     wanted = [key for key in sorted(shown) if key in given or (key in reached and key not in verdicts)]
     return each_once(given, wanted, "intent")
-
-
-def stray(answer: ResponseEvaluation, tree: IntentTree, state: IntentState, rules: Rules) -> list[str]:
-    """Ids of an answer that no intent shown to the judge has."""
-    displayed = askable(tree, state, rules) | {
-        each.id for root in focus(tree, state, rules) for each in tree[root].walk()
-    }
-    return [each.id for each in answer.intents if each.id not in displayed]
-
-
-def contradicted(answer: ResponseEvaluation, shown: frozenset[str]) -> list[JudgedIntent]:
-    """Entries with a "missed" verdict above an intent that the same answer calls met."""
-    met = {each.id for each in answer.intents if each.engaged and each.id in shown}
-    closed = {above for intent_id in met for above in ancestors(intent_id)}
-    return [each for each in answer.intents if not each.engaged and each.id in closed & shown]
 
 
 def ancestors(intent_id: str) -> list[str]:
@@ -234,11 +190,8 @@ class LeakCheck:
                 return f"it leaks, but no hidden id is named; the ids are {', '.join(hidden)}"
             return "it leaks nothing, and yet ids are named" if named and not answer.leaks else None
 
-        def seen(answer: answers.LeakCheck) -> Mapping[str, int]:
-            return {"stray ids": sum(key not in hidden for key in answer.ids)}
-
         try:
-            answer = ask_structured(self.model.client, request, answers.LeakCheck, check, seen).value
+            answer = ask_structured(self.model.client, request, answers.LeakCheck, check).value
         except LLMError as error:
             if error.kind in ENDS_THE_RUN:
                 raise

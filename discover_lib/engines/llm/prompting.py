@@ -21,7 +21,7 @@ from discover_lib.core.conversation import Message
 
 PROMPT_FOLDER = Path(__file__).parent / "prompts"
 # Prompts that a run sends only by an option.
-BY_CHOICE = frozenset({"collabllm", "interactivity_paper", "leak_check", "refusal", "user_manner"})
+BY_CHOICE = frozenset({"collabllm", "leak_check", "refusal", "user_manner"})
 WIRE_ROLES = ("system", "user", "assistant")
 
 _COMMENT = re.compile(r"\A\s*<!--.*?-->\s*", re.DOTALL)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from discover_lib.core.conversation import Conversation, Reply
@@ -13,7 +12,6 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.engines.llm.answers import (
     BehaviourAnnotation,
     Interactivity,
-    PaperInteractivity,
     Refusal,
     SatisfactionScores,
 )
@@ -26,19 +24,10 @@ from discover_lib.metrics.scorer import InteractivityRating, ScoreError, TurnBeh
 TEMPERATURE = 0.0
 MAX_TOKENS = 8192
 REFUSAL_TOKENS = 1024
-BETWEEN = "between steps"
-INTERACTIVITY: dict[str, tuple[str, type[Interactivity]]] = {  # scale → prompt, form of its answer
-    "ours": ("interactivity_judge", Interactivity),
-    "paper": ("interactivity_paper", PaperInteractivity),
-}
 
 
 class LLMScorer:
-    """Scores by a language model, one structured call a question.
-
-    Args:
-        interactivity: scale of the rating, a name in `INTERACTIVITY`.
-    """
+    """Scores by a language model, one structured call a question."""
 
     def __init__(
         self,
@@ -48,11 +37,9 @@ class LLMScorer:
         temperature: float | None = TEMPERATURE,
         max_tokens: int | None = MAX_TOKENS,
         prompts: PromptSet | None = None,
-        interactivity: str = "ours",
         **effort: Any,
     ) -> None:
         self.name = model
-        self.interactivity_scale = interactivity
         self.model = Model(client, model, temperature, max_tokens, prompts, **effort)
 
     def satisfaction(self, tree: IntentTree, reply: Reply) -> tuple[LeafScore, ...]:
@@ -66,26 +53,15 @@ class LLMScorer:
         def check(answer: SatisfactionScores) -> str | None:
             return each_once([each.id for each in answer.scores], leaves, "id")
 
-        def seen(answer: SatisfactionScores) -> Mapping[str, int]:
-            scores = [each.score for each in answer.scores if each.id in leaves]
-            return {"stray ids": len(answer.scores) - len(scores), BETWEEN: _between(scores)}
-
         with failing_as(ScoreError, "satisfaction could not be scored"):
-            answer = self.model.answer(
-                "satisfaction_judge", values, SatisfactionScores, check, seen, purpose="satisfaction"
-            )
+            answer = self.model.answer("satisfaction_judge", values, SatisfactionScores, check, purpose="satisfaction")
         scores = {each.id: LeafScore(each.id, each.score, one_line(each.reason)) for each in answer.scores}
         return tuple(scores[leaf] for leaf in leaves)
 
     def interactivity(self, conversation: Conversation) -> InteractivityRating:
         values = {"conversation": transcript(conversation.messages())}
-        prompt, form = INTERACTIVITY[self.interactivity_scale]
-
-        def seen(answer: Interactivity) -> Mapping[str, int]:
-            return {BETWEEN: _between([answer.score])} if self.interactivity_scale == "ours" else {}
-
         with failing_as(ScoreError, "interactivity could not be rated"):
-            answer = self.model.answer(prompt, values, form, seen=seen, purpose="interactivity")
+            answer = self.model.answer("interactivity_judge", values, Interactivity, purpose="interactivity")
         return InteractivityRating(answer.score, one_line(answer.reason))
 
     def behaviour(self, conversation: Conversation) -> tuple[TurnBehaviour, ...]:
@@ -95,13 +71,8 @@ class LLMScorer:
         def check(answer: BehaviourAnnotation) -> str | None:
             return each_once([str(each.turn) for each in answer.turns], [str(turn) for turn in turns], "turn")
 
-        def seen(answer: BehaviourAnnotation) -> Mapping[str, int]:
-            return {"stray ids": sum(each.turn not in turns for each in answer.turns)}
-
         with failing_as(ScoreError, "behaviour could not be annotated"):
-            answer = self.model.answer(
-                "behaviour_annotation", values, BehaviourAnnotation, check, seen, purpose="behaviour"
-            )
+            answer = self.model.answer("behaviour_annotation", values, BehaviourAnnotation, check, purpose="behaviour")
         found = {each.turn: TurnBehaviour(each.turn, each.behaviour, one_line(each.reason)) for each in answer.turns}
         return tuple(found[turn] for turn in turns)
 
@@ -118,8 +89,3 @@ class LLMRefusalJudge:
         with failing_as(ScoreError, "whether a reply refuses could not be judged"):
             answer = self.model.answer("refusal", values, Refusal, purpose="refusal")
         return answer.refuses
-
-
-def _between(scores: Iterable[float]) -> int:
-    """The number of scores between the whole numbers of a prompt, which are kept (`answers.Satisfaction`)."""
-    return sum(score != int(score) for score in scores)

@@ -112,15 +112,10 @@ def read_card(folder: str | Path) -> dict[str, Any]:
 def tiny_domains(folder: str | Path) -> tuple[str, ...] | None:
     """The domains of a tiny model; None for other models.
 
-    A domain is omitted if its lexicon has gained words without a token in the model.
-
     Raises:
         LocalModelError: its card is damaged.
     """
-    from discover_lib.engines.local.tiny_language import lacks_words
-
-    domains = read_card(folder).get("domains")
-    return None if domains is None else tuple(name for name in domains if not lacks_words(Path(folder), name))
+    return read_card(folder).get("domains")
 
 
 def behaviour(candidate: Candidate, domain: str) -> Behaviour | None:

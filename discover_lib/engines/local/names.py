@@ -15,13 +15,11 @@ hf:RUN+step-20             the model at a checkpoint of a run, finished or not
 from __future__ import annotations
 
 import gc
-import json
 import os
 import re
 import shutil
 import threading
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -145,8 +143,7 @@ def check_local(name: str, domain: str) -> None:
     """Check a name before any work starts.
 
     Raises:
-        LocalModelError: from `parse_name`; torch is missing; a tiny model without the domain; or a file that is missing
-            or damaged.
+        LocalModelError: from `parse_name`; torch is missing; or a tiny model without the domain.
     """
     parts = parse_name(name)
     folder = parts.folder or SHIPPED
@@ -157,34 +154,6 @@ def check_local(name: str, domain: str) -> None:
     for library in ("torch", "transformers", "peft"):
         if find_spec(library) is None:
             raise LocalModelError(f"{name!r} needs {library}: install the libraries for training with 'make train'")
-    if problems := damaged(folder, parts.adapters):
-        raise LocalModelError(problems[0])
-
-
-def damaged(base: Path, adapters: Sequence[Path] = ()) -> list[str]:
-    """Unreadable files of a model and its adapters: their settings, and the headers of their weights.
-
-    One line per file, with a remedy.  Weights are not read: reading them takes as long as loading them.
-    """
-    files = [folder / "adapter_config.json" for folder in adapters]
-    for folder in adapters:
-        files += sorted(folder.glob("adapter_model.*")) or [folder / "adapter_model.safetensors"]
-    files += sorted(base.glob("*.safetensors"))
-    return [f"{file}: {why}; put the whole file back, or make it again" for file in files if (why := _defect(file))]
-
-
-def _defect(file: Path) -> str:
-    """Why a file of a model cannot be read, judged by its beginning; "" if it can."""
-    try:
-        if file.suffix == ".json":
-            json.loads(file.read_text(encoding="utf-8"))
-        elif file.suffix == ".safetensors" and find_spec("safetensors"):
-            import safetensors
-
-            safetensors.safe_open(file, framework="numpy").keys()
-    except Exception as error:  # safetensors has errors of its own
-        return f"missing or damaged ({error})"
-    return ""
 
 
 def fingerprint(name: str) -> str:
@@ -261,6 +230,7 @@ def load(folder: Path, adapters: tuple[Path, ...] = ()) -> tuple[Any, Any]:
     """
     import torch
     from peft import PeftModel
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
 
@@ -279,7 +249,7 @@ def load(folder: Path, adapters: tuple[Path, ...] = ()) -> tuple[Any, Any]:
                 model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
         if cuda:
             model = model.to("cuda")
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         line = " ".join(str(error).split())
         raise LocalModelError(f"{folder}: cannot be loaded ({line:.200})") from error
     return model.eval(), tokenizer

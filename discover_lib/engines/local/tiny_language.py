@@ -18,16 +18,14 @@ The parser is not part of the model's training.  The model understands no Englis
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from discover_lib.base.files import write_json
 from discover_lib.core.conversation import Message, Reply
-from discover_lib.engines.miniature.lexicon import SHIPPED_DOMAINS, LexiconError, load_lexicon
+from discover_lib.engines.miniature.lexicon import LexiconError, load_lexicon
 from discover_lib.engines.miniature.notation import COUNTING, VERBS, NotationError, count_tokens, parse
 from discover_lib.engines.miniature.reading import UserReading, believe, read_user
 from discover_lib.engines.miniature.rendering import make_reply
@@ -88,57 +86,29 @@ def vocabulary(domains: tuple[str, ...]) -> Vocabulary:
     return Vocabulary(domains, tuple(words))
 
 
-def lacks_words(folder: Path, domain: str) -> bool:
-    """Whether a domain's lexicon has words without a token in a model's tokenizer, because they are newer."""
-    path = folder / "tokenizer.json"
-    if domain not in SHIPPED_DOMAINS or not path.is_file():
-        return False
-    known = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
-    lexicon = load_lexicon(domain)
-    return any(word not in known for word in (*lexicon.dimensions, *lexicon.values))
-
-
 # -- the tokenizer as files -----------------------------------------------------------------------------------------
 
 
 def save_tokenizer(words: Vocabulary, folder: Path) -> None:
     """Write the tokenizer files of a model, as `AutoTokenizer.from_pretrained(folder)` reads them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    special = [
-        {
-            "id": words.ids[word],
-            "content": word,
-            "single_word": False,
-            "lstrip": False,
-            "rstrip": False,
-            "normalized": False,
-            "special": True,
-        }
-        for word in (PAD, UNKNOWN, END)
-    ]
-    tokenizer = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": special,
-        "normalizer": None,
-        "pre_tokenizer": {"type": "WhitespaceSplit"},
-        "post_processor": None,
-        "decoder": None,
-        "model": {"type": "WordLevel", "vocab": dict(words.ids), "unk_token": UNKNOWN},
-    }
-    write_json(folder / "tokenizer.json", tokenizer)
-    settings = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "eos_token": END,
-        "pad_token": PAD,
-        "unk_token": UNKNOWN,
-        "padding_side": "left",
-        "model_max_length": MAX_TOKENS,
-        "clean_up_tokenization_spaces": False,
-    }
-    write_json(folder / "tokenizer_config.json", settings)
-    (folder / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import WhitespaceSplit
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(WordLevel(dict(words.ids), unk_token=UNKNOWN))
+    tokenizer.pre_tokenizer = WhitespaceSplit()
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token=END,
+        pad_token=PAD,
+        unk_token=UNKNOWN,
+        padding_side="left",
+        model_max_length=MAX_TOKENS,
+        clean_up_tokenization_spaces=False,
+        chat_template=CHAT_TEMPLATE,
+    )
+    fast.save_pretrained(folder)
 
 
 # -- input and output of the model ----------------------------------------------------------------------------------

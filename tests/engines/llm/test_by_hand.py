@@ -31,20 +31,12 @@ WRONG_ON_PURPOSE = {
     "0106": "no JSON object",  # a judgement in prose
 }
 # 0023 leaks by a paraphrase ("snoops secretly"): by words alone that is accepted (see test_leak_check.py).
-MENDED = {  # accepted although something is wrong, which is counted or kept
-    "0069": "contradicted 1",
-    "0072": "stray id 1.4",
-    "0119": "8.1.3.1: 4.5, between two steps",
-    "0121": "interactivity: 2.5, between two steps",
-}
 OTHER_FORM = ("0016", "0078")  # prose and a fence around it; a Python dictionary
 
 
 @pytest.mark.parametrize("number", [number for number in CALLS if number not in WRONG_ON_PURPOSE])
 def test_what_a_careful_reader_accepts_is_accepted_without_asking_again(number: str) -> None:
-    result, mended = by_hand.read(CALLS[number])
-    assert "; ".join(mended) == MENDED.get(number, "")
-    assert result.clean == (number not in OTHER_FORM)
+    assert by_hand.read(CALLS[number]).clean == (number not in OTHER_FORM)
 
 
 @pytest.mark.slow

@@ -54,7 +54,6 @@ def client(server: FakeServer, request: pytest.FixtureRequest) -> Iterator[LLMCl
             made.settings = ClientSettings(env_file=None, **QUICK)
             server.script.append("429")
             made.complete(say("warm up", timeout_seconds=60))
-            made.stream(say("warm up", sample=1, timeout_seconds=60), lambda text: None)
         yield made
 
 
@@ -102,24 +101,16 @@ def test_everything_that_decides_the_reply_is_sent(client: LLMClient, server: Fa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("fault", TRANSPORT_FAULTS)
 def test_a_fault_of_the_line_is_asked_again_and_the_reply_is_whole(
-    client: LLMClient, server: FakeServer, fault: str, streamed: bool
+    client: LLMClient, server: FakeServer, fault: str
 ) -> None:
     server.script.append(fault)
     waited = PATIENCE.get(fault)
-    request = say(f"after {fault} comes the whole text", sample=streamed, timeout_seconds=waited)
-    completion = client.stream(request, lambda text: None) if streamed else client.complete(request)
+    request = say(f"after {fault} comes the whole text", timeout_seconds=waited)
+    completion = client.complete(request)
     assert completion.text == request.messages[0]["content"]
     assert completion.attempts == 2 or (waited and completion.attempts > 2)  # a busy machine may give up twice
-
-
-def test_a_stream_shows_the_text_so_far_in_the_callers_thread(client: LLMClient) -> None:
-    seen: list[tuple[str, int]] = []
-    completion = client.stream(say("one two three"), lambda text: seen.append((text, threading.get_ident())))
-    assert seen[-1] == ("one two three", threading.get_ident())
-    assert all(completion.text.startswith(text) for text, _ in seen)
 
 
 # -- errors ----------------------------------------------------------------------------------------------------------
@@ -141,7 +132,7 @@ def test_attempts_end_with_one_clear_line(fault: str, kind: str, attempts: int, 
         with direct(broken, max_attempts=3) as client, pytest.raises(LLMError, match=f"^{line}$") as caught:
             client.complete(say("always broken"))
     assert (caught.value.kind, caught.value.attempts) == (kind, attempts)
-    assert broken.counts["requests"] == attempts == client.usage.total.attempts
+    assert broken.counts["requests"] == attempts == client.spent.attempts
 
 
 # -- many at once ----------------------------------------------------------------------------------------------------
@@ -155,24 +146,10 @@ def test_calls_queue_for_the_slots() -> None:
         assert busy.counts["peak"] == 4
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "limit", [{"requests_per_minute": 600.0}, {"tokens_per_minute": 6000.0, "expected_completion_tokens": 8}]
-)
-def test_calls_queue_for_what_is_allowed_a_minute(limit: dict[str, float]) -> None:
-    # Ten requests or a hundred tokens a second, of which a second's worth may go at once; a call is 2 + 8 tokens as
-    # expected, so the last five wait; the replies, which use less than that, come when all have been sent.
-    with FakeServer(latency_seconds=0.6) as slow, direct(slow, timeout_seconds=5, **limit) as client:
-        replies = all_at_once(client, [say(f"limited {number}") for number in range(16)])
-    waits = sorted(each.seconds - 0.6 for each in replies if isinstance(each, Completion))
-    assert len(waits) == 16
-    assert waits[-1] >= 0.3
-
-
 def test_duplicates_in_flight_share_one_call() -> None:
     with FakeServer(latency_seconds=1.0) as busy, direct(busy, timeout_seconds=60) as client:
         replies = all_at_once(client, [say("the same")] * 8)
-        assert busy.counts["requests"] == client.usage.total.calls == 1
+        assert busy.counts["requests"] == client.spent.calls == 1
         assert sorted(each.cached for each in replies if isinstance(each, Completion)) == [False] + [True] * 7
 
 
@@ -197,10 +174,8 @@ def test_a_finished_call_is_never_made_again(server: FakeServer) -> None:
     before = server.counts["requests"]
     with direct(server, cache=cache) as client:
         again = client.complete(say("remember", purpose="another purpose"))
-        seen: list[str] = []
-        client.stream(say("remember"), seen.append)
-    assert (again.text, again.cached, seen) == (first.text, True, ["remember"])
-    assert server.counts["requests"] == before and client.usage.total.calls == 0
+    assert (again.text, again.cached) == (first.text, True)
+    assert server.counts["requests"] == before and client.spent.calls == 0
 
 
 # -- money -----------------------------------------------------------------------------------------------------------
@@ -226,7 +201,7 @@ def test_a_call_costs_its_tokens(
     assert (reply.cost if isinstance(reply, Completion) else type(reply)) == cost
     assert (budget.spent, budget.reserved) == (spent, 0.0)
     with direct(server) as client:
-        assert client.complete(say("two words")).cost is None and client.usage.total.unpriced == 1
+        assert client.complete(say("two words")).cost is None and client.spent.unpriced == 1
 
 
 @pytest.mark.slow
@@ -261,21 +236,6 @@ def test_stop_ends_calls_in_flight_and_in_the_queue_at_once() -> None:
         assert slow.counts["requests"] == 2
 
 
-def test_a_stream_ends_when_the_one_who_reads_it_breaks_off() -> None:
-    class EnoughError(Exception):
-        pass
-
-    def enough(text: str) -> None:
-        raise EnoughError
-
-    with FakeServer(token_seconds=8.0) as slow, direct(slow) as client:
-        began = time.monotonic()
-        with pytest.raises(EnoughError):
-            client.stream(say("a b c d e f g h i j k l m n o p"), enough)
-        assert time.monotonic() - began < 64  # half of what the whole reply would have taken
-        assert client.complete(say("still works")).text == "still works"
-
-
 # -- keys ------------------------------------------------------------------------------------------------------------
 
 SECRET = "sk-" + "abcdefghijklmnop1234567890"
@@ -290,7 +250,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(
     with direct(server, key_variable="MY_SERVER_KEY", cache=cache) as client:
         client.complete(say("with a key"))
         assert server.headers["authorization"] == f"Bearer {SECRET}"
-        assert SECRET not in repr((client.settings, client.usage, cache.kept, vars(client))) + caplog.text
+        assert SECRET not in repr((client.settings, client.spent, cache.kept, vars(client))) + caplog.text
 
 
 def test_a_providers_own_key_is_never_sent_to_another_address(

@@ -71,11 +71,8 @@ def test_json_that_is_nested_without_end_is_no_completion(body: bytes) -> None:
         with pytest.raises(LLMError, match="the reply is no chat completion") as caught:
             client.complete(ASKED)
         assert caught.value.kind == "server"
-    events, refusal = said(b"data: " + body + b"\n\n"), said(body, "400 Bad Request")
-    holds_none = pytest.raises(LLMError, match="the stream holds no chat completion")
-    with Server(events) as address, client_of(address) as client, holds_none:
-        client.stream(ASKED, lambda _: None)
-    with Server(refusal) as address, client_of(address) as client, pytest.raises(LLMError, match="HTTP 400"):
+    refused = pytest.raises(LLMError, match="HTTP 400")
+    with Server(said(body, "400 Bad Request")) as address, client_of(address) as client, refused:
         client.complete(ASKED)
 
 
@@ -86,7 +83,7 @@ def test_what_is_no_count_of_tokens_is_unknown_and_costs_no_budget(count: object
     with Server(said(usage)) as address, client_of(address, prices=prices) as client:
         got = client.complete(ASKED)
         assert (got.text, got.prompt_tokens, got.completion_tokens, got.cost) == ("a boat", None, None, None)
-        assert client.usage.total.cost == 0.0 and client.usage.total.unpriced == 1
+        assert client.spent.cost == 0.0 and client.spent.unpriced == 1
 
 
 # -- what does not end -------------------------------------------------------------------------------------------------
@@ -103,21 +100,15 @@ def endless(part: bytes) -> Answer:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("answer", "streamed"),
-    [
-        (endless(b" " * 2**16), False),
-        (said(gzip.compress(b" " * 4 * 2**20), "200 OK", "Content-Encoding: gzip"), False),
-        (endless(b": still here\n\n" * 4096), True),
-        (endless(b'data: {"choices": []}\n\n' * 4096), True),
-        (said(gzip.compress(b": still here\n\n" * 2**18), "200 OK", "Content-Encoding: gzip"), True),
-    ],
-    ids=["body", "packed", "comments", "events", "packed comments"],
+    "answer",
+    [endless(b" " * 2**16), said(gzip.compress(b" " * 4 * 2**20), "200 OK", "Content-Encoding: gzip")],
+    ids=["body", "packed"],
 )
-def test_a_reply_that_does_not_end_is_given_up(answer: Answer, streamed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reply_that_does_not_end_is_given_up(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wires, "BIGGEST_REPLY", 2**20)  # 16 MiB take sixteen times as long
     with Server(answer) as address, client_of(address) as client:
         with pytest.raises(LLMError, match="the reply is longer than 1 MiB") as caught:
-            client.stream(ASKED, lambda _: None) if streamed else client.complete(ASKED)
+            client.complete(ASKED)
         assert caught.value.kind == "server"
 
 
@@ -138,16 +129,3 @@ def test_a_key_of_whatever_name_is_in_no_message(key: str, monkeypatch: pytest.M
         client.complete(ASKED)
     assert key.strip() not in str(caught.value)
     assert "no user '[key]'" in str(caught.value) or "\n" in key  # a line's end is never sent
-
-
-# -- halves of characters ----------------------------------------------------------------------------------------------
-
-
-def test_a_character_that_comes_in_two_events_is_one() -> None:
-    events = [{"choices": [{"delta": {"content": piece}}]} for piece in ("a \ud83d", "\ude00 boat", " \ud83d")]
-    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
-    seen: list[str] = []
-    with Server(said(body.encode())) as address, client_of(address) as client:
-        text = client.stream(ASKED, seen.append).text
-    assert text == "a 😀 boat \ud83d"  # what was cut stays as it came
-    assert seen == ["a \ufffd", "a 😀 boat", "a 😀 boat \ufffd"]  # and can be shown

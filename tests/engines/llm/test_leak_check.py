@@ -41,7 +41,7 @@ def test_what_is_read_of_an_answer(replies: list[Any], ids: tuple[str, ...] | No
     check = LeakCheck(client, "m")
     for _ in range(2):  # the second time nothing is asked
         assert check.given_away("a lady snooping", {"1.1": "A woman listens at a keyhole"}, ["A poem"]) == ids
-    assert (client.remarks["unchecked"], client.remarks["stray ids"]) == (unchecked, "9" in str(replies[0]))
+    assert client.remarks["unchecked"] == unchecked
     assert len(client.asked) <= 2
 
 

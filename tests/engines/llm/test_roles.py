@@ -78,33 +78,26 @@ def test_the_judge_is_shown_the_focus_and_known_wishes_and_nothing_else() -> Non
 
 
 @pytest.mark.parametrize(
-    ("answer", "verdicts", "remarks"),
+    ("answer", "verdicts"),
     [
         # In the order of the walk; verdicts that the walk does not reach are dropped.
-        (judged(("2", True), ("1.1", False, ["a cook"]), ("1", False, ["no one"])), [("1", False), ("2", True)], {}),
+        (judged(("2", True), ("1.1", False, ["a cook"]), ("1", False, ["no one"])), [("1", False), ("2", True)]),
         # A met intent meets those above it.
         (
             judged(("1", False, ["a choir"]), ("1.1.1", True, ["ignored"]), WISH),
             [("1", True), ("1.1", True), ("1.1.1", True), ("2", False)],
-            {"contradicted": 1},
         ),
-        # Extra entries are left out and counted.
-        (
-            judged(("1", False), WISH, ("9", True), ("3", True), ("9", False)),
-            [("1", False), ("2", False)],
-            {"stray ids": 3},
-        ),
+        # Extra entries are left out.
+        (judged(("1", False), WISH, ("9", True), ("3", True), ("9", False)), [("1", False), ("2", False)]),
     ],
 )
-def test_verdicts_are_read_as_the_walk_asks_for_them(
-    answer: dict[str, Any], verdicts: list[tuple[str, bool]], remarks: dict[str, int]
-) -> None:
+def test_verdicts_are_read_as_the_walk_asks_for_them(answer: dict[str, Any], verdicts: list[tuple[str, bool]]) -> None:
     script = Script(answer)
     found = evaluated(script).verdicts
     assert [(each.intent_id, each.engaged) for each in found] == verdicts
     assert all(each.near_misses == () for each in found if each.engaged)
-    assert "contradicted" not in remarks or found[0].reason == "met with something more specific: about 1.1.1"
-    assert len(script.asked) == 1 and script.remarks == remarks
+    assert len(verdicts) < 4 or found[0].reason == "met with something more specific: about 1.1.1"
+    assert len(script.asked) == 1
 
 
 @pytest.mark.parametrize(

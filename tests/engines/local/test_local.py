@@ -1,6 +1,7 @@
 """Models on this machine as assistants: names, batches that change nothing, merging, and runs that use them."""
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from discover_lib.core.conversation import Message
 from discover_lib.engines.local.dialect import Notation
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
-from discover_lib.engines.local.names import LocalModelError, LocalName, check_local, merge, parse_name, serving
+from discover_lib.engines.local.names import LocalModelError, LocalName, check_local, load, merge, parse_name, serving
 from discover_lib.engines.local.tiny_language import is_broken, save_tokenizer, vocabulary
 from discover_lib.runs.options import RunOptions, RunOptionsError, lay_out
 
@@ -36,8 +37,6 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(folder):
-    from discover_lib.engines.local.names import load
-
     loaded, tokenizer = load(folder)
     return LocalModel("tiny-test", loaded, tokenizer, Notation())
 
@@ -105,6 +104,16 @@ def test_a_tiny_model_is_asked_only_what_it_speaks(tmp_path):
     check_local(f"hf:{base}", "svg_drawing")
     with pytest.raises(LocalModelError, match="tiny model of svg_drawing; it does not speak 'creative_writing'"):
         check_local(f"hf:{base}", DOMAIN)
+
+
+@pytest.mark.slow
+def test_a_damaged_file_of_weights_is_told_in_one_line(folder, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(folder, broken)
+    (broken / "model.safetensors").write_bytes(b"half")
+    with pytest.raises(LocalModelError, match=r"broken: cannot be loaded \(.*\)$") as error:
+        load(broken)
+    assert "\n" not in str(error.value)
 
 
 # -- replies ----------------------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ def tokenizer(tmp_path_factory):
     return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
 
 
+@pytest.mark.slow  # transformers takes seconds to import
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_every_value_and_dimension_is_one_token_and_comes_back(tokenizer, domain):
     lexicon = load_lexicon(domain)

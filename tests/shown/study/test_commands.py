@@ -132,7 +132,7 @@ def test_the_example_is_checked_and_the_papers_for_a_board_are_written(tmp_path:
 
 
 def test_power_says_how_many_people_it_takes() -> None:
-    said = discover("study", "power", PAPER, "--effect", 1, "--sd", 2, "--seed", 1).stdout
+    said = discover("study", "power", PAPER, "--effect", 1, "--sd", 2).stdout
     assert "between (this study): 128 people find 1 points" in said and "paired: 34 people" in said
     assert (
         "between (this study): more than 100,000 people" in discover("study", "power", PAPER, "--effect", 0.01).stdout

@@ -7,7 +7,6 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,11 @@ from scored import scores_where
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json
-from discover_lib.base.ids import DiscoverId
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.paired import Comparison
 from discover_lib.metrics.results import Pool, ScopeResults, results_of
 from discover_lib.paper import RESULTS, TIMES, VARIANTS, Paper, PaperOptions
-from discover_lib.runs.evaluation import BY_LABEL, lay_out_evaluation, resolve
+from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute
 from discover_lib.tasks.certify import Certify, certify
 from discover_lib.tasks.waist import Run
@@ -89,58 +87,6 @@ def words(page: str) -> str:
     """The page as it reads, without its styles."""
     body = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).replace("\u00a0", " ").split())
-
-
-# -- what its numbers stand on -----------------------------------------------------------------------------------------
-
-METHOD = re.compile(r"95 ?%|eq\. 4|\(Fig [37]\)|table 1|θ", re.IGNORECASE)  # names of the method, no measurement
-NUMBER = re.compile(r"\d")
-
-
-class Crawler(HTMLParser):
-    """Every text with a number: the nearest id, or file, above it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[tuple[str | None, str, str]] = []  # id or file, the element that bears it, text
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in ("br", "img", "input", "meta", "link", "hr"):
-            self.open.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        while self.open and self.open.pop()[0] != tag:
-            pass
-
-    def handle_data(self, data: str) -> None:
-        tags = {tag for tag, _ in self.open}
-        plain = METHOD.sub("", data.replace("\u00a0", " "))
-        if not {"style", "title", "h1", "h2", "nav", "legend"} & tags and NUMBER.search(plain):
-            bears = [(has.get("data-id") or has.get("data-file"), tag) for tag, has in reversed(self.open)]
-            stands_on, element = next(((on, tag) for on, tag in bears if on), (None, ""))
-            self.texts.append((stands_on, element, data))
-
-
-@pytest.mark.slow
-def test_every_number_of_the_report_stands_on_what_is_stored(finished: Path, page_text: str) -> None:
-    crawler = Crawler()
-    crawler.feed(page_text)
-    assert len(crawler.texts) > 400
-    for stands_on, _, text in crawler.texts:
-        assert stands_on is not None, f"{text!r} stands on nothing"
-        if not stands_on.startswith("discover://"):
-            assert (finished / stands_on).is_file(), stands_on
-    of_means = {each for each, element, _ in crawler.texts if element == "td" and each.startswith("discover://")}
-    found = {each: resolve(DiscoverId.parse(each)) for each in of_means}
-    for stands_on, element, text in crawler.texts:
-        stored = found.get(stands_on)
-        measure = stored and BY_LABEL.get("found" if stored.id.measure == "share of hidden" else stored.id.measure)
-        if element == "td" and measure and not stored.comparison and NUMBER.search(text):
-            numbers = (stored.estimate.mean, stored.estimate.low, stored.estimate.high)
-            shown = {measure.shown(abs(each)) for each in numbers if each is not None}
-            assert {*re.findall(r"\d+\.\d+|\d+", text)} <= shown, (text, stands_on)
-    assert len(found) > 100
 
 
 # -- the answer --------------------------------------------------------------------------------------------------------

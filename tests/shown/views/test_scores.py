@@ -13,8 +13,10 @@ from discover_lib.core.state import Discovery, IntentState, Transition
 from discover_lib.core.view import UserView
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.paired import compare, fewest_artifacts
-from discover_lib.metrics.results import MEASURE, MEASURES, Pool, pools_without
+from discover_lib.metrics.results import MEASURE, MEASURES, Pool, pools_without, results_of
 from discover_lib.metrics.scores import ConversationScores
+from discover_lib.tasks.told import left_out
+from discover_lib.tasks.waist import Report
 from workbench.parts import report_html
 from workbench.views import charts
 from workbench.views import score_parts as show_scores
@@ -82,13 +84,6 @@ def test_the_answer_says_who_leads_and_whether_the_difference_is_real() -> None:
     assert "bad has the lowest kTok" in answered(APART, "tokens") or "has the lowest kTok" in answered(APART, "tokens")
 
 
-@pytest.mark.parametrize(
-    "asked", ["", "[" * 5000, "null", "3", '"abc"', "{}", '["pair", [], []]', '["cell", {}, ""]', "["]
-)
-def test_an_address_that_picks_nothing_picks_nothing(asked: str) -> None:
-    assert show_scores.picked(asked) == ()
-
-
 def test_too_few_users_get_no_verdict() -> None:
     few = pool(good=[3] * 5, bad=[0] * 5, middle=[1, 2, 1, 2, 1])
     said = answered(few)
@@ -125,7 +120,7 @@ def test_names_of_strangers_are_no_markup() -> None:
         show_scores.answer(table, compared, MEASURE["discovery"]),
         show_scores.results(table, {}, marks),
         show_scores.pairs(table, compared, MEASURE["discovery"], marks),
-        report_html(show_scores.left_out(strange)),
+        report_html(Report(tuple(left_out(results_of(strange), "none")))),
     ):
         assert "a<b>" not in markup and '&"c"' not in markup and "a&lt;b&gt;" in markup
 

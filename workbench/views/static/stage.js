@@ -169,7 +169,6 @@ export function stage(root, source) {
     beside: h("div", { class: "st-beside" }),
     live: h("p", { class: "dl-sr", "aria-live": "polite" }),
     foot: h("p", { class: "dl-quiet dl-small st-foot" }),
-    growing: h("p", { class: "st-growing", "aria-live": "off" }),
     pop: h("div", { class: "st-pop", popover: "auto" }),
   };
   at.next.classList.add("st-go");
@@ -181,7 +180,7 @@ export function stage(root, source) {
   const reply = press("reply", null, () => send({ do: "reply", text: box.value }), {}, "Send as the assistant");
   const consider = press("consider", null, () => send({ do: "consider" }), {}, "What would each discover?");
   const own = h("div", { class: "st-own" }, box, h("div", { class: "st-row" }, reply, consider));
-  const window_ = h("div", { class: "st-window", role: "region", "aria-label": "Conversation" }, at.chat, at.growing);
+  const window_ = h("div", { class: "st-window", role: "region", "aria-label": "Conversation" }, at.chat);
   const home = h("div", { class: "st-scroll" }, at.map); // the map moves from here while two lines are compared
   const main = h(
     "div", { class: "st-main" },
@@ -715,12 +714,6 @@ export function stage(root, source) {
     strip.classList.add("dl-arrived");
     strip.scrollIntoView({ block: "nearest", behavior: calm ? "auto" : "smooth" });
   }
-  function grow() {
-    const text = source.get("growing") || "";
-    at.growing.textContent = text;
-    at.growing.hidden = !text;
-    if (text) window_.scrollTop = window_.scrollHeight;
-  }
   let due = false; // several values of one message arrive one by one; they are painted once, when all are there
   const soon = () => {
     if (due) return;
@@ -728,14 +721,12 @@ export function stage(root, source) {
     queueMicrotask(() => { due = false; setup = source.get("setup"); paintSetup(); take(); });
   };
   for (const name of ["record", "now", "setup"]) source.on(name, soon);
-  source.on("growing", grow);
   source.on("shared", shared);
   setup = source.get("setup");
   ui.jumps = (source.get("now") || {}).jumps || 0;
   ui.sent = (source.get("now") || {}).sent || 0;
   paintSetup();
   take();
-  grow();
   return () => { if (drawnMap) drawnMap(); window.removeEventListener("discover:hover", fromOutside); clearInterval(timer); document.removeEventListener("keydown", key); };
 }
 

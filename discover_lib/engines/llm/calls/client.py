@@ -1,8 +1,8 @@
-"""The client for language models: cache, budget, limits, retries, streaming, totals.
+"""The client for language models: cache, budget, limits, retries, totals.
 
 Roles are synchronous and run in threads, one per conversation in flight.  All calls run in one event loop in its own
-thread.  A call passes, in this order: a duplicate in flight (shared), the cache, the budget, the provider's slots and
-pace, the attempt itself.  Between attempts it waits outside the slot.
+thread.  A call passes, in this order: a duplicate in flight (shared), the cache, the budget, the provider's slots,
+the attempt itself.  Between attempts it waits outside the slot.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ import asyncio
 import atexit
 import concurrent.futures
 import itertools
-import queue
 import random
 import threading
 import time
 import zlib
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -33,11 +32,10 @@ from discover_lib.engines.llm.calls.exchange import (
     Price,
     Request,
     Spent,
-    Usage,
     price_of,
     provider_of,
 )
-from discover_lib.engines.llm.calls.wires import KEY_VARIABLES, PREFIX, DirectWire, LiteLLMWire, OnText, Wire
+from discover_lib.engines.llm.calls.wires import KEY_VARIABLES, PREFIX, DirectWire, LiteLLMWire, Wire
 
 __all__ = [
     "Budget",
@@ -49,11 +47,9 @@ __all__ = [
     "LLMError",
     "Price",
     "Request",
-    "Usage",
 ]
 
 EMPTY_ATTEMPTS = 2  # an empty reply is retried once
-BURST_SECONDS = 1.0  # after a pause, this many seconds' allowance may be used at once
 SMALLEST_DOLLARS = 1e-12  # sums of cents as floats are not exact
 STOP_LOOK_SECONDS = 0.2  # between looks at the stop event
 END_SECONDS = 10.0  # for cancelled calls to end
@@ -68,10 +64,9 @@ class ClientSettings:
             take part in the same run (OpenAI's own as "gpt-4.1").  None: the providers' own addresses.
         more_api_bases: further servers of the same models, which share the conversations.
         key_variable: environment variable with the key for `api_base`; the provider's own key is never sent there.
-        timeout_seconds: timeout of one attempt, or the longest pause in a stream.
+        timeout_seconds: timeout of one attempt.
         max_attempts: maximum number of requests for one call.
         concurrency: requests in flight per provider.
-        requests_per_minute, tokens_per_minute: limits per provider; calls queue for them.
         first_wait_seconds, longest_wait_seconds: back-off between attempts; doubles, with jitter.
         patience_seconds: the call fails if the provider asks for a longer wait than this.
         expected_completion_tokens: for the budget's estimate of a request without `max_tokens`.
@@ -85,8 +80,6 @@ class ClientSettings:
     timeout_seconds: float = 120.0
     max_attempts: int = 6
     concurrency: int = 64
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
     first_wait_seconds: float = 0.5
     longest_wait_seconds: float = 30.0
     patience_seconds: float = 120.0
@@ -125,7 +118,7 @@ class LLMClient(AbstractContextManager["LLMClient"]):
         rng: source of the back-off's jitter.
 
     Attributes:
-        usage: totals so far.
+        spent: totals of the calls paid for so far; its attempts include those of failed calls.
     """
 
     def __init__(
@@ -139,7 +132,7 @@ class LLMClient(AbstractContextManager["LLMClient"]):
     ) -> None:
         self.settings = settings or ClientSettings()
         self.budget = budget
-        self.usage = Usage()
+        self.spent = Spent()
         self._cache = cache
         self._stop = stop or threading.Event()
         self._rng = rng or random.Random()
@@ -147,7 +140,7 @@ class LLMClient(AbstractContextManager["LLMClient"]):
         self._in_flight: dict[str, concurrent.futures.Future[Completion]] = {}
         self._wires: dict[tuple[str, str], Wire] = {}  # (model, address) → its wire, ready to send
         self._without_schema: set[str] = set()  # servers that refused one
-        self._gates: dict[str, _Gate] = {}  # used in the loop only
+        self._slots: dict[str, asyncio.Semaphore] = {}  # used in the loop only
         self._sent: set[concurrent.futures.Future[Completion]] = set()
         if self.settings.key_variable:
             KEY_VARIABLES.add(self.settings.key_variable)
@@ -160,17 +153,22 @@ class LLMClient(AbstractContextManager["LLMClient"]):
         Raises:
             LLMError: after the last attempt, or at once where a retry cannot help.
         """
-        return self._ask(request, None)
-
-    def stream(self, request: Request, on_text: OnText) -> Completion:
-        """Ask, and show the growing text.
-
-        `on_text` is called in this thread with the *whole text so far*, so a second attempt simply starts over.
-
-        Raises:
-            LLMError: as for `complete`.
-        """
-        return self._ask(request, on_text)
+        key, mine = request.key, concurrent.futures.Future[Completion]()
+        with self._lock:
+            shared = self._in_flight.setdefault(key, mine)
+        if shared is not mine:
+            return replace(shared.result(), cached=True)
+        try:
+            mine.set_result(self._fetch(request, key))
+        except BaseException as error:
+            # An interrupt belongs to this thread alone; other threads learn that the call did not happen.
+            interrupted = LLMError(f"{request.model}: the call was interrupted", "stopped")
+            mine.set_exception(error if isinstance(error, Exception) else interrupted)
+            raise
+        finally:
+            with self._lock:
+                del self._in_flight[key]
+        return mine.result()
 
     def warm_up(self, model: str) -> None:
         """Prepare the first call to `model`: read keys, import, check.
@@ -182,9 +180,7 @@ class LLMClient(AbstractContextManager["LLMClient"]):
             self._wire(model, address)
 
     def note(self, answer: Answered) -> None:
-        """Count the outcome of an answer, and save it with the calls."""
-        with self._lock:
-            self.usage = self.usage.with_answer(answer)
+        """Save the outcome of an answer with the calls."""
         if self._cache is not None:
             self._cache.put_answer(answer)
 
@@ -207,36 +203,13 @@ class LLMClient(AbstractContextManager["LLMClient"]):
 
     # -- in the caller's thread ----------------------------------------------------------------------------------
 
-    def _ask(self, request: Request, on_text: OnText | None) -> Completion:
-        key, mine = request.key, concurrent.futures.Future[Completion]()
-        with self._lock:
-            shared = self._in_flight.setdefault(key, mine)
-        if shared is not mine:
-            return self._found(shared.result(), on_text)
-        try:
-            mine.set_result(self._fetch(request, key, on_text))
-        except BaseException as error:
-            # An interrupt belongs to this thread alone; other threads learn that the call did not happen.
-            interrupted = LLMError(f"{request.model}: the call was interrupted", "stopped")
-            mine.set_exception(error if isinstance(error, Exception) else interrupted)
-            raise
-        finally:
-            with self._lock:
-                del self._in_flight[key]
-        return mine.result()
-
-    def _found(self, completion: Completion, on_text: OnText | None) -> Completion:
-        if on_text:
-            on_text(completion.text)
-        return replace(completion, cached=True)
-
-    def _fetch(self, request: Request, key: str, on_text: OnText | None) -> Completion:
+    def _fetch(self, request: Request, key: str) -> Completion:
         found = self._cache.get(key) if self._cache else None
         if found is not None:
-            return self._found(found, on_text)
+            return replace(found, cached=True)
         sent = request.anew(self._cache.times_unusable(key) if self._cache else 0)
         try:
-            completion = self._send(sent, on_text)
+            completion = self._send(sent)
         except LLMError as error:
             self._spend(Spent(attempts=error.attempts))
             raise
@@ -247,32 +220,26 @@ class LLMClient(AbstractContextManager["LLMClient"]):
 
     def _spend(self, more: Spent) -> None:
         with self._lock:
-            self.usage = replace(self.usage, total=self.usage.total + more)
+            self.spent += more
 
-    def _send(self, request: Request, on_text: OnText | None) -> Completion:
+    def _send(self, request: Request) -> Completion:
         addresses = self.settings.addresses_of(request.model)
         # All calls of a conversation go to one server, which then has their common beginning in its cache.
         address = addresses[zlib.crc32((request.session or request.key).encode()) % len(addresses)]
         wire = self._wire(request.model, address)
-        texts: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # None: the call has ended
-        call = self._call(request, wire, address or provider_of(request.model), texts.put if on_text else None)
+        call = self._call(request, wire, address or provider_of(request.model))
         handle = asyncio.run_coroutine_threadsafe(call, process_loop())
-        handle.add_done_callback(lambda _: texts.put(None))
         self._sent.add(handle)
         try:
-            while True:
+            while not handle.done():
                 if self._stop.is_set():
                     handle.cancel()
-                with suppress(queue.Empty):
-                    text = texts.get(timeout=STOP_LOOK_SECONDS)
-                    if text is None:
-                        return handle.result()
-                    if on_text:
-                        on_text(text)
+                concurrent.futures.wait([handle], STOP_LOOK_SECONDS)
+            return handle.result()
         except concurrent.futures.CancelledError:
             raise LLMError(f"{request.model}: stopped", "stopped", attempts=1) from None
         finally:
-            handle.cancel()  # if the reader of the stream raised an error
+            handle.cancel()  # an interrupt of this thread ends the call
             self._sent.discard(handle)
 
     def _wire(self, model: str, address: str) -> Wire:
@@ -290,16 +257,17 @@ class LLMClient(AbstractContextManager["LLMClient"]):
 
     # -- in the loop ---------------------------------------------------------------------------------------------
 
-    async def _call(self, request: Request, wire: Wire, place: str, on_text: OnText | None) -> Completion:
+    async def _call(self, request: Request, wire: Wire, place: str) -> Completion:
         began = time.monotonic()
         price = price_of(request.model, self.settings.prices, self.settings.address_of(request.model))
-        prompt, expected = self._expected_tokens(request)
         reserved = 0.0
         if self.budget:
+            prompt = sum(count_tokens(message["content"]) for message in request.messages)
+            expected = request.max_tokens or self.settings.expected_completion_tokens
             reserved = await self.budget.reserve(_cost(price, prompt, expected), request.model)
         spent = 0.0  # by a call that fails
         try:
-            reply, attempts = await self._attempts(request, wire, place, prompt + expected, on_text)
+            reply, attempts = await self._attempts(request, wire, place)
             cost = _cost(price, reply.prompt_tokens, reply.completion_tokens)
             # A reply without counts did cost something, so the budget counts the estimate.
             spent = reserved if cost is None else cost
@@ -308,22 +276,17 @@ class LLMClient(AbstractContextManager["LLMClient"]):
                 self.budget.settle(reserved, spent)
         return replace(reply, cost=cost, seconds=time.monotonic() - began, attempts=attempts)
 
-    async def _attempts(
-        self, request: Request, wire: Wire, place: str, tokens: int, on_text: OnText | None
-    ) -> tuple[Completion, int]:
+    async def _attempts(self, request: Request, wire: Wire, place: str) -> tuple[Completion, int]:
         """The reply and the number of attempts; retries until there is a reply or a final error."""
-        gate = self._gates.setdefault(place, _Gate(self.settings))
+        slots = self._slots.setdefault(place, asyncio.Semaphore(self.settings.concurrency))
         refused = place in self._without_schema
         for attempt in itertools.count(1):
             request = replace(request, schema=None) if refused else request
             try:
-                async with gate.slots:
-                    await gate.requests.take(1)
-                    await gate.tokens.take(tokens)
+                async with slots:
                     if self._stop.is_set():  # a call that was stopped has freed the slot
                         raise LLMError(f"{request.model}: stopped", "stopped")
-                    reply = await self._attempt(request, wire, on_text)
-                    gate.tokens.correct(reply, tokens)
+                    reply = await self._attempt(request, wire)
                 if refused:
                     self._without_schema.add(place)
                 if reply.text.strip() or reply.finish_reason == "length":
@@ -342,19 +305,11 @@ class LLMClient(AbstractContextManager["LLMClient"]):
             await asyncio.sleep(self._wait_seconds(attempt, error.retry_after_seconds))
         raise AssertionError("the loop returns or raises")
 
-    async def _attempt(self, request: Request, wire: Wire, on_text: OnText | None) -> Completion:
+    async def _attempt(self, request: Request, wire: Wire) -> Completion:
         limit = request.timeout_seconds or self.settings.timeout_seconds
         try:
-            async with asyncio.timeout(limit) as deadline:
-                if on_text is None:
-                    return await wire.send(request, None)
-                now = asyncio.get_running_loop().time
-
-                def show(text: str) -> None:
-                    deadline.reschedule(now() + limit)
-                    on_text(text)
-
-                return await wire.send(request, show)
+            async with asyncio.timeout(limit):
+                return await wire.send(request)
         except TimeoutError:
             raise LLMError(f"{request.model}: no answer within {limit:g} s", "timeout") from None
 
@@ -364,13 +319,6 @@ class LLMClient(AbstractContextManager["LLMClient"]):
         jitter = self._rng.uniform(0.5, 1.0) * ceiling
         # The jitter is added, so that calls with the same retry-after do not all return at once.
         return jitter if retry_after_seconds is None else retry_after_seconds + jitter / 4
-
-    def _expected_tokens(self, request: Request) -> tuple[int, int]:
-        """Expected tokens of prompt and completion, where a limit needs them."""
-        if self.budget is None and self.settings.tokens_per_minute is None:
-            return 0, 0  # counting delays the loop
-        prompt = sum(count_tokens(message["content"]) for message in request.messages)
-        return prompt, request.max_tokens or self.settings.expected_completion_tokens
 
 
 def _cost(price: Price | None, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
@@ -388,7 +336,7 @@ def _after(error: LLMError, attempts: int) -> LLMError:
     return LLMError(line, error.kind, attempts=attempts, retry_after_seconds=wait)
 
 
-# -- limits --------------------------------------------------------------------------------------------------------
+# -- budget --------------------------------------------------------------------------------------------------------
 
 
 class Budget:
@@ -441,37 +389,6 @@ class Budget:
 
     def _fits(self, dollars: float) -> bool:
         return self.spent + dollars <= self.dollars + SMALLEST_DOLLARS
-
-
-class _Gate:
-    """The limits of one provider: requests in flight, requests and tokens per minute."""
-
-    def __init__(self, settings: ClientSettings) -> None:
-        self.slots = asyncio.Semaphore(settings.concurrency)
-        self.requests = _Pace(settings.requests_per_minute)
-        self.tokens = _Pace(settings.tokens_per_minute)
-
-
-class _Pace:
-    """A limit per minute, first come, first served; None means no limit."""
-
-    def __init__(self, per_minute: float | None) -> None:
-        self._seconds_each = 60.0 / per_minute if per_minute else 0.0
-        self._free_at = float("-inf")
-
-    async def take(self, amount: float) -> None:
-        """Wait until `amount` may be used."""
-        now = asyncio.get_running_loop().time()
-        self._free_at = max(self._free_at, now - BURST_SECONDS)
-        wait = self._free_at - now
-        self._free_at += amount * self._seconds_each
-        if wait > 0:
-            await asyncio.sleep(wait)
-
-    def correct(self, reply: Completion, taken: float) -> None:
-        """Replace an estimate that was taken by the tokens of the reply."""
-        if reply.prompt_tokens is not None and reply.completion_tokens is not None:
-            self._free_at += (reply.prompt_tokens + reply.completion_tokens - taken) * self._seconds_each
 
 
 # -- the event loop ------------------------------------------------------------------------------------------------

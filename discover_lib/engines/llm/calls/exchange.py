@@ -6,9 +6,7 @@ import hashlib
 import importlib.util
 import json
 import os
-import threading
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +15,6 @@ from typing import Any, Literal, Protocol
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import load_yaml
 from discover_lib.base.seeds import derive_seed
-from discover_lib.base.words import counted, price_line
 
 Kind = Literal[
     "rate_limit",  # the provider asks for fewer requests
@@ -144,9 +141,8 @@ class Answered:
 
     Attributes:
         key: of the answer's last call.
-        outcome: clean, repaired, tidied (parts were left out), reasked or failed; None for an answer without a form
-            and for one that was cut off.
-        remarks: remark on the answer → count: "cut" by its limit, "stray ids", "contradicted" ...
+        outcome: clean, repaired, reasked or failed; None for an answer without a form and for one that was cut off.
+        remarks: remark on the answer → count: "cut" by its limit, "unchecked" for paraphrases.
     """
 
     key: str
@@ -205,90 +201,6 @@ class Spent:
 
     def __add__(self, other: Spent) -> Spent:
         return Spent(**{name: mine + getattr(other, name) for name, mine in vars(self).items()})
-
-
-@dataclass(frozen=True)
-class Usage:
-    """Totals of one client.
-
-    Attributes:
-        total: of the calls paid for; its attempts include those of failed calls.
-        answers: purpose → outcome → structured answers.
-        remarks: remark on answers → count.
-    """
-
-    total: Spent = Spent()
-    answers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    remarks: Mapping[str, int] = field(default_factory=dict)
-
-    def with_answer(self, answer: Answered) -> Usage:
-        """These totals and one more answer."""
-        remarks = Counter(self.remarks)
-        remarks.update(answer.remarks)
-        if answer.outcome is None:
-            return replace(self, remarks=remarks)
-        outcomes = Counter(self.answers.get(answer.purpose, {}))
-        outcomes[answer.outcome] += 1
-        return replace(self, answers={**self.answers, answer.purpose: outcomes}, remarks=remarks)
-
-
-@dataclass(frozen=True)
-class CallTotals:
-    """The calls behind one result, paid for now or earlier.
-
-    Attributes:
-        asked_again: answers with a re-ask.
-        dollars: sum of the known prices; `unpriced` counts the calls of unknown price.
-    """
-
-    calls: int = 0
-    asked_again: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    dollars: float = 0.0
-    unpriced: int = 0
-
-    def __add__(self, other: CallTotals) -> CallTotals:
-        return CallTotals(**{name: mine + getattr(other, name) for name, mine in vars(self).items()})
-
-    @property
-    def line(self) -> str:
-        again = f" ({counted(self.asked_again, 'answer')} asked for again)" if self.asked_again else ""
-        tokens = f"{self.prompt_tokens:,} tokens in, {self.completion_tokens:,} out"
-        return f"{counted(self.calls, 'call')}{again}, {tokens}, {price_line(self.dollars, self.unpriced, self.calls)}"
-
-
-class CountingClient:
-    """Asks through another client and counts the calls of one result.
-
-    Args:
-        on_ask: called with the purpose of every call before it is made.
-    """
-
-    def __init__(self, client: Asks, on_ask: Callable[[str], None] = lambda _: None) -> None:
-        self._client = client
-        self._on_ask = on_ask
-        self._lock = threading.Lock()
-        self._taken: dict[str, Completion] = {}
-        self._asked_again = 0
-
-    def complete(self, request: Request) -> Completion:
-        self._on_ask(request.purpose)
-        completion = self._client.complete(request)
-        with self._lock:
-            self._taken[request.key] = completion
-        return completion
-
-    def note(self, answer: Answered) -> None:
-        with self._lock:
-            self._asked_again += answer.outcome in ("reasked", "failed")
-        self._client.note(answer)
-
-    @property
-    def totals(self) -> CallTotals:
-        spent = sum(map(Spent.of, self._taken.values()), Spent())
-        tokens = spent.prompt_tokens, spent.completion_tokens
-        return CallTotals(spent.calls, self._asked_again, *tokens, spent.cost, spent.unpriced)
 
 
 # -- prices --------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import warnings
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -24,12 +24,9 @@ from discover_lib.engines.llm.calls.exchange import Completion, Kind, LLMError, 
 if TYPE_CHECKING:
     import aiohttp
 
-OnText = Callable[[str], None]
-
 PREFIX = "openai/"  # of the name of a model on an OpenAI-compatible server
 LINE_LENGTH = 300  # characters of a provider's message in an error
 BIGGEST_REPLY = 2**24  # bytes
-BIGGEST_LINE = 2**22  # bytes of one event of a stream
 CONNECT_SECONDS = 20.0
 LARGEST_SEED = 2**31 - 1  # some providers refuse larger numbers
 
@@ -51,7 +48,6 @@ _KINDS: Mapping[int, Kind] = {
     504: "timeout",
 }  # of HTTP statuses
 _MOST_TOKENS = 2**31 - 1  # of one call
-_DONE = {"done": True}  # the end of a stream
 # LiteLLM puts the names of its own exceptions before a provider's message.
 _WRAPPING = re.compile(r"^(?:litellm\.)?(?:\w+Error: |(?:litellm\.)?\w+Error: |\w+Exception - )+")
 
@@ -78,29 +74,27 @@ class DirectWire:
         _check_keys(model, [] if self._key_variable is None or self._key() else [self._key_variable])
         importlib.import_module("aiohttp")
 
-    async def send(self, request: Request, on_text: OnText | None) -> Completion:
-        """Make one attempt; with `on_text` as a stream, which calls it with the text so far.
+    async def send(self, request: Request) -> Completion:
+        """Make one attempt.
 
         Raises:
             LLMError: with its kind.
         """
         import aiohttp
 
-        body = {"model": request.model.partition("/")[2], **_body(request, streamed=on_text is not None)}
+        body = {"model": request.model.partition("/")[2], **_body(request)}
         try:
             async with self._open().post(self._url, json=body, headers=self._headers(request)) as response:
                 if response.status != 200:
                     said = _json_of(await _bytes_of(response))
                     raise _refusal(request, response.status, said, response.headers.get("retry-after"))
-                if on_text:
-                    return await _read_stream(request, _events(request, response), on_text)
                 raw = await _bytes_of(response)
                 if len(raw) > BIGGEST_REPLY:
-                    raise _too_long(request)
+                    raise _failure(request, "server", f"the reply is longer than {BIGGEST_REPLY / 2**20:.0f} MiB")
                 return _read_whole(request, _json_of(raw))
         except LLMError:
             raise
-        except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: a line of a stream never ends
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: a key with a line end
             said = str(error) or type(error).__name__
             raise _failure(request, "connection", f"no answer from {self._url}", said) from None
 
@@ -116,7 +110,7 @@ class DirectWire:
             # The client limits concurrency and the time of a reply.
             timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS)
             connector = aiohttp.TCPConnector(limit=0)
-            self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, read_bufsize=BIGGEST_LINE)
+            self._session = aiohttp.ClientSession(connector=connector, timeout=timeout)
         return self._session
 
     def _headers(self, request: Request) -> dict[str, str]:
@@ -148,22 +142,20 @@ class LiteLLMWire:
         missing = [] if needed["keys_in_environment"] else needed["missing_keys"]
         _check_keys(model, [name for name in missing if name.endswith(("KEY", "TOKEN"))])
 
-    async def send(self, request: Request, on_text: OnText | None) -> Completion:
+    async def send(self, request: Request) -> Completion:
         """As `DirectWire.send`."""
         litellm = load_litellm()
         try:
-            answer = await litellm.acompletion(**self._arguments(litellm, request, streamed=on_text is not None))
-            if on_text:
-                return await _read_stream(request, _received(answer), on_text)
+            answer = await litellm.acompletion(**self._arguments(litellm, request))
             return _read_whole(request, answer.model_dump(warnings=False))
         except LLMError:
             raise
         except Exception as error:  # of many classes, as above
             raise _error(litellm, request, error) from None
 
-    def _arguments(self, litellm: ModuleType, request: Request, streamed: bool) -> dict[str, Any]:
+    def _arguments(self, litellm: ModuleType, request: Request) -> dict[str, Any]:
         _warn_of_dropped(litellm, request.model, tuple(_parameters(request)))
-        arguments = _body(request, streamed)
+        arguments = _body(request)
         if not litellm.supports_response_schema(request.model):
             arguments.pop("response_format", None)
         return arguments | {
@@ -216,15 +208,13 @@ def redact(text: str) -> str:
 # -- what is sent --------------------------------------------------------------------------------------------------
 
 
-def _body(request: Request, streamed: bool) -> dict[str, Any]:
+def _body(request: Request) -> dict[str, Any]:
     """The messages and parameters under OpenAI's names.  Half a surrogate pair cannot be sent and becomes a sign."""
     messages = [{**each, "content": whole_characters(each["content"])} for each in request.messages]
     body = {"messages": messages, **_parameters(request)}
     if request.schema is not None:
         form = {"name": "answer", "schema": dict(request.schema), "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
-    if streamed:
-        body |= {"stream": True, "stream_options": {"include_usage": True}}
     return body
 
 
@@ -263,55 +253,6 @@ def _read_whole(request: Request, data: Any) -> Completion:
     except (KeyError, IndexError, TypeError, AttributeError):
         raise _failure(request, "server", "the reply is no chat completion", str(data)[:80]) from None
     return _completion(text, finish, data.get("usage"))
-
-
-async def _read_stream(request: Request, events: AsyncIterator[Any], on_text: OnText) -> Completion:
-    text, finish, usage, event = "", None, None, None
-    async for event in events:
-        try:
-            if event.get("error"):
-                raise _failure(request, "server", "an error within the stream", str(event["error"]))
-            usage = event.get("usage") or usage
-            choice = (event.get("choices") or [{}])[0]
-            piece = _text((choice.get("delta") or {}).get("content"))
-            finish = _reason(choice) or finish
-        except (KeyError, TypeError, AttributeError):
-            raise _failure(request, "server", "the stream holds no chat completion") from None
-        if piece:
-            text += piece
-            if len(text) > BIGGEST_REPLY:
-                raise _too_long(request)
-            on_text(whole_characters(text))
-    if event is not _DONE and finish is None:
-        raise _failure(request, "connection", "the stream was cut before its end")
-    return _completion(whole_characters(text, "surrogatepass"), finish, usage)
-
-
-async def _events(request: Request, response: aiohttp.ClientResponse) -> AsyncIterator[Any]:
-    """The events of a server's stream."""
-    length = 0
-    async for line in response.content:
-        length += len(line)
-        if length > BIGGEST_REPLY:
-            raise _too_long(request)
-        if line.startswith(b"data:"):
-            data = line.removeprefix(b"data:").strip()
-            if data == b"[DONE]":
-                yield _DONE
-                return
-            yield _json_of(data)
-
-
-async def _received(stream: Any) -> AsyncIterator[Any]:
-    """The events of LiteLLM's stream.
-
-    LiteLLM ends every stream with "stop" and its own count, so the last event holds what the provider sent.
-    """
-    async for chunk in stream:
-        yield {"choices": [{"delta": {"content": chunk.choices[0].delta.content if chunk.choices else None}}]}
-    counted = [usage.model_dump() for chunk in stream.chunks if (usage := getattr(chunk, "usage", None))]
-    finish = getattr(stream, "received_finish_reason", None)
-    yield {"choices": [{"finish_reason": finish}], "usage": counted[-1] if counted else None}
 
 
 async def _bytes_of(response: aiohttp.ClientResponse) -> bytes:
@@ -365,10 +306,6 @@ def _failure(request: Request, kind: Kind, what: str, message: str = "", retry_a
     said = said if len(said) <= LINE_LENGTH else f"{said[:LINE_LENGTH]} ..."
     line = f"{request.model}: {what}" + (f": {said}" if said else "")
     return LLMError(line, kind, attempts=1, retry_after_seconds=_seconds_of(retry_after))
-
-
-def _too_long(request: Request) -> LLMError:
-    return _failure(request, "server", f"the reply is longer than {BIGGEST_REPLY / 2**20:.0f} MiB")
 
 
 def _refusal(request: Request, status: int, data: Any, retry_after: str | None) -> LLMError:
