@@ -409,20 +409,20 @@ def samples_table(panel: TrainingPanel) -> Any:
     import marimo as mo
 
     samples = [(line, each) for line in (panel.job.samples().lines if panel.job else ()) for each in line["replies"]]
-    known = [name for name in ("kind", "reward") if any(each.get(name) is not None for _, each in samples)]
+    known = [name for name in ("kind", "reward") if any(each.get(name) not in (None, "") for _, each in samples)]
     lines = [
         {
             "update": line["step"],
             "user": line["prompt"][-1]["content"],
             "reply": displayed(brief(each["text"])),
             "tokens": each["n_tokens"],
-            **{name: each.get(name) for name in known},
+            **{name: "" if each.get(name) is None else each[name] for name in known},
         }
         for line, each in samples
     ]
     if not lines:
         return mo.md("No sample was written yet; the recipe’s `sample_steps` sets how often.")
-    return plain_table(lines, page_size=5)
+    return plain_table(lines, page_size=5, column_widths={"reply": 220})
 
 
 def row_slider(rows: Sequence[Row]) -> Any:
