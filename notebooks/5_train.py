@@ -73,7 +73,7 @@ def choose_update(get_activity, get_folder, get_progress, page, panel):
 
 @app.cell
 def show_learning(mo, moments, page, panel, update):
-    mo.show_code(mo.hstack([page.loss_curve(panel), page.same_user(moments, update)], widths="equal", wrap=True))
+    mo.show_code(mo.hstack([page.loss_curve(panel), page.same_user(moments, update)], widths="equal", wrap=True, gap=2))
     return
 
 

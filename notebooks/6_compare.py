@@ -52,9 +52,7 @@ def read_scores(get_folder, get_progress, page):
 
 @app.cell(hide_code=True)
 def plan_evaluation(asked, get_pressed, making, menus, models, page, panel):
-    plan = page.planned(asked.value, models.value)
-    page.begin_if_pressed(panel, plan, asked.value["domains"], models.value["cap"], get_pressed())
-    page.settings(asked, making, plan, menus)
+    page.settings(asked, making, page.plan(panel, asked.value, models.value, get_pressed()), menus)
     return
 
 

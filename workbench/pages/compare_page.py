@@ -458,16 +458,6 @@ def export_view(compared: Compared) -> Any:
 # -- an evaluation to make ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What the button *Evaluate* begins, and a line about it."""
-
-    options: Any
-    choice: Any
-    refusal: str
-    line: Markup
-
-
 class Making:
     """The controls of an evaluation, which begin with what the open evaluation was asked for.
 
@@ -490,45 +480,36 @@ class Making:
         return self._menus
 
 
-def planned(menus: Mapping[str, Any], models: Mapping[str, Any]) -> Plan:
-    """Read the controls: the options of the evaluation, or why it cannot begin."""
+def plan(panel: RunPanel, menus: Mapping[str, Any], models: Mapping[str, Any], pressed: int) -> Markup:
+    """Tell the panel what *Evaluate* begins, and begin it if it was pressed; its size and cost, or what is wrong."""
     options, choice, refusal = controls.read_evaluation(menus, models["models"])
+    named = tuple(each for each in menus["domains"] if isinstance(each, str))
+    panel.ask(options, choice and choice.client_settings, models["cap"], domains=named, refusal=refusal)
+    panel.begin_if_pressed(pressed)
     if options is None or choice is None:
-        return Plan(None, choice, refusal, show.error_line(refusal))
+        return show.error_line(refusal)
     users = options.artifacts * options.trials * len(menus["domains"])
     size = f"{len(options.assistants)} assistants × {users} users = {users * len(options.assistants)} conversations"
-    domains = () if options.trees else menus["domains"]
-    line = controls.run_plan(f"Evaluate: {size}.", options, domains, choice)
-    if len(options.assistants) >= 2 and options.artifacts < 10:
-        line += score_parts.too_few_line(len(options.assistants))
-    return Plan(options, choice, refusal, line)
+    line = controls.run_plan(f"Evaluate: {size}.", options, () if options.trees else menus["domains"], choice)
+    few = len(options.assistants) >= 2 and options.artifacts < 10
+    return line + score_parts.too_few_line(len(options.assistants)) if few else line
 
 
-def begin_if_pressed(panel: RunPanel, plan: Plan, domains: Sequence[Any], cap: float | None, pressed: int) -> None:
-    """Tell the panel what to begin, and begin it if the button was pressed."""
-    settings = plan.choice.client_settings if plan.choice else None
-    named = tuple(each for each in domains if isinstance(each, str))
-    panel.ask(plan.options, settings, cap, domains=named, refusal=plan.refusal)
-    panel.begin_if_pressed(pressed)
-
-
-def settings(menus: Any, making: Making, plan: Plan, shown: Any) -> Any:
+def settings(menus: Any, making: Making, planned: Markup, shown: Any) -> Any:
     """The size of the evaluation; folded away, its controls, and those of the numbers below."""
     import marimo as mo
 
     rest = [name for name in menus.elements if name not in ("trained", "others")]
-    spends = plan.options is not None and bool(plan.options.models(plan.options.assistants))
     rows = [
         in_a_row(menus, *rest),
         *([menus.elements["trained"]] if menus.elements["trained"].options else []),
         menus.elements["others"],
         displayed(show.quiet("Language models are asked only after you press Evaluate.")),
-        making.models.elements["models"],
-        *([making.models.elements["cap"]] if spends else []),
+        *making.models.elements.values(),
         mo.md("### The numbers below"),
         in_a_row(shown),
     ]
-    return mo.vstack([displayed(plan.line), mo.accordion({"Settings": mo.vstack(rows)})], gap=0.3)
+    return mo.vstack([displayed(planned), mo.accordion({"Settings": mo.vstack(rows)})], gap=0.3)
 
 
 def panel() -> RunPanel:
