@@ -27,7 +27,7 @@ CHOICES = {
     "4_data.py": """Domain | Samples of each | Users | Turns | Rules | Seed | Look ahead, turns | played by
         | Labels under | near-miss weight p | Drop margins below | Drop near-duplicates above
         | keep turns in which the user leaked | Replies hold | System message | Chat template of | Format""",
-    "5_train.py": """Backend | Changes to the recipe | Row""",
+    "5_train.py": """Backend | Row""",
 }
 
 
