@@ -484,7 +484,8 @@ def plan(panel: RunPanel, menus: Mapping[str, Any], models: Mapping[str, Any], p
     """Tell the panel what *Evaluate* begins, and begin it if it was pressed; its size and cost, or what is wrong."""
     options, choice, refusal = controls.read_evaluation(menus, models["models"])
     named = tuple(each for each in menus["domains"] if isinstance(each, str))
-    panel.ask(options, choice and choice.client_settings, models["cap"], domains=named, refusal=refusal)
+    models_at = choice.client_settings if choice else None
+    panel.ask(options, models_at, models["cap"], domains=named, refusal=refusal)
     panel.begin_if_pressed(pressed)
     if options is None or choice is None:
         return show.error_line(refusal)
