@@ -16,7 +16,7 @@ def introduce(mo):
     mo.md("""
     # How does an artifact become a tree of intents?
 
-    A builder reads a finished artifact and makes each requirement broader. Point at a number to see its intent.
+    A builder reads an artifact and makes each requirement broader. Point at a number to see its intent.
     """)
     return
 
@@ -108,7 +108,7 @@ def make_files(artifact, drawn, page):
 @app.cell(hide_code=True)
 def show_stages(built, mo, page, said, tree_files):
     title, stages = page.stages(built)
-    mo.vstack([mo.accordion({title: stages, "Save or open this tree": tree_files}), mo.md(said())])
+    mo.vstack([mo.accordion({title: stages, "Save or open": tree_files}), mo.md(said())])
     return
 
 
