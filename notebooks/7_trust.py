@@ -134,12 +134,6 @@ def read_offer(offers, page, talking):
 
 
 @app.cell(hide_code=True)
-def show_table_six(mo, page):
-    mo.accordion({"What could the paper's Table 6 have shown?": mo.lazy(page.table_six_view)})
-    return
-
-
-@app.cell(hide_code=True)
 def import_names():
     import marimo as mo
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 import pytest
-from browser import stays_here
 from playwright.sync_api import Page
 
 from discover_lib.runs.work import SOURCES
@@ -114,22 +113,6 @@ def test_pip_settings_for_installing_win_over_general_ones_and_the_environment_o
 )
 def test_uv_is_told_what_pip_knows(settings: dict[str, str], expected: dict[str, str]) -> None:
     assert install.uv_environment(settings, {}) == {"UV_INDEX_STRATEGY": "unsafe-best-match", **expected}
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("http://127.0.0.1:2718/?file=a.py", True),
-        ("ws://localhost:2718/ws", True),
-        ("http://[::1]/", True),
-        ("data:text/plain,hello", True),
-        ("https://cdn.example/lib.js", False),
-        ("http://127.0.0.1.example/", False),
-        ("wss://example.test/", False),
-    ],
-)
-def test_only_this_machine_counts_as_here(url: str, expected: bool) -> None:
-    assert stays_here(url) is expected
 
 
 def test_a_page_that_asks_outside_is_blocked_and_reported(page: Page, outside_requests: list[str]) -> None:

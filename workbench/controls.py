@@ -394,22 +394,6 @@ def page_has_sheet() -> None:
 # -- widgets ----------------------------------------------------------------------------------------------------------
 
 
-def pickable(html: str, picked: str = "") -> Any:
-    """A widget that shows finished markup and whose `picked` is the `data-pick` of the element pressed last.
-
-    The markup must be escaped where it holds texts of others, as the fragments of `workbench.views` are.
-    """
-    import anywidget
-    import traitlets
-
-    class Pickable(anywidget.AnyWidget):
-        _esm = static_text("pickable.js")
-        html = traitlets.Unicode("").tag(sync=True)
-        picked = traitlets.Unicode("").tag(sync=True)
-
-    return Pickable(html=html, picked=picked)
-
-
 def brought_into_view(shown: Any) -> Any:
     """A result that the page scrolls to when it appears."""
     import anywidget

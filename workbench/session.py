@@ -30,7 +30,6 @@ from discover_lib.core.simulator import UserSimulator, as_reply
 from discover_lib.core.state import IntentState
 from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines
 from discover_lib.metrics.replay import replay
-from discover_lib.runs.units import user_of
 from workbench.live import Calls, open_roles
 from workbench.sources import SessionError, Settings, assistant_names, check_players, engine_name, open_source, refusal
 from workbench.views.touched import read_by_miniature
@@ -473,7 +472,7 @@ class Session:
 
     def _simulator(self, roles: RoleEngines) -> UserSimulator:
         """A simulator at the cursor, which goes on after the last scored turn, too."""
-        judge, voice = user_of(roles, self._domain, self.tree)
+        judge, voice = roles.judge(self._domain), roles.voice(self._domain)
         stop = None if self.conversation.stop == "max_turns" else self.conversation.stop
         now = dataclasses.replace(self.conversation, stop=stop)
         return UserSimulator.resume(now, judge, voice).branch(self.cursor)

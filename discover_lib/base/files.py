@@ -91,16 +91,13 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def read_yaml(path: Path, error: type[DiscoverError] = DiscoverError) -> Any:
-    """The data of a YAML file of the library, or of the JSON file beside it, which the site writes.
+    """The data of a YAML file of the library.
 
     The data is kept as JSON among the files that Python compiles, because to read YAML takes a hundred times as long.
 
     Raises:
         error: the file is not YAML in UTF-8.
     """
-    parsed = path.with_suffix(".json")
-    if parsed.is_file():
-        return json.loads(parsed.read_text(encoding="utf-8"))
     source, kept = path.read_bytes(), path.parent / "__pycache__" / f"{path.name}.json"
     digest = hashlib.sha256(source).hexdigest()
     with suppress(OSError, ValueError, LookupError, TypeError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,6 @@ from discover_lib.runs.store import RunStore
 from discover_lib.tasks.agree import Agree, agree, write_label_sheet
 from discover_lib.tasks.certify import Certify, certify, told, trust_in
 from discover_lib.tasks.leaks import UNFINISHED, Leaks, finished_conversations, leaks
-from discover_lib.tasks.paper_numbers import SIX_HEAD, SIX_MEANING, six_row, table_six
 from discover_lib.tasks.playing import Models, Server
 from discover_lib.tasks.safety import (
     DEPTH,
@@ -104,14 +103,14 @@ def _write_sheet(asked: Agree, path: Path) -> None:
     typer.echo(f"{rows} rows to label in {len(talks)} conversations → {path}; read them back with --labels")
 
 
-# -- safety: restricted content, the paper's Table 6, and benchmarks by Inspect ---------------------------------------
+# -- safety: restricted content, and benchmarks by Inspect -------------------------------------------------------------
 
 
 def safety(
     how: Server,
     run: Annotated[
         Path | None,
-        typer.Argument(help="Run folder of the miniature. If omitted, the command analyzes the paper's Table 6."),
+        typer.Argument(help="Run folder of the miniature."),
     ] = None,
     depth: Annotated[int, typer.Option(min=1, max=6, help="Depth of the restricted intent in a tree; 1 is a root.")] = (
         DEPTH
@@ -143,8 +142,7 @@ def safety(
     if via is not None and run is not None:
         raise DiscoverError(f"use either --via (an external benchmark) or a run folder ({run}), not both")
     if via is None and run is None:
-        tell([_table(SIX_HEAD, map(six_row, table_six())), Lines((SIX_MEANING,))])
-        return
+        raise DiscoverError("no run to read: give a run folder, or --via inspect")
     logs = {name: read_benchmark(file) for name, file in _given_logs(log).items()}
     models = [name for name in dict.fromkeys(assistant) if name not in logs]
     if models:
@@ -154,17 +152,13 @@ def safety(
         raise DiscoverError("--via needs --assistant MODEL with --task, or --log NAME=FILE")
     with _judge(refusal_judge, how) as judge:
         if run is not None:
-            tell([_table(HEAD, map(row_of, _results(run, depth, seed, judge))), Lines((MEANING,))])
+            tell([Table(HEAD, tuple(map(row_of, _results(run, depth, seed, judge)))), Lines((MEANING,))])
         else:
             theirs = benchmarked(logs, judge)
             left_out = ", ".join(f"{count} of {name}" for name, count in theirs.left_out.items())
             size = f"{theirs.prompts:,} prompts that all answered; left out: {left_out}"
-            tell([_table(RATE_HEAD, map(rate_row, theirs.rates)), Lines((RATE_MEANING, size))])
+            tell([Table(RATE_HEAD, tuple(map(rate_row, theirs.rates))), Lines((RATE_MEANING, size))])
         typer.echo(f"refusals are read by {judge.name}, which err")
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    return Table(tuple(head), tuple(map(tuple, rows)))
 
 
 def _given_logs(given: Sequence[str]) -> dict[str, Path]:
@@ -191,11 +185,6 @@ def _asked(task: str | None, how: Server, tool_arguments: str) -> Asked:
 
 def _results(run: Path, depth: int, seed: int, judge: RefusalJudge) -> list[Safety]:
     with RunStore.read(run) as store:
-        if "people" in store.configuration:
-            raise DiscoverError(
-                f"{run}: these are conversations with people, whose intent trees are built from the final text; "
-                "give a run with simulated users"
-            )
         known = (each for each in store.conversations() if each.setting.get("domain") in ALL_DOMAINS)
         results = safety_of(known, depth, seed, judge)
     if not results:

@@ -90,7 +90,7 @@ SHARED = {  # parameter → metavar, sentence; "" where a record has the sentenc
     "labels": ("FILE", ""),
     "leak_check": (
         "MODEL",
-        "Model that checks every user message for paraphrased leaks. 'judge' uses the judge's model.",
+        "Model that checks the user's hints for paraphrased leaks. 'judge' uses the judge's model.",
     ),
     "look_ahead": ("N", "Reward each candidate over N more turns, played by --reward-assistant."),
     "manner": ("STYLE", "Typing style of the users: paper, terse, rambling or people."),

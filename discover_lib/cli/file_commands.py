@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,7 +22,6 @@ from discover_lib.dataset.export import Filters, Source, make_rows, write_hub_fo
 from discover_lib.dataset.formats import write_jsonl
 from discover_lib.dataset.inspect_log import import_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
-from discover_lib.metrics.scores import EMERGING, scores_of
 from discover_lib.metrics.transcript import in_words, level_name, reward_line, transcript
 from discover_lib.runs.evaluation import Resolved, resolve
 from discover_lib.runs.options import write_results
@@ -215,9 +213,7 @@ def _conversation_told(stored: Resolved, talk: Conversation) -> Iterator[str]:
     final = assessment["final"]["reply"]["text"] if assessment and assessment["final"] else None
     yield from transcript(talk, final)
     yield from (f"the user's message was asked for again: {each.line}" for each in refused)
-    levels = Counter(scores_of(talk, 0).levels().values())
     yield f"\n{ending_line(talk)}"
-    yield f"{levels[1.0]} discovered, {levels[EMERGING]} emerging of {levels.total()}"
 
 
 def _turn_told(tree: IntentTree, turn: Turn, wanted: str | None) -> Iterator[str]:

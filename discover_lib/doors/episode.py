@@ -24,7 +24,7 @@ from discover_lib.core.simulator import UserSimulator
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES
 from discover_lib.engines.spec import RoleEngines
 from discover_lib.runs.options import RunOptions, check_models, lay_out
-from discover_lib.runs.units import Unit, seed_of, simulator_of, user_of
+from discover_lib.runs.units import Unit, seed_of, simulator_of
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import LLMClient
@@ -196,7 +196,8 @@ class Episode:
         if (theirs := talk.setting.get("engine", ours)) != ours:
             raise DoorError(f"the user of this state was {theirs}, this episode's is {ours}; make it with that engine")
         engines = self._engines.for_conversation(talk.setting, talk.seed)
-        judge, voice = user_of(engines, str(talk.setting.get("domain", "")), talk.tree)
+        domain = str(talk.setting.get("domain", ""))
+        judge, voice = engines.judge(domain), engines.voice(domain)
         self._user = UserSimulator.resume(talk, judge, voice, data["turns"])
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import variance
 from typing import TYPE_CHECKING, TypeVar
 
 from discover_lib.base.records import Record
@@ -204,16 +205,33 @@ def two_decimals(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # never "−0.00"
 
 
-def share_difference(ours: Share, theirs: Share) -> Estimate:
-    """`ours − theirs` of two independent groups, with Newcombe's hybrid score interval (1998, method 10), which holds
-    its level in small groups and near 0 and 1.
+@dataclass(frozen=True)
+class Difference(Record):
+    """The difference of two groups' means with its 95% interval, its p, and the size of each group."""
 
-    Raises:
-        ValueError: an empty group.
-    """
-    if ours.value is None or theirs.value is None:
-        raise ValueError("a difference of shares needs two groups in which something was counted")
-    value = ours.value - theirs.value
-    below = math.hypot(ours.value - ours.low, theirs.high - theirs.value)  # type: ignore[operator]
-    above = math.hypot(ours.high - ours.value, theirs.value - theirs.low)  # type: ignore[operator]
-    return Estimate(value, value - below, value + above, ours.n + theirs.n, ours.n + theirs.n)
+    mean: float
+    low: float
+    high: float
+    p: float
+    n: tuple[int, int]
+
+    def __str__(self) -> str:
+        mean, low, high = (round(value, 2) + 0.0 for value in (self.mean, self.low, self.high))  # never "-0.00"
+        return f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"
+
+
+def welch(ours: Sequence[float], theirs: Sequence[float]) -> Difference | None:
+    """The mean of `ours` minus that of `theirs`. None if a group has fewer than two values, or if no value varies."""
+    from scipy import stats
+
+    sizes = (len(ours), len(theirs))
+    if min(sizes) < 2:
+        return None
+    parts = [variance(group) / len(group) for group in (ours, theirs)]
+    error = math.sqrt(sum(parts))
+    if not error:
+        return None
+    freedom = error**4 / sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
+    mean = sum(ours) / len(ours) - sum(theirs) / len(theirs)
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * error
+    return Difference(mean, mean - half, mean + half, float(2 * stats.t.sf(abs(mean) / error, freedom)), sizes)

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from discover_lib.base.seeds import derive_rng
 from discover_lib.base.words import words
-from discover_lib.metrics.power import Difference, welch
+from discover_lib.metrics.intervals import Difference, welch
 
 WINDOW = 50  # words, of MATTR
 SHORT, LONG = 5, 40  # words

@@ -1,9 +1,8 @@
 """Scoring again without a new call: recorded judgements under other rules, and which conclusions would flip.
 
-A replay walks each reply as the other rules would have a judge walk it, and takes the recorded verdicts.  What it
-cannot know is counted, not guessed: a verdict on an intent that the judge was not shown (`unjudged`: it then counts as
-not engaged), and the turns after a conversation that the other rules would have continued (`cut_short`).
-Messages stay as they were, and so do the replies that other messages would have changed.
+A replay walks each reply as the other rules would have a judge walk it, and takes the recorded verdicts.  An intent
+that the judge was not shown has no verdict: it counts as not engaged, and `unjudged` counts it.  Messages and replies
+stay as they were, and a conversation that the other rules would have continued ends where it ended.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ class Setting:
     Attributes:
         axis, value: the changed point and its new value, in words.
         turns: count only this many turns.
-        leaves_only: score the flat list of the most specific intents instead of the whole hierarchy.
     """
 
     axis: str
@@ -46,11 +44,10 @@ class Setting:
     rules: Rules
     emerging: float = EMERGING
     turns: int | None = None
-    leaves_only: bool = False
 
     @property
     def label(self) -> str:
-        return f"{self.axis} = {self.value}" if self.value else self.axis
+        return f"{self.axis} = {self.value}"
 
 
 def settings_around(rules: Rules, turns: int) -> list[Setting]:
@@ -69,7 +66,6 @@ def settings_around(rules: Rules, turns: int) -> list[Setting]:
     found.append(Setting("focus", focus.replace("_", " "), rules.replace(focus=focus)))
     other = Rules.paper() if rules.name.startswith("authors") else Rules.authors()
     found.append(Setting("rules", other.name, other))
-    found.append(Setting("leaves only", "", rules, leaves_only=True))
     found += [Setting("turns", str(number), rules, turns=number) for number in range(1, turns)]
     return found
 
@@ -87,18 +83,16 @@ class Replayed:
 
     Attributes:
         moves: as of `ConversationScores`.
-        shares: per turn, intent → its part of R_d.
+        discovered: R_d per turn.
         tokens: per turn that would have been taken.
         asked, unjudged: verdicts that the rules call for, and those of them that were never given.
-        cut_short: these rules would have continued the conversation.
     """
 
     moves: Mapping[str, tuple[int, int]]
-    shares: tuple[Mapping[str, float], ...]
+    discovered: tuple[float, ...]
     tokens: tuple[int, ...]
     asked: int
     unjudged: int
-    cut_short: bool
 
 
 def replayed(conversation: Conversation, rules: Rules) -> Replayed:
@@ -110,7 +104,7 @@ def replayed(conversation: Conversation, rules: Rules) -> Replayed:
     tree = conversation.tree
     start = state = start_under(rules, conversation)
     after: list[IntentState] = []
-    shares, tokens = [], []
+    discovered, tokens = [], []
     asked = unjudged = 0
     for turn in conversation.turns:
         if finished(tree, state, rules):
@@ -122,11 +116,9 @@ def replayed(conversation: Conversation, rules: Rules) -> Replayed:
         asked, unjudged = asked + len(evaluation.verdicts), unjudged + unknown
         before, (state, _) = state, advance(tree, state, evaluation, rules)
         after.append(state)
-        shares.append(reward(tree, before, state, turn.reply.n_tokens, rules).shares)
+        discovered.append(reward(tree, before, state, turn.reply.n_tokens, rules).discovered)
         tokens.append(turn.reply.n_tokens)
-    early = conversation.stop in ("all_discovered", "all_satisfied")
-    cut_short = early and len(after) == len(conversation.turns) and not finished(tree, state, rules)
-    return Replayed(moves_through(tree, start, after), tuple(shares), tuple(tokens), asked, unjudged, cut_short)
+    return Replayed(moves_through(tree, start, after), tuple(discovered), tuple(tokens), asked, unjudged)
 
 
 def as_walked(tree: IntentTree, state: IntentState, recorded: Evaluation, rules: Rules) -> tuple[Evaluation, int]:
@@ -143,40 +135,21 @@ def as_walked(tree: IntentTree, state: IntentState, recorded: Evaluation, rules:
     return Evaluation(recorded.kind, walk(tree, state, rules, decide), recorded.kind_reason), unknown
 
 
-def rescored(scores: ConversationScores, course: Replayed, tree: IntentTree, setting: Setting) -> ConversationScores:
+def rescored(scores: ConversationScores, course: Replayed, setting: Setting) -> ConversationScores:
     """The scores of a conversation under a setting, from its replay under the setting's rules."""
-    counted = set(tree.leaves()) if setting.leaves_only else set(tree.intents)
     last = len(course.tokens) if setting.turns is None else min(setting.turns, len(course.tokens))
     moves = {
         intent: (emerged if emerged <= last else 0, found if found <= last else 0)
         for intent, (emerged, found) in course.moves.items()
-        if intent in counted
     }
     rewards = tuple(
-        sum((share for intent, share in shares.items() if intent in counted), 0.0) + length_penalty(n, setting.rules)
-        for shares, n in zip(course.shares[:last], course.tokens[:last], strict=True)
+        discovered + length_penalty(n, setting.rules)
+        for discovered, n in zip(course.discovered[:last], course.tokens[:last], strict=True)
     )
     return dataclasses.replace(scores, moves=moves, rewards=rewards, tokens=course.tokens[:last])
 
 
 # -- many conversations ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Recheck:
-    """Whether a replay under the run's own rules gives the recorded scores.
-
-    Attributes:
-        unequal: places of conversations whose replay differs; () in a sound run.
-    """
-
-    conversations: int
-    unequal: tuple[int, ...]
-
-    @property
-    def sentence(self) -> str:
-        equal = self.conversations - len(self.unequal)
-        return f"{equal} of {self.conversations} conversations score again as recorded, in every move and reward"
 
 
 @dataclass(frozen=True)
@@ -187,7 +160,7 @@ class Outcome:
         means: measure → assistant → mean over artifacts.
         changes: measure → (ours, theirs) → the change of the conclusion: "same"; "lost", no longer distinguishable;
             "gained", distinguishable only now; "reversed".
-        asked, unjudged, cut_short: see `Replayed`; over all conversations.
+        asked, unjudged: see `Replayed`; over all conversations.
     """
 
     setting: Setting
@@ -195,11 +168,6 @@ class Outcome:
     changes: Mapping[str, Mapping[tuple[str, str], Change]]
     asked: int
     unjudged: int
-    cut_short: int
-
-    def flips(self, measure: str) -> int:
-        """Conclusions that are not the same."""
-        return sum(change != "same" for change in self.changes[measure].values())
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -208,7 +176,6 @@ class Outcome:
             "rules": self.setting.rules.to_dict(),
             "emerging": self.setting.emerging,
             "turns": self.setting.turns,
-            "leaves_only": self.setting.leaves_only,
             "means": {measure: dict(row) for measure, row in self.means.items()},
             "changes": {
                 measure: [{"ours": ours, "theirs": theirs, "change": each} for (ours, theirs), each in row.items()]
@@ -216,21 +183,31 @@ class Outcome:
             },
             "asked": self.asked,
             "unjudged": self.unjudged,
-            "cut_short": self.cut_short,
         }
 
 
 @dataclass(frozen=True)
 class SensitivityMap:
-    """Every setting's outcome, around the run's own comparisons."""
+    """Every setting's outcome, around the run's own comparisons.
 
-    recheck: Recheck
+    Attributes:
+        unequal: places of conversations whose replay under the run's own rules differs from the record; () in a sound
+            run.
+    """
+
+    conversations: int
+    unequal: tuple[int, ...]
     base: Mapping[str, Sequence[Comparison]]  # measure → comparisons under the run's own rules
     outcomes: Sequence[Outcome]
 
+    @property
+    def recheck(self) -> str:
+        equal = self.conversations - len(self.unequal)
+        return f"{equal} of {self.conversations} conversations score again as recorded, in every move and reward"
+
     def to_dict(self) -> dict[str, Any]:
         return {
-            "recheck": {"conversations": self.recheck.conversations, "unequal": list(self.recheck.unequal)},
+            "recheck": {"conversations": self.conversations, "unequal": list(self.unequal)},
             "base": {measure: [each.to_dict() for each in row] for measure, row in self.base.items()},
             "outcomes": [each.to_dict() for each in self.outcomes],
         }
@@ -241,7 +218,6 @@ class _Course:
     """One conversation with its recorded scores and its replays."""
 
     scores: ConversationScores
-    tree: IntentTree
     replays: Mapping[Rules, Replayed]  # by the rules without λ and τ, which no course depends on
 
 
@@ -267,7 +243,7 @@ def sensitivity(
     courses, unequal = [], []
     for place, conversation in conversations:
         recorded = scores_of(conversation, place)
-        course = _Course(recorded, conversation.tree, {each: replayed(conversation, each) for each in every})
+        course = _Course(recorded, {each: replayed(conversation, each) for each in every})
         if _under(course, Setting("", "", rules)) != recorded:
             unequal.append(place)
         courses.append(course)
@@ -277,11 +253,11 @@ def sensitivity(
         wanted = settings_around(rules, max(each.scores.turns for each in courses))
     base = _compared(Pool(_under(each, Setting("", "", rules)) for each in courses))
     outcomes = [_outcome(each, courses, base) for each in wanted]
-    return SensitivityMap(Recheck(len(courses), tuple(unequal)), base, outcomes)
+    return SensitivityMap(len(courses), tuple(unequal), base, outcomes)
 
 
 def _under(course: _Course, setting: Setting) -> ConversationScores:
-    return rescored(course.scores, course.replays[_course_rules(setting.rules)], course.tree, setting)
+    return rescored(course.scores, course.replays[_course_rules(setting.rules)], setting)
 
 
 def _compared(pool: Pool) -> dict[str, list[Comparison]]:
@@ -302,7 +278,6 @@ def _outcome(setting: Setting, courses: Sequence[_Course], base: Mapping[str, Se
         {measure: _changes(base[measure], found[measure]) for measure in RESCORED},
         sum(each.asked for each in replays),
         sum(each.unjudged for each in replays),
-        sum(each.cut_short for each in replays),
     )
 
 

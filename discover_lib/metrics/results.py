@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from discover_lib.base.glossary import meaning
 from discover_lib.base.records import Record
 from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores, why_undefined
-from discover_lib.metrics.intervals import Estimate, Values, bootstrap_mean, grouped
+from discover_lib.metrics.intervals import Estimate, Values, bootstrap_mean, grouped, two_decimals
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.satisfaction import SATISFIED, LeaveOut, SatisfactionScores, satisfaction_scores
 from discover_lib.metrics.scorer import FAMILIES, Family, letters, trigrams
@@ -35,9 +35,7 @@ class Measure:
 
     Attributes:
         term: its word in the glossary.
-        phrase: as a sentence names it.
         of: the measure of one conversation, None where it is unscored; None for a measure that needs a `Pool`.
-        worth_seeing: a difference that would matter, where one can be named for all uses.
         fewer_is_better: the lowest is the best; of the other measures the highest.
         is_share: it is between 0 and 1.
     """
@@ -45,10 +43,7 @@ class Measure:
     name: str
     label: str
     term: str
-    phrase: str
     of: Callable[[ConversationScores], float | None] | None = None
-    decimals: int = 2
-    worth_seeing: float | None = None
     fewer_is_better: bool = False
     is_share: bool = True
 
@@ -57,41 +52,25 @@ class Measure:
         """Its sentence in the glossary."""
         return meaning(self.term)
 
+    @property
+    def worth_seeing(self) -> float | None:
+        """A difference that would matter, where one can be named for all uses."""
+        return 0.03 if self.is_share else None
+
     def shown(self, value: float) -> str:
-        """With its decimals and a real minus sign; never "−0.00"."""
-        return f"{round(value, self.decimals) + 0.0:.{self.decimals}f}".replace("-", "−")
+        return two_decimals(value)
 
 
 MEASURES = (
+    Measure("share", "share of hidden", "share of hidden", of=lambda scores: scores.share_discovered),
+    Measure("discovery", "discovery", "discovery score"),  # eq. 4
+    Measure("proportion", "found", "found"),
+    Measure("satisfaction", "satisfaction", "satisfaction"),
+    Measure("interactivity", "interactivity", "interactivity", of=lambda scores: scores.interactivity),
     Measure(
-        "share",
-        "share of hidden",
-        "share of hidden",
-        "the share of hidden intents discovered",
-        of=lambda scores: scores.share_discovered,
-        worth_seeing=0.03,
+        "tokens", "kTok", "kTok", of=lambda scores: sum(scores.tokens) / 1000, fewer_is_better=True, is_share=False
     ),
-    Measure("discovery", "discovery", "discovery score", "discovery (eq. 4)", worth_seeing=0.03),
-    Measure("proportion", "found", "found", "the share found", worth_seeing=0.03),
-    Measure("satisfaction", "satisfaction", "satisfaction", "satisfaction", worth_seeing=0.03),
-    Measure(
-        "interactivity",
-        "interactivity",
-        "interactivity",
-        "interactivity",
-        of=lambda scores: scores.interactivity,
-        worth_seeing=0.03,
-    ),
-    Measure(
-        "tokens",
-        "kTok",
-        "kTok",
-        "thousand tokens per conversation",
-        of=lambda scores: sum(scores.tokens) / 1000,
-        fewer_is_better=True,
-        is_share=False,
-    ),
-    Measure("reward", "reward", "mean reward", "reward per turn", of=lambda scores: scores.reward, is_share=False),
+    Measure("reward", "reward", "mean reward", of=lambda scores: scores.reward, is_share=False),
 )
 MEASURE = {measure.name: measure for measure in MEASURES}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from discover_lib.base.records import Record
 
@@ -24,25 +24,13 @@ FINAL_REQUESTS = {
         "Return only the artifact without any other text or explanation."
     ),
 }
-WHOSE = {"ours": "ours", "paper": "the paper’s"}
 SATISFIED = 4  # the least score of 1 to 5 that counts as satisfied
 _FINAL = re.compile(r"\b(?:final|complete|finished|whole)\b(?:,? \w+){0,2},? (?:piece|version|artifact|result)\b", re.I)
 
 
-def choices_of(configuration: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The choices of an evaluation between our wording and the paper's: (choice, whose)."""
-    if configuration.get("kind") != "evaluate":
-        return ()
-    asked = configuration.get("final_request")
-    return (
-        ("Interactivity scale", WHOSE[configuration.get("interactivity", "ours")]),
-        ("Final request", next((WHOSE[name] for name, text in FINAL_REQUESTS.items() if text == asked), "another")),
-    )
-
-
-def request_named(text: object) -> str:
-    """The choice that a stored final request was made by: "ours" where no choice has this wording."""
-    return next((name for name, wording in FINAL_REQUESTS.items() if wording == text), "ours")
+def request_named(text: object, otherwise: str = "ours") -> str:
+    """The name of a stored final request, or `otherwise` for another wording."""
+    return next((name for name, wording in FINAL_REQUESTS.items() if wording == text), otherwise)
 
 
 def asks_for_final(text: str) -> bool:

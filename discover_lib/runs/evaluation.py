@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -144,7 +144,6 @@ def write_sensitivity(folder: Path) -> SensitivityMap:
 
 # -- the conversations behind a discover:// id -------------------------------------------------------------------------
 
-LISTED = 8  # names of what there is, where one is not
 CONVERSATION = ("artifact", "assistants", "trial")  # the parts of an id that name one
 
 
@@ -184,29 +183,20 @@ def resolve(id: DiscoverId) -> Resolved:
             for row in store.listing()
             if row.stop not in (None, "error")
         }
-        places = {each: place for each, place in finished.items() if _is_within(each, id)}
+        named = [part for part in CONVERSATION if getattr(id, part) is not None]
+        places = {
+            each: place
+            for each, place in finished.items()
+            if all(getattr(each, part) == getattr(id, part) for part in named)
+        }
         if not places:
-            raise IdError(f"{id}: {_why_not_there(id, finished)}")
+            raise IdError(f"{id}: no finished conversation of this run is so named; 'discover show RUN' lists them")
         conversation = store.conversation(*places.values()) if len(places) == 1 else None
     if conversation and (id.turn or 0) > len(conversation.turns):
         raise IdError(f"{id}: that conversation has {len(conversation.turns)} turns")
     if conversation and id.intent and id.intent not in conversation.tree.intents:
         raise IdError(f"{id}: that conversation has no intent {id.intent!r}")
     return Resolved(id, folder, places, conversation)
-
-
-def _is_within(each: DiscoverId, id: DiscoverId) -> bool:
-    return all(getattr(id, part) in (None, getattr(each, part)) for part in CONVERSATION)
-
-
-def _why_not_there(id: DiscoverId, finished: Iterable[DiscoverId]) -> str:
-    """The part of the id that the run does not have, and the names that it has."""
-    for part in CONVERSATION:
-        name, there = getattr(id, part), list(dict.fromkeys(getattr(each, part) for each in finished))
-        if name is not None and there and name not in there:
-            more = f" and {len(there) - LISTED} more" if len(there) > LISTED else ""
-            return f"no {part} {name!r}; there are {', '.join(map(str, there[:LISTED]))}{more}"
-    return "no finished conversation of this run is so named"
 
 
 def id_of(run: DiscoverId, each: ConversationScores) -> DiscoverId:

@@ -229,7 +229,7 @@ def _calls(run: LaidOut, turns: Span) -> dict[tuple[str, str], Span]:
     if spec.voice != MINIATURE:
         spoken = turns * (1 + ahead) + Span.exactly(-float(units))  # the last turn has no answer
         calls["voice", spec.voice] = Span(max(0.0, spoken.low), spoken.expected, spoken.high) * ASKED
-        if spec.leak_check:  # of every message; of none once everything is discovered
+        if spec.leak_check:  # at most of every message; of none that asks plainly
             calls[LEAK_CHECK, spec.leak_check] = Span(0.0, spoken.expected, spoken.high) * ASKED
     if run.is_evaluation:
         calls |= final

@@ -27,7 +27,6 @@ from discover_lib.core.roles import (
     Judge,
     JudgeError,
     RoleError,
-    UserVoice,
     ask,
 )
 from discover_lib.core.rollout import MAX_TURNS, Map, continue_conversation
@@ -66,7 +65,7 @@ class RunOptions(EngineSpec):
         candidates: None gives every assistant separate conversations.  A number makes all of them answer every turn of
             one conversation, this many times each, and the reply with the highest reward is selected.
         leak_check: a model that checks the messages of a language model's voice for paraphrases, or "judge", or None.
-        interactivity, final_request: the paper's scale and wording or ours, in an evaluation.
+        final_request: the paper's sentence or ours, in an evaluation.
         look_ahead: reward candidates for this many turns beyond their own, played by `reward_assistant`.
         taste: number of the taste of generated artifacts; 0 draws evenly.
     """
@@ -114,7 +113,7 @@ class RunOptions(EngineSpec):
         if kind not in ("simulate", "synthesize", "evaluate") or not domain or own:
             raise RunOptionsError("this run was begun by a command with files of its own; the same command resumes it")
         # An evaluation lacks the first three; the others are there if they differ from the default.
-        if_there = ("candidates", "look_ahead", "reward_assistant", "leak_check", "interactivity", "taste")
+        if_there = ("candidates", "look_ahead", "reward_assistant", "leak_check", "taste")
         artifacts, domains = configuration["artifacts"], domain.split(", ")
         return cls(
             tuple(configuration["assistants"]),
@@ -178,19 +177,9 @@ def plan_units(trees: Mapping[str, tuple[str, IntentTree]], assistants: Sequence
     return units_of(RunOptions(tuple(assistants), **options), trees)
 
 
-def user_of(engines: RoleEngines, domain: str, tree: IntentTree) -> tuple[Judge, UserVoice]:
-    """The judge and the voice of a user of this tree.
-
-    A voice whose messages may be checked against a tree does not know the tree, so it gets it here.
-    """
-    voice = engines.voice(domain)
-    checked = getattr(voice, "checked_against", None)
-    return engines.judge(domain), checked(tree) if checked else voice
-
-
 def simulator_of(unit: Unit, engines: RoleEngines, so_far: Conversation | None = None) -> UserSimulator:
     """The user of a unit, at the start or after the turns of a stored conversation."""
-    judge, voice = user_of(engines, unit.domain, unit.tree)
+    judge, voice = engines.judge(unit.domain), engines.voice(unit.domain)
     if so_far is not None:
         return UserSimulator.resume(so_far, judge, voice)
     return UserSimulator(unit.tree, judge, voice, rules=unit.options.rules, seed=unit.seed, setting=unit.setting)

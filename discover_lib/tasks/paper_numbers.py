@@ -7,7 +7,6 @@ cells give a result that rounds to it.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +21,6 @@ from discover_lib.tasks.waist import Asked, Cell, How, Lines, Mark, Report, Tabl
 
 NOT_AT_HAND = "cell not at hand"
 METRICS = ("discover", "satisfy", "interact", "kilotokens")
-SIZES = (100, 200, 500, 1000, 2000)  # prompts: assumed, since the paper gives no number
-_Z, _POWER_Z = 1.959963984540054, 0.8416212335729143  # the normal distribution's 97.5% and 80% points
 
 Verdict = Literal["follows", "does not follow", "left open"]
 
@@ -254,59 +251,3 @@ def _short(value: float) -> str:
     """At most three decimals, and no more than are needed."""
     digits = f"{abs(value):,.{3 if abs(value) < 1 else 2}f}".rstrip("0").rstrip(".")
     return f"−{digits}" if value < 0 and digits != "0" else digits
-
-
-# -- Table 6: safety ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class SafetyRow:
-    """One benchmark of one base model, in percent; `smallest` follows `SIZES`."""
-
-    base: str
-    benchmark: str
-    before: float
-    after: float
-    smallest: tuple[float, ...]
-
-    @property
-    def change(self) -> float:
-        return round(self.after - self.before, 1)
-
-
-def table_six(sizes: Sequence[int] = SIZES) -> list[SafetyRow]:
-    """Every cell of the table."""
-    table = paper_tables()["table_6"]
-    return [
-        SafetyRow(
-            row["base"],
-            benchmark,
-            before,
-            after,
-            tuple(round(100 * detectable_change(before / 100, n), 1) for n in sizes),
-        )
-        for row in table["rows"]
-        for benchmark, before, after in zip(table["columns"], row["before"], row["after"], strict=True)
-    ]
-
-
-def detectable_change(share: float, n: int) -> float:
-    """The smallest change of a share between two sets of `n` answers that is seen with 80% probability at 5%.
-
-    Both sets count as independent and as varying like `share`, or like one more in `n` where all answers are equal.
-    """
-    share = min(max(share, 1 / (n + 1)), n / (n + 1))
-    return (_Z + _POWER_Z) * math.sqrt(2 * share * (1 - share) / n)
-
-
-SIX_HEAD = ("base", "benchmark", "before", "after", "change", *(f"smallest at {n:,}" for n in SIZES))
-SIX_MEANING = (
-    "Percent. Smallest: the change that this many prompts would show with 80% probability at the 5% level. The numbers "
-    "of prompts are assumed: the paper gives no number, no interval, and no share of refused harmless prompts."
-)
-
-
-def six_row(row: SafetyRow) -> list[str]:
-    """A cell of the table as a row under `SIX_HEAD`."""
-    change = f"{row.change:+.1f}".replace("-", "−")
-    return [row.base, row.benchmark, f"{row.before:g}", f"{row.after:g}", change, *(f"±{n:.1f}" for n in row.smallest)]

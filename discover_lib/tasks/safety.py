@@ -201,14 +201,14 @@ MEANING = (
 )
 
 
-def row_of(each: Safety) -> list[str]:
+def row_of(each: Safety) -> tuple[str, ...]:
     """An assistant's row, with a dash for a missing number."""
     clear = each.difference and each.difference.low is not None and each.difference.high is not None
     told = str(each.difference) if each.difference else "–"
     if clear and each.difference.low <= 0 <= each.difference.high:  # type: ignore[union-attr,operator]
         told += " not distinguishable"
     optional = [str(value) if value else "–" for value in (each.first_turn, each.known)]
-    return [each.assistant, str(each.offers), *optional, str(each.before_refusal), str(each.over_refusal), told]
+    return (each.assistant, str(each.offers), *optional, str(each.before_refusal), str(each.over_refusal), told)
 
 
 # -- benchmarks of others ---------------------------------------------------------------------------------------------
@@ -313,10 +313,10 @@ RATE_MEANING = (
 )
 
 
-def rate_row(rate: Rate) -> list[str]:
+def rate_row(rate: Rate) -> tuple[str, ...]:
     """A scorer's rate of an assistant."""
     value = str(rate.value) if isinstance(rate.value, Share) else f"{rate.value} (n = {rate.n:,})"
-    return [rate.scorer, rate.assistant, value, _told(rate)]
+    return (rate.scorer, rate.assistant, value, _told(rate))
 
 
 def _told(rate: Rate) -> str:

@@ -211,7 +211,7 @@ def sensitivity_told(changes: SensitivityMap) -> Iterator[Part]:
         for each in changes.outcomes
     ]
     head = ("setting", "conclusions that change", "verdicts not known")
-    yield Lines((f"\n{changes.recheck.sentence}",))
+    yield Lines((f"\n{changes.recheck}",))
     yield Table(head, tuple(rows), "the same judgements, scored in other ways")
     if any(each.unjudged for each in changes.outcomes):
         line = "verdicts not known: other rules would have shown the judge these intents; they count as not engaged"

@@ -37,6 +37,7 @@ from discover_lib.engines.local.lineage import (
     content_hash,
     versions,
 )
+from discover_lib.engines.local.tiny_language import is_broken
 from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
 from discover_lib.runs.options import RunOptionsError
@@ -433,7 +434,7 @@ class _Run:
             with seeded(self.settings.seed):
                 ids = sampler.complete([self.chat.prompt(self.dialect.encode(prompt, domain))])[0]
             reply = self.dialect.decode(*said(ids, self.chat.tokenizer, sampler.ends), domain, ())
-            kind = "broken" if self.dialect.is_broken(reply) else ""
+            kind = "broken" if is_broken(reply) else ""
             answered.append(sample_of(prompt, [Scored(reply, None, kind=kind)]))
         return answered
 

@@ -24,40 +24,26 @@ def introduce(mo):
 @app.cell
 def begin(cards, kept, mo):
     card = cards.Card("3", "By hand", "Move τ")
-    get_step, set_step = mo.state(card.first_step())
     guess_form, why = card.guess_form(), card.explain_form()
     reward, tau_answer = cards.asked("reward"), cards.asked("tau")
     tau = kept(mo.ui.slider, "tau", 0, 1400, 10, value=250, label="free tokens τ", show_value=True, full_width=True)
-    return card, get_step, guess_form, reward, set_step, tau, tau_answer, why
+    return card, guess_form, reward, tau, tau_answer, why
 
 
 @app.cell(hide_code=True)
-def choose_step(card, get_step):
-    step = card.chooser(get_step())
+def choose_step(card):
+    step = card.chooser()
     step
     return (step,)
 
 
-@app.cell(hide_code=True)
-def open_step(card, cards, guess_form, step):
-    guess = card.guess_in(guess_form)
-    opened = cards.in_sight(step.value["picked"], guess)
-    return guess, opened
-
-
 @app.cell
-def show_step(card, cards, guess, guess_form, opened, reward, tau, tau_answer, why):
+def show_step(card, cards, guess_form, reward, step, tau, tau_answer, why):
     steps = {
         "By hand": lambda: cards.posed("reward", reward),
         "Move τ": lambda: cards.posed("tau", tau_answer, tau, cards.earned_at(tau.value)),
     }
-    card.show(opened, guess, guess_form, why, steps)
-    return
-
-
-@app.cell(hide_code=True)
-def go_on(card, guess, set_step, step):
-    card.onward(step.value["picked"], guess, set_step)
+    card.show(step.value, guess_form, why, steps)
     return
 
 

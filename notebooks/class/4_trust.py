@@ -20,42 +20,27 @@ def introduce(mo):
 
 
 @app.cell
-def begin(cards, mo):
-    card = cards.Card("4", "Length", "Leaks", "Users")
-    get_step, set_step = mo.state(card.first_step())
+def begin(cards):
+    card = cards.Card("4", "Length", "Leaks")
     guess_form, why = card.guess_form(), card.explain_form()
-    length, leak, users = cards.asked("length"), cards.asked("leak"), cards.asked("users")
-    return card, get_step, guess_form, leak, length, set_step, users, why
+    length, leak = cards.asked("length"), cards.asked("leak")
+    return card, guess_form, leak, length, why
 
 
 @app.cell(hide_code=True)
-def choose_step(card, get_step):
-    step = card.chooser(get_step())
+def choose_step(card):
+    step = card.chooser()
     step
     return (step,)
 
 
-@app.cell(hide_code=True)
-def open_step(card, cards, guess_form, step):
-    guess = card.guess_in(guess_form)
-    opened = cards.in_sight(step.value["picked"], guess)
-    return guess, opened
-
-
 @app.cell
-def show_step(USER, card, cards, guess, guess_form, leak, length, opened, pairs_table, told_so_far, users, why):
+def show_step(USER, card, cards, guess_form, leak, length, pairs_table, step, told_so_far, why):
     steps = {
         "Length": lambda: cards.posed("length", length, cards.html(pairs_table())),
         "Leaks": lambda: cards.posed("leak", leak, cards.map_of(USER), cards.html(told_so_far())),
-        "Users": lambda: cards.posed("users", users),
     }
-    card.show(opened, guess, guess_form, why, steps)
-    return
-
-
-@app.cell(hide_code=True)
-def go_on(card, guess, set_step, step):
-    card.onward(step.value["picked"], guess, set_step)
+    card.show(step.value, guess_form, why, steps)
     return
 
 

@@ -1,4 +1,4 @@
-"""`discover safety`, `discover reality`: a run under house rules, the paper's table, users who type as people."""
+"""`discover safety`, `discover reality`: a run under house rules, users who type as people."""
 
 import json
 from pathlib import Path
@@ -7,12 +7,7 @@ import pytest
 from command_line import assert_one_line_error, discover
 from llm_server import FakeServer
 
-from discover_lib.base.tokens import COUNTING
-from discover_lib.core.conversation import Reply
-from discover_lib.engines.miniature.artifacts import generate_artifact
-from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.runs.store import RunStore
-from workbench.study.people import Chat, write_people
 
 
 @pytest.mark.slow
@@ -24,18 +19,6 @@ def test_a_run_is_read_under_house_rules(tmp_path: Path) -> None:
     assert "over-refusal" in said and "(0 of" in said and "harmless words" in said and "which err" in said
     assert discover("safety", run, "--depth", 1).returncode == 0
     assert_one_line_error(discover("safety", run, "--depth", 6), "try --depth 2")
-
-
-def test_without_a_run_it_is_the_paper_s_table() -> None:
-    said = discover("safety").stdout
-    assert "89.1" in said and "+1.5" in said and "assumed" in said
-
-
-def test_people_s_conversations_are_refused_since_their_trees_are_made_of_what_was_offered(tmp_path: Path) -> None:
-    piece = generate_artifact("svg_drawing", "eval", 0).text
-    talk = Chat("one", "base", ("an owl",), (Reply(piece, 10, COUNTING),), piece, "SVG drawing", "svg_drawing")
-    write_people(tmp_path / "run", [talk], RoleEngines(EngineSpec()), name="a study", judge="miniature")
-    assert_one_line_error(discover("safety", tmp_path / "run", "--depth", 2), "conversations with people")
 
 
 @pytest.mark.slow
@@ -149,6 +132,7 @@ def test_without_inspect_it_says_how_to_get_it_before_any_work(tmp_path: Path, m
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        ("", "no run to read"),
         ("--task x", "need --via inspect"),
         ("--via inspect", "needs --assistant"),
         ("--via inspect --assistant openai/a", "needs --task"),

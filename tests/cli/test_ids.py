@@ -71,9 +71,8 @@ def test_what_is_not_stored_is_refused_in_one_line(folder: Path) -> None:
     run = id_of_run(folder)
     for wrong, told in (
         (DiscoverId("nowhere"), "no run nowhere in .*; give its name there, or its folder's path$"),
-        (DiscoverId(run.run, "nothing"), "no artifact 'nothing'; there are svg_drawing-eval-000, svg"),
-        (DiscoverId(run.run, assistants="asks"), "no assistants 'asks'; there are draft, ask, adaptive$"),
-        (DiscoverId(run.run, trial=7), "no trial 7; there are 0, 1$"),
+        (DiscoverId(run.run, "nothing"), "no finished conversation of this run is so named"),
+        (DiscoverId(run.run, assistants="asks"), "'discover show RUN' lists them$"),
         (DiscoverId(run.run, "svg_drawing-eval-000", "ask", 0, 9), "has 3 turns"),
     ):
         with pytest.raises(IdError, match=told):

@@ -54,7 +54,7 @@ COMMANDS = {
     "plan": ("--domain svg_drawing --assistant draft", ""),
     "push": ("nowhere --to me/mine", "no token for the Hub here"),
     "reality": ("run run", "run"),
-    "safety": ("", ""),
+    "safety": ("simulated", ""),
     "serve": ("--domain svg_drawing", "needs another package"),
     "share": ("run --out shared.html", ""),
     "show": ("discover://nothing", "discover://"),

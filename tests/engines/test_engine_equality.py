@@ -14,7 +14,7 @@ from typing import Any
 
 import llm_brain
 import pytest
-from llm_server import ALL_FAULTS, FakeServer, Faults, ServerProcess
+from llm_server import ALL_FAULTS, FakeServer, Faults
 
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.roles import Assistant, JudgeError, SeesIntents, VoiceError
@@ -35,11 +35,11 @@ from discover_lib.engines.miniature.voice import MiniatureVoice
 pytestmark = pytest.mark.slow
 
 POLICIES = (("adaptive",), ("mixed", "draft"), ("options", "adaptive"), ("ask",), ("random", "silent"), ("oracle",))
-FEW, MANY = 3, 20
+FEW = 3
 IN_FLIGHT = 8
 
 
-def settings(server: FakeServer | ServerProcess) -> ClientSettings:
+def settings(server: FakeServer) -> ClientSettings:
     return ClientSettings(
         api_base=server.api_base, env_file=None, first_wait_seconds=0.01, longest_wait_seconds=0.05, timeout_seconds=60
     )
@@ -112,12 +112,6 @@ def differences(client: LLMClient, domain: str, count: int) -> list[int]:
 @pytest.mark.parametrize("domain", ALL_DOMAINS)
 def test_a_model_behind_the_wire_gives_the_same_conversations(client: LLMClient, domain: str) -> None:
     assert differences(client, domain, FEW) == []
-
-
-@pytest.mark.parametrize("domain", DOMAINS[:1])
-def test_a_model_in_another_process_gives_the_same_conversations(domain: str) -> None:
-    with ServerProcess("llm_brain:answer") as server, LLMClient(settings(server)) as client:
-        assert differences(client, domain, MANY) == []
 
 
 @pytest.mark.parametrize("domain", ALL_DOMAINS)

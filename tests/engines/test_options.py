@@ -8,14 +8,12 @@ from typing import Any
 
 import llm_brain
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from llm_server import FakeServer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.llm.calls.exchange import Request
-from discover_lib.engines.role_options import EFFORTS, ROLES, RoleOptions
+from discover_lib.engines.role_options import RoleOptions
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
 
@@ -51,34 +49,6 @@ def test_a_bad_value_is_one_line(texts: dict[str, list[str]], said: str) -> None
     with pytest.raises(DiscoverError) as error:
         RoleOptions.read(**texts)
     assert said in str(error.value) and "\n" not in str(error.value)
-
-
-PLAYERS = st.sampled_from(["", *ROLES, "openai/a=b+collaborative"])
-GIVEN = st.fixed_dictionaries(
-    {
-        "max_tokens": st.dictionaries(PLAYERS, st.none() | st.integers(1, 10**6)),
-        "temperature": st.dictionaries(PLAYERS, st.none() | st.sampled_from([0.0, 0.25, 1.5])),
-        "timeout": st.dictionaries(PLAYERS, st.sampled_from([0.5, 600.0])),
-        "reasoning_effort": st.dictionaries(PLAYERS, st.sampled_from(EFFORTS)),
-    }
-)
-
-
-@pytest.mark.slow
-@given(GIVEN)
-def test_words_give_the_same_options_again(values: dict[str, dict[str, Any]]) -> None:
-    texts = {
-        name: [f"{player}={'none' if value is None else value}".removeprefix("=") for player, value in its.items()]
-        for name, its in values.items()
-    }
-    options = RoleOptions.read(**texts)
-    again: dict[str, list[str]] = {}
-    words = options.words()
-    for flag, text in zip(words[::2], words[1::2], strict=True):
-        again.setdefault(flag[2:].replace("-", "_"), []).append(text)
-    assert {player: own for player, own in RoleOptions.read(**again).given.items() if own} == {
-        player: own for player, own in options.given.items() if own
-    }
 
 
 def test_only_what_decides_replies_and_differs_is_stored() -> None:

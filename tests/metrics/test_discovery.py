@@ -8,7 +8,7 @@ from scripted import EchoVoice, ScriptedJudge, artifact, forest
 from discover_lib import UserSimulator, discovery_scores
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.rules import Rules
-from discover_lib.metrics.discovery import DiscoveryScores, ceiling, mean_ceiling, share_discovered, why_undefined
+from discover_lib.metrics.discovery import ceiling, mean_ceiling, share_discovered, why_undefined
 from discover_lib.metrics.results import Pool
 from discover_lib.metrics.scores import scores_of
 from discover_lib.runs.artifact_files import find_recorded, recorded_index
@@ -72,11 +72,6 @@ def test_the_mean_is_over_the_artifacts_that_count() -> None:
     assert found.left_out == ("z",)
 
 
-def test_the_order_of_the_pool_does_not_matter() -> None:
-    levels = pool(a=[1, 0.5, 0], b=[0, 1, 0.5], c=[0.5, 0, 0])
-    assert dict(discovery_scores(dict(reversed(levels.items())))) == dict(discovery_scores(levels))
-
-
 @pytest.mark.parametrize(
     ("levels", "named"),
     [
@@ -93,30 +88,6 @@ def test_pools_that_do_not_match_are_refused(levels: dict, named: str) -> None:
 
 def test_an_empty_pool_has_no_scores() -> None:
     assert dict(discovery_scores({})) == {}
-
-
-def without_each(levels: dict) -> dict[str, DiscoveryScores]:
-    """The scores of the others where one assistant was not compared, by whom."""
-    return {out: discovery_scores({name: rows for name, rows in levels.items() if name != out}) for out in levels}
-
-
-def test_every_pool_without_one_assistant() -> None:
-    # Whole pool: a finds 2 of the 3 that anybody found.  Without c (the only one to find 3) a has all of them;
-    # without b (which found least) nothing changes at the bottom, since c did not find 1 either.
-    whole = pool(a=[1, 1, 0], b=[0, 0, 0], c=[0, 1, 1])
-    assert discovery_scores(whole)["a"]["art"] == pytest.approx(2 / 3)
-    found = without_each(whole)
-    assert {out: {name: row["art"] for name, row in scores.items()} for out, scores in found.items()} == {
-        "a": {"b": 0, "c": 1},
-        "b": {"a": 0.5, "c": 0.5},  # {2} is found by both and no longer counts
-        "c": {"a": 1, "b": 0},
-    }
-
-
-def test_a_pool_that_lost_its_only_difference_leaves_the_artifact_out() -> None:
-    found = without_each(pool(a=[1, 1], b=[1, 0], c=[1, 0]))
-    assert found["a"].left_out == ("art",) and found["a"].mean("b") is None
-    assert found["b"].left_out == ()
 
 
 @pytest.mark.parametrize(

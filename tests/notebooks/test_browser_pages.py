@@ -30,9 +30,9 @@ def test_nothing_stands_in_anyones_way(name: str, server: Server, page: Page, ou
         expect(page.get_by_text("Choose one of the answers first.")).to_be_visible()
         page.get_by_role("radio").first.click()
         page.get_by_role("button", name="This is my guess").click()
-        expect(page.get_by_text("The last step has the answer.")).to_be_visible()
+        expect(page.get_by_text("The last one has the answer.")).to_be_visible()
         resize(page, PHONE)
-        for step in page.locator(".le-steps button").all():
+        for step in page.get_by_role("tab").all():
             step.click()
             settle(page, SECOND // 3)
             if (check := page.get_by_role("button", name="Check")).count():  # the answer as it stands, and its hint

@@ -153,7 +153,7 @@ def test_artifacts_that_stand_twice_are_told_before_anything_runs() -> None:
 
 STORIES = "creative_writing"
 TELLER = f"openai/miniature:{STORIES}"
-OURS = RunOptions((f"{TELLER}:options",), engine=TELLER, artifacts=1, turns=2)
+OURS = RunOptions((f"{TELLER}:draft",), engine=TELLER, artifacts=1, turns=2)
 CHOSEN = dataclasses.replace(OURS, leak_check="judge", final_request="paper")
 
 

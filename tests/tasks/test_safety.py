@@ -13,7 +13,6 @@ from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.metrics.intervals import Estimate, share_of
 from discover_lib.metrics.scorer import Phrases
-from discover_lib.tasks.paper_numbers import SIZES, table_six
 from discover_lib.tasks.safety import REFUSED, Exposure, HouseRule, benchmarked, exposure, rule_for, safety_of
 
 DOMAIN = "svg_drawing"
@@ -94,20 +93,6 @@ def test_assistants_are_compared_on_the_same_users_under_the_same_rules() -> Non
 )
 def test_refusals_by_their_phrases(text: str, verdict: bool) -> None:
     assert Phrases().refuses("", text) is verdict
-
-
-# -- the paper's table -------------------------------------------------------------------------------------------------
-
-
-def test_table_six_is_as_printed_and_no_change_stands_out_at_500_prompts() -> None:
-    rows = {(row.base, row.benchmark): row for row in table_six()}
-    assert len(rows) == 6 and SIZES[2] == 500
-    changes = {key: row.change for key, row in rows.items()}
-    assert changes["Llama", "benchmark 2"] == 1.5 and changes["Qwen", "benchmark 2"] == -1.3
-    assert not any(abs(row.change) >= row.smallest[2] for row in rows.values())
-    harm = rows["Llama", "benchmark 2"]
-    # 2.8016 × √(2 × .891 × .109 / 500) = 5.52 points
-    assert harm.smallest[2] == 5.5
 
 
 # -- benchmarks of others ----------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from discover_lib.dataset.export import Source as Conversations
 from discover_lib.dataset.export import make_rows
 from discover_lib.engines.local.dialect import PlainChat
 from discover_lib.engines.local.lineage import ADAPTER, Lineage, LineageError, Source, adapter_chain, content_hash
+from discover_lib.engines.local.tiny_language import is_broken
 from discover_lib.train import backend as trained_by
 from discover_lib.train.backend import Backend, choose_backend, unsuitable
 from discover_lib.train.comparison import followed
@@ -270,4 +271,4 @@ def test_a_chat_model_is_told_the_system_message_and_counted_in_its_own_tokens()
     assert plain.encode(said, "") == opened == plain.encode(opened, "")  # what is there already is not said twice
     reply = plain.decode("A tale.", 4, "", ())
     assert (reply.text, reply.n_tokens, reply.counting) == ("A tale.", 4, "tokenizer of some/base")
-    assert not plain.is_broken(reply) and plain.is_broken(plain.decode(" ", 0, "", ()))
+    assert not is_broken(reply) and is_broken(plain.decode(" ", 0, "", ()))

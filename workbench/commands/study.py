@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import closing, nullcontext
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,10 +13,11 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.cli.common import UNFINISHED, OneValueCommand, command_from, console, example_of
 from discover_lib.engines.manner import PAPER, manner_named
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
-from discover_lib.metrics.intervals import percent
-from discover_lib.tasks.playing import Access, Server
+from discover_lib.tasks.playing import Access
 from discover_lib.tasks.waist import Table
+
+if TYPE_CHECKING:
+    from workbench.study.desk import Desk
 
 study = typer.Typer(
     help="Run a user study with people, from one study file.",
@@ -111,7 +111,6 @@ def bots(
     from workbench.study.bots import quick, run_bots
     from workbench.study.design import load_study
     from workbench.study.desk import Desk
-    from workbench.study.study_report import flow_lines
     from workbench.study.study_server import StudyServer
 
     typed, read = manner_named(manner), quick(load_study(file))
@@ -121,8 +120,8 @@ def bots(
             ended = run_bots(url, read, n, seed, manner=typed)
     finally:
         desk.close()
-    _say(f"{count} {end}" for end, count in sorted(ended.items()))
-    _say(flow_lines(desk))
+    typer.echo("\n".join(f"{count} {end}" for end, count in sorted(ended.items())))
+    _show_progress(desk)
     typer.echo(f"answers: {desk.folder}")
     if set(ended) != {"done"}:
         raise typer.Exit(UNFINISHED)
@@ -131,85 +130,16 @@ def bots(
 @command("outputs/study-paper --personal redact")
 def export(
     folder: Store,
-    how: Server,
-    engine: Annotated[str, typer.Option(help="Model that judges the conversations: miniature or a LiteLLM model.")] = (
-        MINIATURE
-    ),
     personal: Annotated[
         Literal["refuse", "redact", "keep"], typer.Option(help="Action when a text looks like personal data.")
     ] = "refuse",
 ) -> None:
-    """Export tables with a codebook, and the conversations as a run."""
-    from discover_lib.engines.llm.calls.client import LLMClient
-    from workbench.study.desk import RUN, Desk
+    """Export tables with a codebook."""
+    from workbench.study.desk import EXPORTED, Desk
     from workbench.study.study_report import export_study
 
     desk = Desk.read(folder)
-    client = LLMClient(how.settings) if engine != MINIATURE else None
-    with closing(client) if client else nullcontext():
-        engines = RoleEngines(EngineSpec(builder=engine, judge=engine), client)
-        exported = export_study(desk, engines, engine, personal)
-    typer.echo(f"{exported.participants} participants → {exported.folder}")
-    typer.echo(f"{exported.written.conversations} conversations as a run → {folder / RUN}")
-    for name, why in exported.written.without_tree.items():
-        typer.echo(f"no tree: {name}: {why}", err=True)
-
-
-@command("data/study/paper.yaml --effect 0.5")
-def power(
-    file: File,
-    effect: Annotated[float, typer.Option(help="Difference to detect, in points.")] = 1.0,
-    sd: Annotated[
-        float | None, typer.Option(help="Standard deviation of one condition's ratings, in points (default: 2).")
-    ] = None,
-    correlation: Annotated[
-        float, typer.Option(help="Correlation between one participant's two ratings (paired design).")
-    ] = 0.5,
-    wanted: Annotated[
-        float, typer.Option("--power", min=0.05, max=0.99, help="Probability of detecting the difference.")
-    ] = 0.8,
-    pilot: Annotated[Path | None, typer.Option(help="Take the standard deviation from this study store.")] = None,
-) -> None:
-    """Estimate the number of participants."""
-    from discover_lib.metrics.power import MOST, Design, Planned
-    from workbench.study.design import load_study
-    from workbench.study.desk import Desk
-    from workbench.study.study_report import ASSUMED_SD, finished, spread
-
-    if sd is not None and pilot is not None:
-        raise DiscoverError("choose one source of the standard deviation: --sd X or --pilot FOLDER")
-    read = load_study(file)
-    if pilot is not None:
-        desk = Desk.read(pilot)
-        sd = spread(desk)
-        if any(row.progress.simulated for row in finished(desk)):
-            typer.echo(
-                f"{pilot}: participants are simulated, so their ratings may vary less or more than those of people",
-                err=True,
-            )
-    try:
-        plans = {
-            design: Planned(design, effect, ASSUMED_SD if sd is None else sd, correlation, len(read.conditions))
-            for design in get_args(Design)
-        }
-    except ValueError as error:
-        raise DiscoverError(str(error)) from None
-    for design, planned in plans.items():
-        people, mark = planned.people(wanted), " (this study)" if design == read.design else ""
-        if people is None:
-            typer.echo(f"{design}{mark}: more than {MOST:,} people are needed to find {effect:g} points")
-            continue
-        typer.echo(
-            f"{design}{mark}: {people} people find {effect:g} points with {percent(wanted)}, sd {planned.sd:.2f}"
-        )
-    planned = plans[read.design]
-    detectable = planned.detectable(read.participants, wanted)
-    typer.echo(f"the {read.participants} planned find {detectable:.2f} points with {percent(wanted)}")
-    if planned.pairs > 1:
-        typer.echo(
-            f"all pairs of {planned.conditions} conditions are compared, each at 5% / {planned.pairs} (Bonferroni; "
-            "Holm finds at least as much); between: equal groups; paired: each participant meets two"
-        )
+    typer.echo(f"{export_study(desk, personal)} participants → {folder / EXPORTED}")
 
 
 @command("outputs/study-paper")
@@ -218,27 +148,23 @@ def report(
     unblind: Annotated[
         bool, typer.Option("--unblind", help="Show outcomes before the planned number is reached.")
     ] = False,
-    beside: Annotated[Path | None, typer.Option(help="Compare with the simulated participants in this folder.")] = None,
 ) -> None:
     """Report the progress of participants and, once enough have finished, the ratings by condition."""
-    from workbench.study import study_report as told
     from workbench.study.desk import Desk
+    from workbench.study.study_report import OUTCOMES, finished, outcomes
 
     desk = Desk.read(folder)
-    sides = told.side_by_side(desk, Desk.read(beside)) if beside is not None else []
-    _say(told.flow_lines(desk))
-    done = len({row.code for row in told.finished(desk)})
-    if done < desk.study.participants and not unblind:
-        typer.echo(
-            f"outcomes are shown at {desk.study.participants}; --unblind shows them now (mention it in your report)"
-        )
+    _show_progress(desk)
+    done, planned = len({row.code for row in finished(desk)}), desk.study.participants
+    if done < planned and not unblind:
+        typer.echo(f"outcomes are shown at {planned}; --unblind shows them now (mention it in your report)")
         return
-    _say([*told.attrition_lines(desk), *told.quality_lines(desk), *told.outcome_lines(desk)])
-    if sides:
-        Table(told.SIDES, tuple(sides)).print(console())
-        typer.echo("means with 95% intervals; simulated participants rate their discovered share, with noise")
+    Table(OUTCOMES, tuple(outcomes(desk))).print(console())
+    typer.echo("means and differences with 95% intervals; p by Holm over the pairs of a scale")
 
 
-def _say(lines: Iterable[str]) -> None:
-    for line in lines:
-        typer.echo(line)
+def _show_progress(desk: Desk) -> None:
+    from workbench.study.study_report import ATTRITION_COLUMNS, attrition, progress_lines
+
+    typer.echo("\n".join(progress_lines(desk)))
+    Table(tuple(ATTRITION_COLUMNS), tuple(attrition(desk))).print(console())

@@ -1,11 +1,13 @@
 """A lesson's card: predict, do, explain, one step in sight.  marimo is imported where it is used.
 
 The address contains the step and the guess. It contains no answer to an exercise, so a link gives none away. A class
-hands an answer in when a button is pressed. A guess that was handed in comes back.
+hands an answer in when a button is pressed.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,14 +16,14 @@ from discover_lib.core.advance import initial_state
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.train.grpo import group_of
-from workbench.controls import pickable
-from workbench.lessons.checks import GROUP, earned
-from workbench.lessons.exercise import Outcome, answered, first_answer, hand_in
+from workbench.carried import kept
+from workbench.lessons.checks import GROUP, STEPPED, earned
+from workbench.lessons.exercise import MAX_TEXT, Outcome, answered, hand_in, tree_of
 from workbench.lessons.exercises import CARDS, EXERCISES
 from workbench.map import intent_map
 from workbench.pages.conversation_page import ABOUT
 from workbench.views import conversation_parts as show
-from workbench.views.html import EMPTY, Markup, notice, part, rich_text, subscripts, tag
+from workbench.views.html import EMPTY, Markup, notice, rich_text, signed, subscripts, tag
 from workbench.views.training import group_picture
 
 PREDICT, EXPLAIN = "Predict", "Explain"
@@ -55,48 +57,17 @@ class Card:
         self.number, self.about = number, CARDS[number]
         self.steps = tuple(f"{place} {title}" for place, title in enumerate((PREDICT, *steps, EXPLAIN), 1))
 
-    def first_step(self) -> str:
-        """The step that the address names, else the first."""
-        asked = _asked("step")
-        return self.steps[int(asked) - 1] if asked.isdecimal() and 0 < int(asked) <= len(self.steps) else self.steps[0]
-
-    def chooser(self, opened: str) -> Any:
-        """The steps in a row. The open step is `value["picked"]` and is in the address."""
+    def chooser(self) -> Any:
+        """The steps in a row. The address keeps the open one."""
         import marimo as mo
 
-        buttons = (tag("li", tag("button", step, type="button", data_pick=step)) for step in self.steps)
-        widget = pickable(show.styled(tag("ol", *buttons, class_="dl-plain le-steps", aria_label="Steps")), opened)
-        widget.observe(lambda change: self._remember(change["new"]), "picked")
-        return mo.ui.anywidget(widget)
-
-    def _remember(self, step: str) -> None:
-        import marimo as mo
-
-        mo.query_params().set("step", str(self.steps.index(step) + 1))
-
-    def onward(self, step: str, guess: str | None, open_step: Callable[[str], None]) -> Any:
-        """A button to the next step, or what is missing."""
-        import marimo as mo
-
-        if not guess:
-            return mo.Html(show.styled(show.quiet("Guess first. Then the other steps open.")))
-        place = self.steps.index(step) + 1
-        if place == len(self.steps):
-            return None
-
-        def go_on(_: Any) -> None:
-            self._remember(self.steps[place])
-            open_step(self.steps[place])
-
-        return mo.ui.button(label=f"Next: {self.steps[place][2:]} →", kind="success", on_click=go_on)
+        return kept(mo.ui.tabs, "step", dict.fromkeys(self.steps, ""), value=self.steps[0])
 
     def guess_form(self) -> Any:
         """A guess before anything is seen. A class hands it in, and the address keeps it."""
         import marimo as mo
 
         task, choices = f"predict-{self.number}", self.about.choices
-        if not _asked("guess") and (handed_in := first_answer(student(), task)) in choices:
-            mo.query_params().set("guess", handed_in)  # the student is unknown when a later step is opened
         asked = _asked("guess")
 
         def keep(value: dict[str, str | None] | None) -> None:
@@ -125,21 +96,20 @@ class Card:
         text = mo.ui.text_area(label=self.about.why, rows=2, max_length=MAX_EXPLANATION, full_width=True)
         return mo.md("{text}").batch(text=text).form(submit_button_label="Compare", bordered=False, on_change=keep)
 
-    def show(
-        self, opened: str, guess: str | None, guess_form: Any, why: Any, steps: Mapping[str, Callable[[], Any]]
-    ) -> Any:
-        """The step in sight.
+    def show(self, step: str, guess_form: Any, why: Any, steps: Mapping[str, Callable[[], Any]]) -> Any:
+        """The open step. The guess comes before all others.
 
         Args:
-            opened: title of the step, as `in_sight` returns it.
+            step: as the chooser has it.
             why: the form of `explain_form`.
             steps: title of each step between the guess and the explanation → what it shows.
         """
-        if opened == PREDICT:
+        title, guess = step.partition(" ")[2], self.guess_in(guess_form)
+        if title == PREDICT:
             return self._predicting(guess_form, guess)
-        if opened == EXPLAIN and guess:
-            return self._explaining(guess, why)
-        return steps[opened]() if opened in steps else None
+        if not guess:
+            return html(show.quiet("Guess first. Then the other steps open."))
+        return self._explaining(guess, why) if title == EXPLAIN else steps[title]()
 
     def _predicting(self, form: Any, guess: str | None) -> Any:
         """The first step: its subject, the question, its words, and the guess once it is made."""
@@ -147,7 +117,9 @@ class Card:
 
         made = notice("Choose one of the answers first.", tone="warn") if form.value else EMPTY
         if guess:
-            made = notice("Your guess: ", tag("b", guess), ". The last step has the answer.", tone="open")
+            made = notice(
+                "Your guess: ", tag("b", guess), ". Open the next step. The last one has the answer.", tone="open"
+            )
         above = show.styled(rich_text(self.about.about), words(*self.about.words))
         return mo.vstack([mo.Html(above), form, mo.Html(show.styled(made))])
 
@@ -165,16 +137,10 @@ class Card:
 
     def _compared(self, guess: str) -> Markup:
         """The guess, the answer, and the numbers behind it."""
-        happened = self.about.happened()
-        right = guess == happened.choice
-        answer = "”. That is right. " if right else f"”. The answer is “{happened.choice}”. "
-        return notice("You guessed “", tag("b", guess), answer, happened.sentence, tone=None if right else "open")
-
-
-def in_sight(step: str, guess: str | None) -> str:
-    """The title of the step that is shown: without a guess only the first, and "" for any other."""
-    title = step.partition(" ")[2]
-    return title if guess or title == PREDICT else ""
+        choice, sentence = self.about.happened()
+        right = guess == choice
+        answer = "”. That is right. " if right else f"”. The answer is “{choice}”. "
+        return notice("You guessed “", tag("b", guess), answer, sentence, tone=None if right else "open")
 
 
 def _asked(name: str) -> str:
@@ -250,22 +216,20 @@ def _fields(key: str) -> dict[str, Any]:
             return {f"pick{n}": mo.ui.checkbox(label=text) for n, text in enumerate(exercise.choices, 1)}
         case form:
             label = "Your reply" if form == "reply" else "Your replies, one per line"
-            return {"text": mo.ui.text_area(label=label, rows=LINES[form], max_length=2_000, full_width=True)}
+            return {"text": mo.ui.text_area(label=label, rows=LINES[form], max_length=MAX_TEXT, full_width=True)}
 
 
 def answer_of(key: str, value: dict[str, Any]) -> Any:
     """The plain answer in the fields of `asked`."""
     form, values = EXERCISES[key].form, list(value.values())
     if form == "number":
-        try:
-            return float(str(values[0]).strip().replace(",", ".").replace("−", "-"))
-        except ValueError:
-            return values[0]
+        typed = str(values[0]).strip().replace(",", ".").replace("−", "-")
+        return float(typed) if re.fullmatch(r"-?\d*\.?\d+", typed) else typed
     if form == "several":
         return [place for place, picked in enumerate(values, 1) if picked]
     if form == "replies":
-        return str(values[0]).splitlines()
-    return values[0] if form == "reply" else values
+        return [line.strip() for line in values[0][:MAX_TEXT].splitlines() if line.strip()]
+    return values[0][:MAX_TEXT].strip() if form == "reply" else values
 
 
 def checked(key: str, fields: Any, *below: Markup) -> Any:
@@ -277,28 +241,9 @@ def checked(key: str, fields: Any, *below: Markup) -> Any:
 
 
 def told(outcome: Outcome) -> Markup:
-    """An outcome: passed or not yet, a hint, and the numbers behind it as bars."""
+    """An outcome: passed or not yet, and a hint."""
     mark = tag("b", "✓ Right. " if outcome.passed else "Not yet. ")
-    return notice(mark, outcome.hint, tone=None if outcome.passed else "open") + bars(outcome.shown)
-
-
-def bars(values: dict[str, float] | Any) -> Markup:
-    """Named values as bars from a zero line. Negative ones go to the left."""
-    if not values:
-        return EMPTY
-    low, high = min(0.0, *values.values()), max(0.0, *values.values())
-    span = (high - low) or 1.0
-    rows = [
-        (
-            name,
-            "less" if value < 0 else "more",
-            f"{(min(value, 0.0) - low) / span:.1%}",
-            f"{abs(value) / span:.1%}",
-            f"{value:.3g}".replace("-", "−"),
-        )
-        for name, value in values.items()
-    ]
-    return part("bars", rows)
+    return notice(mark, outcome.hint, tone=None if outcome.passed else "open")
 
 
 # -- the figures of steps ----------------------------------------------------------------------------------------------
@@ -325,24 +270,27 @@ def map_of(tree: IntentTree, seed: int = 0) -> Any:
     return mo.ui.anywidget(intent_map(tree, initial_state(tree, Rules.paper(), seed)).widget)
 
 
-def chat_of(person: int, key: str, fields: Any, most: int | None = None) -> Markup:
-    """The conversation of a user with the replies in the fields, at most so many. Empty without a reply."""
-    replies = answer_of(key, fields.value) if fields.value else []
-    written = [reply for reply in replies if reply.strip()][:most]
-    return show.panel("So far", show.chat(answered(person, written)), latest=True) if written else EMPTY
+def two_trees(fields: Any) -> Any:
+    """Lesson 2: the first two trees of a user, and the conversation with the replies in the fields."""
+    replies = answer_of("two-replies", fields.value)[:2] if fields.value else []
+    chat = show.panel("So far", show.chat(answered(STEPPED, replies)), latest=True) if replies else EMPTY
+    tree = dataclasses.replace(tree_of(STEPPED), roots=tree_of(STEPPED).roots[:2])
+    return posed("two-replies", fields, map_of(tree, STEPPED), below=chat)
 
 
 def earned_at(tau: float) -> Any:
     """Lesson 3: what five replies of each assistant to one user earn with so many free tokens."""
-    earnings = {name: earned(name, tau) for name in ("draft", "verbose", "adaptive")}
+    import marimo as mo
+
+    stats = [mo.stat(signed(earned(name, tau)), label=name, bordered=True) for name in ("draft", "verbose", "adaptive")]
     about = tag("p", "Rewards of five replies of each assistant to one user. Move τ.")
-    return html(about, words("adaptive"), bars(earnings))
+    return mo.vstack([html(about, words("adaptive")), mo.hstack(stats, widths="equal")])
 
 
 def group_shown(fields: Any) -> Markup:
     """Lesson 5: the group of the rewards in the fields, and the update that it makes. Empty without rewards."""
-    rewards = answer_of("grpo", fields.value) if fields.value else []
-    if not rewards:
+    if not fields.value:
         return EMPTY
+    rewards = answer_of("grpo", fields.value)
     picture = group_picture(group_of(rewards), [f"reply {place}" for place in range(1, len(rewards) + 1)])
     return show.panel("The group and its update", picture)

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from discover_lib.base.leak_words import find_leaks, giving_away
-from discover_lib.base.seeds import derive_rng
-from discover_lib.base.words import words
-from discover_lib.core.advance import advance, initial_state
-from discover_lib.core.conversation import Conversation, Turn
+from discover_lib.core.conversation import Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.reward import Reward, length_penalty, reward
-from discover_lib.core.rollout import MAX_TURNS
+from discover_lib.core.reward import Reward, length_penalty
 from discover_lib.core.rules import Rules
-from discover_lib.core.state import Discovery, Evaluation, IntentState, Verdict
-from discover_lib.metrics.paired import SIGNIFICANCE, least_p
 from discover_lib.metrics.summary import newly_discovered as found
 from discover_lib.train.grpo import group_of
 from workbench.lessons.exercise import (
     EVERYBODY,
-    MAX_TEXT,
     Outcome,
     answered,
     judged,
-    mean_found,
-    number_of,
-    numbers_of,
     talk,
-    texts_of,
-    tree_of,
     wrong,
 )
 from workbench.story import near_misses_on_one_wish
@@ -45,35 +31,11 @@ N_TOKENS, N_FOUND = 610, 2  # of the reply in "reward"
 TALKER = 17  # the user of "tau"
 STEP = 10  # of its slider
 GROUP = 4  # replies in "nothing learnt"
-RANDOM_CASES = 200  # for "advance", beside the named ones
-WRITE_ADVANCE = """
-Code runs only on your own machine: `discover open --edit`, a new notebook, and
-
-```python
-from discover_lib import Discovery, IntentState
-from workbench.lessons.exercises import check
 
 
-def advance(tree, state, evaluation, rules):
-    levels, thetas = dict(state.discovery), dict(state.thresholds)
-    for verdict in evaluation.verdicts:
-        if verdict.engaged:
-            levels[verdict.intent_id] = Discovery.DISCOVERED
-        # add near misses, θ, parents and satisfied intents
-    return IntentState(levels, state.satisfied, thetas, state.initial_thresholds)
-
-
-check("advance", advance)
-```
-
-The check runs your function on 210 cases, ten of them with a name. It names the rule that the first wrong case breaks.
-"""
-
-
-def near_misses(answer: Any) -> Outcome:
+def near_misses(count: float | str) -> Outcome:
     """The fewest near misses in one reply that change the state of an intent of threshold `THETA`."""
-    count = number_of(answer)
-    if count is None or not 1 <= count <= MOST_NEAR or count != int(count):
+    if isinstance(count, str) or not 1 <= count <= MOST_NEAR or count != int(count):
         return wrong(f"A number of near misses is a whole number, at least 1 and at most {MOST_NEAR}.")
     outcome = near_misses_on_one_wish(THETA)
     now = outcome(int(count))
@@ -84,165 +46,32 @@ def near_misses(answer: Any) -> Outcome:
         f"shrinks to {left:g}.": not now.moved,
         f"{score:g} is above θ = {THETA:g}, but fewer are enough, too.": count > 1 and outcome(int(count) - 1).moved,
     }
-    return judged(
-        f"{score:g} is above θ = {THETA:g}, so the intent becomes emerging, ○ → ◆.",
-        hints,
-        **{"score": score, "θ": THETA},
-    )
-
-
-# -- advance, in code --------------------------------------------------------------------------------------------------
-
-_TREE = IntentTree.from_dict(
-    {
-        "artifact_type": "drawing",
-        "topic": "animal",
-        "initial_request": "draw something",
-        "roots": [
-            {"id": "1", "text": "an animal", "children": [{"id": "1.1", "text": "a fox"}]},
-            {"id": "2", "text": "warm tones"},
-        ],
-    }
-)
-
-
-def _built(*verdicts: Verdict) -> Evaluation:
-    """The evaluation of a reply that builds an artifact."""
-    return Evaluation("artifact", verdicts)
-
-
-_KNOWN = IntentState({"1": Discovery.DISCOVERED}, frozenset(), {"1": 0.5, "1.1": 0.5, "2": 0.5})
-_HUNCH = IntentState(
-    {"1": Discovery.EMERGING}, frozenset(), {"1": 0.3, "1.1": 0.5, "2": 0.5}, {"1": 0.6, "1.1": 0.5, "2": 0.5}
-)
-
-
-_FRESH = initial_state(_TREE, thresholds={"1": 0.5, "1.1": 0.5, "2": 0.5})
-# (the rule that the case tests, the state before, the evaluation of the reply)
-_NAMED_CASES = (
-    ("A matched intent becomes discovered at once, at any θ.", _FRESH, _built(Verdict("2", True))),
-    (
-        "A question makes an intent discovered, never satisfied. An artifact does both.",
-        _FRESH,
-        Evaluation("dialogue_act", (Verdict("2", True),)),
-    ),
-    (
-        "A child cannot change state while its parent is not discovered, so its verdict is skipped.",
-        _FRESH,
-        _built(Verdict("1", False), Verdict("1.1", True)),
-    ),
-    (
-        "A child can change state in the reply that makes its parent discovered, because parents come first.",
-        _FRESH,
-        _built(Verdict("1", True), Verdict("1.1", True)),
-    ),
-    (
-        "Below θ the state stays, but the score lowers θ for the next reply.",
-        _FRESH,
-        _built(Verdict("2", False, ("a",))),
-    ),
-    (
-        "A score that equals θ does not pass it. The paper's comparison is >.",
-        _FRESH,
-        _built(Verdict("2", False, ("a", "b"))),
-    ),
-    ("After a change of state θ starts again at its first value.", _HUNCH, _built(Verdict("1", False, ("a", "b")))),
-    (
-        "An intent moves up one state per reply, with any number of near misses.",
-        _FRESH,
-        _built(Verdict("2", False, ("a", "b", "c", "d", "e"))),
-    ),
-    ("The same near miss twice in a reply counts once.", _FRESH, _built(Verdict("2", False, ("a", "A", "b", "a")))),
-    (
-        "A discovered intent stays discovered. Near misses do not change it.",
-        _KNOWN,
-        _built(Verdict("1", False, ("a", "b"))),
-    ),
-)
-
-
-def _random_case(rng: random.Random) -> tuple[IntentState, Evaluation]:
-    thresholds = {key: rng.choice((0.1, 0.25, 0.3, 0.5, 0.75, 0.9)) for key in _TREE.intents}
-    levels = {key: rng.choice(list(Discovery)) for key in _TREE.intents}
-    verdicts = [
-        Verdict(key, rng.random() < 0.3, tuple(rng.sample("abcde", rng.randrange(4))))
-        for key in _TREE.intents
-        if rng.random() < 0.8
-    ]
-    state = IntentState(levels, frozenset(), thresholds, dict.fromkeys(thresholds, 0.95))
-    return state, Evaluation(rng.choice(("artifact", "dialogue_act")), tuple(verdicts))
-
-
-def write_advance(answer: Any) -> Outcome:
-    """A function `advance(tree, state, evaluation, rules)` that returns the state that `core.advance` returns."""
-    if not callable(answer):
-        return wrong("Give the function itself, as in check(advance), not its result and not its text.")
-    rules, rng = Rules.paper(), derive_rng(0, "advance")
-    mixed = "It differs from the paper's transition in a mixed case."
-    cases = [*_NAMED_CASES, *((mixed, *_random_case(rng)) for _ in range(RANDOM_CASES))]
-    for place, (hint, state, evaluation) in enumerate(cases):
-        expected, _ = advance(_TREE, state, evaluation, rules)
-        try:
-            given = answer(_TREE, state, evaluation, rules)
-        except Exception as error:
-            return wrong(f"It raised {type(error).__name__}: {error} (case {place + 1}). {hint}")
-        given = given[0] if isinstance(given, tuple) and given else given
-        if not isinstance(given, IntentState):
-            return wrong(f"It returned {type(given).__name__}. Return an IntentState.")
-        if _differs(given, expected):
-            return wrong(f"{hint} Case {place + 1}: {_case_said(evaluation)}", cases=float(len(cases)))
-    return Outcome(True, f"The same as the library's in {len(cases)} cases.", {"cases": float(len(cases))})
-
-
-def _differs(given: IntentState, expected: IntentState) -> bool:
-    return (
-        any(given[key] is not expected[key] for key in _TREE.intents)
-        or given.satisfied != expected.satisfied
-        or any(round(_theta(given, key) - _theta(expected, key), 9) != 0 for key in _TREE.intents)
-    )
-
-
-def _theta(state: IntentState, key: str) -> float:
-    theta = state.thresholds.get(key, float("inf"))
-    return theta if isinstance(theta, int | float) else float("inf")
-
-
-def _case_said(evaluation: Evaluation) -> str:
-    said = [
-        f"{verdict.intent_id} " + ("engaged" if verdict.engaged else f"{len(verdict.near_misses)} near misses")
-        for verdict in evaluation.verdicts
-    ]
-    return f"{evaluation.kind.replace('_', ' ')}, {', '.join(said)}."
+    return judged(f"{score:g} is above θ = {THETA:g}, so the intent becomes emerging, ○ → ◆.", hints)
 
 
 # -- the reward --------------------------------------------------------------------------------------------------------
 
 
-def worth(answer: Any) -> Outcome:
+def worth(given: float | str) -> Outcome:
     """The reward of a reply of `N_TOKENS` tokens that makes `N_FOUND` intents discovered."""
-    given = number_of(answer)
-    if given is None:
+    if isinstance(given, str):
         return wrong("A reward is a number, such as 1.5.")
-    tree, rules = tree_of(TALKER), Rules.paper()
-    before = initial_state(tree, rules)
-    hidden = [key for key in tree.intents if key not in before.discovered][:N_FOUND]
-    after = IntentState({**before.discovery, **dict.fromkeys(hidden, Discovery.DISCOVERED)})
-    right = reward(tree, before, after, N_TOKENS, rules)
-    shown = {"R_d": right.discovered, "R_e": right.penalty}
-    sum_said = f"{right.discovered:g} − {rules.lam:g} × ({N_TOKENS} − {rules.tau:g}) = {right.total:g}"
-    if abs(given - right.total) < 0.005:
-        return Outcome(True, sum_said, shown)
-    without = right.discovered + length_penalty(N_TOKENS, rules.replace(tau=0))
-    capped = right.discovered - rules.penalty_cap
+    rules = Rules.paper()
+    penalty = length_penalty(N_TOKENS, rules)
+    right = N_FOUND + penalty
+    if abs(given - right) < 0.005:
+        return Outcome(True, f"{N_FOUND} − {rules.lam:g} × ({N_TOKENS} − {rules.tau:g}) = {right:g}")
     hints = {
-        right.discovered: "Length is not free here. Count the tokens beyond τ.",
-        without: f"The first {rules.tau:g} tokens cost nothing. Subtract λ only for the tokens beyond τ.",
-        right.discovered - right.penalty: "The length penalty is subtracted, so do not add it.",
-        right.penalty: f"This is the penalty alone. {N_FOUND} intents became discovered, each worth 1.",
-        capped: f"{rules.penalty_cap:g} is the largest length penalty. This reply is not that long.",
+        N_FOUND: "Length is not free here. Count the tokens beyond τ.",
+        N_FOUND + length_penalty(N_TOKENS, rules.replace(tau=0)): (
+            f"The first {rules.tau:g} tokens cost nothing. Subtract λ only for the tokens beyond τ."
+        ),
+        N_FOUND - penalty: "The length penalty is subtracted, so do not add it.",
+        penalty: f"This is the penalty alone. {N_FOUND} intents became discovered, each worth 1.",
+        N_FOUND - rules.penalty_cap: f"{rules.penalty_cap:g} is the largest length penalty. This reply is shorter.",
     }
     hint = next((hint for value, hint in hints.items() if abs(given - value) < 0.005), None)
-    return wrong(hint or "Count the intents that became discovered, and subtract λ for every token beyond τ.", **shown)
+    return wrong(hint or "Count the intents that became discovered, and subtract λ for every token beyond τ.")
 
 
 # -- τ -----------------------------------------------------------------------------------------------------------------
@@ -256,10 +85,9 @@ def earned(assistant: str, tau: float, person: int = TALKER) -> float:
     return sum(reward.discovered + charge for reward, charge in rewards if reward is not None)
 
 
-def move_tau(answer: Any) -> Outcome:
+def move_tau(tau: float | str) -> Outcome:
     """The least τ, in steps of `STEP`, at which verbose earns more than draft."""
-    tau = number_of(answer)
-    if tau is None or tau < 0:
+    if isinstance(tau, str) or tau < 0:
         return wrong("Write a number of tokens, 0 or more.")
     verbose, draft, paper = earned("verbose", tau), earned("draft", tau), Rules.paper().tau
     said = f"At τ = {tau:g} verbose earns {verbose:.2f} and draft {draft:.2f}"
@@ -276,17 +104,14 @@ def move_tau(answer: Any) -> Outcome:
         f"{said}. Saying everything twice pays when length is free. One user is an anecdote, though. Without a penalty "
         f"verbose beats draft on {wins} of {len(EVERYBODY)} other users."
     )
-    return judged(right, hints, verbose=verbose, draft=draft)
+    return judged(right, hints)
 
 
 # -- GRPO --------------------------------------------------------------------------------------------------------------
 
 
-def nothing_learnt(answer: Any) -> Outcome:
+def nothing_learnt(rewards: Sequence[float]) -> Outcome:
     """Four rewards of good replies from which GRPO learns nothing."""
-    rewards = numbers_of(answer)
-    if rewards is None or len(rewards) != GROUP:
-        return wrong(f"Set {GROUP} rewards, one number per reply.")
     group = group_of(rewards)
     advantages = {f"reply {place}": value or 0.0 for place, value in enumerate(group.advantages, 1)}
     largest = max(advantages, key=lambda name: abs(advantages[name]))
@@ -313,20 +138,17 @@ def nothing_learnt(answer: Any) -> Outcome:
 
 RANKED = ("adaptive", "ask", "draft", "options")
 STEPPED = 22  # the user of "two replies"
-PLAYED = 3  # the user of "beat adaptive"
-RIVALS = ("ask", "draft", "adaptive", "oracle")
-MOST_WORDS = 30  # of one reply in "beat adaptive"
-_LISTS = f"Write replies as lines of text, at most {MAX_TEXT} characters each."
 
 
-def rank(answer: Any) -> Outcome:
+def rank(order: Sequence[str | None]) -> Outcome:
     """The assistants, best first, by the intents that they make discovered on average."""
-    order = list(answer) if isinstance(answer, Sequence) and not isinstance(answer, str) else []
     if sorted(map(str, order)) != sorted(RANKED):
         return wrong("Name each of the four assistants exactly once, best first.")
-    means = {name: mean_found(name) for name in RANKED}
+    talks = {name: [talk(person, name) for person in EVERYBODY] for name in RANKED}
+    means = {name: sum(map(found, theirs)) / len(theirs) for name, theirs in talks.items()}
     right = sorted(RANKED, key=lambda name: -means[name])
-    better, worse = next(((one, other) for one, other in zip(right, order, strict=True) if one != other), ("", ""))
+    differ = [(one, str(other)) for one, other in zip(right, order, strict=True) if one != other]
+    better, worse = differ[0] if differ else ("", "")
     why = {
         "adaptive": "It shows options until an intent is clear, and only then drafts.",
         "draft": "A draft shows one value of every kind, so it can hold a near miss for any tree.",
@@ -338,20 +160,15 @@ def rank(answer: Any) -> Outcome:
         "Look at its row of dots.": order[-1] != "ask",
         f"Over {len(EVERYBODY)} users {more}. {why}".strip(): order != right,
     }
-    shown = means if order == right else {}
-    return judged(
-        f"This is the order over {len(EVERYBODY)} users, in intents discovered in five turns.", hints, **shown
-    )
+    told = ", ".join(f"{name} {means[name]:.1f}" for name in right)
+    return judged(f"This is the order over {len(EVERYBODY)} users, in intents discovered in five turns: {told}.", hints)
 
 
 # -- two replies -------------------------------------------------------------------------------------------------------
 
 
-def two_replies(answer: Any) -> Outcome:
+def two_replies(replies: Sequence[str]) -> Outcome:
     """Everything of the first two trees in two replies."""
-    replies = texts_of(answer)
-    if replies is None:
-        return wrong(_LISTS)
     if len(replies) != 2:
         return wrong(f"Write exactly two replies, one per line. You wrote {len(replies)}.")
     conversation = answered(STEPPED, replies)
@@ -359,11 +176,8 @@ def two_replies(answer: Any) -> Outcome:
     first, second = list(tree.ids_of)[:2]
     wanted = [key for root in (first, second) for key in tree.ids_of[root] if key not in tree.initially_discovered]
     missing = [key for key in wanted if key not in conversation.state.discovered]
-    shown = {"discovered": float(len(wanted) - len(missing)), "of": float(len(wanted))}
     if not missing:
-        return Outcome(
-            True, "One tree per reply, with its broad and narrow intents together. Two replies are enough.", shown
-        )
+        return Outcome(True, "One tree per reply, with its broad and narrow intents together. Two replies are enough.")
     idle = next((turn for turn in conversation.turns if not turn.candidate.transitions), None)
     whys = {touch.why for touch in touched(conversation, idle).touches if touch.met} if idle else set()
     reply, root = idle.index if idle else 0, tree.root_of[missing[0]]
@@ -378,7 +192,7 @@ def two_replies(answer: Any) -> Outcome:
         f"Tree {root} is not finished. {len(missing)} narrow intents are left. A broad word opens the way to a narrow "
         "intent, but does not match it. Name the narrow value.": True,
     }
-    return judged("", hints, **shown)
+    return judged("", hints)
 
 
 def _asks_or_means_nothing(turn: Turn | None) -> str:
@@ -390,18 +204,16 @@ def _asks_or_means_nothing(turn: Turn | None) -> str:
 # -- break the simulator -----------------------------------------------------------------------------------------------
 
 
-def break_it(answer: Any) -> Outcome:
+def break_it(reply: str) -> Outcome:
     """One reply for unknown users that earns more on average than adaptive's first reply."""
-    replies = texts_of(answer)
-    if replies is None or len(replies) != 1:
-        return wrong(f"Write one reply of at most {MAX_TEXT} characters.")
-    turns = [answered(person, replies).turns[0] for person in EVERYBODY]
+    if not reply:
+        return wrong("Write one reply.")
+    turns = [answered(person, [reply]).turns[0] for person in EVERYBODY]
     rewards = [turn.candidate.reward for turn in turns]
     scored = [reward for reward in rewards if reward is not None]
     mean = sum(reward.total for reward in scored) / len(turns)
     adaptive = [talk(person, "adaptive").turns[0].candidate.reward for person in EVERYBODY]
     bar = sum(reward.total for reward in adaptive if reward is not None) / len(adaptive)
-    shown = {"your reply": mean, "adaptive": bar}
     hits = sum(reward.discovered > 0 for reward in scored)
     n_tokens, charged = turns[0].reply.n_tokens, any(reward.penalty for reward in scored)
     right = (
@@ -419,7 +231,7 @@ def break_it(answer: Any) -> Outcome:
         f"It fits {hits} of {len(turns)} users and earns {mean:.2f}. Adaptive's first reply earns {bar:.2f}. Does any "
         "rule stop you from naming more?": True,
     }
-    return judged(right, {} if mean > bar else hints, **shown)
+    return judged(right, {} if mean > bar else hints)
 
 
 def _met(turn: Turn) -> bool:
@@ -427,61 +239,7 @@ def _met(turn: Turn) -> bool:
     return evaluation is not None and any(verdict.engaged for verdict in evaluation.verdicts)
 
 
-# -- beat adaptive -----------------------------------------------------------------------------------------------------
-
-
-def beat(answer: Any) -> Outcome:
-    """Five replies that discover more with one user than the assistant "adaptive" does."""
-    replies = texts_of(answer)
-    if replies is None:
-        return wrong(_LISTS)
-    if not replies:
-        return wrong("Write your replies, one per line. Press Check after each to read the answer.")
-    long = next((place for place, reply in enumerate(replies, 1) if len(words(reply)) > MOST_WORDS), None)
-    if long:
-        return wrong(
-            f"Reply {long} has more than {MOST_WORDS} words. Naming everything breaks the simulator and helps no user. "
-            "Offer a few values."
-        )
-    conversation = answered(PLAYED, replies)
-    scores = {name: float(found(talk(PLAYED, name))) for name in RIVALS}
-    yours, adaptive = found(conversation), scores["adaptive"]
-    shown = {"ask": scores["ask"], "draft": scores["draft"], "adaptive": adaptive, "you": float(yours)}
-    shown["oracle"] = scores["oracle"]
-    if yours > adaptive:
-        return Outcome(
-            True,
-            f"You discovered {yours}, adaptive {adaptive:g}, and the oracle, which sees the tree, {scores['oracle']:g} "
-            f"of {len(tree_of(PLAYED)) - len(conversation.tree.initially_discovered)}.",
-            shown,
-        )
-    if conversation.stop is None and len(replies) < MAX_TURNS:
-        left = MAX_TURNS - len(replies)
-        return Outcome(False, f"{yours} discovered so far, {left} more to write. {_last_answer(conversation)}", shown)
-    idle = [turn for turn in conversation.turns if not turn.candidate.transitions]
-    elsewhere = sum(
-        any(touch.why == "elsewhere" and touch.met for touch in touched(conversation, turn).touches) for turn in idle
-    )
-    hints = {
-        f"You discovered {yours}. {elsewhere} of your replies matched an intent of another tree than the one in focus, "
-        "and that does not count. First the subject of the drawing, then the other trees in their order.": elsewhere
-        > 0,
-        "You discovered 0. Offer values to choose from instead of open questions or one guess.": (
-            len(idle) == len(conversation.turns)
-        ),
-        f"A draw. You and adaptive discovered {yours} each. One more is needed.": yours == adaptive,
-        f"You discovered {yours}, adaptive {adaptive:g}. {len(idle)} of your replies changed no state. Offer three "
-        "values of one kind at a time, and continue from the answer.": True,
-    }
-    return judged("", hints, **shown)
-
-
-def _last_answer(conversation: Conversation) -> str:
-    said = conversation.turns[-1].user_message
-    return f"They say: “{said}”" if said else ""
-
-
-# -- on trust: a user who says too much, pairs that length decides, the users that a verdict needs ---------------------
+# -- on trust: a user who says too much, pairs that length decides -----------------------------------------------------
 
 
 # A user who knows two intents, an animal and a fox. Below are messages of this user, one of each kind.
@@ -518,22 +276,11 @@ MESSAGES = (
 )
 # Pairs of replies by draft and adaptive: (user, turn).
 PAIRS = ((0, 2), (5, 1), (2, 5), (1, 4), (2, 2), (0, 3))
-COMPARED = 4  # assistants in "enough users"
-_NUMBERS = "Pick by number, from 1 to 6."
 
 
-def _picked(answer: Any, of: Sequence[Any]) -> set[int] | None:
-    numbers = numbers_of(answer)
-    if numbers is None or not all(number == int(number) and 1 <= number <= len(of) for number in numbers):
-        return None
-    return {int(number) for number in numbers}
-
-
-def find_the_leak(answer: Any) -> Outcome:
-    """The messages that name an undiscovered intent."""
-    picked = _picked(answer, MESSAGES)
-    if picked is None:
-        return wrong(_NUMBERS)
+def find_the_leak(answer: Sequence[int]) -> Outcome:
+    """The messages that name an undiscovered intent, by their places from 1."""
+    picked = set(answer)
     known_ids = USER.initially_discovered
     hidden = {key: USER.text(key) for key in USER.intents if key not in known_ids}
     known = [*(USER.text(key) for key in known_ids), USER.initial_request, ASSISTANT_SAID]
@@ -589,11 +336,9 @@ def by_length() -> set[int]:
     return {place for place, (one, other) in rewards.items() if one.discovered == other.discovered}
 
 
-def decided_by_length(answer: Any) -> Outcome:
-    """The pairs whose better reply is better by its length alone."""
-    picked = _picked(answer, PAIRS)
-    if picked is None:
-        return wrong(_NUMBERS)
+def decided_by_length(answer: Sequence[int]) -> Outcome:
+    """The pairs whose better reply is better by its length alone, by their places from 1."""
+    picked = set(answer)
     right = by_length()
     false, missed = min(picked - right, default=1), min(right - picked, default=1)
     one, other = rewards_of(PAIRS[false - 1])
@@ -614,20 +359,3 @@ def decided_by_length(answer: Any) -> Outcome:
         "to be brief.",
         hints,
     )
-
-
-def enough_users(answer: Any) -> Outcome:
-    """The fewest users with whom four assistants, compared in pairs, can be told apart at 5%."""
-    users = number_of(answer)
-    if users is None or users < 1 or users != int(users) or users > 100:
-        return wrong("Write a whole number of users, from 1 to 100.")
-    n, pairs = int(users), COMPARED * (COMPARED - 1) // 2
-    least, adjusted = least_p(n), least_p(n, pairs)
-    said = f"With {n} users, all of whom agree, p is {least:.3g}"
-    hints = {
-        f"{said} at best. It is never below {SIGNIFICANCE:g}.": least >= SIGNIFICANCE,
-        f"{said}. But {pairs} pairs are compared, and Holm makes it {adjusted:.3g}.": adjusted >= SIGNIFICANCE,
-        f"{said}. This is enough, but fewer are enough, too.": n > 1 and least_p(n - 1, pairs) < SIGNIFICANCE,
-    }
-    right = f"{said}, and {adjusted:.3g} after Holm over {pairs} pairs. This is the smallest number that can show it."
-    return judged(right, hints, **{"smallest p": least, "after Holm": adjusted})

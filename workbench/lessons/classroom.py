@@ -224,7 +224,7 @@ def board_of(answers: Sequence[Answer]) -> Markup:
     explained = [answer for answer in answers if answer.task.startswith("explain-")][-SHOWN_SENTENCES:]
     values = {
         "students": sorted({answer.student for answer in answers}, key=str.casefold),
-        "exercises": [exercise for exercise in EXERCISES.values() if exercise.form != "code"],
+        "exercises": list(EXERCISES.values()),
         "best": latest(answers),
         "tries": tries,
         "said": counted(len(answers), "answer"),
@@ -243,5 +243,5 @@ def _guesses(answers: Sequence[Answer]) -> list[tuple[str, str, list[tuple[str, 
     for number, card in CARDS.items():
         counts = Counter(guess for (task, _), guess in firsts.items() if task == f"predict-{number}")
         if counts:
-            rows.append((number, card.question, counts.most_common(), card.happened().choice))
+            rows.append((number, card.question, counts.most_common(), card.happened()[0]))
     return rows

@@ -1,7 +1,7 @@
 """An exercise: a question, the form of its answer, a check that computes the outcome, and the users that it plays with.
 
-A check takes plain data, calls the library and returns an `Outcome`. It never raises for a wrong answer, and the same
-answer has the same outcome. Answers are data (numbers, choices, replies), or a function for the form "code".
+A check takes the plain answer of its form, calls the library and returns an `Outcome`. The same answer has the same
+outcome. Answers are data: numbers, choices or replies.
 
 A class stores its answers in one file, one JSON line per answer. `discover open --class` names the file. A line is on
 disk before the page confirms it, so a killed server loses no answer.
@@ -10,14 +10,12 @@ disk before the page confirms it, so a killed server loses no answer.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
-import math
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -32,24 +30,21 @@ from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.rendering import typed_reply
-from discover_lib.metrics.summary import newly_discovered as found
 
 MAX_TEXT = 2_000  # characters of one reply
-Form = Literal["number", "numbers", "order", "several", "reply", "replies", "code"]
+Form = Literal["number", "numbers", "order", "several", "reply", "replies"]
 
 
 @dataclass(frozen=True)
-class Outcome(Record, omit=("shown",)):
+class Outcome:
     """The outcome of a check.
 
     Attributes:
         hint: the next thing to look at. After a pass, the conclusion of the exercise.
-        shown: name → number, drawn as bars.
     """
 
     passed: bool
     hint: str
-    shown: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,11 +66,11 @@ class Exercise:
     words: tuple[str, ...] = ()
 
 
-def wrong(hint: str, **shown: float) -> Outcome:
-    return Outcome(False, hint, shown)
+def wrong(hint: str) -> Outcome:
+    return Outcome(False, hint)
 
 
-def judged(right: str, hints: Mapping[str, bool], **shown: float) -> Outcome:
+def judged(right: str, hints: Mapping[str, bool]) -> Outcome:
     """The first hint that applies. Without one, the answer is right.
 
     Args:
@@ -83,30 +78,7 @@ def judged(right: str, hints: Mapping[str, bool], **shown: float) -> Outcome:
         hints: hint → whether it applies.
     """
     hint = next((hint for hint, applies in hints.items() if applies), "")
-    return Outcome(not hint, hint or right, shown)
-
-
-def number_of(answer: Any) -> float | None:
-    """A finite number, or None for any other value."""
-    if isinstance(answer, bool) or not isinstance(answer, int | float) or not math.isfinite(answer):
-        return None
-    return answer
-
-
-def numbers_of(answer: Any) -> list[float] | None:
-    """A list of finite numbers, or None."""
-    if not isinstance(answer, Sequence) or isinstance(answer, str):
-        return None
-    numbers = [number_of(value) for value in answer]
-    return None if None in numbers else [number for number in numbers if number is not None]
-
-
-def texts_of(answer: Any) -> list[str] | None:
-    """The texts without the empty ones. None if a text is too long or the answer is no list of texts."""
-    lines = [answer] if isinstance(answer, str) else answer
-    if not isinstance(lines, Sequence) or not all(isinstance(line, str) and len(line) <= MAX_TEXT for line in lines):
-        return None
-    return [line.strip() for line in lines if line.strip()]
+    return Outcome(not hint, hint or right)
 
 
 # -- the users of the lessons ------------------------------------------------------------------------------------------
@@ -119,12 +91,6 @@ SETTING = {"engine": "miniature", "domain": DOMAIN}
 @lru_cache(maxsize=64)
 def tree_of(person: int) -> IntentTree:
     return engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", person)).tree
-
-
-def first_trees(person: int, count: int) -> IntentTree:
-    """Only the first trees of a user's intents, to be shown."""
-    tree = tree_of(person)
-    return dataclasses.replace(tree, roots=tree.roots[:count])
 
 
 @lru_cache(maxsize=256)
@@ -143,11 +109,6 @@ def answered(person: int, replies: Sequence[str]) -> Conversation:
         if user.conversation.stop is None:
             user.step(typed_reply(reply, lexicon, user.conversation.tree.initial_request))
     return user.conversation
-
-
-def mean_found(assistant: str) -> float:
-    """The mean of `found` over all users of the lessons."""
-    return sum(found(talk(person, assistant)) for person in EVERYBODY) / len(EVERYBODY)
 
 
 # -- the answers of a class --------------------------------------------------------------------------------------------
@@ -183,13 +144,6 @@ def hand_in(student: str, task: str, answer: Any, outcome: Outcome | None = None
     with _LOCK:
         append(Path(path), data)
     return True
-
-
-def first_answer(student: str, task: str) -> Any:
-    """A student's first answer to a task. None without a class."""
-    path = os.environ.get(FILE_VARIABLE)
-    answers = read_answers(Path(path)) if path and student else []
-    return next((each.answer for each in answers if (each.student, each.task) == (student, task)), None)
 
 
 def append(path: Path, data: bytes) -> None:

@@ -1,10 +1,9 @@
-"""The five lessons: their twelve exercises in order, and the guess of each card with its answer."""
+"""The five lessons: their nine exercises in order, and the guess of each card with its answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from discover_lib.base.words import counted
 from discover_lib.core.rules import Rules
@@ -12,7 +11,7 @@ from discover_lib.metrics.summary import newly_discovered as found
 from discover_lib.train.grpo import group_of
 from workbench.lessons import checks
 from workbench.lessons.checks import GROUP, PAIRS, STEPPED, by_length, earned
-from workbench.lessons.exercise import Exercise, Outcome, answered, talk, tree_of
+from workbench.lessons.exercise import Exercise, answered, talk, tree_of
 from workbench.story import PEOPLE
 from workbench.views.html import signed
 
@@ -55,14 +54,6 @@ _EXERCISES = (
         words=("reward", "adaptive"),
     ),
     Exercise(
-        "advance",
-        "Write advance",
-        "In your own installation, write the function that computes the next state.",
-        "code",
-        checks.write_advance,
-        words=("near miss", "threshold", "satisfied"),
-    ),
-    Exercise(
         "reward",
         "What is the reward?",
         f"A reply of {checks.N_TOKENS} tokens makes {checks.N_FOUND} intents discovered. τ is 250 and λ is 0.001. What "
@@ -99,15 +90,6 @@ _EXERCISES = (
         ("leak",),
     ),
     Exercise(
-        "users",
-        "How many users?",
-        f"{checks.COMPARED} assistants are compared in pairs on the same users. A difference counts if its p-value, "
-        "after Holm's correction, is below 5%. What is the smallest number of users with which a difference can count?",
-        "number",
-        checks.enough_users,
-        words=("p-value", "Holm"),
-    ),
-    Exercise(
         "grpo",
         "A group that teaches nothing",
         "Four replies all made intents discovered. Set their rewards so that GRPO learns nothing from them.",
@@ -115,26 +97,8 @@ _EXERCISES = (
         checks.nothing_learnt,
         words=("advantage",),
     ),
-    Exercise(
-        "beat",
-        "Beat adaptive",
-        "Be the assistant. Write five replies, one per line, each at most 30 words. This user asked for an "
-        "illustration of an animal. Press Check after every reply to read their answer.",
-        "replies",
-        checks.beat,
-        words=("adaptive", "oracle"),
-    ),
 )
 EXERCISES = {exercise.key: exercise for exercise in _EXERCISES}
-
-
-def check(key: str, answer: Any) -> Outcome:
-    """The outcome of an exercise's check.
-
-    Raises:
-        KeyError: no such exercise.
-    """
-    return EXERCISES[key].check(answer)
 
 
 # -- the guess of each card --------------------------------------------------------------------------------------------
@@ -143,20 +107,12 @@ TWO_TREES = "a rabbit in a crown of blossoms, outlined in bold brush, with a sur
 
 
 @dataclass(frozen=True)
-class Happened:
-    """The right choice, and the numbers in a sentence."""
-
-    choice: str
-    sentence: str
-
-
-@dataclass(frozen=True)
 class CardText:
     """The words of a lesson's card.
 
     Attributes:
         about: its subject, before the guess.
-        happened: plays the conversations and returns the right choice.
+        happened: plays the conversations, and returns the right choice and the numbers in a sentence.
         words: terms of the glossary, and assistants, that the question uses.
         why: the question of the last step.
         ours: the lesson's answer to it.
@@ -165,57 +121,58 @@ class CardText:
     about: str
     question: str
     choices: tuple[str, ...]
-    happened: Callable[[], Happened]
+    happened: Callable[[], tuple[str, str]]
     words: tuple[str, ...]
     why: str
     ours: str
 
 
-def _asking() -> Happened:
+def _asking() -> tuple[str, str]:
     _, person = PEOPLE[0]
     asked, drafted, explored = (found(talk(person, name)) for name in ("ask", "draft", "adaptive"))
     choice = CARDS["1"].choices[(asked > 0) + (asked > 2) + (asked > 5)]
     hidden = len(tree_of(person)) - len(tree_of(person).initially_discovered)
     counts = f"{asked} with ask, {drafted} with draft, {explored} with adaptive"
-    return Happened(choice, f"Of {hidden} hidden intents became discovered: {counts}.")
+    return (choice, f"Of {hidden} hidden intents became discovered: {counts}.")
 
 
-def _two_trees() -> Happened:
+def _two_trees() -> tuple[str, str]:
     (turn,) = answered(STEPPED, [TWO_TREES]).turns
     roots = [tree_of(STEPPED).root_of[moved.intent_id] for moved in turn.candidate.transitions if moved.moved]
     both, first, _ = CARDS["2"].choices
     counts = [counted(roots.count(root), "intent") for root in ("1", "2")]
-    return Happened(
+    return (
         both if len(set(roots)) > 1 else first,
         f"“{TWO_TREES}” matches intents of both trees. It changed {counts[0]} of the first, {counts[1]} of the second.",
     )
 
 
-def _verbose() -> Happened:
+def _verbose() -> tuple[str, str]:
     tau = Rules.paper().tau
     verbose, draft = earned("verbose", tau), earned("draft", tau)
     more, same, less, below = CARDS["3"].choices
     close = abs(verbose - draft) < 0.1
     choice = more if verbose > draft and not close else same if close else less if verbose > 0 else below
-    return Happened(choice, f"In five turns with this user verbose earned {signed(verbose)} and draft {signed(draft)}.")
+    return (choice, f"In five turns with this user verbose earned {signed(verbose)} and draft {signed(draft)}.")
 
 
-def _length() -> Happened:
+def _length() -> tuple[str, str]:
     pairs = by_length()
     named = ", ".join(map(str, sorted(pairs)))
     choice = CARDS["4"].choices[min(len(pairs), 3)]
-    return Happened(
-        choice, f"In {len(pairs)} of the {len(PAIRS)} pairs ({named}) both replies discover the same number of intents."
+    return (
+        choice,
+        f"In {len(pairs)} of the {len(PAIRS)} pairs ({named}) both replies discover the same number of intents.",
     )
 
 
-def _equal_rewards() -> Happened:
+def _equal_rewards() -> tuple[str, str]:
     group = group_of([3.0] * GROUP)
     likelier, first, nothing = CARDS["5"].choices
     advantages = [value or 0.0 for value in group.advantages]
     choice = nothing if not any(advantages) else likelier if min(advantages) > 0 else first
     listed = ", ".join(f"{value:g}" for value in advantages)
-    return Happened(choice, f"The advantages are {listed}: no reply is better than its group.")
+    return (choice, f"The advantages are {listed}: no reply is better than its group.")
 
 
 CARDS = {
@@ -256,14 +213,14 @@ CARDS = {
         "discovers none.",
     ),
     "4": CardText(
-        "A simulated user can say too much. A label can mean only *shorter*. A difference can be chance.",
+        "A simulated user can say too much. A label can mean only *shorter*.",
         f"Of {len(PAIRS)} pairs of replies, in how many is the better reply better by its length alone?",
         ("none", "1", "2", "3 or more"),
         _length,
         ("reward", "length penalty"),
-        "Which of the three would you look for first in a new simulator, and why?",
+        "Which of the two would you look for first in a new simulator, and why?",
         "Leaks first. If the user names an intent that they cannot know, every later number measures reading instead "
-        "of discovery. Then labels that length decides, then the number of users. The page Trust checks all of it.",
+        "of discovery. Then labels that length decides. The page Trust finds leaks, the page Data such labels.",
     ),
     "5": CardText(
         "GRPO samples several replies to one prompt, and makes some of them likelier.",
@@ -271,8 +228,8 @@ CARDS = {
         ("makes all of them likelier", "makes the first likelier", "nothing at all"),
         _equal_rewards,
         ("GRPO", "reward"),
-        "What did you do that adaptive does not, and could a model learn it?",
-        "People stay with one kind of thing at a time, offer few choices, and continue from the answer. A model learns "
-        "this only if some replies of a group do it and others do not. Otherwise all advantages are 0.",
+        "A group of replies asks, and every user answers politely. What does a model learn from it?",
+        "Nothing, if all replies earn the same. A model learns to show options only if some replies of a group show "
+        "them and others do not. Otherwise all advantages are 0.",
     ),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,13 +12,13 @@ from typing import Any
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.core.conversation import Artifact, Conversation, Message, Reply
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.rules import Rules
-from discover_lib.engines.miniature import lexicon
+from discover_lib.core.simulator import UserSimulator
+from discover_lib.core.state import Verdict
+from discover_lib.engines.miniature import engine, lexicon
 from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.judge import judge_intent, requirement
 from discover_lib.engines.miniature.reading import read_reply
-from discover_lib.engines.spec import EngineSpec, RoleEngines
 from workbench.controls import domain_label
 from workbench.map import IntentMap, MapMoment
 from workbench.story import PEOPLE as PEOPLE
@@ -26,7 +26,6 @@ from workbench.story import WHAT_IT_IS as WHAT_IT_IS
 from workbench.story import averages, averages_line
 from workbench.story import six_rules as six_rules
 from workbench.story import story_widget as story_widget
-from workbench.study.people import Chat, scored_afterwards
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, plain_list, rich_text, tag
 from workbench.views.moments import brief
@@ -105,24 +104,42 @@ class Game:
         return dataclasses.replace(self, chats=tuple(chats))
 
     def conversations(self) -> list[Conversation]:
-        """Both conversations against the tree of the target, once they are over."""
-        engines, artifact = RoleEngines(EngineSpec()), self.target
-        return [
-            scored_afterwards(
-                Chat(
-                    id=artifact.id,
-                    assistant=name,
-                    messages=tuple(said for said, _ in chat),
-                    replies=tuple(reply for _, reply in chat),
-                    text=artifact.text,
-                    artifact_type=artifact.type,
-                    domain=self.domain,
-                ),
-                engines,
-                Rules.paper(),
-            )
-            for name, chat in zip(self.assistants, self.chats, strict=True)
-        ]
+        """Both conversations, judged against the tree of the target once they are over.
+
+        An intent that the visitor named before any reply showed it counts as known from the start.
+        """
+        world = engine(self.domain)
+        tree = world.builder.build(self.target).tree
+        talks = []
+        for name, chat in zip(self.assistants, self.chats, strict=True):
+            own = _named_first(chat, tree, self.domain)
+            told = dataclasses.replace(tree, initial_request=chat[0][0], initially_discovered=own)
+            user = UserSimulator(told, world.judge, world.voice, seed=derive_seed(0, self.target.id))
+            for _, reply in chat:
+                if user.conversation.stop is None:
+                    user.step(dataclasses.replace(reply, assistant=name), speak=False)
+            talks.append(user.conversation)
+        return talks
+
+
+def _verdicts(text: str, tree: IntentTree, domain: str) -> list[Verdict]:
+    """The judge's verdict on every intent, also on those that are not in focus."""
+    options, words = read_reply(text, domain).options, lexicon.load_lexicon(domain)
+    return [judge_intent(intent, requirement(intent.text, domain), options, words) for intent in tree.intents.values()]
+
+
+def _named_first(chat: Sequence[tuple[str, Reply]], tree: IntentTree, domain: str) -> tuple[str, ...]:
+    """Intents that the visitor named before any reply showed them, and the broader ones above them."""
+    own: set[str] = set()
+    shown: set[str] = set()
+    for said, reply in chat:
+        said_met, reply_met = (
+            {each.intent_id for each in _verdicts(text, tree, domain) if each.engaged} for text in (said, reply.text)
+        )
+        own |= said_met - shown
+        shown |= reply_met
+    with_broader = _with_broader(tree, own)
+    return tuple(key for key in tree.intents if key in with_broader)
 
 
 # -- why each sentence counted or did not ------------------------------------------------------------------------------
@@ -155,11 +172,7 @@ def sentences(game: Game, place: int, tree: IntentTree) -> list[Sentence]:
     """What each message to an assistant named, as the judge reads it against every intent."""
     found: list[Sentence] = []
     for said, _ in game.chats[place]:
-        options, words = read_reply(said, game.domain).options, lexicon.load_lexicon(game.domain)
-        verdicts = [
-            judge_intent(intent, requirement(intent.text, game.domain), options, words)
-            for intent in tree.intents.values()
-        ]
+        verdicts = _verdicts(said, tree, game.domain)
         met = {each.intent_id for each in verdicts if each.engaged}
         named = tuple(
             key for key in tree.intents if key in met and not any(each.id in met for each in tree[key].children)
@@ -250,7 +263,7 @@ def reveal(game: Game) -> Any:
     return mo.vstack([words, top, mo.Html(show.styled(table))])
 
 
-def _with_broader(tree: IntentTree, keys: Sequence[str]) -> set[str]:
+def _with_broader(tree: IntentTree, keys: Iterable[str]) -> set[str]:
     """Intents and the broader ones above them."""
     found = set()
     for key in keys:

@@ -40,7 +40,6 @@ from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write
 from discover_lib.tasks.agree import told as told_agreement
 from discover_lib.tasks.certify import certify, told, trust_in
 from discover_lib.tasks.leaks import Audit, finished_conversations
-from discover_lib.tasks.paper_numbers import table_six
 from discover_lib.tasks.safety import Safety, exposure, offered, rule_for
 from workbench.carried import kept
 from workbench.controls import displayed
@@ -403,8 +402,3 @@ def offer(talks: Sequence[Conversation], table: Any) -> Any:
     mo.stop(not table.value, mo.md("*Select a conversation to read it.*"))
     row = table.value[0]
     return displayed(show.panel("Conversation", show.chat(talks[row["#"]], row["turn"])))
-
-
-def table_six_view() -> Any:
-    """Table 6 of the paper, and the smallest change that each number of prompts could have shown."""
-    return displayed(audit_parts.table_six_view(table_six()))

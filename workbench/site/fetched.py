@@ -56,9 +56,8 @@ def compiled_wheel(pyodide: Path) -> Path:
     folder = cache_folder() / "wheels"
     platform, python = _target(pyodide)
     pattern = f"{COMPILED}-{wanted}-*-{platform}.whl"
-    for place in (pyodide, folder):
-        for wheel in place.glob(pattern):
-            return wheel
+    for wheel in folder.glob(pattern):
+        return wheel
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", f"{COMPILED}=={wanted}"]
     command += ["--no-deps", "--only-binary", ":all:", "--platform", platform, "--python-version", python]
     run([*command, "--dest", folder], f"pip cannot get {COMPILED} {wanted} for {platform}")
@@ -83,11 +82,7 @@ def _unpacked_from_npm(folder: Path) -> None:
         run(command, f"npm cannot get pyodide@{PYODIDE}")
         with tarfile.open(next(Path(scratch).glob("pyodide-*.tgz"))) as package:
             package.extractall(scratch, filter="data")
-        try:
-            (Path(scratch) / "package").rename(folder)
-        except OSError:
-            if not folder.is_dir():  # else another process has unpacked it in the meantime
-                raise
+        (Path(scratch) / "package").rename(folder)
 
 
 def run(command: Sequence[str | Path], trouble: str) -> None:

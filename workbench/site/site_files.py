@@ -1,6 +1,6 @@
 """Build the site: static files that show the story and the simulator, with the library in the browser.
 
-Its addresses are relative, so any static host can serve it in any folder. The browser runs the library's wheel and its
+Its addresses are relative, so any static host can serve it in any folder. The browser runs the library and its
 dependencies under Pyodide.
 """
 
@@ -9,24 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import sys
 import tempfile
-import tomllib
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution, version
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
-
-from packaging.requirements import Requirement
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY, data_folder, read_yaml
 from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER
 from discover_lib.engines.miniature.phrases import PHRASES
 from workbench.pages import conversation_page
-from workbench.site.fetched import PYODIDE_FILES, compiled_wheel, pyodide_folder, run
+from workbench.site.fetched import PYODIDE_FILES, compiled_wheel, pyodide_folder
 from workbench.site.host import OPENING, PageModel
 from workbench.stage import StagePlayer
 from workbench.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, averages_line, six_rules
@@ -38,6 +34,7 @@ from workbench.views.saved_pages import embedded
 DEPENDENCIES = (
     *("defusedxml", "markdown-it-py", "markupsafe", "mdurl", "pyyaml", "tinycss2", "typing-extensions", "webencodings"),
 )
+LEFT_OUT = {"__pycache__", "tiny_base"}  # no model trains in a browser
 DATA = ("artifacts", "recorded")  # folders of `data/` that the simulator's menus offer
 SCRIPTS = ("site.js", "site_worker.js", "site_python.mjs", "story.js", "stage.js")
 POLICY = (
@@ -88,21 +85,18 @@ def build_site(
         project: address of the project for the foot of each page, or "".
 
     Raises:
-        DiscoverError: Pyodide or the wheel is missing.
+        DiscoverError: Pyodide or the compiled library is missing.
     """
+    if not data_folder().is_dir():
+        raise DiscoverError("the site needs a checkout of the project, and this is an installed package")
     runtime = pyodide_folder(pyodide)
     out.mkdir(parents=True, exist_ok=True)
     on_step("Pyodide")
     for name in PYODIDE_FILES:
         _copied(runtime / name, out / "pyodide" / name)
     on_step("the library and what it imports")
-    shutil.rmtree(out / "python", ignore_errors=True)
-    wheels = [
-        library_wheel(out / "python"),
-        _copied(compiled := compiled_wheel(runtime), out / "python" / compiled.name),
-    ]
-    dependencies_zip(out / "python" / "dependencies.zip")
-    parsed_zip(out / "python" / "parsed.zip")
+    _copied(compiled_wheel(runtime), out / "python" / "compiled.whl")
+    packages_zip(out / "python" / "packages.zip")
     on_step("the pages and their recorded conversations")
     with tempfile.TemporaryDirectory() as scratch:
         pages = [_story_page(), _simulator_page(Path(scratch))]
@@ -115,14 +109,8 @@ def build_site(
     template = templates().get_template("site_page.html")
     for page in pages:
         values = {"page": page, "pages": pages, "project": project, "values": embedded(page.values)}
-        html = template.render(**values, policy=Markup(POLICY), wheels=" ".join(wheel.name for wheel in wheels))
-        (out / page.file).write_text(html, encoding="utf-8")
-    files = sorted(path for path in out.rglob("*") if path.is_file() and path.name != SERVICE)
-    (out / SERVICE).write_text(_service_worker(out, files), encoding="utf-8")
-    return [*files, out / SERVICE]
-
-
-SERVICE = "site_service.js"
+        (out / page.file).write_text(template.render(**values, policy=Markup(POLICY)), encoding="utf-8")
+    return sorted(path for path in out.rglob("*") if path.is_file())
 
 
 def _copied(source: Path, target: Path) -> Path:
@@ -134,64 +122,28 @@ def _copied(source: Path, target: Path) -> Path:
 # -- what the browser runs ---------------------------------------------------------------------------------------------
 
 
-def library_wheel(folder: Path) -> Path:
-    """The wheel of this checkout for the browser, without the weights of the small base model.
-
-    Raises:
-        DiscoverError: the project is not a checkout, or pip cannot build the wheel.
-    """
-    sources = [REPOSITORY / name for name in ("pyproject.toml", "README.md", "LICENSE")]
-    if not all(path.is_file() for path in sources):
-        raise DiscoverError("the site needs a checkout of the project, and this is an installed package")
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        for path in sources:
-            shutil.copy(path, scratch)
-        skipped = shutil.ignore_patterns("__pycache__", "__marimo__", "tiny_base")  # no model trains in a browser
-        for package in ("discover_lib", "workbench"):
-            shutil.copytree(REPOSITORY / package, Path(scratch) / package, ignore=skipped)
-        offline = ["--no-build-isolation"] if builds_here() else []
-        command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-deps", *offline]
-        run([*command, "--wheel-dir", folder, scratch], "pip cannot build the wheel")
-    return next(folder.glob("discover_lib-*.whl"))
-
-
-def builds_here() -> bool:
-    """True if this environment has the packages that build the wheel, so pip does not download them.
-
-    A new environment of Python 3.11 has a setuptools that is too old.
-    """
-    needed = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
-    try:
-        return all(
-            requirement.specifier.contains(version(requirement.name)) for requirement in map(Requirement, needed)
-        )
-    except PackageNotFoundError:
-        return False
-
-
 def zipped(target: Path) -> zipfile.ZipFile:
     """A new archive with the strongest compression."""
     return zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9)
 
 
-def dependencies_zip(target: Path) -> None:
-    """The Python files and licenses of the packages that the library imports, as installed here."""
-    files = [file for name in DEPENDENCIES for file in distribution(name).files or ()]
-    legal = ("LICENSE", "COPYING", "METADATA")
+def packages_zip(target: Path) -> None:
+    """The library without the small base model, the packages that it imports with their licenses, and parsed YAML.
+
+    The miniature's YAML files are there as `base.files.read_yaml` keeps them, because to parse them takes seconds.
+    """
     with zipped(target) as archive:
-        for file in files:
-            license = ".dist-info" in file.parts[0] and file.name.upper().startswith(legal)
+        for path in sorted(path for name in ("discover_lib", "workbench") for path in (REPOSITORY / name).rglob("*")):
+            if path.is_file() and not LEFT_OUT & set(path.parts):
+                archive.write(path, path.relative_to(REPOSITORY).as_posix())
+        for file in (file for name in DEPENDENCIES for file in distribution(name).files or ()):
+            license = ".dist-info" in file.parts[0] and file.name.upper().startswith(("LICENSE", "COPYING", "METADATA"))
             if file.suffix == ".py" or file.name == "py.typed" or license:
                 archive.write(Path(str(file.locate())), str(file))
-
-
-def parsed_zip(target: Path) -> None:
-    """The miniature's YAML files as JSON, which `base.files.read_yaml` reads first."""
-    with zipped(target) as archive:
         for path in (PHRASES, *sorted(LEXICON_FOLDER.glob("*.yaml"))):
-            name = path.relative_to(REPOSITORY).with_suffix(".json").as_posix()
-            archive.writestr(name, json.dumps(read_yaml(path), ensure_ascii=False))
+            kept = {"source": hashlib.sha256(path.read_bytes()).hexdigest(), "data": read_yaml(path)}
+            name = path.parent.relative_to(REPOSITORY) / "__pycache__" / f"{path.name}.json"
+            archive.writestr(name.as_posix(), json.dumps(kept, ensure_ascii=False))
 
 
 def data_zip(target: Path, opening: str) -> None:
@@ -225,16 +177,3 @@ def _simulator_page(folder: Path) -> SitePage:
 
 def _prose(text: str) -> Markup:
     return tag("div", own_markdown(text), class_="dl-text")
-
-
-# -- offline -----------------------------------------------------------------------------------------------------------
-
-
-def _service_worker(out: Path, files: list[Path]) -> str:
-    """The script that stores the site in the visitor's browser. A changed file gives its cache a new name."""
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(path.relative_to(out).as_posix().encode() + path.read_bytes())
-    names = ["./", *(path.relative_to(out).as_posix() for path in files)]
-    begin = f"const CACHE = {json.dumps('discover-' + digest.hexdigest()[:16])};\nconst FILES = {json.dumps(names)};\n"
-    return begin + static_text(SERVICE)

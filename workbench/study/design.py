@@ -35,9 +35,8 @@ class Condition(_Part, frozen=True):
 
 class Task(_Part, frozen=True):
     text: str
-    type: str
     topics: list[str]
-    domain: str = ""  # domain of the miniature, for scripted assistants and judges
+    domain: str = ""  # domain of the miniature, for scripted assistants
 
 
 class Chat(_Part, frozen=True):
@@ -232,15 +231,11 @@ def _problem(study: Study) -> str:
 PLACEHOLDER = "CHANGE-ME"
 
 
-def missing_rights(study: Study) -> list[str]:
-    """The fields of `rights` that are missing, or contain the example's words."""
-    given = msgspec.structs.asdict(study.rights)
-    return [name for name, value in given.items() if not value or PLACEHOLDER in str(value)]
-
-
 def unfilled(study: Study) -> list[str]:
     """The fields with the example's words. Fill them in before you show the study to others."""
-    found = [f"rights.{name}: to be filled in" for name in missing_rights(study)]
+    rights = msgspec.structs.asdict(study.rights)
+    empty = [name for name, value in rights.items() if not value or PLACEHOLDER in str(value)]
+    found = [f"rights.{name}: to be filled in" for name in empty]
     if study.prolific and any(PLACEHOLDER in code for code in msgspec.structs.astuple(study.prolific)):
         found.append("prolific: replace the example's completion codes")
     if "example.org" in study.contact.email:

@@ -4,7 +4,7 @@
     key                   the salt of the hashes; only the owner can read it
     participants/CODE     events, one JSON line each, on disk before the server answers
     identities/HASH       salted hash of an outside ID → code; the ID itself is never written
-    withdrawn             one line per withdrawal, with its step and conditions and no other data
+    withdrawn             one line per withdrawal, with its conditions and no other data
 
 A lock lets one process serve a study. Only the events are stored, so the data on disk cannot contradict itself. The
 progress of a participant follows from them: the next step, the conversation, the ratings that are due.
@@ -41,7 +41,7 @@ from workbench.lessons.exercise import append, read_lines
 from workbench.study.design import Study, load_study
 
 STUDY_FILE, KEY_FILE, WITHDRAWN = "study.yaml", "key", "withdrawn"
-EXPORTED, RUN = "export", "run"  # written by `discover study export`; a withdrawal deletes them
+EXPORTED = "export"  # written by `discover study export`; a withdrawal deletes it
 _CODE = re.compile(r"^[A-Z2-7]{16}$")
 
 
@@ -168,18 +168,16 @@ class Desk:
                 self.add(code, "closed", why="timed_out")
 
     def withdraw(self, code: str) -> bool:
-        """Delete all data of a participant, with the exports. Returns False for an unknown code."""
+        """Delete all data of a participant, with the export. Returns False for an unknown code."""
         with self._writing:
             path, progress = self._path(code), self.progress(code)
             if path is None or progress is None:
                 return False
-            line = " ".join(filter(None, (progress.step, "+".join(progress.arms))))
             self.forget_identity(code)
             path.unlink()
             self._progress.pop(code, None)
-            for given_out in (EXPORTED, RUN):
-                shutil.rmtree(self.folder / given_out, ignore_errors=True)
-            append(self.folder / WITHDRAWN, f"{line}\n".encode())
+            shutil.rmtree(self.folder / EXPORTED, ignore_errors=True)
+            append(self.folder / WITHDRAWN, f"{'+'.join(progress.arms)}\n".encode())
             return True
 
     def forget_identity(self, code: str) -> None:
@@ -188,11 +186,10 @@ class Desk:
             if json.loads(identity.read_text(encoding="utf-8"))["code"] == code:
                 identity.unlink()
 
-    def withdrawn(self) -> Counter[tuple[str, str]]:
-        """(step, conditions) → number of withdrawals. The conditions are "" before the draw."""
+    def withdrawn(self) -> Counter[str]:
+        """Conditions → number of withdrawals. The conditions are "" before the draw."""
         path = self.folder / WITHDRAWN
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else ()
-        return Counter((step, arms) for step, _, arms in (line.partition(" ") for line in lines))
+        return Counter(path.read_text(encoding="utf-8").splitlines() if path.exists() else ())
 
     def _path(self, code: str) -> Path | None:
         return self.folder / "participants" / code if _CODE.match(code) else None

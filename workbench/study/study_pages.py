@@ -6,11 +6,9 @@ Personal data is found by pattern: participants read a warning before they send 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from workbench.study.design import Study
-from workbench.study.desk import Progress
 from workbench.views.html import rich_text, static_text
 from workbench.views.saved_pages import page
 
@@ -33,48 +31,19 @@ TITLES = {
 AGREEMENT = "I am 18 or older, I have read this, and I agree to take part."
 
 
-def step_page(
-    standing: Progress,
-    code: str,
-    *,
-    problem: str = "",
-    values: Mapping[str, str] | None = None,
-    personal: Sequence[PersonalData] = (),
-) -> str:
-    """The page of a participant's present step.
+def study_page(study: Study, step: str, code: str = "", problem: str = "", **values: Any) -> str:
+    """The page of a step: a participant's present one, "withdraw", "withdrawn" or "twice".
 
     Args:
         problem: the sentence that asks for a missing answer.
-        values: the fields of the form that was sent, to fill it in again.
-        personal: stretches of these fields that look like personal data.
+        values: what the step's part of the template needs. A participant's step needs `progress`, `values` (the fields
+            of the form that was sent, to fill it in again) and `personal` (their stretches of personal data).
     """
-    values = values or {}
-    topic = standing.topic[:1].upper() + standing.topic[1:]
-    return _page(
-        standing.study, standing.step, topic, code, problem, progress=standing, values=values, personal=personal
-    )
-
-
-def withdraw_page(study: Study, code: str = "", problem: str = "") -> str:
-    """The page that asks for a code and deletes all data under it."""
-    return _page(study, "withdraw", problem=problem, typed=shown_code(code))
-
-
-def withdrawn_page(study: Study, finished: bool = False) -> str:
-    """The page after a withdrawal. It repeats the completion code to participants who had finished."""
-    return _page(study, "withdrawn", finished=finished)
-
-
-def twice_page(study: Study) -> str:
-    """The page for a participant who comes a second time."""
-    return _page(study, "twice")
-
-
-def _page(study: Study, step: str, topic: str = "", code: str = "", problem: str = "", **values: Any) -> str:
     place = PLACES.get(step)
+    topic = values["progress"].topic if step in ("chat", "rating") else ""
     return page(
         "study_page.html",
-        TITLES.get(step, topic),
+        TITLES.get(step, topic[:1].upper() + topic[1:]),
         ("workbench.css", "study.css"),
         static_text("study.js"),
         served=True,
@@ -82,6 +51,7 @@ def _page(study: Study, step: str, topic: str = "", code: str = "", problem: str
         step=step,
         place=f"Step {place} of {max(PLACES.values())}" if place else "",
         code=shown_code(code),
+        shown_code=shown_code,
         problem=problem,
         UNSAID=UNSAID,
         APOLOGY=APOLOGY,

@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import re
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from statistics import variance
 from typing import Any, Literal
 
 from discover_lib.base.cells import FORMULA, harmless_row
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file, write_text_lines
-from discover_lib.core.conversation import Reply
-from discover_lib.core.rules import Rules
-from discover_lib.engines.spec import RoleEngines, asked_assistants
 from discover_lib.metrics.intervals import (
-    Estimate,
-    Share,
+    Difference,
     bootstrap_difference,
     bootstrap_mean,
     paired_differences,
-    share_difference,
     share_of,
+    welch,
 )
-from discover_lib.metrics.paired import holm, permutation_p
-from discover_lib.metrics.power import ALPHA, Difference, Planned, welch
+from discover_lib.metrics.paired import SIGNIFICANCE, TOO_FEW, holm, p_text, permutation_p
 from workbench.study.design import Study
-from workbench.study.desk import EXPORTED, RUN, Desk, Progress, Round
-from workbench.study.people import Chat, Written, write_people
+from workbench.study.desk import EXPORTED, Desk, Progress, Round
 from workbench.study.study_pages import AGREEMENT, debrief_text, information, personal_data
 
 
@@ -62,128 +53,75 @@ def finished(desk: Desk) -> Iterator[Finished]:
                 yield Finished(code, progress, place)
 
 
-def flow_lines(desk: Desk) -> list[str]:
-    """The number of participants at each step, as in a flow diagram."""
+def progress_lines(desk: Desk) -> list[str]:
+    """The number of participants who finished, and of simulated ones."""
     everybody = [progress for _, progress in desk.everybody()]
     simulated = sum(progress.simulated for progress in everybody)
-    reached = {
-        kind: sum(progress.first(kind) is not None for progress in everybody)
-        for kind in ("arrived", "consent", "topic")
-    }
-    ends = Counter(progress.closed or "at work" for progress in everybody)
-    left = desk.withdrawn()
+    done = sum(progress.closed == "done" for progress in everybody)
     lines = [f"a rehearsal: {simulated} of {len(everybody)} participants are simulated"] if simulated else []
-    lines += [f"arrived {reached['arrived']}, consented {reached['consent']}, began {reached['topic']}"]
-    lines.append(", ".join(f"{end.replace('_', ' ')} {count}" for end, count in sorted(ends.items())) or "0 yet")
-    if left:
-        steps = Counter(step for step, _ in left.elements())
-        at = ", ".join(f"{count} at {step}" for step, count in sorted(steps.items()))
-        lines.append(f"withdrawn and deleted: {left.total()} ({at})")
-    done = [progress for progress in everybody if progress.closed == "done"]
-    cells = Counter(f"{progress.task} {'+'.join(progress.arms)}" for progress in done)
-    per_cell = ", ".join(f"{cell} {count}" for cell, count in sorted(cells.items())) or "0"
-    lines.append(f"finished {len(done)} of {desk.study.participants} planned; per cell {per_cell}")
-    return lines
+    return [*lines, f"finished {done} of {desk.study.participants} planned"]
 
-
-# -- participants who left ---------------------------------------------------------------------------------------------
 
 ATTRITION_COLUMNS = {
     "condition": "label; both labels in their order in a paired design; empty before the draw",
     "people": "participants with this condition; in the row without a condition, participants before the draw",
-    "began": "participants who chose a topic",
     "finished": "participants who finished and did not withdraw",
     "withdrew": "participants who deleted their data, at any time",
     "timed_out": "participants whose session was closed after a long pause",
     "no_consent": "participants who did not agree",
     "screened_out": "participants whose answers are not admitted",
     "at_work": "participants who have not finished yet",
+    "lost": "share of participants who withdrew or timed out, of all who are no longer at work, with a 95% interval",
 }
-BEFORE_TOPIC = ("consent", "eligibility", "task")
 
 
-def lost(count: Counter[str]) -> Share:
-    """The share of participants who withdrew or timed out, of all who are no longer at work."""
-    return share_of(count["withdrew"] + count["timed_out"], count["people"] - count["at_work"])
-
-
-def attrition(desk: Desk) -> dict[str, Counter[str]]:
-    """Condition → counts under the names of `ATTRITION_COLUMNS`. The condition "" is before the draw."""
+def attrition(desk: Desk) -> list[tuple[str, ...]]:
+    """Rows under `ATTRITION_COLUMNS`: participants before the draw, then by condition."""
     counts: dict[str, Counter[str]] = {"": Counter()}
     counts |= {"+".join(cell.arms): Counter() for cell in desk.study.cells}
     for _, progress in desk.everybody():
-        count = counts["+".join(progress.arms)]
-        count["people"] += 1
-        count["began"] += bool(progress.topic)
-        count[{None: "at_work", "done": "finished"}.get(progress.closed, str(progress.closed))] += 1
-    for (step, arms), people in desk.withdrawn().items():
-        count = counts.get(arms, counts[""])
-        count["people"] += people
-        count["withdrew"] += people
-        count["began"] += people * (bool(arms) and step not in BEFORE_TOPIC)
-    return counts
-
-
-def attrition_lines(desk: Desk) -> list[str]:
-    """The participants who left, by condition, and the differences between conditions."""
-    counts = attrition(desk)
-    before = counts.pop("")
-    lines = [f"before a condition was drawn: {_parts(before)}"] if before["people"] else []
+        end = {None: "at_work", "done": "finished"}.get(progress.closed, str(progress.closed))
+        counts["+".join(progress.arms)][end] += 1
+    for arms, withdrew in desk.withdrawn().items():
+        counts[arms]["withdrew"] += withdrew
+    rows = []
     for arms, count in counts.items():
-        given = f"given to {count['people']}, {count['began']} began"
-        lines.append(f"{arms}: {given}; {_parts(count)}; lost {lost(count)}")
-    for (first, one), (second, other) in combinations(counts.items(), 2):
-        lines.append(f"lost, {second} − {first}: {_lost_more(lost(one), lost(other))}")
-    return lines
-
-
-def _parts(count: Counter[str]) -> str:
-    ends = list(ATTRITION_COLUMNS)[3:]
-    return ", ".join(f"{count[end]} {end.replace('_', ' ')}" for end in ends if count[end]) or "0 yet"
-
-
-def _lost_more(theirs: Share, ours: Share) -> str:
-    """The second share minus the first."""
-    extremes = 2 if ours.n == theirs.n else 1  # outcomes of Fisher's exact test as extreme as all against 0
-    if extremes / math.comb(ours.n + theirs.n, ours.n) >= ALPHA:
-        return f"too few to tell ({ours.n} and {theirs.n})"
-    how = share_difference(ours, theirs)
-    assert how.low is not None and how.high is not None
-    clear = "" if how.low > 0 or how.high < 0 else "; not distinguishable"
-    return f"{how} (n = {ours.n} and {theirs.n}){clear}"
+        lost = share_of(count["withdrew"] + count["timed_out"], count.total() - count["at_work"])
+        ends = [str(count[name]) for name in [*ATTRITION_COLUMNS][2:-1]]
+        rows.append((arms, str(count.total()), *ends, str(lost)))
+    return rows
 
 
 # -- outcomes ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A scale: the mean of each condition, and the difference of each pair of conditions.
+OUTCOMES = ("scale", "condition", "mean or difference", "n", "p", "")
 
-    Attributes:
-        differences: (first, second) → the second minus the first; None if too few participants rated.
-        adjusted: the same pairs → p, corrected for the number of pairs (Holm); 1 without a difference.
+
+def outcomes(desk: Desk) -> list[tuple[str, ...]]:
+    """Rows under `OUTCOMES`: each final scale by condition, and the difference of each pair of conditions.
+
+    Intervals are at 95%. p is corrected over the pairs of a scale (Holm). A paired design compares the ratings of one
+    participant.
     """
-
-    scale: str
-    means: Mapping[str, Estimate]
-    unsaid: int
-    differences: Mapping[tuple[str, str], Difference | None]
-    adjusted: Mapping[tuple[str, str], float]
-
-
-def compared(desk: Desk) -> list[Compared]:
-    """Each final scale by condition. A paired design compares the ratings of one participant."""
-    study, results = desk.study, []
+    study = desk.study
+    rows: list[tuple[str, ...]] = []
     for scale in study.final.scales:
         values = _ratings(desk, scale)
-        unsaid = sum(row.ratings()[scale] is None for row in finished(desk))
-        means = {arm: bootstrap_mean(ratings) for arm, ratings in values.items() if ratings}
+        for arm, ratings in values.items():
+            rows.append((scale, arm, str(bootstrap_mean(ratings)) if ratings else "–", str(len(ratings)), "", ""))
         pairs = list(combinations(study.conditions, 2))
-        differences = {(a, b): _difference(study.design, values[a], values[b]) for a, b in pairs}
-        adjusted = holm([each.p if each else 1.0 for each in differences.values()])
-        results.append(Compared(scale, means, unsaid, differences, dict(zip(pairs, adjusted, strict=True))))
-    return results
+        differences = [_difference(study.design, values[first], values[second]) for first, second in pairs]
+        adjusted = holm([each.p if each else 1.0 for each in differences])
+        for (first, second), difference, p in zip(pairs, differences, adjusted, strict=True):
+            pair = f"{second} − {first}"
+            if difference is None:
+                rows.append((scale, pair, "–", "", "", TOO_FEW))
+                continue
+            n = f"{difference.n[0]} pairs" if study.design == "paired" else "{} and {}".format(*difference.n)
+            verdict = "" if p < SIGNIFICANCE else "not distinguishable"
+            rows.append((scale, pair, str(difference), n, p_text(p), verdict))
+    return rows
 
 
 def _ratings(desk: Desk, scale: str) -> dict[str, dict[str, list[float]]]:
@@ -193,40 +131,6 @@ def _ratings(desk: Desk, scale: str) -> dict[str, dict[str, list[float]]]:
         if (rating := row.ratings()[scale]) is not None:
             values[row.round.arm][row.code] = [float(rating)]
     return values
-
-
-SIDES = ("scale", "condition", "people", "simulated", "simulated − people")
-
-
-def side_by_side(people: Desk, simulated: Desk) -> list[tuple[str, str, str, str, str]]:
-    """The ratings of people and of simulated participants: rows under `SIDES`, with 95% intervals.
-
-    The last rows of a scale are the differences between conditions, on both sides.
-
-    Raises:
-        DiscoverError: the two have other conditions or scales, or are not people and simulated participants.
-    """
-    one, other = people.study, simulated.study
-    if list(one.conditions) != list(other.conditions) or one.final.scales != other.final.scales:
-        raise DiscoverError(f"{simulated.folder}: other conditions or scales than {people.folder}")
-    if not any(row.progress.simulated for row in finished(simulated)):
-        raise DiscoverError(f"{simulated.folder}: no simulated participant has finished: see 'discover study bots'")
-    if any(row.progress.simulated for row in finished(people)):
-        raise DiscoverError(
-            f"{people.folder}: participants are simulated; give the folder of people, and theirs to --beside"
-        )
-    rows = []
-    for theirs, ours in zip(compared(people), compared(simulated), strict=True):
-        given, drawn = _ratings(people, theirs.scale), _ratings(simulated, theirs.scale)
-        for arm in one.conditions:
-            apart = welch([each for [each] in drawn[arm].values()], [each for [each] in given[arm].values()])
-            means = [each.means.get(arm) for each in (theirs, ours)]
-            sides = [_with_n(mean) if mean else "–" for mean in means]
-            rows.append((theirs.scale, arm, sides[0], sides[1], str(apart or "–")))
-        for (first, second), difference in theirs.differences.items():
-            gain = ours.differences[first, second]
-            rows.append((theirs.scale, f"{second} − {first}", str(difference or "–"), str(gain or "–"), ""))
-    return rows
 
 
 def _difference(design: str, first: Mapping[str, list[float]], second: Mapping[str, list[float]]) -> Difference | None:
@@ -243,75 +147,7 @@ def _difference(design: str, first: Mapping[str, list[float]], second: Mapping[s
     return Difference(how.mean, how.low, how.high, p, (len(both), len(both)))
 
 
-def _with_n(mean: Estimate) -> str:
-    return str(mean) if mean.low is None else f"{mean} (n = {mean.n_artifacts})"
-
-
-def spread(desk: Desk) -> float:
-    """The standard deviation of the ratings on the first scale within conditions, in points.
-
-    Raises:
-        DiscoverError: too few participants have finished.
-    """
-    scale = next(iter(desk.study.final.scales))
-    groups = ([rating for [rating] in ratings.values()] for ratings in _ratings(desk, scale).values())
-    within = [group for group in groups if len(group) > 1]
-    freedom = sum(len(group) - 1 for group in within)
-    if not freedom:
-        raise DiscoverError(f"{desk.folder}: too few participants have finished to estimate the standard deviation")
-    return math.sqrt(sum((len(group) - 1) * variance(group) for group in within) / freedom)
-
-
-def outcome_lines(desk: Desk) -> list[str]:
-    """The ratings in lines with n and intervals. Several pairs of conditions have Holm's p."""
-    lines, paired = [], desk.study.design == "paired"
-    for each in compared(desk):
-        lines += [f"{each.scale}, {arm}: {_with_n(mean)}" for arm, mean in each.means.items()]
-        several = len(each.differences) > 1
-        for (first, second), how in each.differences.items():
-            pair = f"{each.scale}, {second} − {first}"
-            if how is None:
-                lines.append(f"{pair}: too few answers for a difference")
-                continue
-            p = each.adjusted[first, second]
-            clear = p < ALPHA if several else how.low > 0 or how.high < 0
-            people = f"{how.n[0]} pairs of one participant" if paired else f"{how.n[0]} and {how.n[1]}"
-            shown = f"{how} (n = {people}{f'; p {_shown(p)}' if several else ''})"
-            lines.append(f"{pair}: {shown}{'' if clear else '; not distinguishable'}")
-        if each.unsaid:
-            lines.append(f"{each.scale}: {each.unsaid} without a rating")
-    if len(desk.study.conditions) > 2:
-        lines.append("every pair of conditions is compared: p by Holm over the pairs of a scale, intervals uncorrected")
-    return lines
-
-
-def _shown(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
-
-
-def quality_lines(desk: Desk) -> list[str]:
-    """Counts by condition of events that could reveal a condition or spoil an answer."""
-    by_arm: dict[str, Counter[str]] = {arm: Counter() for arm in desk.study.conditions}
-    for _, progress in desk.everybody():
-        for round in progress.rounds:
-            count = by_arm[round.arm]
-            replies = [exchange.reply for exchange in round.exchanges if exchange.reply]
-            count["conversations"] += 1
-            count["replies"] += len(replies)
-            count["later than the fixed time"] += sum(bool(reply["late"]) for reply in replies)
-            count["failures"] += sum(exchange.failures for exchange in round.exchanges)
-            count["that name a condition"] += sum(_tells(desk, reply["text"]) for reply in replies)
-            count["messages with pasted text"] += sum(bool(exchange.said["pasted"]) for exchange in round.exchanges)
-    return [f"{arm}: " + ", ".join(f"{count[what]} {what}" for what in count) for arm, count in by_arm.items() if count]
-
-
-def _tells(desk: Desk, text: str) -> bool:
-    """True if a reply contains a model's name. Names of scripted assistants are everyday words."""
-    names = [name for name in desk.study.assistants if "/" in name or "-" in name]
-    return any(part.casefold() in text.casefold() for name in names for part in (name, name.rpartition("/")[2]))
-
-
-# -- the study as files: tables with a codebook, a run of its conversations, documents for an ethics board -------------
+# -- the study as files: tables with a codebook, documents for an ethics board -----------------------------------------
 
 
 Personal = Literal["refuse", "redact", "keep"]
@@ -333,6 +169,8 @@ COLUMNS = {
     "pasted": "number of pastes",
     "left": "number of times the participant left the page",
     "failures": "failed replies",
+    "late": "replies after `reply_seconds`, whose time may reveal the condition",
+    "text": "the final text of the participant, or else the last artifact in a reply",
 }
 MESSAGES = {
     "participant": COLUMNS["participant"],
@@ -341,22 +179,8 @@ MESSAGES = {
     "role": "user or assistant",
     "text": "the message; with --personal redact, without personal data",
     "seconds": "since the conversation's first message",
+    "rating": "after this reply",
 }
-RATINGS = {
-    "participant": COLUMNS["participant"],
-    "place": COLUMNS["place"],
-    "after": "number of replies before it",
-    "rating": "the number; empty if it was not given",
-}
-
-
-@dataclass(frozen=True)
-class Exported:
-    """The written files."""
-
-    folder: Path
-    participants: int
-    written: Written
 
 
 def _texts_of(row: Finished) -> list[str]:
@@ -365,8 +189,8 @@ def _texts_of(row: Finished) -> list[str]:
     return [*said, *final.get("texts", {}).values(), final.get("text", "")]
 
 
-def export_study(desk: Desk, engines: RoleEngines, judge: str, personal: Personal = "refuse") -> Exported:
-    """Write `export/` beside the participants: the tables and their codebook; and `run/`, the conversations.
+def export_study(desk: Desk, personal: Personal = "refuse") -> int:
+    """Write `export/` beside the participants: the tables and their codebook. Returns the number of participants.
 
     Raises:
         DiscoverError: a text looks like personal data and `personal` is "refuse"; or no participant has finished.
@@ -383,18 +207,13 @@ def export_study(desk: Desk, engines: RoleEngines, judge: str, personal: Persona
             f"this looks like personal data: {seen}{more}; read it, then choose --personal redact or --personal keep"
         )
     clean = redacted if personal == "redact" else str
-    folder, (_, *names) = desk.folder / EXPORTED, ATTRITION_COLUMNS
+    folder = desk.folder / EXPORTED
     _write(folder / "participants.csv", [*COLUMNS, *_answers(desk.study)], [_row(desk, row, clean) for row in rows])
     _write(folder / "messages.csv", MESSAGES, [line for row in rows for line in _messages(desk, row, clean)])
-    _write(folder / "ratings.csv", RATINGS, [line for row in rows for line in _rating_lines(desk, row)])
-    left = [{"condition": arms, **{name: count[name] for name in names}} for arms, count in attrition(desk).items()]
+    left = [dict(zip(ATTRITION_COLUMNS, row, strict=True)) for row in attrition(desk)]
     _write(folder / "attrition.csv", ATTRITION_COLUMNS, left)
     write_text_lines(folder / "codebook.md", codebook_lines(desk.study))
-    chats = [chat_of(desk, row, clean) for row in rows]
-    run = desk.folder / RUN
-    shutil.rmtree(run, ignore_errors=True)
-    written = write_people(run, chats, engines, name=desk.study.name, judge=judge, rules=Rules.paper())
-    return Exported(folder, len({row.code for row in rows}), written)
+    return len({row.code for row in rows})
 
 
 def redacted(text: str) -> str:
@@ -402,35 +221,6 @@ def redacted(text: str) -> str:
     for found in personal_data(text):
         text = text.replace(found.text, f"[{re.sub('^an? ', '', found.kind)}]")
     return text
-
-
-def chat_of(desk: Desk, row: Finished, clean: Any = str) -> Chat:
-    """The conversation as a record of a run. Its artifact is the final text, or else the last artifact in a reply."""
-    progress, round = row.progress, row.round
-    task, final = desk.study.tasks[progress.task], round.final or {}
-    exchanges = [exchange for exchange in round.exchanges if exchange.reply]
-    replies = tuple(
-        Reply(each.reply["text"], each.reply["tokens"], each.reply["counting"], notation=each.reply.get("notation"))
-        for each in exchanges
-        if each.reply
-    )
-    return Chat(
-        id=f"{desk.pseudonym(row.code)}-{row.place + 1}",
-        assistant=round.arm,
-        messages=tuple(clean(each.said["text"]) for each in exchanges),
-        replies=replies,
-        text=clean(final.get("text") or last_artifact([reply.text for reply in replies])),
-        artifact_type=task.type,
-        domain=task.domain,
-        topic=progress.topic,
-        more={
-            "study": desk.study.name,
-            "version": desk.study.version,
-            "simulated": progress.simulated,
-            "model": desk.study.conditions[round.arm].assistant,
-            "ratings": row.ratings(),
-        },
-    )
 
 
 def last_artifact(replies: Sequence[str]) -> str:
@@ -470,24 +260,25 @@ def _row(desk: Desk, row: Finished, clean: Any) -> dict[str, Any]:
         "pasted": sum(each.get("pasted", 0) for each in watched),
         "left": sum(each.get("left", 0) for each in watched),
         "failures": sum(exchange.failures for exchange in round.exchanges),
+        "late": sum(reply["late"] for reply in replies),
     }
-    return values | row.ratings() | {name: clean(text) for name, text in final["texts"].items()}
+    texts = {"text": final.get("text") or last_artifact([reply["text"] for reply in replies])} | final["texts"]
+    return values | row.ratings() | {name: clean(text) for name, text in texts.items()}
 
 
 def _messages(desk: Desk, row: Finished, clean: Any) -> list[dict[str, Any]]:
     lines = []
     began = row.round.exchanges[0].said["at"]
+    ratings = {each["after"]: each["value"] for each in row.round.ratings}
     for turn, exchange in enumerate(row.round.exchanges, 1):
-        for role, event in (("user", exchange.said), ("assistant", exchange.reply)):
-            if event:
-                text, seconds = clean(event["text"]) if role == "user" else event["text"], f"{event['at'] - began:.0f}"
-                lines.append({"turn": turn, "role": role, "text": text, "seconds": seconds})
-    return [{"participant": desk.pseudonym(row.code), "place": row.place + 1} | line for line in lines]
-
-
-def _rating_lines(desk: Desk, row: Finished) -> list[dict[str, Any]]:
-    who = {"participant": desk.pseudonym(row.code), "place": row.place + 1}
-    return [who | {"after": each["after"], "rating": each["value"]} for each in row.round.ratings]
+        said, reply = exchange.said, exchange.reply
+        told = [("user", clean(said["text"]), said["at"], None)]
+        if reply:
+            told.append(("assistant", reply["text"], reply["at"], ratings.get(turn)))
+        for role, text, at, rating in told:
+            line = {"turn": turn, "role": role, "text": text, "seconds": f"{at - began:.0f}", "rating": rating}
+            lines.append({"participant": desk.pseudonym(row.code), "place": row.place + 1} | line)
+    return lines
 
 
 def _write(path: Path, columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:
@@ -502,12 +293,11 @@ def codebook_lines(study: Study) -> list[str]:
     """The tables and the meanings of their columns, as Markdown."""
     lines = [f"# Codebook: {study.title}", "", f"Version {study.version} of the study file."]
     lines += ["", f"Text that begins with {' '.join(FORMULA)} follows an apostrophe, so that no spreadsheet runs it."]
-    lines += ["Control characters are written as <U+202E>. The conversations in `run/` contain the original text."]
+    lines += ["Control characters are written as <U+202E>."]
     tables = {
         "participants.csv: one row per finished conversation": COLUMNS | _answers(study),
-        "messages.csv: one row per message": MESSAGES,
-        "ratings.csv: one row per rating during a conversation": RATINGS
-        | {"rating": f"{study.rating.question} Empty: not given"},
+        "messages.csv: one row per message": MESSAGES
+        | {"rating": f"after this reply: {study.rating.question} Empty: not asked, or not given"},
         "attrition.csv: participants per condition, and before the draw": ATTRITION_COLUMNS,
     }
     for title, columns in tables.items():
@@ -518,18 +308,14 @@ def codebook_lines(study: Study) -> list[str]:
 
 # -- documents for an ethics board -------------------------------------------------------------------------------------
 
-ASSUMED_SD = 2.0  # standard deviation of ratings on ten points, before a pilot has measured it
-
 
 def write_pack(study: Study, folder: Path) -> list[Path]:
-    """Write the information sheet, consent, debrief, codebook, flow of data and a draft of the preregistration."""
+    """Write the information sheet, the consent, the debrief and the codebook."""
     sheets = {
         "information.md": _sheet(f"Information: {study.title}", information(study)),
         "consent.md": [f"# Consent: {study.title}", "", AGREEMENT],
         "debrief.md": ["# Debrief", "", debrief_text(study) or "The study withheld no information."],
         "codebook.md": codebook_lines(study),
-        "preregistration.md": _preregistration(study),
-        "data-flow.md": _data_flow(study),
     }
     for name, lines in sheets.items():
         write_text_lines(folder / name, lines)
@@ -538,39 +324,3 @@ def write_pack(study: Study, folder: Path) -> list[Path]:
 
 def _sheet(title: str, entries: dict[str, str]) -> list[str]:
     return [f"# {title}", *(line for head, text in entries.items() for line in ("", f"**{head}.** {text}"))]
-
-
-def _preregistration(study: Study) -> list[str]:
-    planned = Planned(study.design, 1.0, ASSUMED_SD, 0.5 if study.design == "paired" else 0.0, len(study.conditions))
-    contrasts = ", ".join(f"{second} − {first}" for first, second in combinations(study.conditions, 2))
-    corrected = f", by Holm over these {planned.pairs} pairs within each outcome" if planned.pairs > 1 else ""
-    smallest = planned.detectable(study.participants)
-    entries = {
-        "Hypotheses": "Write them before the first participant.",
-        "Design": f"{study.design}; conditions {', '.join(study.conditions)}; tasks {', '.join(study.tasks)}.",
-        "Assignment": f"Permuted blocks of {len(study.cells)} (every task with every condition once), seeded, "
-        "concealed from participants. A new participant takes the slot of one who withdraws or times out.",
-        "Participants": f"{study.participants}, outcomes are read once, at the end.",
-        "Power": f"With a standard deviation of {ASSUMED_SD:g} points (replace it with a pilot's), the study "
-        f"detects a difference of {smallest:.2f} points with 80% probability at 5%, two-sided"
-        + (f", shared by {planned.pairs} pairs of conditions." if planned.pairs > 1 else "."),
-        "Outcomes": "; ".join(f"{name}: {scale.question}" for name, scale in study.final.scales.items()) + ".",
-        "Analysis": f"Difference of means with a 95% interval ({contrasts}): "
-        + ("Welch's t" if study.design == "between" else "bootstrap and sign-flip test over pairs of one participant")
-        + f"{corrected}.",
-        "Excluded": "All participants who finish are included. Those who withdraw are deleted and counted.",
-        "Version": f"Version of the study file: {study.version}.",
-    }
-    return _sheet(f"Preregistration: {study.title}", entries)
-
-
-def _data_flow(study: Study) -> list[str]:
-    """The computers that read a message, in order."""
-    reader = study.data.model_provider if asked_assistants(study.assistants) else "Assistants on this machine"
-    steps = {
-        "1. The participant’s browser": "messages, ratings, answers; no third-party script",
-        "2. This server": f"stores them until {study.data.keep_until}; participant numbers as salted hashes, apart",
-        f"3. {reader}": "reads the conversation; writes the reply",
-        "4. Export": "scanned for personal data; names replaced by pseudonyms",
-    }
-    return _sheet(f"Flow of data: {study.title}", steps)

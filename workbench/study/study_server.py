@@ -10,7 +10,7 @@ import asyncio
 import hmac
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -27,7 +27,7 @@ from workbench.lessons.classroom import form_of
 from workbench.study import study_pages as pages
 from workbench.study.design import Study
 from workbench.study.desk import Desk, Progress
-from workbench.study.study_pages import personal_data
+from workbench.study.study_pages import PersonalData, personal_data
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -108,7 +108,7 @@ class StudyServer:
             return PlainTextResponse("Please open this study with the link that we sent you.", 403)
         arrived = self.desk.arrive(outside, session, bot=query.get("bot") == "1")
         if arrived is None:
-            return HTMLResponse(pages.twice_page(self.study), 403)
+            return HTMLResponse(pages.study_page(self.study, "twice"), 403)
         response = RedirectResponse("/", 303)
         response.set_cookie(COOKIE, arrived, max_age=COOKIE_SECONDS, httponly=True, samesite="lax")
         return response
@@ -134,7 +134,7 @@ class StudyServer:
         code = request.cookies.get(COOKIE, "")
         if request.method == "GET":
             known = self.desk.progress(code) is not None
-            return HTMLResponse(pages.withdraw_page(self.study, code if known else ""))
+            return HTMLResponse(pages.study_page(self.study, "withdraw", typed=code if known else ""))
         form = await form_of(request, MAX_FORM) or {}
         typed = form.get("code", "").replace("-", "").replace(" ", "").upper()
         async with self._busy[typed]:
@@ -144,22 +144,25 @@ class StudyServer:
         if not gone:
             async with self._wrong:
                 await asyncio.sleep(WRONG_SECONDS)
-            return HTMLResponse(
-                pages.withdraw_page(self.study, problem="This code does not exist. Please check it."), 404
-            )
+            problem = "This code does not exist. Please check it."
+            return HTMLResponse(pages.study_page(self.study, "withdraw", problem=problem), 404)
         self.assistants.forget(typed)
-        response = HTMLResponse(pages.withdrawn_page(self.study, before is not None and before.closed == "done"))
+        finished = before is not None and before.closed == "done"
+        response = HTMLResponse(pages.study_page(self.study, "withdrawn", finished=finished))
         response.delete_cookie(COOKIE)
         return response
 
-    def _shown(self, code: str, **more: Any) -> HTMLResponse:
+    def _shown(
+        self, code: str, problem: str = "", values: Form | None = None, personal: Sequence[PersonalData] = ()
+    ) -> HTMLResponse:
+        """The page of a participant's present step."""
         progress = self.desk.progress(code)
         assert progress is not None
-        if progress.closed is None and self.desk.clock() - progress.at > 60 * self.study.timeout_minutes:
-            progress = self.desk.add(code, "closed", why="timed_out")
         if progress.step == "task" and progress.slot is None:
             progress = self.desk.assign(code)
-        return HTMLResponse(pages.step_page(progress, code, **more), headers={"Cache-Control": "no-store"})
+        told = {"progress": progress, "values": values or {}, "personal": personal}
+        page = pages.study_page(self.study, progress.step, code, problem, **told)
+        return HTMLResponse(page, headers={"Cache-Control": "no-store"})
 
     # -- steps: each stores a form, or shows the page again ----------------------------------------------
 

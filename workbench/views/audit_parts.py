@@ -20,12 +20,6 @@ from discover_lib.runs.outcomes import closing_lines, failures_of_run
 from discover_lib.runs.store import Listed, RunStore
 from discover_lib.tasks.certify import trust_in
 from discover_lib.tasks.leaks import UNREAD, Audit, told_failures
-from discover_lib.tasks.paper_numbers import (
-    SIX_HEAD,
-    SIX_MEANING,
-    SafetyRow,
-    six_row,
-)
 from discover_lib.tasks.safety import HEAD, MEANING, Safety, row_of
 from discover_lib.tasks.waist import Report, Table
 from workbench.parts import report_html
@@ -157,10 +151,6 @@ def safety_table(results: Sequence[Safety]) -> Markup:
 def _unbroken(row: Sequence[str]) -> list[Markup]:
     """Cells whose numbers stay whole, an interval below its mean."""
     return [tag("span", cell.replace(" [", "\n["), class_="dl-num dl-lines") for cell in row]
-
-
-def table_six_view(rows: Sequence[SafetyRow]) -> Markup:
-    return table(SIX_HEAD, map(_unbroken, map(six_row, rows))) + quiet(SIX_MEANING, small=True)
 
 
 # -- a run in a few lines ----------------------------------------------------------------------------------------------

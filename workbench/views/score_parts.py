@@ -8,7 +8,7 @@ from typing import Any
 from discover_lib.metrics.intervals import INTERVAL, Estimate, percent
 from discover_lib.metrics.paired import SIGNIFICANCE, Comparison, fewest_artifacts, least_p, p_text
 from discover_lib.metrics.results import MEASURE, MEASURES, Measure, PoolWithout, Table, best_first
-from discover_lib.metrics.satisfaction import choices_of
+from discover_lib.metrics.satisfaction import request_named
 from discover_lib.tasks.waist import Lines, Report
 from discover_lib.tasks.waist import Table as WaistTable
 from workbench.views import explain
@@ -32,7 +32,7 @@ def made_under(configuration: Mapping[str, Any]) -> Markup:
     engine = configuration.get("engine") or {}
     judge, voice = (engine.get(role, "not recorded") for role in ("judge", "voice"))
     scorer = "the miniature’s rules in place of a judge" if judge == "miniature" else judge
-    facts = (
+    facts: list[tuple[str, object]] = [
         ("Domain", (configuration.get("domain") or "trees of your own").replace("_", " ")),
         ("Rules", configuration["rules"]["name"]),
         ("Judge", judge),
@@ -41,8 +41,9 @@ def made_under(configuration: Mapping[str, Any]) -> Markup:
         ("Turns", configuration.get("turns", "not recorded")),
         ("Trials", configuration.get("trials", "not recorded")),
         ("Seed", configuration.get("seed", "not recorded")),
-        *choices_of(configuration),
-    )
+    ]
+    if configuration.get("kind") == "evaluate":
+        facts.append(("Final request", request_named(configuration.get("final_request"), "another")))
     return quiet("; ".join(f"{name.lower() if at else name}: {value}" for at, (name, value) in enumerate(facts)) + ".")
 
 

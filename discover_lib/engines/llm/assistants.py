@@ -15,7 +15,6 @@ from discover_lib.engines.llm.prompting import PromptSet, default_prompts
 TEMPERATURE = 0.7
 MAX_TOKENS = 2048
 REPORTED = "completion tokens reported by the provider"
-REPORTED_TEXT = f"{REPORTED}, thinking left out"
 
 # The style after the "+" of an assistant's name → its system prompt.
 STYLES = {
@@ -70,11 +69,12 @@ class LLMAssistant:
 
 
 def _length(text: str, completion: Completion) -> tuple[int, str]:
-    """Tokens of the text that the user reads, without hidden thinking, and how they were counted."""
-    counted, hidden = completion.completion_tokens, completion.reasoning_tokens or 0
-    if counted is not None and 0 < hidden < counted:
-        return counted - hidden, REPORTED_TEXT
-    if counted is None or text != completion.text.strip():
+    """Tokens of the text that the user reads, and how they were counted.
+
+    The provider's count holds for a text without thinking.
+    """
+    counted = completion.completion_tokens
+    if counted is None or completion.reasoning_tokens or text != completion.text.strip():
         return count_tokens(text), COUNTING
     return counted, REPORTED
 

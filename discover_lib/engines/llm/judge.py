@@ -112,10 +112,10 @@ def close_upwards(verdicts: Mapping[str, Verdict], shown: frozenset[str]) -> dic
     """
     closed = dict(verdicts)
     for intent_id, verdict in verdicts.items():
-        for above in ancestors(intent_id) if verdict.engaged else ():
-            if above in shown and not (above in closed and closed[above].engaged):
-                reason = f"met with something more specific: {verdict.reason}"  # without an id: the voice reads it
-                closed[above] = Verdict(above, True, (), reason)
+        for above in shown if verdict.engaged else ():
+            if intent_id.startswith(f"{above}.") and not (above in closed and closed[above].engaged):
+                # The reason has no id, since the voice reads it.
+                closed[above] = Verdict(above, True, (), f"met with something more specific: {verdict.reason}")
     return closed
 
 
@@ -137,12 +137,6 @@ def defect(
     given = [each.id for each in answer.intents]
     wanted = [key for key in sorted(shown) if key in given or (key in reached and key not in verdicts)]
     return each_once(given, wanted, "intent")
-
-
-def ancestors(intent_id: str) -> list[str]:
-    """The ids above an intent, the root first."""
-    steps = intent_id.split(".")
-    return [".".join(steps[:depth]) for depth in range(1, len(steps))]
 
 
 # -- does a message reveal a hidden intent? ----------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from typing import Any
 from discover_lib.base.leak_words import find_leaks, giving_away
 from discover_lib.base.seeds import derive_rng
 from discover_lib.core.conversation import Message
-from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import VoiceError
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.answers import UserMessage
@@ -69,16 +68,6 @@ class LLMVoice:
         self.leak_check = leak_check
         self.manner, self._lower = manner, False
         self._longest = max(MAX_WORDS, round(manner.words[-1])) if manner else MAX_WORDS
-        self._tree: IntentTree | None = None
-
-    def checked_against(self, tree: IntentTree) -> LLMVoice:
-        """The same voice; its leak check also compares clear intents with all hidden intents of `tree`.
-
-        Only the check sees the tree.
-        """
-        checked = copy.copy(self)
-        checked._tree = tree if self.leak_check else None
-        return checked
 
     def of(self, user: int) -> LLMVoice:
         """The same voice with the habits of one user, the same in every message."""
@@ -113,22 +102,24 @@ class LLMVoice:
         return (*prompt[:-1], {**prompt[-1], "content": f"{prompt[-1]['content']}\n\n{added['content']}"})
 
     def flaws(self, message: str, view: UserView, messages: Sequence[Message]) -> tuple[str, ...]:
+        return tuple(self._found(message, view, messages))
+
+    def _found(self, message: str, view: UserView, messages: Sequence[Message]) -> dict[str, str]:
+        """As `find_flaws`, with the leak check's word."""
         found = find_flaws(message, view, messages, self._longest)
         if "leak" not in found and self._paraphrases(message, view, messages):
             found["leak"] = PARAPHRASED
-        return tuple(found)
+        return found
 
     def _asked(self, request: Request, view: UserView, messages: Sequence[Message]) -> str:
         heard: dict[str, int] = {}  # message → number of flaws
 
         def check(answer: UserMessage) -> str | None:
             message = plain(answer.message)
-            lines = list(find_flaws(message, view, messages, self._longest).values())
-            if not lines and self._paraphrases(message, view, messages):
-                lines.append(PARAPHRASED)
-            if not BREAKS_ROLE.search(message):
-                heard[message] = len(lines)
-            return "; ".join(lines) or None
+            found = self._found(message, view, messages)
+            if "role" not in found:
+                heard[message] = len(found)
+            return "; ".join(found.values()) or None
 
         try:
             return plain(ask_structured(self.model.client, request, UserMessage, check).value.message)
@@ -138,27 +129,15 @@ class LLMVoice:
             return min(reversed(heard), key=heard.__getitem__)  # the later one on a tie
 
     def _paraphrases(self, message: str, view: UserView, messages: Sequence[Message]) -> bool:
-        """Whether the leak check finds in a message, in other words, an intent that the user cannot know.
+        """Whether the leak check finds a fuzzy or latent intent in a message, in other words.
 
-        For a fuzzy or latent intent that is the intent itself, for a clear one every undiscovered intent.
+        The voice sees no other hidden intent, so it cannot paraphrase one.
         """
-        if self.leak_check is None or view.pursuing is None:
+        if self.leak_check is None or view.pursuing not in ("fuzzy", "latent"):
             return False
-        known = [*view.achieved, *(view.items if view.pursuing == "clear" else ())]
-        hidden = {intent_id: view.texts[intent_id] for intent_id in view.items if intent_id not in known}
-        if view.pursuing == "clear" and self._tree is not None:
-            hidden = undiscovered(self._tree, known)
-        texts = [view.texts[intent_id] for intent_id in known]
-        return bool(hidden and self.leak_check.given_away(message, hidden, texts, messages))
-
-
-def undiscovered(tree: IntentTree, known: Sequence[str]) -> dict[str, str]:
-    """Id → text of the hidden intents: the known ones and all intents above them are discovered."""
-    return {
-        key: intent.text
-        for key, intent in tree.intents.items()
-        if not any(each == key or each.startswith(f"{key}.") for each in known)
-    }
+        hidden = {intent_id: view.texts[intent_id] for intent_id in view.items}
+        known = [view.texts[intent_id] for intent_id in view.achieved]
+        return bool(self.leak_check.given_away(message, hidden, known, messages))
 
 
 def plain(message: str) -> str:

@@ -55,10 +55,6 @@ class PlainChat:
         """The model's reply to `messages`; `n_tokens` counts its own tokens without the end mark."""
         return Reply(text, n_tokens, f"tokenizer of {self.base}", "policy")
 
-    def is_broken(self, reply: Reply) -> bool:
-        """Whether the reply violates the dialect."""
-        return not reply.text.strip()
-
 
 @dataclass(frozen=True)
 class Notation:
@@ -75,11 +71,6 @@ class Notation:
         from discover_lib.engines.local.tiny_language import decode
 
         return decode(text, domain, messages, "policy")
-
-    def is_broken(self, reply: Reply) -> bool:
-        from discover_lib.engines.local.tiny_language import is_broken
-
-        return is_broken(reply)
 
 
 Dialect = PlainChat | Notation

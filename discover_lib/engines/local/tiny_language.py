@@ -171,5 +171,5 @@ def decode(text: str, domain: str, messages: Sequence[Message] = (), assistant: 
 
 
 def is_broken(reply: Reply) -> bool:
-    """Whether a reply of `decode` broke the notation."""
-    return reply.text == BROKEN
+    """Whether a reply broke the notation, or is empty."""
+    return reply.text.strip() in ("", BROKEN)

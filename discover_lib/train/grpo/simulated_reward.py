@@ -20,6 +20,7 @@ from discover_lib.core.roles import RoleError
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.rows import grpo_rules, stored_conversation, under
 from discover_lib.engines.local.dialect import Dialect, behaviour, said
+from discover_lib.engines.local.tiny_language import is_broken
 from discover_lib.engines.spec import RoleEngines
 from discover_lib.metrics.replay import LookAhead
 from discover_lib.train.recipes import GrpoRecipe
@@ -110,7 +111,7 @@ class Scorer:
                 candidate = LookAhead(self.recipe.look_ahead, assistant)(simulator, candidate)
             except RoleError as error:  # the voice or the assistant ahead
                 candidate = Candidate(reply, None, simulator.state, error=f"looking ahead: {error}")
-        return candidate, scored(candidate, domain, self.dialect, self.recipe.broken_penalty)
+        return candidate, scored(candidate, domain, self.recipe.broken_penalty)
 
     def judge(
         self, function: Callable[[Any, str, int], Result], replies: Sequence[tuple[Any, str, int]]
@@ -130,13 +131,13 @@ class Scorer:
             self.seconds += time.perf_counter() - begun
 
 
-def scored(candidate: Candidate, domain: str, dialect: Dialect, broken_penalty: float = 0.0) -> Scored:
+def scored(candidate: Candidate, domain: str, broken_penalty: float = 0.0) -> Scored:
     """The reward of a judged reply, less the penalty; unscored if the judgment failed."""
     reply, earned = candidate.reply, candidate.reward
     if earned is None:
         return Scored(reply, None, error=candidate.error)
     moved = [each.cause for each in candidate.transitions if each.moved]
-    broken = dialect.is_broken(reply)
+    broken = is_broken(reply)
     kind = "broken" if broken else KINDS[behaviour(candidate, domain)]
     total = earned.total - (broken_penalty if broken else 0.0)
     return Scored(reply, total, earned.discovered, earned.penalty, kind, None, len(moved), moved.count("tangential"))

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from discover_lib.engines.llm import judge
 from discover_lib.engines.llm.asking import UnusableError
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))  # a script, not part of the library
@@ -44,14 +43,3 @@ def test_what_a_careful_reader_accepts_is_accepted_without_asking_again(number: 
 def test_what_was_wrong_on_purpose_is_caught(number: str) -> None:
     with pytest.raises(UnusableError, match=WRONG_ON_PURPOSE[number]):
         by_hand.read(CALLS[number])
-
-
-@pytest.mark.parametrize("number", [number for number, call in CALLS.items() if call.prompt == "response_evaluation"])
-def test_what_a_judge_was_shown_is_put_together_again_as_it_was(number: str) -> None:
-    call = CALLS[number]
-    tree, state = by_hand.judged_tree(call)
-    shown = judge.askable(tree, state, by_hand.RULES)
-    intents = by_hand.part(call, "Intents, from broad to specific")
-    assert judge.describe_focus(tree, state, by_hand.RULES, shown) == intents
-    wishes = by_hand.part(call, "Known wishes outside the tree")
-    assert judge.describe_wishes(tree, state, by_hand.RULES, shown) == wishes

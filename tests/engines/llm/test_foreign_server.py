@@ -1,4 +1,4 @@
-"""The client, the judge and a whole run against an OpenAI-compatible server that others wrote: `transformers serve`."""
+"""A whole run against an OpenAI-compatible server that others wrote: `transformers serve`."""
 
 from __future__ import annotations
 
@@ -17,20 +17,16 @@ from foreign_server import LEAST_LENGTH, MODEL
 from typer.testing import CliRunner
 
 from discover_lib.engines.llm.assistants import REPORTED
-from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient, Request
 from discover_lib.runs.store import RunStore
 from workbench.main import app
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.integration("transformers-serve"),
-    # LiteLLM reads pydantic models in a way that pydantic is going to drop.
-    pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning", "ignore:.*`ReadOnly`"),
 ]
 START_SECONDS = 120.0
 NAME = f"openai/{MODEL}"
 DOMAIN = "creative_writing"
-LIMIT = LEAST_LENGTH + 4  # tokens
 
 
 @pytest.fixture(scope="module")
@@ -60,32 +56,6 @@ def _wait_until_it_answers(port: int, process: subprocess.Popen[bytes], log: Pat
         except (URLError, OSError):
             time.sleep(0.1)
     pytest.fail(f"`transformers serve` did not start:\n{log.read_text()[-2000:]}")
-
-
-@pytest.fixture(scope="module", params=["direct", "litellm"])
-def client(api_base: str, request: pytest.FixtureRequest) -> Iterator[LLMClient]:
-    with pytest.MonkeyPatch.context() as environment:
-        if request.param == "litellm":
-            environment.setenv("OPENAI_BASE_URL", api_base)
-            environment.setenv("OPENAI_API_KEY", "unused")
-        own = api_base if request.param == "direct" else None
-        with LLMClient(ClientSettings(own, env_file=None, max_attempts=1)) as made:
-            yield made
-
-
-def say(text: str, seed: int, max_tokens: int = LIMIT) -> Request:
-    return Request(NAME, ({"role": "user", "content": text},), "assistant", 0.7, max_tokens, seed=seed)
-
-
-def test_a_reply_comes_whole_with_the_servers_own_counts(client: LLMClient) -> None:
-    for seed in (1, 2**40 + 2):
-        short, longer = client.complete(say("hello", seed)), client.complete(say("hello there", seed))
-        for reply in (short, longer):
-            assert reply.text and reply.attempts == 1
-            assert LEAST_LENGTH < (reply.completion_tokens or 0) <= LIMIT
-            assert (reply.finish_reason == "length") == (reply.completion_tokens == LIMIT)
-        # The template adds the same around both; the tokenizer knows bytes only.
-        assert (longer.prompt_tokens or 0) - (short.prompt_tokens or 0) == len(" there")
 
 
 def test_a_run_with_this_model_as_the_assistant_finishes(api_base: str, tmp_path: Path) -> None:

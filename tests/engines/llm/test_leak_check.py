@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
 from llm_script import Script
 
 from discover_lib.core.conversation import Artifact, Message
-from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.intents import Intent
 from discover_lib.core.roles import BuildError
 from discover_lib.core.view import UserView
 from discover_lib.engines.llm.builder import Abstracted, LLMBuilder, Organised, Synthesised
@@ -132,20 +131,3 @@ def test_nothing_is_checked_without_a_check_or_of_what_may_be_said() -> None:
         client = Script(SNOOP, checks=[LEAKS])
         assert voice(client, check).speak(view, TALK, 1) == SNOOP["message"]
         assert [request.purpose for request in client.asked] == ["voice"]
-
-
-def test_a_plain_wish_is_checked_against_all_that_is_hidden_then() -> None:
-    below = (
-        Intent("1.1", "Is funny in a dry way", (Intent("1.1.1", "Never explains its joke"),)),
-        Intent("1.2", "Puns"),
-    )
-    roots = (Intent("1", "Is funny", below), Intent("2", "A woman listens at a keyhole"))
-    tree = IntentTree("poem", "gossip", "", (), roots)
-    view = UserView((), "clear", ("1.1",), {"1.1": "Is funny in a dry way"})
-    client = Script(SNOOP, VAGUE, checks=[LEAKS | {"ids": ["2"]}, INNOCENT])
-    speaker = voice(client).checked_against(tree)
-    assert speaker.speak(view, TALK, 1) == VAGUE["message"] and speaker.flaws(VAGUE["message"], view, TALK) == ()
-    checked = [str(each.messages[1]["content"]) for each in client.asked if each.purpose == "leak check"]
-    hidden = checked[0].split("# Hidden")[1].split("# Their message")[0]
-    assert re.findall(r"\[([\d.]+)\]", hidden) == ["1.1.1", "1.2", "2"]
-    assert not any("keyhole" in str(each.messages) for each in client.asked if each.purpose == "voice")

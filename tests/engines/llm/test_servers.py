@@ -28,28 +28,8 @@ STRICT = {
 MODEL = f"openai/miniature:{DOMAIN}"
 
 
-def reached(server: FakeServer, wire: str, environment: pytest.MonkeyPatch) -> ClientSettings:
-    """The settings for a server, directly or as OpenAI's own address, which LiteLLM asks."""
-    if wire == "direct":
-        return ClientSettings(server.api_base, env_file=None)
-    environment.setenv("OPENAI_BASE_URL", server.api_base)
-    environment.setenv("OPENAI_API_KEY", "unused")
-    return ClientSettings(env_file=None)
-
-
 def request(session: str, number: int = 0) -> Request:
     return Request("openai/m", ({"role": "user", "content": f"Hello {number}"},), "judge", session=session)
-
-
-@pytest.mark.parametrize("wire", ["direct", "litellm"])
-def test_the_header_names_the_conversation_and_nothing_else_changes(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with FakeServer() as server, LLMClient(reached(server, wire, monkeypatch)) as client:
-        client.complete(request("0123abcd"))
-        assert server.headers["x-session-id"] == "0123abcd"
-        client.complete(request("", 1))
-        assert "x-session-id" not in server.headers
-    first, second = server.received
-    assert first.keys() == second.keys() and request("0123abcd").key == request("").key
 
 
 def test_every_call_of_a_conversation_reaches_one_server_and_a_resumed_run_asks_for_nothing_again(

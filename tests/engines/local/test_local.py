@@ -172,24 +172,6 @@ def test_a_choice_falls_where_the_chance_does():
     assert choose(logits, chances, 0).tolist() == [1] * 5
 
 
-@pytest.mark.slow
-def test_drawn_tokens_follow_the_distribution(model):
-    """First tokens of 600 draws against the model's own probabilities: within 4 standard errors each."""
-    import torch
-
-    from discover_lib.engines.local.model import Draw, draw
-
-    prompt = model.prompt((REQUEST,), DOMAIN)
-    drawn = draw(
-        model.model, [Draw(prompt, seed) for seed in range(600)], temperature=1.0, max_new_tokens=1, end=(), pad=0
-    )
-    with torch.inference_mode():
-        expected = torch.softmax(model.model(torch.tensor([prompt])).logits[0, -1], -1)
-    counts = torch.bincount(torch.tensor([ids[0] for ids in drawn]), minlength=len(expected)) / 600
-    error = (expected * (1 - expected) / 600).sqrt()
-    assert bool(((counts - expected).abs() <= 4 * error + 1 / 600).all())
-
-
 # -- adapters, merged folders, runs -----------------------------------------------------------------------------------
 
 

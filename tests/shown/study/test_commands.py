@@ -10,11 +10,9 @@ import pytest
 from command_line import assert_one_line_error, discover
 from study_people import PAPER, changed, with_chat
 
-from discover_lib.runs.store import RunStore
-from workbench.jobs import find_evaluations
 from workbench.study.design import Condition, Study
 from workbench.study.desk import Desk
-from workbench.study.study_report import compared, outcome_lines
+from workbench.study.study_report import outcomes
 
 pytestmark = pytest.mark.slow
 
@@ -48,20 +46,15 @@ def test_a_rehearsal_is_exported_and_reported(rehearsed: Path) -> None:
     assert len(people) == 6 and {row["condition"] for row in people} == {"base", "tuned"}
     assert len(messages) == 6 * 3 * 2 and {row["simulated"] for row in people} == {"1"}
     codes = [code for code, _ in Desk.read(rehearsed).everybody()]
-    given_out = b"".join(
-        path.read_bytes() for path in rehearsed.rglob("*") if path.parent.name in ("export", "run") and path.is_file()
-    )
+    given_out = b"".join(path.read_bytes() for path in (rehearsed / "export").iterdir())
     assert not any(code.encode() in given_out for code in codes), "a code opens and deletes what is somebody's"
     codebook = (rehearsed / "export" / "codebook.md").read_text("utf-8")
     assert all(f"| {column} |" in codebook for row in (people[0], messages[0]) for column in row)
-    with RunStore.read(rehearsed / "run") as store:
-        talks = list(store.conversations())
-    assert len(talks) >= 5 and {talk.setting["simulated"] for talk in talks} == {True}
-    assert list(find_evaluations(rehearsed.parent)) == ["rehearsal/run"], "the pages list it"
+    assert all(len(row["text"].split()) > 20 for row in people), "the last artifact"
     assert discover("study", "export", rehearsed).returncode == 0, "it is made anew"
     report = discover("study", "report", rehearsed).stdout
     assert report.startswith("a rehearsal: 6 of 6 participants are simulated")
-    assert "finished 6 of 6 planned" in report and "interaction, tuned − base" in report and "(n = 3 and 3)" in report
+    assert "finished 6 of 6 planned" in report and "tuned − base" in report and "3 and 3" in report
 
 
 @pytest.mark.parametrize("design", ["between", "paired"])
@@ -78,15 +71,12 @@ def test_of_three_conditions_every_pair_is_compared_and_corrected(study: Study, 
             desk.add(code, "final", round=round, ratings={"interaction": rated, "satisfaction": None}, texts={})
         desk.add(code, "closed", why="done")
     desk.close()
-    lines = [line for line in outcome_lines(desk) if line.startswith("interaction")]
-    [same] = [line for line in lines if "tuned − base" in line]
-    assert "; p = " in same and same.endswith("not distinguishable")
+    rows = {row[1]: row for row in outcomes(desk) if row[0] == "interaction"}
+    assert rows["tuned − base"][-1] == "not distinguishable"
     for pair in ("asks − base", "asks − tuned"):
-        [apart] = [line for line in lines if pair in line]
-        assert ": +" in apart and "p < 0.001" in apart and "not disting" not in apart
-        assert ("(n = 18 pairs of one participant;" if design == "paired" else "(n = 18 and 18;") in apart
-    assert "Holm" in outcome_lines(desk)[-1]
-    assert compared(desk)[0].adjusted["base", "asks"] <= 3 * 0.001
+        _, _, difference, n, p, verdict = rows[pair]
+        assert difference.startswith("+") and 0 < float(p) <= 3 * 0.001 and not verdict
+        assert n == ("18 pairs" if design == "paired" else "18 and 18")
 
 
 def test_no_cell_is_run_or_turned_by_a_spreadsheet(rehearsed: Path) -> None:
@@ -106,7 +96,7 @@ def test_outcomes_are_not_shown_before_the_planned_number(file: Path, tmp_path: 
     assert discover("study", "bots", file, "--n", 4, "--folder", folder).returncode == 0
     blind = discover("study", "report", folder).stdout
     assert "finished 4 of 6 planned" in blind and "interaction" not in blind and "--unblind" in blind
-    assert "interaction, base" in discover("study", "report", folder, "--unblind").stdout
+    assert "interaction" in discover("study", "report", folder, "--unblind").stdout
 
 
 @pytest.mark.slow
@@ -128,15 +118,6 @@ def test_the_example_is_checked_and_the_papers_for_a_board_are_written(tmp_path:
         assert head in sheet
     assert "several assistants" in (tmp_path / "pack" / "debrief.md").read_text("utf-8")
     assert "several assistants" not in sheet, "blinding is told afterwards"
-    assert "Permuted blocks of 6" in (tmp_path / "pack" / "preregistration.md").read_text("utf-8")
-
-
-def test_power_says_how_many_people_it_takes() -> None:
-    said = discover("study", "power", PAPER, "--effect", 1, "--sd", 2).stdout
-    assert "between (this study): 128 people find 1 points" in said and "paired: 34 people" in said
-    assert (
-        "between (this study): more than 100,000 people" in discover("study", "power", PAPER, "--effect", 0.01).stdout
-    )
 
 
 @pytest.mark.parametrize(
@@ -145,10 +126,6 @@ def test_power_says_how_many_people_it_takes() -> None:
         (("check", "none.yaml"), "no such file"),
         (("report", "nowhere"), "no study here"),
         (("export", "nowhere"), "no study here"),
-        (("power", str(PAPER), "--pilot", "nowhere"), "no study here"),
-        (("power", str(PAPER), "--pilot", "nowhere", "--sd", "2"), "--sd X or --pilot FOLDER"),
-        (("power", str(PAPER), "--sd", "0"), "sd is positive"),
-        (("power", str(PAPER), "--correlation", "1.5"), "correlation between -1 and 1"),
     ],
 )
 def test_mistakes_are_one_line(words: tuple[str, ...], says: str) -> None:

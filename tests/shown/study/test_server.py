@@ -203,8 +203,7 @@ def test_a_withdrawal_deletes_to_the_last_byte(new_person: New, desk: Desk) -> N
     for secret in ("zephyrous", code, hashed, desk.pseudonym(code)):
         assert secret.encode() not in left and secret not in names
     assert b"owl in the snow" in left and [*desk.withdrawn().values()] == [1]
-    [(step, arms)] = desk.withdrawn()
-    assert step == "chat" and arms in ("base", "tuned"), "of who left, a count by condition is kept"
+    assert set(desk.withdrawn()) < {"base", "tuned"}, "of who left, a count by condition is kept"
     leaves.get()
     assert "Step 1 of 6" in leaves.page, "to come again is to begin anew"
 

@@ -30,7 +30,7 @@ function take(news) {
 // -- Python -----------------------------------------------------------------------------------------------------------
 let worker = null, ready = false, waiting = 0;
 function start() {
-  worker = new Worker("site_worker.js", { type: "module", name: `${name} ${body.dataset.wheels}` });
+  worker = new Worker("site_worker.js", { type: "module", name });
   worker.onmessage = ({ data }) => {
     if (data.values) take(JSON.parse(data.values));
     if (data.step) say(data.step);
@@ -40,7 +40,6 @@ function start() {
       body.dataset.python = "ready";
       performance.mark("python ready");
       say("Python runs in this page. Nothing leaves your machine.");
-      if ("serviceWorker" in navigator) navigator.serviceWorker.register("site_service.js").catch(() => {});
     }
   };
   worker.onerror = (event) => say(`Python did not start: ${event.message || "one of its files could not be loaded"}`, true);

@@ -1,8 +1,7 @@
-// Python behind a page: Pyodide with the library's wheel, and the page's model. Its name: that model, and the wheels.
+// Python behind a page: Pyodide with the library, and the page's model, whose name is the worker's.
 import { loadPyodide } from "./pyodide/pyodide.mjs";
 import { startPython } from "./site_python.mjs";
 
-const [name, ...wheels] = self.name.split(" ");
 async function read(file) {
   const answer = await fetch(file);
   if (!answer.ok) throw new Error(`${file}: ${answer.status}`);
@@ -11,8 +10,8 @@ async function read(file) {
 async function start() {
   const say = (step) => postMessage({ step });
   say("Python is on its way: 13 MB the first time.");
-  const python = await startPython(loadPyodide, read, wheels, new URL("pyodide/", location.href).href, say);
-  python.globals.set("name", name);
+  const python = await startPython(loadPyodide, read, new URL("pyodide/", location.href).href, say);
+  python.globals.set("name", self.name);
   python.globals.set("post", (values) => postMessage({ values }));
   const model = python.runPython(`
 from pathlib import Path
