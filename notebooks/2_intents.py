@@ -16,7 +16,7 @@ def introduce(mo):
     mo.md("""
     # How does an artifact become a tree of intents?
 
-    A builder reads a finished artifact and makes each requirement broader. Point at a number to see its intent.
+    A builder reads an artifact and makes each requirement broader. Point at a number to see its intent.
     """)
     return
 
@@ -29,7 +29,7 @@ def choose_kind(carried, mo, page):
     source_choice = carried.kept(
         mo.ui.dropdown, "source", page.SOURCES, value="hand-written", label="Source", forgets=("piece",)
     )
-    file_drop = mo.ui.file(kind="area", multiple=True, max_size=1_000_000, label="Your own: drop 1 to 20 files")
+    file_drop = mo.ui.file(kind="area", multiple=True, max_size=1_000_000, label="Drop 1 to 20 files")
     pasted = mo.ui.text_area(placeholder="A text or an SVG", rows=3, full_width=True)
     return domain_choice, file_drop, pasted, source_choice
 
@@ -38,9 +38,9 @@ def choose_kind(carried, mo, page):
 def choose_artifact(domain_choice, file_drop, mo, page, pasted, source_choice):
     domain, source = domain_choice.value, source_choice.value
     piece_choice = page.artifact_menu(domain, source)
-    menus = mo.vstack([domain_choice, source_choice, piece_choice])
-    own_files = mo.vstack([file_drop, mo.accordion({"or paste one": pasted})], gap=0)
-    mo.hstack([menus, own_files], align="start", justify="space-between", gap=2, wrap=True)
+    menus = mo.hstack([domain_choice, source_choice, piece_choice], justify="start", gap=1.5, wrap=True)
+    own_files = mo.vstack([file_drop, pasted])
+    mo.vstack([menus, mo.accordion({"Your own artifacts: 1 to 20 files": own_files})], gap=0)
     return domain, piece_choice, source
 
 
@@ -107,7 +107,8 @@ def make_files(artifact, drawn, page):
 
 @app.cell(hide_code=True)
 def show_stages(built, mo, page, said, tree_files):
-    mo.vstack([page.stages(built), mo.accordion({"Save or open this tree": tree_files}), mo.md(said())])
+    title, stages = page.stages(built)
+    mo.vstack([mo.accordion({title: stages, "Save or open": tree_files}), mo.md(said())])
     return
 
 
@@ -116,7 +117,7 @@ def draw_graph(get_tree, mo):
     tree = get_tree()
     graph = tree.graph()  # a networkx.DiGraph: states are attributes; IntentTree.from_graph(graph) reads it back
     figure = mo.lazy(lambda: mo.ui.anywidget(tree.figure(live=True)))
-    mo.show_code(mo.accordion({f"The same {len(graph)} intents as a plotly figure": figure}))
+    mo.show_code(mo.accordion({f"{len(graph)} intents as a plotly figure": figure}))
     return
 
 

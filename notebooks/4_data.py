@@ -51,8 +51,8 @@ def read_run(data, get_folder, get_progress, labels, panel):
 
 
 @app.cell(hide_code=True)
-def show_choices(data, get_pressed, label_choice, labels, making, mo, panel, run):
-    mo.vstack([data.make(panel, making, get_pressed()), data.label_view(run, labels, label_choice)], gap=0)
+def show_settings(data, get_pressed, label_choice, labels, making, panel, run):
+    data.settings(data.make(panel, making, get_pressed()), run, labels, label_choice)
     return
 
 
@@ -81,14 +81,14 @@ def label_turns(data, examples, label_choice, labelled_turns, labels, run, sieve
 @app.cell
 def check_lengths(data, mo, rules, sieved, tab):
     mo.stop(tab.value != "Pairs")
-    margins, lengths, plots = data.length_plots(sieved)
-    mo.show_code(mo.vstack([data.length_check(sieved, rules), plots]))
-    return lengths, margins
+    mo.show_code(mo.vstack([data.length_check(sieved, rules), data.length_plots(sieved)]))
+    return
 
 
 @app.cell
-def list_pairs(data, lengths, margins, mo, pairs, sieved):
-    pair_table = data.pairs_table(pairs, sieved, margins, lengths)
+def list_pairs(data, mo, pairs, sieved, tab):
+    mo.stop(tab.value != "Pairs")
+    pair_table = data.pairs_table(pairs, sieved)
     mo.show_code(pair_table)
     return (pair_table,)
 

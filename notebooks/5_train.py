@@ -27,8 +27,7 @@ def open_page(TrainingPanel, mo, page):
     panel, judge, (tab, talk) = TrainingPanel(), page.judge_form(), page.page_controls()
     (get_folder, get_activity, get_progress), get_pressed = panel.states, panel.get_pressed
     measure = mo.ui.run_button(label="Let 20 users meet both models")
-    rehearsal = mo.ui.run_button(label="Start a dry run of all stages")
-    return get_activity, get_folder, get_pressed, get_progress, judge, measure, panel, rehearsal, tab, talk
+    return get_activity, get_folder, get_pressed, get_progress, judge, measure, panel, tab, talk
 
 
 @app.cell(hide_code=True)
@@ -40,10 +39,8 @@ def choose_run(get_activity, get_folder, page, panel):
 
 @app.cell(hide_code=True)
 def choose_stage(judge, menus, page):
-    fields = page.recipe_fields(menus.value)
     judging = page.Judging.of(menus.value["stage"], judge.value["models"], judge.value["cap"])
-    page.first_row(menus)
-    return fields, judging
+    return (judging,)
 
 
 @app.cell(hide_code=True)
@@ -56,14 +53,14 @@ def ask(contradictions, get_pressed, judging, page, panel, settings):
 
 
 @app.cell(hide_code=True)
-def show_buttons(clock, page, panel, ready, run_choice):
-    page.buttons(panel, clock, run_choice, ready)
+def show_buttons(clock, menus, page, panel, ready, run_choice):
+    page.buttons(panel, clock, run_choice, ready, menus)
     return
 
 
 @app.cell
-def show_price(page, settings):
-    page.gpu_price(settings)
+def show_settings(menus, page, settings):
+    page.settings_view(menus, settings)
     return
 
 
@@ -76,7 +73,7 @@ def choose_update(get_activity, get_folder, get_progress, page, panel):
 
 @app.cell
 def show_learning(mo, moments, page, panel, update):
-    mo.show_code(mo.hstack([page.loss_curve(panel), page.same_user(moments, update)], widths="equal", wrap=True))
+    mo.show_code(mo.hstack([page.loss_curve(panel), page.same_user(moments, update)], widths="equal", wrap=True, gap=2))
     return
 
 
@@ -101,10 +98,10 @@ def show_row(mo, page, row_choice, rows, settings, tab):
 
 
 @app.cell
-def show_recipe(fields, judge, judging, menus, mo, page, recipe, rehearsal, settings, tab):
+def show_recipe(judge, judging, menus, mo, page, recipe, settings, tab):
     mo.stop(tab.value != "Recipe")
-    said = page.rehearse(settings, menus.value) if rehearsal.value else page.command(settings, menus.value)
-    mo.vstack([page.recipe_view(menus, fields, recipe, judge), page.cost(judging, settings), rehearsal, said])
+    command = page.command(settings, menus.value, judging.access)
+    mo.vstack([page.recipe_view(menus, recipe, judge), page.cost(judging, settings), command])
     return
 
 
@@ -124,8 +121,8 @@ def ask_both(measure, mo, moments, page, panel, tab):
 
 
 @app.cell
-def settle(StageSettings, fields, judging, menus, mo, page):
-    recipe, contradictions = page.read_recipe(menus.value, fields.value)
+def settle(StageSettings, judging, menus, mo, page):
+    recipe, contradictions = page.read_recipe(menus.value)
     settings = StageSettings(menus.value["stage"], recipe=recipe, **page.read_menus(menus.value), **judging.settings)
     # run_stage(settings, folder) trains in this cell; the button starts the same training in a process.
     mo.show_code()

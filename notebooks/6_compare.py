@@ -37,9 +37,8 @@ def choose_run(get_activity, get_folder, making, panel):
 
 
 @app.cell(hide_code=True)
-def show_run(asked, clock, get_activity, get_folder, panel, run_choice):
-    _asked = [asked["domains"], asked["scripts"], asked["artifacts"], panel.begin_button]
-    panel.view(clock, get_folder(), get_activity(), before=_asked, after=[run_choice])
+def show_run(clock, get_activity, get_folder, panel, run_choice):
+    panel.view(clock, get_folder(), get_activity(), before=[panel.begin_button], after=[run_choice])
     return
 
 
@@ -53,22 +52,20 @@ def read_scores(get_folder, get_progress, page):
 
 @app.cell(hide_code=True)
 def plan_evaluation(asked, get_pressed, making, menus, models, page, panel):
-    plan = page.planned(asked.value, models.value)
-    page.begin_if_pressed(panel, plan, asked.value["domains"], models.value["cap"], get_pressed())
-    page.more_settings(asked, making, plan, menus)
+    page.settings(asked, making, page.plan(panel, asked.value, models.value, get_pressed()), menus)
     return
 
 
 @app.cell
 def show_answer(answer, compared, mo, score_dots):
-    mo.vstack([answer(compared), score_dots(compared)])
+    mo.show_code(mo.vstack([answer(compared), score_dots(compared)]))
     return
 
 
 @app.cell
 def show_scores(compared, mo, page, score_table):
     scores = score_table(compared)
-    mo.show_code(mo.vstack([scores, page.below_the_table(compared), page.about_the_run(compared)]))
+    mo.show_code(mo.vstack([mo.md("## Scores"), scores, page.about_the_table(compared)]))
     return (scores,)
 
 

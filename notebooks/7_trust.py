@@ -55,9 +55,8 @@ def check_leaks(audit, mo, page, talks):
 
 
 @app.cell(hide_code=True)
-def show_failures(mo, page, run_choice, talks):
-    details = {"How was this run made, and what failed?": mo.lazy(lambda: page.failures_view(run_choice.value))}
-    mo.vstack([mo.accordion(details), mo.md("## Do judges agree?")]) if talks else None
+def ask_about_judges(mo, talks):
+    mo.md("## Do judges agree?") if talks else None
     return
 
 

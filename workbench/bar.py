@@ -138,6 +138,8 @@ def bar(
 ) -> Markup:
     """The bar above a page, with its style sheet: the words of the pages, and a menu of everything else.
 
+    The script `bar.js` makes it one stop of the keyboard; a page adds the script.
+
     Args:
         current: file of the page.
         only: files that may be opened, where others may not.

@@ -1,17 +1,15 @@
-"""Controls that notebooks share: who plays which role, the plan before spending, records as controls.
+"""Controls that notebooks share: who plays which role, and the plan before spending.
 
 marimo is imported where it is used: the library itself does without it.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
@@ -20,13 +18,9 @@ from discover_lib.engines.role_options import EFFORTS, NO_OPTIONS, RoleOptions, 
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.satisfaction import request_named
 from discover_lib.runs.units import units_of
-from discover_lib.train.recipes import assignments
-from workbench.carried import kept
 from workbench.views.html import Markup, error_line, leave_out_sheet, panel, quiet, static_text, styled, table
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.runs.options import RunOptions
     from discover_lib.runs.plan import Plan, Stage
@@ -300,45 +294,6 @@ def plan_table(stages: Sequence[Stage], caption: str) -> Markup:
     calls = sum_of(each.calls for each in stages)
     rows.append(("in all", "", f"{calls.expected:.1f}", "", total + unpriced))
     return panel("Plan", table(("Stage", "Model", "Calls", "Tokens", "Dollars"), rows, caption))
-
-
-# -- records as controls ----------------------------------------------------------------------------------------------
-
-
-def field_controls(record: DataclassInstance, prefix: str = "", address: str = "") -> dict[str, Any]:
-    """A control for each field of a frozen record: name (with the prefix) → control, holding the field's value.
-
-    Numbers are typed, since rates range over many powers of ten; "" is None.  A changed field is in the page's address
-    as `address` and the name.
-    """
-    import marimo as mo
-
-    hints = get_type_hints(type(record))
-    controls: dict[str, Any] = {}
-    for field in dataclasses.fields(record):
-        value, hint = getattr(record, field.name), hints[field.name]
-        label, name = field.name.replace("_", " "), f"{address}{prefix}{field.name}"
-        if get_origin(hint) is Literal:
-            made = kept(mo.ui.dropdown, name, list(get_args(hint)), value=value, label=label, full_width=True)
-        elif isinstance(value, bool):
-            made = kept(mo.ui.checkbox, name, value=value, label=label)
-        else:
-            text = "" if value is None else value if isinstance(value, str) else json.dumps(value)
-            made = kept(mo.ui.text, name, value=text, label=label, full_width=True)
-        controls[prefix + field.name] = made
-    return controls
-
-
-def changed_fields(record: DataclassInstance, values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Field → value where the controls hold something else than the record; a recipe checks the values."""
-    changed = {}
-    for field in dataclasses.fields(record):
-        given, now = values[prefix + field.name], getattr(record, field.name)
-        if isinstance(given, str):
-            given = assignments([f"{field.name}={given}"])[field.name] if given.strip() else None
-        if given != (list(now) if isinstance(now, tuple) else now):
-            changed[field.name] = given
-    return changed
 
 
 # -- an evaluation -----------------------------------------------------------------------------------------------------

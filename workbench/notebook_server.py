@@ -29,7 +29,7 @@ from workbench.bar import bar, moved
 from workbench.first_sight import FirstSight
 from workbench.notebook_copies import HOME_VARIABLE, NotebookCopies, copy_button
 from workbench.serve import notebooks_folder
-from workbench.views.html import Markup, tag
+from workbench.views.html import Markup, static_text, tag
 from workbench.views.saved_pages import gallery_page
 
 OF_A_CLASS = "DISCOVER_CLASS_"  # how the names of what a class's server finds in its environment begin
@@ -66,7 +66,11 @@ def text_of_notebook(name: str, folder: Path | None = None) -> str:
 
 
 def bar_of(name: str, theme: str | None) -> Markup:
-    """The bar of a page, and of a copy that is edited: where it is saved."""
+    """The bar of a page with its script, and of a copy that is edited: where it is saved."""
+    return _bar_of(name, theme) + tag("script", Markup(static_text("bar.js")))
+
+
+def _bar_of(name: str, theme: str | None) -> Markup:
     if home := os.environ.get(HOME_VARIABLE):
         return bar(home=home, theme=theme, end=tag("span", f"Your copy: outputs/notebooks/{name}", class_="copy"))
     if is_class():

@@ -263,7 +263,7 @@ def standing(folder: Path, going: bool) -> tuple[Markup, int, bool] | None:
         return None
     read = counts.finished + (counts.assessed if scored else 0)
     share = read / (counts.units * (2 if scored else 1))
-    done = f", {counts.assessed} scored" if scored else ""
+    done = f", {counts.assessed} scored" if scored and counts.assessed < counts.units else ""
     failed = f", {counts.failed} failed" if counts.failed else ""
     state = " · in progress; finished conversations are saved" if going else ""
     state = state or ("" if share >= 1 else " · not finished; it can resume")
@@ -599,10 +599,8 @@ class TaskPanel:
         def row(controls: Any) -> Any:
             return mo.hstack(list(controls.elements.values()), justify="start", align="end", gap=1, wrap=True)
 
-        settings = {"Settings": row(self.asked), "Models and cost": row(self.how)}
-        if not fields_of(self.task.how):
-            del settings["Models and cost"]
-        return mo.vstack([bar, mo.Html(show.styled(self._told(report))), mo.accordion(settings)])
+        settings = mo.accordion({"Settings": mo.vstack([row(self.asked), row(self.how)])})
+        return mo.vstack([bar, mo.Html(show.styled(self._told(report))), settings])
 
     def _told(self, report: Report | None) -> Markup:
         own = None

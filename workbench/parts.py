@@ -10,7 +10,7 @@ from discover_lib.metrics.results import Measure
 from discover_lib.tasks.waist import Cell, Chart, Interval, Lines, Mark, Picture, Quote, Report, Table
 from workbench.carried import address
 from workbench.views.charts import Span, dots, span_of, strip
-from workbench.views.html import Markup, drawing, joined, more, notice, tag
+from workbench.views.html import Markup, drawing, joined, more, notice, styled, tag
 from workbench.views.html import table as grid
 from workbench.views.score_parts import bounds
 
@@ -157,4 +157,4 @@ def listing(
 def _shown_cell(value: Any) -> Any:
     import marimo as mo
 
-    return mo.Html(str(value.shown)) if isinstance(value, Scored) else value
+    return mo.Html(styled(value.shown)) if isinstance(value, Scored) else value

@@ -37,8 +37,8 @@ def write_tree(Intent, IntentTree, intent_map, mo):
 def read_tree(mo, tree):
     # The request names the intents that start discovered, and no other. The forest is a networkx graph.
     graph = tree.graph()
-    lines = [{"id": key, "parent": tree.parents[key] or "", **graph.nodes[key]} for key in tree.intents]
-    mo.show_code(mo.ui.table(lines, selection=None, show_column_summaries=False))
+    lines = [f"{key:7} {node['text']:24} {node['discovery']}" for key, node in graph.nodes.items()]
+    mo.show_code(mo.plain_text("\n".join(lines)))
     return (graph,)
 
 

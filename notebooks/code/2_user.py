@@ -36,8 +36,8 @@ def look_in_focus(advance, mo, tree, user):
     # The judge is shown one root: the first with an intent not yet discovered (3.1: it limits the cognitive load).
     moving = advance.frontier(tree, user.state, user.focus)
     names = {"focus": user.focus, "a reply could move": moving}
-    shown = [{"": name, "intents": ", ".join(map(tree.text, ids))} for name, ids in names.items()]
-    mo.show_code(mo.ui.table(shown, selection=None, show_column_summaries=False))
+    shown = [f"- {name}: {', '.join(map(tree.text, ids))}" for name, ids in names.items()]
+    mo.show_code(mo.md("\n".join(shown)))
     return
 
 
@@ -45,8 +45,8 @@ def look_in_focus(advance, mo, tree, user):
 def judge_reply(mo, user):
     # `consider` judges a reply against the state and changes no part of it. Change me: the reply.
     candidate = user.consider("How about a cat, a dog or a rabbit?")
-    lines = [{"intent": user.tree.text(each.intent_id), **each.to_dict()} for each in candidate.evaluation.verdicts]
-    mo.show_code(mo.vstack([mo.md(f"The reply is a **{candidate.evaluation.kind}**."), mo.ui.table(lines)]))
+    lines = [f"- {user.tree.text(each.intent_id)}: {each.reason}" for each in candidate.evaluation.verdicts]
+    mo.show_code(mo.md(f"The reply is a **{candidate.evaluation.kind}**.\n\n" + "\n".join(lines)))
     return (candidate,)
 
 

@@ -45,6 +45,7 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
     """Choose the models, take a turn, stop the second half-way, let it play until told to stop."""
     page.goto(f"{server.url}/?file=3_conversation.py")
     page.get_by_role("tree", name="Intents").first.wait_for()
+    page.get_by_text("Set-up:").click()
     pressed(page, "Reset")
     at_turn(page, 0)
     page.get_by_text("Roles: judge and voice miniature").click()

@@ -58,6 +58,7 @@ def simulator(page: Page, server: Server, outside_requests: list[str]) -> Iterat
 
 def test_a_session_outlives_a_reload_goes_on_after_its_last_turn_and_compares_branches(simulator: Simulator) -> None:
     stage = simulator.stage
+    stage.get_by_text("Set-up:").click()
     simulator.step("Reset", 0)
     expect(stage.locator(".st-strip")).to_have_count(1)
     places, drawn = simulator.places(), simulator.graph.get_by_role("tree").inner_html()
@@ -97,7 +98,7 @@ def test_lines_and_numbers_explain_themselves_and_next_is_in_view(simulator: Sim
     expect(lit).to_have_count(1)
     stage.locator(".st-title").first.hover()
     expect(lit).to_have_count(0)
-    line.focus()
+    line.get_by_role("button").first.focus()
     expect(lit).to_have_count(1)
 
     number = stage.locator(".st-sums .st-number").last

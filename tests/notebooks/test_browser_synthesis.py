@@ -18,7 +18,7 @@ def rows_kept(page: Page) -> int:
 def test_conversations_become_rows_that_can_be_trusted(page: Page, server: Server, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file=4_data.py")
     expect(page.locator('.dp-side[data-side="chosen"]').first).to_be_visible()
-    page.get_by_text("The next run: assistants").click()
+    page.get_by_role("button", name="Settings").click()
     page.get_by_label("Domain", exact=True).select_option(label="Creative writing")
     page.get_by_label("Users", exact=True).select_option(label="10")
     expect(page.get_by_text("10 users × 5 turns × 3 replies").last).to_be_visible()
@@ -44,17 +44,17 @@ def test_conversations_become_rows_that_can_be_trusted(page: Page, server: Serve
     expect(page.locator('.dp-piece[data-loss="1"]').first).to_be_visible()
 
     # A filter: the rows that it leaves out are counted, and everything adds up.
-    page.get_by_text("Label under other rules, and filter").click()
     slider = page.get_by_role("slider").nth(3)  # after p, τ and λ
     slider.focus()
     for _ in range(20):
         slider.press("ArrowRight")
+    page.get_by_role("tab", name="Files", exact=True).click()
+    expect(page.get_by_text("--min-margin 1 ").first).to_be_visible()  # the page has read the last press
+    page.get_by_role("tab", name="Rows", exact=True).click()
     expect(page.get_by_text("left out: margin")).to_be_visible()
     kept = rows_kept(page)
     assert 0 < kept < before
-
     page.get_by_role("tab", name="Files", exact=True).click()
-    expect(page.get_by_text("--min-margin 1 ").first).to_be_visible()
     page.get_by_role("button", name="Write rows", exact=True).click()
     expect(page.get_by_role("log", name="Written")).to_contain_text("prompt rows")
     folder = server.outputs / "rows" / run.name / "preference"

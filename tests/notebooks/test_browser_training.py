@@ -15,7 +15,7 @@ from training import make_base
 
 from discover_lib.train.training_job import TrainingJob, find_jobs, last_checkpoint
 
-CHANGED = {"batch": "2", "per_device": "2", "eval_steps": "0", "sample_steps": "0"}
+CHANGED = "batch=2 per_device=2 eval_steps=0 sample_steps=0"
 
 
 @pytest.fixture
@@ -34,13 +34,11 @@ def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
     page: Page, server: Server, outputs: Path, outside_requests: list[str]
 ) -> None:
     begins = {"file": "5_train.py", "tab": "Recipe", "base": "another model", "model": str(outputs / "base")}
-    fields = {f"miniature.sft.{name}": value for name, value in CHANGED.items()}
-    page.goto(f"{server.url}/?{urlencode(begins | fields)}")
+    page.goto(f"{server.url}/?{urlencode(begins | {'set': CHANGED})}")
     expect(page.get_by_text("2 sequences per update, 2 at a time")).to_be_visible()
-    page.get_by_text("Every field of SFT").click()
-    steps = page.get_by_label("max steps", exact=True)
-    steps.fill("2000")
-    steps.press("Tab")
+    changes = page.get_by_label("Changes to the recipe", exact=True)
+    changes.fill(f"{CHANGED} max_steps=2000")
+    changes.press("Tab")
     expect(page.get_by_text("2,000 updates")).to_be_visible()
 
     page.get_by_role("button", name="Train", exact=True).click()

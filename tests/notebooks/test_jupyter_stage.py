@@ -48,6 +48,7 @@ def played(page: Page) -> dict[str, str]:
         stage.get_by_role("button", name=name, exact=True).click()
         expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible()
 
+    stage.get_by_text("Set-up:").click()
     press("Reset", 0)
     expect(stage.locator(".st-strip")).to_have_count(1)
     press("Next", 1)

@@ -78,16 +78,13 @@ def test_every_stage_shows_its_rows_and_what_carries_loss(stage: str) -> None:
 def choices(menus: Any, tab: str) -> dict[str, Any]:
     """The page's controls with these menus; all names of the cells that make them."""
     defined = untouched()
-    names = ("get_activity", "get_folder", "get_pressed", "get_progress", "judge", "measure", "panel", "rehearsal")
+    names = ("get_activity", "get_folder", "get_pressed", "get_progress", "judge", "measure", "panel")
     same = {name: defined[name] for name in (*names, "talk", "clock", "run_choice")}
     return same | {"tab": chosen(tab), "menus": menus}
 
 
 def test_a_field_that_contradicts_another_stands_in_the_way() -> None:
-    plain = untouched()
-    values = {**plain["fields"].value, "batch": "7", "per_device": "2"}
-    fields = SimpleNamespace(value=values, elements=plain["fields"].elements)
-    _, defined = run(TRAIN, fields=fields, judging=plain["judging"])
+    _, defined = run(TRAIN, **choices(asked(set="batch=7 per_device=2"), "Recipe"))
     assert "batch 7 is not a multiple of per_device 2" in defined["ready"].text
     with pytest.raises(DiscoverError, match="multiple of per_device"):
         defined["panel"].begin()
@@ -131,8 +128,8 @@ def test_the_default_data_pass_the_check_of_the_page_data(outputs: Path) -> None
 
 def test_a_gpu_has_a_price_with_and_without_unsloth() -> None:
     defined = untouched()
-    shown = train_page.gpu_price(defined["settings"]).text
-    assert "On a GPU: fits on t4" in shown and "tokens per update" in shown
+    title, shown = train_page.gpu_price(defined["settings"])
+    assert title == "On a GPU: fits on t4" and "tokens per update" in shown.text
 
 
 def test_held_out_loss_that_turns_is_said() -> None:

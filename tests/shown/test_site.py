@@ -130,6 +130,7 @@ def test_the_story_plays_before_python_is_there(address: str, context: BrowserCo
 
 def test_a_reply_of_ones_own_is_judged_in_the_page(address: str, page: Page, outside_requests: list[str]) -> None:
     page.goto(f"{address}index.html")
+    page.get_by_text("Be the assistant yourself").click()
     page.locator("textarea").fill("How about a fox, an owl or a cat?")
     page.get_by_role("button", name="Send").click()
     expect(page.locator("article[data-key=you] .st-said")).to_contain_text("an owl")
@@ -142,6 +143,7 @@ def test_no_page_stands_in_anyones_way(name: str, address: str, browser: Browser
     context = browser.new_context(color_scheme="light", bypass_csp=True, service_workers="block")
     page = context.new_page()
     page.goto(f"{address}{name}.html")
+    page.locator("body[data-python=ready]").wait_for()  # what Python then sends changes the page once more
     settle(page)
     found = in_the_way(page, dark=True)
     context.close()

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from discover_lib.train.recipes import Recipe
+from discover_lib.base.errors import DiscoverError
+from discover_lib.train.recipes import Recipe, assignments
 from discover_lib.train.run_stage import StageSettings
 from workbench.controls import MODEL
 from workbench.echo import train_command
@@ -52,3 +53,13 @@ def test_a_judge_a_cap_and_an_address_are_in_the_settings_the_access_and_the_com
 def test_a_server_of_one_s_own_needs_no_cap() -> None:
     judging = Judging.of("grpo", form(voice=MODEL, model="openai/m", api_base="http://localhost:1/v1"), None)
     assert judging.refusal == "" and judging.access is not None and judging.access.budget_dollars is None
+
+
+def test_settings_of_a_command_line() -> None:
+    given = ["learning_rate=1e-4", "loss=sigmoid", "packing=True", 'kinds=["a"]', "limit=None", "epochs=2"]
+    assert assignments(given) == {
+        "learning_rate": 1e-4, "loss": "sigmoid", "packing": True, "kinds": ["a"], "limit": None, "epochs": 2,
+    }  # fmt: skip
+    for wrong in (["rate"], ["=3"], ["rate=1", "rate=2"]):
+        with pytest.raises(DiscoverError):
+            assignments(wrong)

@@ -146,11 +146,6 @@ def score_dots(compared: Compared) -> Any:
     return displayed(charts.intervals(compared.table, compared.measure, compared.marks))
 
 
-def about_the_run(compared: Compared) -> Any:
-    """How the run was made, and whether its user passed validation."""
-    return displayed(audit_parts.certificate_chip(compared.folder), score_parts.made_under(compared.run.configuration))
-
-
 def score_table(compared: Compared) -> Any:
     """Every assistant in every measure. A selected row opens the conversations behind it."""
     spans = {name: charts.span_of(row[name] for row in compared.table.values() if name in row) for name in MEASURE}
@@ -166,13 +161,14 @@ def score_table(compared: Compared) -> Any:
     return listing("assistant", rows, header_tooltip=meanings, forgets=("conversation", "against"))
 
 
-def below_the_table(compared: Compared) -> Any:
-    """What the numbers of the table stand on."""
+def about_the_table(compared: Compared) -> Any:
+    """The users behind the numbers, whether the simulated user passed validation, and how the run was made."""
     users = compared.pool.users_of.get(compared.measure.name, 0)
     artifacts = len(set(compared.pool.artifact_of.values()))
     note = f"{artifacts} artifacts, {users} users. Means with 95% intervals over artifacts. "
     note += score_parts.against_ceiling(compared.ceiling, compared.table)
-    return displayed(show.quiet(note, small=True))
+    made = score_parts.made_under(compared.run.configuration)
+    return displayed(show.quiet(note, small=True), audit_parts.certificate_chip(compared.folder), made)
 
 
 # -- the conversations behind a number ---------------------------------------------------------------------------------
@@ -446,16 +442,6 @@ def export_view(compared: Compared) -> Any:
 # -- an evaluation to make ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What the button *Evaluate* begins, and a line about it."""
-
-    options: Any
-    choice: Any
-    refusal: str
-    line: Markup
-
-
 class Making:
     """The controls of an evaluation, which begin with what the open evaluation was asked for.
 
@@ -478,45 +464,37 @@ class Making:
         return self._menus
 
 
-def planned(menus: Mapping[str, Any], models: Mapping[str, Any]) -> Plan:
-    """Read the controls: the options of the evaluation, or why it cannot begin."""
+def plan(panel: RunPanel, menus: Mapping[str, Any], models: Mapping[str, Any], pressed: int) -> Markup:
+    """Tell the panel what *Evaluate* begins, and begin it if it was pressed; its size and cost, or what is wrong."""
     options, choice, refusal = controls.read_evaluation(menus, models["models"])
+    named = tuple(each for each in menus["domains"] if isinstance(each, str))
+    models_at = choice.client_settings if choice else None
+    panel.ask(options, models_at, models["cap"], domains=named, refusal=refusal)
+    panel.begin_if_pressed(pressed)
     if options is None or choice is None:
-        return Plan(None, choice, refusal, show.error_line(refusal))
+        return show.error_line(refusal)
     users = options.artifacts * options.trials * len(menus["domains"])
     size = f"{len(options.assistants)} assistants × {users} users = {users * len(options.assistants)} conversations"
-    domains = () if options.trees else menus["domains"]
-    line = controls.run_plan(f"Evaluate: {size}; judge: {choice.judge}.", options, domains, choice)
-    if len(options.assistants) >= 2 and options.artifacts < 10:
-        line += score_parts.too_few_line(len(options.assistants))
-    return Plan(options, choice, refusal, line)
+    line = controls.run_plan(f"Evaluate: {size}.", options, () if options.trees else menus["domains"], choice)
+    few = len(options.assistants) >= 2 and options.artifacts < 10
+    return line + score_parts.too_few_line(len(options.assistants)) if few else line
 
 
-def begin_if_pressed(panel: RunPanel, plan: Plan, domains: Sequence[Any], cap: float | None, pressed: int) -> None:
-    """Tell the panel what to begin, and begin it if the button was pressed."""
-    settings = plan.choice.client_settings if plan.choice else None
-    named = tuple(each for each in domains if isinstance(each, str))
-    panel.ask(plan.options, settings, cap, domains=named, refusal=plan.refusal)
-    panel.begin_if_pressed(pressed)
-
-
-def more_settings(menus: Any, making: Making, plan: Plan, shown: Any) -> Any:
-    """The size of the evaluation; folded away, the rest of its controls, and those of the numbers below."""
+def settings(menus: Any, making: Making, planned: Markup, shown: Any) -> Any:
+    """The size of the evaluation; folded away, its controls, and those of the numbers below."""
     import marimo as mo
 
-    rest = [name for name in menus.elements if name not in ("domains", "scripts", "artifacts", "trained", "others")]
-    spends = plan.options is not None and bool(plan.options.models(plan.options.assistants))
+    rest = [name for name in menus.elements if name not in ("trained", "others")]
     rows = [
         in_a_row(menus, *rest),
         *([menus.elements["trained"]] if menus.elements["trained"].options else []),
         menus.elements["others"],
         displayed(show.quiet("Language models are asked only after you press Evaluate.")),
-        making.models.elements["models"],
-        *([making.models.elements["cap"]] if spends else []),
+        *making.models.elements.values(),
         mo.md("### The numbers below"),
         in_a_row(shown),
     ]
-    return mo.vstack([displayed(plan.line), mo.accordion({"More settings": mo.vstack(rows)})], gap=0.3)
+    return mo.vstack([displayed(planned), mo.accordion({"Settings": mo.vstack(rows)})], gap=0.3)
 
 
 def panel() -> RunPanel:

@@ -120,8 +120,8 @@ def read_making(asked: Mapping[str, Any]) -> tuple[RunOptions | None, Choice, st
         return None, Choice(), str(error)
 
 
-def make(panel: RunPanel, form: Any, pressed: int) -> Any:
-    """Tell the panel which run its button begins, begin it if it was pressed, and show the form with its plan."""
+def make(panel: RunPanel, form: Any, pressed: int) -> list[Any]:
+    """Tell the panel which run its button begins, and begin it if it was pressed; the form and its plan."""
     import marimo as mo
 
     options, choice, refusal = read_making(form.value)
@@ -134,8 +134,15 @@ def make(panel: RunPanel, form: Any, pressed: int) -> Any:
         plan = run_plan(f"{size}. The best reply of each turn continues.", options, (), choice)
     *menus, cap, models = form.elements
     models_view = mo.vstack([form.elements[cap], form.elements[models]])
-    parts = [in_a_row(form, *menus), displayed(plan), mo.accordion({"Use language models": models_view})]
-    return mo.accordion({"The next run: assistants, samples and users": mo.vstack(parts)})
+    return [in_a_row(form, *menus), displayed(plan), mo.accordion({"Use language models": models_view})]
+
+
+def settings(making: Sequence[Any], run: SynthesisedRun, labels: Any, controls: Any) -> Any:
+    """Everything with a default, folded away: the next run, the rules that label, and filters; a note on the run."""
+    import marimo as mo
+
+    parts = [mo.md("**The next run**"), *making, mo.md("**Labels and filters**"), labels, in_a_row(controls)]
+    return mo.vstack([mo.accordion({"Settings": mo.vstack(parts)}), *([displayed(run.note)] if run.note else [])])
 
 
 # -- one pair ----------------------------------------------------------------------------------------------------------
@@ -168,10 +175,8 @@ def length_check(sieved: Sieved, rules: Rules) -> Any:
     return displayed(show_pairs.length_verdict(sieved.kept, rules.lam > 0))
 
 
-def length_plots(sieved: Sieved) -> tuple[Any, Any, Any]:
-    """Histograms of the margins and of the differences in length, and a slider for each that filters the pairs."""
-    import marimo as mo
-
+def length_plots(sieved: Sieved) -> Any:
+    """Histograms of the margins and of the differences in length."""
     margins = [each.margin for each in sieved.kept if each.margin is not None]
     differences = [difference(each.provenance) for each in sieved.kept]
     shorter, longer = "chosen is shorter", "chosen is longer"
@@ -179,18 +184,7 @@ def length_plots(sieved: Sieved) -> tuple[Any, Any, Any]:
         show_pairs.histogram(margins, "Margin of the pairs", "reward"),
         show_pairs.histogram(differences, "Tokens of the chosen less those of the rejected", "tokens", shorter, longer),
     )
-    first = _range_slider(margins, 0.05, "Margins shown: from, to")
-    second = _range_slider(differences, 10, "Length differences shown: from, to")
-    sliders = mo.hstack([first, second], justify="start", gap=2, wrap=True)
-    return first, second, mo.vstack([displayed(pictures), sliders])
-
-
-def _range_slider(values: Sequence[float], step: float, label: str) -> Any:
-    """A slider over all values in whole steps; it begins with all of them."""
-    import marimo as mo
-
-    low, high = min(values, default=0.0) // step * step, (max(values, default=0.0) // step + 1) * step
-    return mo.ui.range_slider(round(low, 2), round(high, 2), step, label=label, show_value=True)
+    return displayed(pictures)
 
 
 def table_3_view(table: Table3, rules: Rules) -> Any:
@@ -207,19 +201,13 @@ def _with_reasons(examples: Sequence[Example], sieved: Sieved) -> list[tuple[Exa
     return [(example, dropped.get(id(example), ())) for example in examples]
 
 
-def pairs_table(examples: Sequence[Example], sieved: Sieved, margins: Any, lengths: Any) -> Any:
-    """Every turn as a line of a table of which one can be opened: search, sort, CSV.
-
-    Args:
-        margins, lengths: the sliders of `length_plots`; where one is moved, only the pairs in its range are listed.
-    """
+def pairs_table(examples: Sequence[Example], sieved: Sieved) -> Any:
+    """Every turn as a line of a table of which one can be opened: search, sort, CSV."""
     lines = []
     for place, (example, why) in enumerate(_with_reasons(examples, sieved)):
         known = example.provenance
         tied = "tie" in why
         longer = known["chosen_tokens"] - known["rejected_tokens"] if "chosen_tokens" in known else None
-        if not (_within(example.margin, margins) and _within(longer, lengths)):
-            continue
         lines.append(
             {
                 "#": place,
@@ -233,13 +221,6 @@ def pairs_table(examples: Sequence[Example], sieved: Sieved, margins: Any, lengt
             }
         )
     return listing("pair", lines, key="#", page_size=8)
-
-
-def _within(value: float | None, slider: Any) -> bool:
-    """Whether a value lies in the range of a slider; every value does where the slider was not moved."""
-    low, high = slider.value
-    whole = (low, high) == (slider.start, slider.stop)
-    return whole or (value is not None and low <= value <= high)
 
 
 def _said(reasons: Sequence[str]) -> str:
@@ -325,14 +306,6 @@ def label_controls(labels: str, own: Rules) -> Any:
             "tokenizer": kept(mo.ui.text, "tokenizer", value="", placeholder="a base model", label="Tokenizer of"),
         }
     )
-
-
-def label_view(run: SynthesisedRun, labels: Any, controls: Any) -> Any:
-    """The menu of rules and the controls of `label_controls`, folded away; a note on the run."""
-    import marimo as mo
-
-    folded = mo.accordion({"Label under other rules, and filter": mo.vstack([labels, in_a_row(controls)])})
-    return mo.vstack([folded, displayed(run.note)]) if run.note else folded
 
 
 def read_labels(labels: str, values: Mapping[str, Any], own: Rules) -> tuple[Rules, Filters, RowOptions]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shlex
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,13 +40,12 @@ from discover_lib.runs.options import RunOptions, execute, write_results
 from discover_lib.runs.store import RunStore
 from workbench import controls
 from workbench.carried import address_of, kept
-from workbench.echo import shown_path
-from workbench.jobs import folder_of, own_trees_of
+from workbench.jobs import folder_of
 from workbench.live import Calls, Errand
 from workbench.map import NEW_TEXT, IntentMap
 from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
-from workbench.views.html import EMPTY, Markup, error_line, more, quiet, styled, table, tag
+from workbench.views.html import EMPTY, Markup, error_line, quiet, styled, table, tag
 from workbench.views.located import numbers_of, read_piece
 
 SOURCES = ("hand-written", "generated", "recorded")
@@ -102,8 +100,8 @@ def beside(artifact: Artifact, built: BuiltTree, map_view: Any) -> Any:
     return mo.Html(styled(tag("div", *parts, class_="in-beside")))
 
 
-def stages(built: BuiltTree) -> Any:
-    """What the builder recognised, the first request, and what perfect replies can discover."""
+def stages(built: BuiltTree) -> tuple[str, Any]:
+    """What the builder recognised, the first request, and what perfect replies can discover; with a title."""
     import marimo as mo
 
     tree, start = built.tree, initial_state(built.tree, Rules.paper())
@@ -111,20 +109,18 @@ def stages(built: BuiltTree) -> Any:
     leaks = leaked_words(tree.initial_request, tree, start, [each.content for each in known])
     checked = "no hidden intent" if is_leak_checked(tree.initial_request, tree, start) else "not checked"
     hidden = len(tree) - len(tree.initially_discovered)
-    stats = [
-        mo.stat(len(built.recognised), label="requirements", caption="recognized in the artifact"),
-        mo.stat(len(tree), label="intents", caption=f"in {len(tree.roots)} trees, {hidden} hidden at first"),
-        mo.stat(percent(ceiling(tree)), label="ceiling", caption=f"perfect replies in {MAX_TURNS} turns"),
-    ]
-    request = f"First request: **“{tree.initial_request}”** It reveals: {', '.join(leaks) or checked}."
+    request = (
+        f"First request: **“{tree.initial_request}”** It reveals: {', '.join(leaks) or checked}. {hidden} intents are "
+        f"hidden; perfect replies discover {percent(ceiling(tree))} of them in {MAX_TURNS} turns."
+    )
     rows = [
         {"requirement": each.text, "aspect": each.dimension.replace("_", " "), "evidence": each.reason}
         for each in built.recognised
     ]
     found = plain_table(rows, page_size=8)
     notes = [mo.md("; ".join(built.notes) + ".")] if built.notes else []
-    read = mo.accordion({"Recognized parts, and where they are": mo.vstack([found, *notes])})
-    return mo.vstack([mo.hstack(stats, justify="start", wrap=True), mo.md(request), read])
+    title = f"{len(built.recognised)} requirements became {len(tree)} intents"
+    return title, mo.vstack([mo.md(request), found, *notes])
 
 
 # -- a tree as a file --------------------------------------------------------------------------------------------------
@@ -434,13 +430,8 @@ def results(folder: Path) -> Any:
         rows.append((artifact, *cells, percent(ceiling(tree))))
     head = ("Artifact", *names, "Perfect replies")
     compare = tag("a", "Open in Compare, with intervals", href=address_of("6_compare.py", str(run)))
-    own = own_trees_of(folder) or folder
-    command = f"discover evaluate --trees {shlex.quote(shown_path(own))} " + " ".join(
-        f"--assistant {each}" for each in names
-    )
     shown = table(head, rows, "Hidden intents discovered: ● discovered, ◆ emerging, ○ undiscovered")
-    told = mo.Html(styled(shown, tag("p", compare), more("Equivalent command", show.code(command))))
-    return controls.brought_into_view(told)
+    return controls.brought_into_view(mo.Html(styled(shown, tag("p", compare))))
 
 
 # -- a language model that builds --------------------------------------------------------------------------------------

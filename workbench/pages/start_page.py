@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +28,7 @@ from workbench.story import six_rules as six_rules
 from workbench.story import story_widget as story_widget
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, plain_list, rich_text, tag
-from workbench.views.moments import first_words
+from workbench.views.moments import brief
 
 ASSISTANTS = ("ask", "draft", "options", "adaptive")  # whom one may meet
 LOOK_SECONDS = 6
@@ -277,11 +276,9 @@ def _with_broader(tree: IntentTree, keys: Iterable[str]) -> set[str]:
 
 def _film(place: int, game: Game, conversation: Conversation) -> Markup:
     """The replies of one assistant as pictures, or as their first words."""
-    frames = []
-    for number, (_, reply) in enumerate(game.chats[place], 1):
-        images = re.findall(r"<img[^>]+>", rich_text(reply.text))[:4]
-        shown = Markup("".join(images)) if images else tag("span", first_words(reply.text))
-        frames.append(tag("li", tag("b", str(number)), shown))
+    frames = [
+        tag("li", tag("b", str(number)), brief(reply.text)) for number, (_, reply) in enumerate(game.chats[place], 1)
+    ]
     known, own = len(conversation.state.discovered), len(conversation.start.discovered)
     told = show.quiet(f"Its replies showed {known - own} intents before you named them to it.", small=True)
     name = game.assistants[place]

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +26,15 @@ from discover_lib.train.backend import missing_libraries
 from discover_lib.train.comparison import before_and_after, checkpoints, conversations, follow, followed, found, replies
 from discover_lib.train.data import Row, default_data, load_rows, overlap
 from discover_lib.train.estimate import CARD_OF_RECIPE, CARDS, architecture_of, estimate, forecast, plan_stage
-from discover_lib.train.recipes import Recipe
+from discover_lib.train.recipes import Recipe, assignments
 from discover_lib.train.run_stage import StageSettings, problems
 from discover_lib.train.training_job import TrainingJob, find_jobs, latest
 from workbench.carried import kept
 from workbench.controls import (
     Choice,
     ChoiceError,
-    changed_fields,
     chooser,
     displayed,
-    field_controls,
     in_a_row,
     plan_table,
     read_choice,
@@ -53,9 +48,11 @@ from workbench.views import pair_parts as show_pairs
 from workbench.views import training as show_training
 from workbench.views.charts import dots
 from workbench.views.html import EMPTY, chip, tag
+from workbench.views.moments import brief
 
 STAGES = {"SFT: imitate": "sft", "DPO: prefer": "dpo", "GRPO: be rewarded": "grpo"}
 TINY, OTHER = "tiny (0.6 million parameters, included)", "another model"
+CHANGES = "learning_rate=1e-4 lora.r=8, as after --set"
 TABS = ("Curves", "Rows", "Recipe", "Before and after", "Ask both")
 EARLIER = REPOSITORY / "docs" / "results" / "miniature" / "seed-0" / "results.json"
 MEASURED = 20  # users of the evaluation split whom a model meets before and after a training
@@ -72,7 +69,7 @@ CARRIES = {
 
 
 def stage_menus(activity: int) -> Any:
-    """Everything about a stage but the fields of its recipe and its judge, as a dictionary of controls.
+    """Everything about a stage but its judge, as a dictionary of controls.
 
     Args:
         activity: read off the panel's state: a run that ends can be started from.
@@ -96,6 +93,9 @@ def stage_menus(activity: int) -> Any:
             "backend": kept(menu, "backend", ["auto", "unsloth", "transformers"], value="auto", label="Backend"),
             "seed": kept(mo.ui.number, "seed", 0, 1000, 1, value=0, label="Seed"),
             "system": kept(menu, "system", ["none", "collaborative"], value="none", label="System message"),
+            "set": kept(
+                mo.ui.text, "set", value="", placeholder=CHANGES, label="Changes to the recipe", full_width=True
+            ),
         }
     )
 
@@ -111,22 +111,11 @@ def preset_of(menus: Mapping[str, Any]) -> Recipe:
     return Recipe.named(automatic if menus["recipe"] == "automatic" else menus["recipe"])
 
 
-def recipe_fields(menus: Mapping[str, Any]) -> Any:
-    """Every field of the stage's recipe and of the adapter as controls."""
-    import marimo as mo
-
-    preset, stage = preset_of(menus), menus["stage"]
-    place = f"{preset.name}.{stage}."  # in the address; a changed field belongs to its own recipe
-    return mo.ui.dictionary(field_controls(preset.of(stage), "", place) | field_controls(preset.lora, "lora.", place))
-
-
-def read_recipe(menus: Mapping[str, Any], fields: Mapping[str, Any]) -> tuple[Recipe, list[str]]:
-    """The recipe with the fields as they are set, and its contradictions."""
+def read_recipe(menus: Mapping[str, Any]) -> tuple[Recipe, list[str]]:
+    """The recipe with its changes, and its contradictions."""
     preset, stage = preset_of(menus), menus["stage"]
     try:
-        lora = changed_fields(preset.lora, fields, "lora.")
-        changes = changed_fields(preset.of(stage), fields) | {f"lora.{name}": value for name, value in lora.items()}
-        recipe = preset.changed(stage, changes)
+        recipe = preset.changed(stage, assignments(menus["set"].split()))
     except ValueError as error:
         return preset, [str(error)]
     return recipe, recipe.problems(stage)
@@ -236,12 +225,6 @@ def obstacles(settings: StageSettings, judging: Judging, recipe_problems: Sequen
 # -- before and while it runs ------------------------------------------------------------------------------------------
 
 
-def first_row(menus: Any) -> Any:
-    """The base, the stage and the data; the name of another base than the tiny one."""
-    named = ("base", *(["model"] if menus.value["base"] == OTHER else []), "stage", "data")
-    return in_a_row(menus, *named)
-
-
 def ask(panel: TrainingPanel, settings: StageSettings, judging: Judging, stands: Sequence[str], pressed: int) -> None:
     """Tell the panel which stage its button trains, and begin it if the button was pressed."""
     panel.ask(settings, run_folder(settings), "; ".join(stands), judging.access)
@@ -255,12 +238,13 @@ def before_the_press(settings: StageSettings, rows: Sequence[Row], stands: Seque
     return displayed(tag("div", ready, *lines, data_ready=int(not stands)))
 
 
-def buttons(panel: TrainingPanel, clock: Any, run_choice: Any, ready: Any) -> Any:
-    """Train, Stop or Resume, the minutes, one bar over the whole work, and a menu of runs."""
+def buttons(panel: TrainingPanel, clock: Any, run_choice: Any, ready: Any, menus: Any) -> Any:
+    """The stage, Train, Stop or Resume, the minutes, one bar over the whole work, and a menu of runs."""
     import marimo as mo
 
     train = mo.ui.button(label="Training …", disabled=True) if panel.going else panel.begin_button
-    view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=[train, ready], after=[run_choice])
+    before = [menus.elements["stage"], train, ready]
+    view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=before, after=[run_choice])
     status = panel.status
     name = panel.job.folder.name if panel.job else ""
     standing = EMPTY if status is None else show_training.standing(name, status, latest(panel.logged))
@@ -368,7 +352,16 @@ def same_user(listed: Sequence[Moment], update: Any) -> Any:
     return mo.vstack([update, replies_shown]) if len(listed) > 1 else replies_shown
 
 
-def gpu_price(settings: StageSettings) -> Any:
+def settings_view(menus: Any, settings: StageSettings) -> Any:
+    """The base and the data, folded away; another base than the tiny one has a name. Then the price on a GPU."""
+    import marimo as mo
+
+    named = ("base", *(["model"] if menus.value["base"] == OTHER else []), "data")
+    title, price = gpu_price(settings)
+    return mo.accordion({"Settings: base model and data": in_a_row(menus, *named), title: price})
+
+
+def gpu_price(settings: StageSettings) -> tuple[str, Any]:
     """Whether this base fits each card with this recipe, and the tokens of an update, with and without Unsloth.
 
     The title says it of the card that the recipe is made for.
@@ -378,7 +371,7 @@ def gpu_price(settings: StageSettings) -> Any:
     try:
         base = architecture_of(settings.base)
     except DiscoverError as error:
-        return mo.accordion({"On a GPU": displayed(show.error_line(str(error)))})
+        return "On a GPU", displayed(show.error_line(str(error)))
 
     def price(card: str, backend: str) -> str:
         return estimate(settings.stage, base, settings.recipe, CARDS[card], backend).line
@@ -394,7 +387,7 @@ def gpu_price(settings: StageSettings) -> Any:
     table = plain_table(lines)
     card = CARD_OF_RECIPE.get(settings.recipe.name.partition(" ")[0], "t4")
     title = f"On a GPU: {price(card, 'transformers').partition(' (')[0]}"
-    return mo.accordion({title: mo.vstack([displayed(show.quiet(note)), table])})
+    return title, mo.vstack([displayed(show.quiet(note)), table])
 
 
 # -- the tabs ----------------------------------------------------------------------------------------------------------
@@ -413,21 +406,21 @@ def samples_table(panel: TrainingPanel) -> Any:
     """Everything that the model wrote while it trained, with what each reply earned where a judge heard it."""
     import marimo as mo
 
+    samples = [(line, each) for line in (panel.job.samples() if panel.job else ()) for each in line["replies"]]
+    known = [name for name in ("kind", "reward") if any(each.get(name) not in (None, "") for _, each in samples)]
     lines = [
         {
             "update": line["step"],
             "user": line["prompt"][-1]["content"],
-            "reply": each.get("notation") or each["text"],
+            "reply": displayed(brief(each["text"])),
             "tokens": each["n_tokens"],
-            "kind": each.get("kind") or "",
-            "reward": each.get("reward"),
+            **{name: "" if each.get(name) is None else each[name] for name in known},
         }
-        for line in (panel.job.samples() if panel.job else ())
-        for each in line["replies"]
+        for line, each in samples
     ]
     if not lines:
         return mo.md("No sample was written yet; the recipe’s `sample_steps` sets how often.")
-    return plain_table(lines, page_size=5)
+    return plain_table(lines, page_size=5, column_widths={"reply": 220})
 
 
 def row_slider(rows: Sequence[Row]) -> Any:
@@ -454,36 +447,24 @@ def row_preview(rows: Sequence[Row], number: int, settings: StageSettings) -> An
     return displayed(show.panel(f"Row {number} of {len(rows):,}", note, show_pairs.loss(made)))
 
 
-def recipe_view(menus: Any, fields: Any, recipe: Recipe, judge: Any) -> Any:
-    """The other menus of a stage, every field of its recipe, and who judges in GRPO."""
+def recipe_view(menus: Any, recipe: Recipe, judge: Any) -> Any:
+    """The other menus of a stage, the values of its recipe and the field that changes them, and who judges in GRPO."""
     import marimo as mo
 
     stage = menus.value["stage"]
-    part, lora = recipe.of(stage), [name for name in fields.elements if name.startswith("lora.")]
-    own = [name for name in fields.elements if name not in lora]
+    part = recipe.of(stage)
     batch = f"{recipe.name}: {part.batch} sequences per update, {part.per_device} at a time."
-    folded = {f"Every field of {stage.upper()}": in_a_row(fields, *own), "The adapter (LoRA)": in_a_row(fields, *lora)}
+    folded = {f"Every value of {stage.upper()}": mo.json(asdict(part) | {"lora": asdict(recipe.lora)})}
     if stage == "grpo":
         folded["Use language models as the judge and the voice"] = mo.vstack(list(judge.elements.values()))
     named = ("from", "recipe", "backend", "seed", *([] if is_tiny_base(menus.value) else ["system"]))
-    return mo.vstack([in_a_row(menus, *named), displayed(show.quiet(batch)), mo.accordion(folded)])
+    rows = (in_a_row(menus, *named), menus.elements["set"], displayed(show.quiet(batch)), mo.accordion(folded))
+    return mo.vstack(rows)
 
 
-def command(settings: StageSettings, menus: Mapping[str, Any]) -> Any:
+def command(settings: StageSettings, menus: Mapping[str, Any], access: Access | None) -> Any:
     """The command that trains the same stage."""
-    return displayed(show.code(train_command(settings, preset_of(menus), run_folder(settings))))
-
-
-def rehearse(settings: StageSettings, menus: Mapping[str, Any]) -> Any:
-    """Go through all stages at toy size in another process, and show what it says."""
-    import marimo as mo
-
-    line = train_command(settings, preset_of(menus), run_folder(settings))
-    words = [sys.executable, "-c", "from workbench.main import main; main()", *shlex.split(line)[1:], "--rehearse"]
-    with mo.status.spinner(title="Dry run of all stages at toy size"):
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    lines = [line for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
-    return displayed(*(show.error_line(line) if done.returncode else tag("p", line) for line in lines))
+    return displayed(show.code(train_command(settings, preset_of(menus), run_folder(settings), access)))
 
 
 def measured_before() -> Any:

@@ -176,15 +176,6 @@ def leak_table(audited: Audit) -> Any:
     return mo.vstack([line, plain_table(rows, wrapped_columns=["message", "hidden intent"])]) if rows else line
 
 
-def failures_view(folder: Path | None) -> Any:
-    """Settings, cost and failures of the run."""
-    import marimo as mo
-
-    if folder is None:
-        return mo.md("The recorded conversations are not a run.")
-    return displayed(audit_parts.run_view(folder))
-
-
 def labels_of(talks: Talks, asked: Mapping[str, Any]) -> tuple[list[Label], Talks, str]:
     """Labels of the run's judge, of the miniature, of a noisy judge and of people; the conversations; a refusal."""
     by_people, refusal = _labels_by_people(talks, asked["sheets"])

@@ -234,7 +234,7 @@ def rich_text(text: str) -> Markup:
 
 
 def drawing(svg: str, caption: str = "", alt: str = "") -> Markup:
-    """An untrusted SVG as a picture that a click enlarges; one that cannot be shown says why, with its source."""
+    """An untrusted SVG as a picture; a click enlarges one without a caption. A broken one says why."""
     title = tag("figcaption", Markup(_markdown().renderInline(caption))) if caption else EMPTY
     try:
         source = svg_data_uri(svg)
@@ -242,7 +242,8 @@ def drawing(svg: str, caption: str = "", alt: str = "") -> Markup:
         shown = error_line(f"Drawing not shown: {error}") + more("its source", code(svg))
     else:
         image = tag("img", src=source, alt=alt or (f"Drawing: {caption}" if caption else "Drawing"))
-        shown = tag("details", tag("summary", image, title="Enlarge or shrink"), class_="dl-drawing")
+        enlarges = tag("details", tag("summary", image, title="Enlarge or shrink"), class_="dl-drawing")
+        shown = tag("div", image, class_="dl-drawing") if caption else enlarges
     return tag("figure", title, shown, class_="dl-figure")
 
 

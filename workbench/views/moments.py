@@ -7,6 +7,7 @@ from them, of a few kinds only, and sets texts as text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html.parser import HTMLParser
@@ -22,7 +23,7 @@ from discover_lib.metrics.transcript import news
 from workbench.map import frame_of, reasons_of
 from workbench.views import explain
 from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, receipt_lines
-from workbench.views.html import in_tokens, rich_text, signed, static_text
+from workbench.views.html import in_tokens, rich_text, signed, static_text, tag
 from workbench.views.located import Evidence, evidence, found_by_one, marked_reply, parting
 from workbench.views.touched import Touch, aspect_of, touched
 
@@ -215,6 +216,12 @@ def first_words(text: str) -> str:
     """How a reply begins; drawings left out."""
     words = " ".join("".join(_texts(nodes_of(rich_text(text)))).split())
     return words if len(words) <= FIRST_WORDS else words[:FIRST_WORDS].rsplit(" ", 1)[0] + " …"
+
+
+def brief(text: str) -> Markup:
+    """A reply in one line: up to four of its drawings, small, or else its first words."""
+    images = re.findall(r"<img[^>]+>", rich_text(text))[:4]
+    return tag("span", Markup("".join(images)) if images else first_words(text), class_="dl-brief")
 
 
 def _texts(nodes: Nodes) -> Iterable[str]:

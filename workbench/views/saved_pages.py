@@ -157,7 +157,7 @@ def _pictures() -> dict[str, str]:
 
 
 def gallery_page(*, only: frozenset[str] | None = None, note: Markup = EMPTY) -> str:
-    """The page as one HTML file that needs no script.
+    """The page as one HTML file; it works without its script.
 
     Args:
         only: the files that a student may open; each lesson then has its own card.
@@ -169,6 +169,7 @@ def gallery_page(*, only: frozenset[str] | None = None, note: Markup = EMPTY) ->
         "gallery_page.html",
         "DiscoverLLM workbench",
         ("workbench.css", "gallery.css"),
+        script=static_text("bar.js"),
         bar=bar(only=only),
         cards=tag("ul", *map(_card, shown), class_="ga-cards"),
         start=shown[0].file if shown else "",

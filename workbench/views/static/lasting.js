@@ -14,9 +14,4 @@
   // It never reads an address again that the browser's Back brings back; so what a page notes in its address is not a
   // page more, and Back leads to the page before.
   history.pushState = history.replaceState;
-  // A copy opens in another tab, after seconds in which its server starts: the bar says so.
-  document.querySelector("#page-menu a.open")?.addEventListener("click", () => {
-    document.getElementById("page-menu").hidePopover();
-    document.querySelector("#page-bar .copy").textContent = "Your copy opens in a new tab";
-  });
 })();

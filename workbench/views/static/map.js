@@ -5,6 +5,7 @@ const SIGNS = ["○", "◆", "●"];
 const NAMES = ["undiscovered", "emerging", "discovered"];
 const KEY = "○ undiscovered  ◆ emerging  ● discovered";
 const KEY_OF_TURNS = `${KEY}  ✓ satisfied  ▲ changed now  Bold: can change next. Blue band: in focus.`;
+const SEARCHED = 30; // intents beyond which there is a field that finds one
 const CROWDED = 260; // intents from which trees out of focus are folded
 const PHONE = 560; // px of the map's own width below which it is an outline
 const LEAST = 78; // px of a column
@@ -73,6 +74,7 @@ function intentMap(root, model) {
     form = wanted();
     tree.dataset.form = form;
     tree.toggleAttribute("data-crowded", frame.ids.length > CROWDED);
+    find.hidden = frame.ids.length <= SEARCHED;
     tree.setAttribute("aria-orientation", form === "outline" ? "vertical" : "horizontal");
     cells = frame.ids.map(() => null);
     painted = frame.ids.map(() => "");
@@ -308,7 +310,7 @@ function intentMap(root, model) {
       case "F2": rename(at); return at;
       case "Insert": if (editable()) model.send({ do: "add", id: frame.ids[at] }); return at;
       case "Delete": if (editable()) model.send({ do: "remove", id: frame.ids[at] }); return at;
-      case "/": find.focus(); return null;
+      case "/": find.hidden = false; find.focus(); return null;
     }
     if (event.key.length !== 1 || event.ctrlKey || event.metaKey || event.altKey) return undefined;
     const letter = event.key.toLowerCase(), starts = (i) => cells[i] && !foggy(i) && frame.shorts[i].replace("… ", "").toLowerCase().startsWith(letter);

@@ -54,7 +54,6 @@ function built(nodes) {
       return [h("img", { src: given.src, alt: given.alt || "Drawing", draggable: "false" })];
     }
     const props = { class: given.class, "data-how": given["data-how"], "data-ids": given["data-intents"], "data-parts": given["data-parts"] };
-    if (props["data-ids"]) props.tabindex = "0";
     return [h(kind, props, built(children))];
   });
 }
@@ -158,7 +157,7 @@ export function stage(root, source) {
     play: press("play", null, () => play(!playing()), { title: "Play or stop (space)" }),
     branch: press("branch", null, () => send({ do: "branch" }), { title: "Open a branch at this turn (B)" }, icon("branch"), h("span", null, "Branch")),
     reset: press("reset", null, () => send({ do: "reset" }), { title: "Start over; the conversation is kept (R)" }, icon("reset"), h("span", null, "Reset")),
-    share: press("share", null, (event) => share(event.currentTarget), { title: "Save this turn as a file", class: "st-button st-small" }, "Share"),
+    share: press("share", null, (event) => share(event.currentTarget), { title: "Save this turn as a file" }, "Share"),
     keys: press("keys", "Keys", (event) => keySheet(event.currentTarget), { title: "Keys (?)" }, "?"),
     status: h("p", { class: "st-status", role: "status" }),
     strips: h("div", { class: "st-strips", role: "group", "aria-label": "Film strip: one frame per turn" }),
@@ -181,21 +180,21 @@ export function stage(root, source) {
   const reply = press("reply", null, () => send({ do: "reply", text: box.value }), {}, "Send as the assistant");
   const consider = press("consider", null, () => send({ do: "consider" }), {}, "What would each discover?");
   const own = h("div", { class: "st-own" }, box, h("div", { class: "st-row" }, reply, consider));
-  const window_ = h("div", { class: "st-window", tabindex: "0", role: "region", "aria-label": "Conversation" }, at.chat);
+  const window_ = h("div", { class: "st-window", role: "region", "aria-label": "Conversation" }, at.chat);
   const home = h("div", { class: "st-scroll" }, at.map); // the map moves from here while two lines are compared
   const main = h(
     "div", { class: "st-main" },
     h("section", { class: "st-panel st-said" }, head("Conversation"), window_, live ? own : null),
     h("section", { class: "st-panel st-wants" },
       head("What the user wants", h("label", { class: "st-switch" }, open, " show hidden intents")), home),
-    h("section", { class: "st-panel st-earned" }, head("What the reply earned"), h("div", { class: "st-scroll", tabindex: "0", role: "region", "aria-label": "Reward breakdown" }, at.receipt)),
+    h("section", { class: "st-panel st-earned" }, head("What the reply earned"), h("div", { class: "st-scroll", role: "region", "aria-label": "Reward breakdown" }, at.receipt)),
   );
   const bar = h(
     "div", { class: "st-bar" },
-    h("div", { class: "st-buttons" }, at.back, at.next, at.play, live ? [at.branch, at.reset] : null), at.status, at.keys,
+    h("div", { class: "st-buttons" }, at.back, at.next, at.play, live ? at.branch : null), at.status, live ? null : at.keys,
   );
   const body = h("div", { class: "dl st", "data-live": live ? "1" : "0" },
-    live ? h("div", { class: "st-first-row" }, at.setup, at.share) : null, bar, at.strips, at.note, main, at.beside, at.cards, at.foot, at.live, at.pop);
+    live ? at.setup : null, bar, at.strips, at.note, main, at.beside, at.cards, at.foot, at.live, at.pop);
   root.append(body);
 
   // -- painting -----------------------------------------------------------------------------------------------------
@@ -286,6 +285,7 @@ export function stage(root, source) {
     return h("button", {
       type: "button", class: "st-frame", "data-key": `frame-${strip}-${turn}`, title: turn ? `${told}: ${worth ? `reward ${worth.text}` : "unscored"}${moved}` : told,
       "aria-current": strip === ui.strip && turn === ui.turn ? "step" : null, "--column": turn + 1,
+      tabindex: strip === ui.strip && turn !== ui.turn ? -1 : null, // the arrow keys reach the other turns
       "data-past": String(strip === ui.strip && turn <= ui.turn), "data-fork": String(turn > 0 && record.strips[strip].origin?.[1] === turn - 1),
       onclick: () => go(turn, strip),
       onpointerover: (event) => { if (event.buttons === 1 && event.pointerType === "mouse") go(turn, strip); },
@@ -310,10 +310,9 @@ export function stage(root, source) {
     return h("li", { class: "dl-msg", "data-role": role, "data-turn": turn }, sr(`${role === "user" ? "User" : "Assistant"}: `), content);
   }
   function turnLine(here) {
-    const told = here.receipt && here.receipt.sums[2].explain;
     return h("li", { class: "dl-turn", "data-turn": here.turn }, h("span", null, `Turn ${here.turn}`),
       here.assistant && h("span", null, here.assistant),
-      here.worth ? number(`reward ${here.worth.text}`, told, `line-${here.turn}`) : h("span", null, "unscored"));
+      h("span", null, here.worth ? `reward ${here.worth.text}` : "unscored"));
   }
   // What was touched without counting is marked in its own colour.
   function marked(here) {
@@ -414,7 +413,7 @@ export function stage(root, source) {
     const parts = [h("p", { class: "dl-small dl-quiet st-judge" }, counts(ui.turn) ? here.judge : `${here.judge} This turn is not part of the score.`)];
     if (!here.receipt) parts.unshift(h("p", { class: "dl-error" }, `Turn ${here.turn}: this reply is unscored.`));
     else {
-      const lines = here.receipt.lines.map((line, place) => h("li", { class: "st-line", "data-ids": line.id, tabindex: "0" },
+      const lines = here.receipt.lines.map((line, place) => h("li", { class: "st-line", "data-ids": line.id },
         h("div", { class: "st-what" }, glyph(stateOf(here, line.id), { "data-satisfied": here.satisfied.includes(line.id) ? 1 : 0 }), wish(here, line.id)),
         number(line.worth, line.share || line.explain, `share-${place}`),
         h("div", { class: "st-why" }, h("span", { class: "dl-chip", "data-tone": line.tone || "plain" }, line.change), " ", number(line.why, line.explain, `why-${place}`),
@@ -561,6 +560,7 @@ export function stage(root, source) {
         choices("Assistant for Next", "assistant", setup.assistants, "The new assistant continues from here."),
         choices("Rules", "rules", setup.rules, "Other rules score the same replies again; nothing is lost.")));
     details.open = Boolean(was && was.open);
+    details.lastChild.append(h("div", { class: "st-row" }, at.reset, at.share, at.keys));
     at.setup.replaceChildren(details);
   }
 

@@ -52,7 +52,6 @@ function makeColumn(column, story, actions) {
   if (column.key !== "you") about.append(" (", make("code", "", column.key), ")"); // its name on every other page
   head.append(title, about);
   const said = make("div", "st-said");
-  said.tabIndex = 0;
   said.setAttribute("role", "region");
   said.setAttribute("aria-label", `Reply of the assistant that ${column.name}`);
   const heard = make("div", "st-heard");
@@ -89,6 +88,7 @@ function makeColumn(column, story, actions) {
     root.dataset.over = over ? "1" : "0";
     said.innerHTML = moment.reply || ""; // finished markup: texts in it are escaped where the record is made
     if (!moment.reply) said.append(make("p", "dl-quiet", "No reply yet."));
+    said.tabIndex = moment.reply ? 0 : -1; // a long reply scrolls
     said.toggleAttribute("data-whole", moment.options); // options that the user speaks of are never cut off
     heard.innerHTML = moment.user || "";
     if (moment.user && at === story.turns) heard.append(make("p", "dl-quiet dl-small", "The user's last answer is not scored."));
@@ -156,6 +156,7 @@ export default {
       where.textContent = turn ? `turn ${turn} of ${last()}` : "before the first reply";
       slider.setAttribute("aria-valuetext", where.textContent);
       back.disabled = turn === 0;
+      back.hidden = slider.hidden = turn === 0 && !seen;
       seen ||= turn === last();
       const ended = seen && (!model.get("mine").moments || turn === last()); // first the guess or your turn, then the end
       captions.hidden = ![...captions.children].filter((each, place) => { each.hidden = !ended && place < story.columns.length; return !each.hidden; }).length;
@@ -271,7 +272,7 @@ export default {
       go(Number(link.dataset.turn));
     });
     const own = make("form", "st-own");
-    const label = make("label", "", "Be the assistant yourself");
+    const label = make("label", "", "Your reply");
     const text = make("textarea");
     text.rows = 2;
     text.name = "reply";
@@ -280,12 +281,8 @@ export default {
     send.type = "submit";
     const hints = make("div", "st-hints");
     own.append(label, send, hints);
-    let trying = own;
-    if (model.get("suspense")) { // a lesson's step fits a screen
-      trying = make("details", "st-try");
-      trying.append(make("summary", "", label.firstChild.textContent), own);
-      label.firstChild.textContent = "Your reply";
-    }
+    const trying = make("details", "st-try");
+    trying.append(make("summary", "", "Be the assistant yourself"), own);
     own.addEventListener("submit", (event) => {
       event.preventDefault();
       if (!text.value.trim()) return text.focus();
