@@ -27,7 +27,6 @@ from discover_lib.runs.outcomes import Outcomes, closing_lines, failures_of_run
 from discover_lib.runs.store import Failure, RunStore, turn_row
 from discover_lib.tasks.leaks import audit
 from workbench.views import audit_parts
-from workbench.views import audit_parts as show_audit
 
 DOMAIN = "technical_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
@@ -243,7 +242,6 @@ def test_the_audit_leaves_them_out_of_its_denominator(in_russian: tuple[Path, st
     with RunStore.read(folder) as store:
         found = audit({f"no. {at}": talk for at, talk in enumerate(store.conversations())})
     assert (found.turns, found.unchecked, found.findings) == (0, 1, ())
-    assert "not checked" in show_audit.audit_line(found) and "0 of" not in show_audit.audit_line(found)
     done = discover("audit", folder)
     assert "leaks: 1 user turn not checked" in done.stdout and "user turns raise an alarm" not in done.stdout
 

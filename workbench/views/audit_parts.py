@@ -49,11 +49,11 @@ def certificate_chip(folder: Path) -> Markup:
 
 def agreement_picture(rows: Iterable[Agreement]) -> Markup:
     """How far every two judges agree on the intents: κ with its interval, and the sentence of the lowest."""
-    two = {" / ".join(each.judges): each for each in rows if each.group == "all intents" and each.kappa is not None}
+    two = {" / ".join(each.judges): each for each in rows if each.group == "all intents"}
     kappas = {
         name: Estimate(each.kappa.value, each.kappa.low, each.kappa.high, each.conversations, each.n)
         for name, each in two.items()
-        if each.kappa is not None and each.kappa.value is not None
+        if each.kappa.value is not None
     }
     if not kappas:
         return quiet("Agreement is not defined here for any two judges.")
