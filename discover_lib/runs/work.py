@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import socket
 import threading
 import time
 import warnings
@@ -211,6 +212,8 @@ def beside(helpers: int) -> Iterator[ParallelMap]:
 # -- a Ray cluster ----------------------------------------------------------------------------------------------------
 
 LOCAL, REMOTE = "ray", "ray://"
+FOUND_BY_RAY = ("", "auto", "local")  # values of RAY_ADDRESS that are no address
+PROBE_SECONDS = 2.0  # for an address to answer
 LOOK_SECONDS = 2.0  # between looks at which nodes are alive
 CHECK_SECONDS = 60.0  # for a node to report its version
 SOURCES = (".py", ".yaml", ".json", ".txt", ".jinja", ".safetensors")  # files that decide results, but for prompts
@@ -239,6 +242,8 @@ def cluster(where: str) -> Iterator[Cluster]:
     except ImportError as error:
         raise DiscoverError(f"running on Ray needs ray ({error}): pip install 'discover-lib[ray]'") from None
     joined = ray.is_initialized()
+    if not joined:
+        _check_answers(address or os.environ.get("RAY_ADDRESS", ""))
     try:
         if not joined:
             with warnings.catch_warnings(action="ignore"):  # the error has the same text
@@ -253,6 +258,22 @@ def cluster(where: str) -> Iterator[Cluster]:
     finally:
         if not joined:
             ray.shutdown()
+
+
+def _check_answers(address: str) -> None:
+    """Check an address before Ray does, which waits half a minute and more for one that does not answer.
+
+    Raises:
+        DiscoverError: there is no answer, or it is no address.
+    """
+    if address in FOUND_BY_RAY:
+        return
+    host, _, port = address.removeprefix(REMOTE).rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), PROBE_SECONDS).close()
+    except (OSError, OverflowError, ValueError) as error:
+        told = f"nobody answers there ({error}); write HOST:PORT in RAY_ADDRESS, or --on ray://HOST:PORT"
+        raise DiscoverError(f"no Ray cluster to run on at {address}: {told}") from None
 
 
 class Cluster(Workers):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -64,9 +66,20 @@ def test_the_store_is_that_of_one_process_though_nodes_die(
     assert killed
 
 
-@pytest.mark.parametrize("where", ["slurm", "10.0.0.1:6379"])
-def test_a_place_that_is_no_cluster_is_refused(where: str) -> None:
-    with pytest.raises(DiscoverError, match="invalid place"), cluster(where):
+@pytest.mark.parametrize(
+    ("where", "variable", "told"),
+    [("slurm", "", "invalid place"), ("10.0.0.1:6379", "", "invalid place")]
+    + [(each, "", "nobody answers there") for each in ("ray://", "ray://host", "ray://:1", "ray://127.0.0.1:{port}")]
+    + [("ray", each, "nobody answers there") for each in ("head", "head:", "http://head", "127.0.0.1:{port}")],
+)
+def test_a_cluster_that_there_is_not_is_named_at_once(
+    where: str, variable: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))  # is not asked to connect
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    monkeypatch.setenv("RAY_ADDRESS", variable.format(port=port))
+    with pytest.raises(DiscoverError, match=told), cluster(where.format(port=port)):
         raise AssertionError
 
 
