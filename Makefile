@@ -55,8 +55,9 @@ rehearse-gpu-versions: $(GPU_VERSIONS) $(INSTALLED)-test ## every stage at toy s
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	.venv-gpu/bin/discover synthesize --domain technical_writing --assistant draft --assistant adaptive \
 		--artifacts 8 --turns 3 --run "$$folder/conversations" && \
-	.venv-gpu/bin/discover train sft --data "$$folder/conversations" --base Qwen/Qwen3-8B \
-		--run "$$folder/run" --backend unsloth --rehearse && \
+	.venv-gpu/bin/python tests/chat_models.py "$$folder/conversations" "$$folder/base" && \
+	.venv-gpu/bin/discover train sft --data "$$folder/conversations" --base "$$folder/base" \
+		--run "$$folder/run" --rehearse && \
 	$(VENV)/pytest -q --integrations unsloth
 
 lock: $(INSTALLED)-test ## renew constraints.txt from pyproject.toml

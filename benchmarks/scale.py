@@ -92,7 +92,7 @@ def conversations(number: int, folder: Path) -> None:
 
     with cluster("ray") as nodes:
         execute(run, folder, spread=nodes, on_progress=on_progress)
-        print(f"on Ray: {clock}, peak {peak_megabytes():.0f} MB; {everyone}\n{nodes.line}", flush=True)
+        print(f"on Ray: {clock}, peak {peak_megabytes():.0f} MB; {everyone}", flush=True)
     ray.shutdown()
     opened(folder)
 
@@ -103,8 +103,8 @@ def opened(folder: Path) -> None:
         turns = store.counts().turns
         print(f"store: {size / 1e9:.2f} GB, {turns:,} turns, {size / turns / 1000:.1f} kB a turn")
         clock = Clock()
-        store.counts(), store.choices()
-        print(f"counts and choices: {clock}")
+        store.counts()
+        print(f"counts: {clock}")
         clock = Clock()
         listed = len(store.listing())
         print(f"listing of {listed:,}: {clock}")

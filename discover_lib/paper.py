@@ -400,7 +400,7 @@ def training_results(folder: Path, variant: Variant) -> dict[str, Any]:
     result = job.result()
     probes = [
         {name: value for name, value in line.items() if name == "step" or name.startswith("probe/")}
-        for line in job.metrics().lines
+        for line in job.metrics()
         if any(name.startswith("probe/") for name in line)
     ]
     kept = {name: result.get(name) for name in ("step", "total_steps", "rows", "kept_round")}

@@ -124,16 +124,15 @@ def draw_graph(get_tree, mo):
 @app.cell(hide_code=True)
 def choose_builder(artifact, mo, page):
     stage_count, set_stage_count = mo.state(0)
-    get_tested, set_tested = mo.state(page.EMPTY)
     builder_form = page.controls.chooser(("builder",), submit="Use this builder")
-    model = page.ModelBuild(artifact, builder_form, lambda: set_stage_count(lambda count: count + 1), set_tested)
-    return builder_form, get_tested, model, stage_count
+    model = page.ModelBuild(artifact, builder_form, lambda: set_stage_count(lambda count: count + 1))
+    return builder_form, model, stage_count
 
 
 @app.cell(hide_code=True)
-def show_builder(builder_form, get_tested, model, stage_count):
+def show_builder(builder_form, model, stage_count):
     (builder_form.value, stage_count())
-    model.view(get_tested())
+    model.view()
     return
 
 

@@ -96,17 +96,15 @@ def list_conversations(mo, page, player, run_choice):
 
 
 @app.cell(hide_code=True)
-def choose_players(controls, mo, page, player):
-    get_tested, set_tested = mo.state(page.EMPTY)
+def choose_players(controls, page, player):
     players_form = controls.chooser(page.ROLES, page.players(player.session))
-    test_button = page.test_button(player, players_form, set_tested)
-    return get_tested, players_form, test_button
+    return (players_form,)
 
 
 @app.cell(hide_code=True)
-def show_players(changes, get_tested, page, player, players_form, test_button):
+def show_players(changes, page, player, players_form):
     changes()
-    page.roles(player, players_form, test_button, get_tested())
+    page.roles(player, players_form)
     return
 
 

@@ -116,9 +116,9 @@ def list_rows(data, examples, filters, menus, mo, options, run, sieve, tab):
 
 
 @app.cell
-def open_row(data, filters, menus, mo, row_table, rows):
+def open_row(data, filters, mo, row_table, rows):
     row = rows[data.opened(row_table, "Select a row to see its training text here.")]
-    mo.show_code(mo.vstack([menus["template"], data.trainer_reads(row, menus["template"].value, filters)]))
+    mo.show_code(data.trainer_reads(row, filters))
     return
 
 

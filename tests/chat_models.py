@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,3 +108,15 @@ def make_chat_model(family: Family, folder: Path, texts: Sequence[str], *, conte
     model.generation_config.eos_token_id = tokenizer.convert_tokens_to_ids(list(family.ends))
     model.save_pretrained(folder)
     return folder
+
+
+def make_model_of_run(run: Path, folder: Path) -> Path:
+    """A Qwen3 of toy size whose tokenizer is learnt from a run's conversations."""
+    from discover_lib.train.data import load_rows
+
+    rows = load_rows(run, "sft", "content").train
+    return make_chat_model(FAMILIES["qwen3"], folder, [each["content"] for row in rows for each in row["messages"]])
+
+
+if __name__ == "__main__":  # of `make rehearse-gpu-versions`
+    make_model_of_run(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -84,13 +83,13 @@ def check(folder: Path, widths: list[str], backends: list[str], *, full: bool) -
                     print(f"{width:6} {stage:5} {backend:13} FAILED: {error}")
                     continue
                 plain = plain or speed
-                line = f"{width:6} {stage:5} {backend:13} {speed:>10,.0f} tokens/s {memory:>10,.0f} MB"
+                line = f"{width:6} {stage:5} {backend:13} {speed:>10.3f} updates/s {memory:>10,.0f} MB"
                 print(f"{line}   × {speed / plain:.2f}", flush=True)
     return failed
 
 
 def measure(folder: Path, width: str, base: Path, stage: str, backend: str) -> tuple[float, float]:
-    """One run in its own process: median tokens a second after the first updates, and peak memory in MB."""
+    """One run in its own process: updates a second after the first ones, and peak memory in MB."""
     few: dict[str, Any] = {"max_steps": STEPS, "save_steps": 1000, "sample_steps": 0, "max_length": LENGTH}
     few |= {"batch": 4, "per_device": 2} if width == "smoke" else {}
     if stage == "grpo":
@@ -106,8 +105,8 @@ def measure(folder: Path, width: str, base: Path, stage: str, backend: str) -> t
     if done.returncode:
         raise RuntimeError((done.stderr.strip() or "no message").splitlines()[-1])
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    speeds = [line["tokens_per_second"] for line in lines if "tokens_per_second" in line and line["step"] > WARM]
-    return statistics.median(speeds), json.loads((run / "result.json").read_text())["peak_memory_mb"] or 0
+    begun, ended = ([line["seconds"] for line in lines if line["step"] == step][-1] for step in (WARM, STEPS))
+    return (STEPS - WARM) / (ended - begun), json.loads((run / "result.json").read_text())["peak_memory_mb"] or 0
 
 
 def make_base(folder: Path, width: str, data: Path, *, full: bool) -> Path:

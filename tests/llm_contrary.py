@@ -17,14 +17,12 @@ import functools
 import json
 import re
 import threading
-import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import llm_brain
-from llm_server import Cut
 
 from discover_lib.base.tokens import count_tokens
 
@@ -111,7 +109,7 @@ def edits(*tasks: str) -> Callable[[Callable[[Given, Any], None]], Habit]:
     def decorate(edit: Callable[[Given, Any], None]) -> Habit:
         @functools.wraps(edit)
         def habit(given: Given) -> str:
-            if given.task not in tasks or isinstance(given.text, Cut):
+            if given.task not in tasks:
                 return given.text
             data = json.loads(given.text)
             edit(given, data)
@@ -134,65 +132,6 @@ def leaks_in_the_request(given: Given, data: Any) -> None:
     """Every first message reveals a hidden intent, until it is asked for again."""
     if not given.asked_again:
         data["request"] = f"hi, could you make me something? {_LATENT.findall(given.prompt)[-1].lower()}"
-
-
-# -- habits of every role ------------------------------------------------------------------------------------------
-
-THOUGHT = '<think>Perhaps {"draft": true}? No, better look again.</think>\n'
-SAYS_NONE = (["none"], ["n/a"], [""])
-LISTS = {"response_evaluation": "intents", "satisfaction_judge": "scores", "behaviour_annotation": "turns"}
-
-
-class CutsTheTenth:
-    """About a tenth of all replies ends in the middle, with the finish reason "length"; asked again, none does."""
-
-    __name__ = "cuts_the_tenth"
-
-    def __init__(self) -> None:
-        self._seen: set[tuple[str, str]] = set()
-        self._lock = threading.Lock()
-
-    def __call__(self, given: Given) -> str:
-        with self._lock:
-            known = (given.task, given.prompt) in self._seen
-            self._seen.add((given.task, given.prompt))
-        tenth = zlib.crc32(f"{given.task}|{given.prompt}".encode()) % 10 == 0  # the same in every run
-        return Cut(given.text[: len(given.text) // 2]) if tenth and not known and not given.asked_again else given.text
-
-
-@edits(*LISTS)
-def gives_stray_ids(given: Given, data: Any) -> None:
-    """Every list about intents or turns has an extra entry."""
-    strange = {"id": "99.9", "turn": 99}
-    entries = data[LISTS[given.task]]
-    entries.append({name: strange.get(name, value) for name, value in entries[0].items()})
-
-
-@edits("response_evaluation")
-def contradicts_itself(given: Given, data: Any) -> None:
-    """An intent above a met one is called missed."""
-    met = [entry["id"] for entry in data["intents"] if entry["engaged"]]
-    for entry in data["intents"]:
-        if entry["engaged"] and any(other.startswith(entry["id"] + ".") for other in met):
-            entry |= {"engaged": False, "near_misses": ["something else"]}
-
-
-@edits("response_evaluation")
-def lists_none(given: Given, data: Any) -> None:
-    """An empty list of near misses has a word for "none"."""
-    for at, entry in enumerate(data["intents"]):
-        entry["near_misses"] = entry["near_misses"] or list(SAYS_NONE[at % len(SAYS_NONE)])
-
-
-def thinks_aloud(given: Given) -> str:
-    """Every answer and every reply begins with a draft between tags."""
-    return given.text if isinstance(given.text, Cut) else THOUGHT + given.text
-
-
-def contrary_in_everything() -> Contrary:
-    """All habits together."""
-    builder = (denies_an_edge, leaks_in_the_request)
-    return Contrary((CutsTheTenth(), *builder, gives_stray_ids, contradicts_itself, lists_none, thinks_aloud))
 
 
 contrary = Contrary(habits=(denies_an_edge, leaks_in_the_request))

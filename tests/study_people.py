@@ -94,16 +94,10 @@ class PatientBot(Bot):
         super().__init__(*arguments)
         self.said: list[str] = []
 
-    def get(self, path: str) -> str:
-        return self._again(lambda: super(PatientBot, self).get(path))
-
-    def post(self, path: str, fields: Mapping[str, str]) -> str:
-        return self._again(lambda: super(PatientBot, self).post(path, fields))
-
-    def _again(self, ask: Any) -> str:
+    def ask(self, path: str, fields: Mapping[str, str] | None = None) -> str:
         for _ in range(900):
             try:
-                return str(ask())
+                return super().ask(path, fields)
             except (OSError, HTTPException):  # refused, or cut off in the middle of an answer
                 time.sleep(0.1)
         raise TimeoutError("the server does not come back")

@@ -68,7 +68,7 @@ def make_data(folder: Path, artifacts: int = 6, turns: int = 3, domain: str = DO
     sources = [Source(Origin("test"), make_talks(domain, artifacts, turns))]
     for stage, kind in FORMATS.items():
         made = RowOptions(**{"text": "notation", **options})
-        write_rows(make_rows(kind, sources, made, shares={"train": 0.5, "test": 0.5}), folder / stage)
+        write_rows(make_rows(kind, sources, made, test_share=0.5), folder / stage)
     return folder
 
 

@@ -10,14 +10,17 @@ and after.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
+import tempfile
+import types
 from pathlib import Path
 from typing import Any
 
 os.environ |= {"TORCHDYNAMO_DISABLE": "1", "UNSLOTH_COMPILE_DISABLE": "1", "CUDA_VISIBLE_DEVICES": ""}
-LOGGED = ("loss", "grad_norm", "loss/dpo", "reward", "num_tokens", "tokens_per_second")
+LOGGED = ("loss", "grad_norm", "reward", "num_tokens")
 
 
 def mode(model: Any) -> list[Any]:
@@ -26,11 +29,40 @@ def mode(model: Any) -> list[Any]:
     return [model.training, any(checkpointing), bool(model.config.use_cache)]
 
 
+def use_unsloth() -> None:
+    """Make every stage of this process use Unsloth's trainers on the CPU.  Call it before transformers is imported.
+
+    Unsloth can be imported without a GPU.  It writes and patches its trainers as on a GPU.  Its kernels and its loading
+    of models are not tried: `transformers` loads the model, and Unsloth's modes are added.
+    """
+    os.environ["UNSLOTH_ALLOW_CPU"] = "1"
+    os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", tempfile.mkdtemp(prefix="unsloth-"))  # for its generated code
+    import unsloth  # noqa: F401
+    from unsloth.models import rl
+    from unsloth.models.llama import FastLlamaModel, unsloth_fast_generate
+
+    os.environ["UNSLOTH_ALLOW_CPU"] = "0"
+    rl.patch_trl_disable_gradient_checkpointing()
+    for trainer in ("sft_trainer", "dpo_trainer", "grpo_trainer"):
+        rl._patch_trl_rl_trainers(trainer)
+    from discover_lib.train import backend
+    from discover_lib.train import run_stage as stage
+
+    def load(base: str, lora: Any, recipe: Any, chosen: Any, seed: int) -> Any:
+        model = backend._transformers(base, [], lora, recipe, backend.Backend("transformers", "cpu", ""))
+        model._unsloth_gradient_checkpointing = "unsloth" if recipe.gradient_checkpointing else False
+        model._old_generate, model.generate = model.generate, types.MethodType(unsloth_fast_generate, model)
+        model.for_training = functools.partial(FastLlamaModel.for_training, model)
+        model.for_inference = functools.partial(FastLlamaModel.for_inference, model)
+        return model
+
+    backend._unsloth = load  # type: ignore[assignment]
+    stage.choose_backend = lambda *_: backend.Backend("unsloth", "cpu", "as on a GPU")
+
+
 def main(folder: Path, name: str) -> None:
     if name == "unsloth":
-        from discover_lib.train.rehearsal import rehearse_on_unsloth
-
-        rehearse_on_unsloth()
+        use_unsloth()
     import torch
     import trl
 

@@ -6,7 +6,7 @@ marimo is imported where it is used: the library itself does without it.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from discover_lib.core.rules import NAMED_RULES, Rules
 from discover_lib.engines.role_options import EFFORTS, NO_OPTIONS, RoleOptions, typed
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.satisfaction import request_named
-from discover_lib.runs.doctor import Line
 from discover_lib.runs.units import units_of
 from workbench.views.html import Markup, error_line, leave_out_sheet, panel, quiet, static_text, styled, table
 
@@ -79,10 +78,6 @@ class Choice:
             "leak_check": self.leak_check,
             "role_options": self.options,
         }
-
-    def players(self, roles: Sequence[str]) -> dict[str, str]:
-        """Role → player, for the connection test."""
-        return {role: getattr(self, role) or "adaptive" for role in roles}
 
 
 def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use these", *, scored: bool = False) -> Any:
@@ -229,12 +224,6 @@ def _read_options(values: Mapping[str, Any], asked: Collection[str]) -> RoleOpti
         return RoleOptions.read(**given)
     except DiscoverError as error:
         raise ChoiceError(str(error)) from error
-
-
-def connection_lines(lines: Iterable[Line]) -> Markup:
-    """The result of a connection test, one line a role."""
-    rows = [("✓" if each.works else "✗", each.role, each.text) for each in lines]
-    return panel("Connection", table(("", "Role", "Talks to"), rows))
 
 
 def conversation_plan(tree: IntentTree, domain: str, rules: Rules, turns: int, choice: Choice, assistant: str) -> Plan:

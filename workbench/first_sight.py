@@ -15,10 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from workbench.views.html import Markup, joined, own_markdown, static_text, tag
 
-_STEP = r"^def introduce\(\w*\):\n    mo\."
-_MARKDOWN = re.compile(_STEP + r'md\((?P<computed>f?)"""\n(?P<text>.*?)"""\)', re.MULTILINE | re.DOTALL)
-_FILE = re.compile(_STEP + r'Html\(static_text\("(?P<name>[\w.]+)"\)\)', re.MULTILINE)
-_PREVIEW = re.compile(r'^# title = "(?:\d+ · )?(?P<title>.*)"\n# description = "(?P<description>.*)"', re.MULTILINE)
+_MARKDOWN = re.compile(r'^def introduce\(\w*\):\n    mo\.md\("""\n(.*?)"""\)', re.MULTILINE | re.DOTALL)
 _WIDTH = re.compile(r'^app = marimo\.App\(\s*width="(\w+)"', re.MULTILINE)
 _THEME = re.compile(r'"theme": "(light|dark)"')
 _BODY = '<body>\n    <div id="root"></div>'  # of marimo's page
@@ -67,19 +64,9 @@ class FirstSight:
 
 
 def introduction_of(notebook: str) -> Markup:
-    """What a notebook's first cell shows, read off its text: a heading and what stands below it.
-
-    Where the cell computes its words, those paragraphs are left out; where nothing is left, it is what previews of the
-    page say, and nothing for a notebook that says neither.
-    """
-    if found := _FILE.search(notebook):
-        return Markup(static_text(found["name"]))
-    if found := _MARKDOWN.search(notebook):
-        paragraphs = dedent(found["text"]).strip().split("\n\n")
-        said = [each for each in paragraphs if not (found["computed"] and "{" in each)]
-        return own_markdown("\n\n".join(said))
-    found = _PREVIEW.search(notebook)
-    return joined((tag("h1", found["title"]), tag("p", found["description"]))) if found else Markup()
+    """What a notebook's first cell shows, read off its text: a heading and what stands below it."""
+    found = _MARKDOWN.search(notebook)
+    return own_markdown(dedent(found[1])) if found else Markup()
 
 
 def with_first_sight(page: str, notebook: str) -> str:

@@ -167,12 +167,6 @@ def training_places() -> dict[str, Path]:
     return labelled(runs) | {f"rows: {mark.parent.relative_to(outputs_folder())}": mark.parent for mark in marks}
 
 
-def places_scored() -> dict[str, Path]:
-    """Runs with users that evaluations score models on; a stage refuses to be trained on them."""
-    runs = labelled([folder for folder in find_runs(outputs_folder()).values() if _scored(folder)])
-    return {f"evaluation users, not for training: {name}": folder for name, folder in runs.items()}
-
-
 def _scored(folder: Path) -> bool:
     configuration = configuration_of(folder)
     return configuration.get("kind") == "evaluate" or any(

@@ -7,19 +7,20 @@ What is drawn is plain HTML, which can be read where no kernel runs, too: in a n
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.words import counted
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Conversation, Turn
-from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import Reward
 from discover_lib.core.roles import BuiltTree
 from discover_lib.core.rules import NAMED_RULES, Rules
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.metrics.transcript import in_words, level_name, reward_line, transcript
+from discover_lib.tasks.told import tree_lines
 from workbench.controls import domain_labels
 from workbench.sources import Settings, assistant_names, miniature_artifacts
 from workbench.views import conversation_parts as show
@@ -40,11 +41,11 @@ def drawn(value: Value) -> str | None:
             return drawn(value.tree)
         case IntentTree():
             start = initial_state(value, Rules.paper(), 0)
-            return show.styled(show.panel(_title(value), show.outline(value, start, focus=(), label="Intents")))
+            return show.styled(show.panel(_title(value), show.outline(value, start)))
         case UserSimulator():
             return drawn(value.conversation)
         case Conversation():
-            wants = show.outline(value.tree, value.state, value.rules)
+            wants = show.outline(value.tree, value.state)
             chat = show.panel("Conversation", show.chat(value))
             return show.styled(show.beside(chat, show.panel("What the user wants", wants)))
         case Turn():
@@ -60,7 +61,7 @@ def written(value: Value) -> str:
         case BuiltTree():
             return written(value.tree)
         case IntentTree():
-            return "\n".join([_title(value), *_indented(value.roots)])
+            return "\n".join([_title(value), *tree_lines(value)])
         case UserSimulator():
             return written(value.conversation)
         case Conversation():
@@ -78,12 +79,6 @@ def written(value: Value) -> str:
 
 def _title(tree: IntentTree) -> str:
     return f"{tree.artifact_type}, {counted(len(tree), 'intent')}: “{tree.initial_request}”"
-
-
-def _indented(intents: Sequence[Intent], depth: int = 0) -> Iterator[str]:
-    for intent in intents:
-        yield f"{'  ' * depth}{intent.id} {intent.text}"
-        yield from _indented(intent.children, depth + 1)
 
 
 def _moves(turn: Turn) -> list[str]:

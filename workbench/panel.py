@@ -18,7 +18,6 @@ makes no control anew.  marimo is imported where it is used: the library itself 
 
 from __future__ import annotations
 
-import itertools
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -103,10 +102,8 @@ class Panel(ABC):
     """
 
     parameter: str  # of the page's address, which names what is open
-    # Else only when there is twice as much to read, and no more than this before the end: a page that reads hundreds of
-    # conversations while they are made hears no press of Stop for as long.
+    # Else at the end: a page that reads hundreds of conversations while they are made hears no press of Stop.
     read_at_every_tick = False
-    MOST_READ_WHILE_GOING = 60
 
     def __init__(self, begin: str) -> None:
         import marimo as mo
@@ -131,11 +128,7 @@ class Panel(ABC):
 
     @abstractmethod
     def known(self) -> dict[str, Path]:
-        """What can be opened, newest first: name below the outputs folder → folder."""
-
-    def labelled(self, folders: Sequence[Path]) -> dict[str, Path]:
-        """What a menu calls them: name → folder."""
-        return {self.name_of(folder): folder for folder in folders}
+        """What can be opened, newest first: name in the menu → folder."""
 
     def name_of(self, folder: Path) -> str:
         """How the address names it."""
@@ -162,18 +155,13 @@ class Panel(ABC):
     def going(self) -> bool:
         """Whether what is open is being made now."""
 
-    @property
-    def most_read(self) -> int | None:
-        """How much the page is to read of what is open; None: all."""
-        return self.MOST_READ_WHILE_GOING if self.going else None
-
     @abstractmethod
     def _look(self) -> tuple[Markup, int, bool]:
         """What is open in words, how much of it there is to read, and whether it can be gone on with."""
 
-    @abstractmethod
     def _ended(self) -> str:
         """What went wrong with what has just ended, or ""."""
+        return ""
 
     # -- what the page calls -------------------------------------------------------------------------------------------
 
@@ -217,10 +205,9 @@ class Panel(ABC):
         """A menu of what can be opened."""
         import marimo as mo
 
-        folders = list(self.known().values())
-        if folder is not None and folder not in folders:
-            folders.append(folder)
-        known = self.labelled(folders)
+        known = self.known()
+        if folder is not None and folder not in known.values():
+            known[self.name_of(folder)] = folder
         name = next((name for name, each in known.items() if each == folder), None)
         return mo.ui.dropdown(known, value=name, label=label, searchable=True, full_width=True, on_change=self.open)
 
@@ -243,9 +230,7 @@ class Panel(ABC):
         if self._ticking and not going:  # the last tick
             self.trouble = self._ended()
             self._set_activity(_next)
-        grown = 2 * max(self.get_progress(), 0) + 2 <= progress <= self.MOST_READ_WHILE_GOING
-        enough = self.read_at_every_tick or grown
-        if progress != self.get_progress() and (enough or not going):
+        if progress != self.get_progress() and (self.read_at_every_tick or not going):
             self._set_progress(progress)
         running = [self._stop_button] if going else []
         ticking = [clock] if self._ticking else []
@@ -340,10 +325,8 @@ class RunPanel(Panel):
     # -- of runs -------------------------------------------------------------------------------------------------------
 
     def known(self) -> dict[str, Path]:
-        return find_evaluations(outputs_folder()) if self._domains else find_runs(outputs_folder())
-
-    def labelled(self, folders: Sequence[Path]) -> dict[str, Path]:
-        return labelled(folders)
+        found = find_evaluations(outputs_folder()) if self._domains else find_runs(outputs_folder())
+        return labelled(list(found.values()))
 
     def _opened(self, asked: str | None) -> tuple[Path, str]:
         trouble = ""
@@ -435,23 +418,19 @@ class SynthesisedRun:
         return self.conversations[0].rules
 
     @classmethod
-    def of_run(cls, folder: Path, most: int | None = None) -> SynthesisedRun:
-        """All conversations with a turn, or the first `most`, finished or not; none where the run cannot be read."""
+    def of_run(cls, folder: Path) -> SynthesisedRun:
+        """All conversations with a turn, finished or not; none where the run cannot be read."""
         try:
             with RunStore.read(folder) as store:
                 configuration = store.configuration
                 origin = Origin.of_run(folder.name, configuration)
-                begun = (each for each in store.conversations(finished=False) if each.turns)
-                conversations = tuple(itertools.islice(begun, most))
+                conversations = tuple(each for each in store.conversations(finished=False) if each.turns)
         except (StoreError, KeyError) as error:
             return cls({}, None, (), show.quiet(f"Nothing to read yet ({error})."))
         if not conversations:
             return cls(configuration, origin, (), show.quiet("No conversation is finished yet."))
         several = any(len(turn.candidates) > 1 for each in conversations for turn in each.turns)
-        notes = [] if several else [NO_PAIRS]
-        if len(conversations) == most:
-            notes.append(f"During the run, only the first {most} conversations are read. At its end, all are read.")
-        return cls(configuration, origin, conversations, show.joined(show.quiet(note) for note in notes))
+        return cls(configuration, origin, conversations, show.EMPTY if several else show.quiet(NO_PAIRS))
 
 
 @dataclass(frozen=True)
@@ -664,8 +643,6 @@ class TrainingPanel(Panel):
     def __init__(self, begin: str = "Train") -> None:
         self._settings: tuple[StageSettings, Path, Access | None] | None = None
         self._refusal = ""
-        self._lines: list[Any] = []
-        self._read: tuple[Path | None, int] = (None, 0)
         super().__init__(begin)
 
     def ask(self, settings: StageSettings, folder: Path, refusal: str = "", access: Access | None = None) -> None:
@@ -682,16 +659,9 @@ class TrainingPanel(Panel):
         return self.job.status() if self.job else None
 
     @property
-    def logged(self) -> tuple[Any, ...]:
-        """All that the open run has logged and that still counts; reads on from where it was read last."""
-        if self.job is None:
-            return ()
-        if self._read[0] != self.job.folder:
-            self._lines, self._read = [], (self.job.folder, 0)
-        fresh = self.job.metrics(self._read[1])
-        self._lines = training.standing_lines([*self._lines, *fresh.lines])
-        self._read = (self.job.folder, fresh.position)
-        return tuple(self._lines)
+    def logged(self) -> list[dict[str, Any]]:
+        """All that the open run has logged."""
+        return self.job.metrics() if self.job else []
 
     def known(self) -> dict[str, Path]:
         own = {name: job.folder for name, job in training.find_jobs(outputs_folder()).items()}
@@ -730,6 +700,3 @@ class TrainingPanel(Panel):
         if status is None:
             return Markup("No training run yet."), -1, False
         return Markup(""), len(self.logged), status.resumable
-
-    def _ended(self) -> str:
-        return ""

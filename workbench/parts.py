@@ -10,7 +10,8 @@ from discover_lib.metrics.results import Measure
 from discover_lib.tasks.waist import Cell, Chart, Interval, Lines, Mark, Picture, Quote, Report, Table
 from workbench.carried import address
 from workbench.views.charts import Span, dots, span_of, strip
-from workbench.views.html import Markup, cells, drawing, grid, joined, more, notice, styled, tag
+from workbench.views.html import Markup, drawing, joined, more, notice, styled, tag
+from workbench.views.html import table as grid
 from workbench.views.score_parts import bounds
 
 LONG = 12  # rows; a longer table opens by a press
@@ -26,7 +27,9 @@ def _part(part: Lines | Table | Chart | Picture) -> Markup:
     match part:
         case Lines():
             tone = {"bad": "warn", "open": "open"}.get(part.tone)
-            return joined(notice(line, tone=tone) for line in part.lines)
+            if len(part.lines) == 1:
+                return notice(part.lines[0], tone=tone)
+            return tag("ul", *(tag("li", line) for line in part.lines), class_="dl-plain dl-lines", data_tone=tone)
         case Table():
             return _table(part)
         case Chart():
@@ -43,7 +46,8 @@ def _table(table: Table) -> Markup:
     ]
 
     def body(rows: tuple[tuple[Cell, ...], ...]) -> Markup:
-        return grid(table.columns, (_row(row, spans) for row in rows), table.title, "da-table")
+        shown = ([_cell(cell, span) for cell, span in zip(row, spans, strict=True)] for row in rows)
+        return grid(table.columns, shown, table.title, "da-table")
 
     first, rest = table.rows[: table.shown], table.rows[len(table.rows[: table.shown]) :]
     if rest:
@@ -51,15 +55,10 @@ def _table(table: Table) -> Markup:
     return more(f"All {len(first)} rows", body(first)) if len(first) > LONG else body(first)
 
 
-def _row(row: tuple[Cell, ...], spans: list[Span]) -> Markup:
-    shown = [_cell(cell, span) for cell, span in zip(row, spans, strict=True)]
-    return cells(shown, ["da-strips" if isinstance(cell, Interval) else "" for cell in row])
-
-
 def _cell(cell: Cell, span: Span) -> Markup | str:
     match cell:
         case Interval():
-            return tag("span", str(cell)) + strip(cell.estimate, span)
+            return tag("div", tag("span", str(cell)), strip(cell.estimate, span), class_="da-strips")
         case Mark():
             sign = tag("span", SIGNS[cell.tone], aria_hidden="true")
             return tag("span", sign, cell.text, class_="da-verdict", data_tone=cell.tone)

@@ -21,18 +21,14 @@ from typing import Any
 from discover_lib.base import EARLIER
 from discover_lib.base.files import outputs_folder, whole_file
 from discover_lib.base.seeds import derive_seed
-from discover_lib.core.advance import finished
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import RoleError, ask
-from discover_lib.core.rules import NAMED_RULES
 from discover_lib.core.simulator import UserSimulator, as_reply
 from discover_lib.core.state import IntentState
-from discover_lib.engines.spec import EDITION, MINIATURE, EngineSpec, RoleEngines
-from discover_lib.metrics.replay import replay
+from discover_lib.engines.spec import EDITION, MINIATURE, RoleEngines
 from workbench.live import Calls, open_roles
-from workbench.sources import SessionError, Settings, assistant_names, check_players, engine_name, open_source, refusal
-from workbench.views.touched import read_by_miniature
+from workbench.sources import SessionError, Settings, assistant_names, check_players, engine_name, open_source
 
 FORMAT = "discover-session/1"
 MAX_REPLY = 200_000  # characters
@@ -139,14 +135,6 @@ class Session:
             return "main line"
         return f"branch {branch + 1}, from turn {origin[1]}" + (f" of {self.label(origin[0])}" if origin[0] else "")
 
-    def lines(self) -> dict[str, Conversation]:
-        """The conversation of each branch by its label; of a recorded one only as much as has been looked at."""
-        cut = self.cursor if self.settings.recorded else None
-        return {
-            self.label(number): dataclasses.replace(each.conversation, turns=each.conversation.turns[:cut])
-            for number, each in enumerate(self.branches)
-        }
-
     # -- going on --------------------------------------------------------------------------------------------------
 
     def next(self) -> Turn:
@@ -187,16 +175,11 @@ class Session:
     def candidates(self, assistants: Sequence[str] = ()) -> tuple[Candidate, ...]:
         """What would each of these replies discover here?  All are judged against the same state; nothing changes.
 
-        With a recorded source these are the replies recorded for the next turn, whatever `assistants` says.
-
         Raises:
-            SessionError: nothing comes after this, or an unknown assistant.
+            SessionError: it cannot be judged here, or an unknown assistant.
         """
-        if reason := self.why_no_next:
+        if reason := self.why_no_reply:
             raise SessionError(reason)
-        if self.settings.recorded:
-            self.considered = self.conversation.turns[self.cursor].candidates
-            return self.considered
         with self._roles(tuple(assistants)) as roles:
             simulator = self._simulator(roles)
             if roles.spec.models(assistants):
@@ -212,15 +195,11 @@ class Session:
         """Go on with one of the replies just considered; the others stay on record as not chosen.
 
         Raises:
-            SessionError: the reply was not considered at this moment, or the recording went on with another one.
+            SessionError: the reply was not considered at this moment.
         """
         place = next((index for index, each in enumerate(self.considered) if each is candidate), None)
         if place is None:
             raise SessionError("the conversation has moved on since this reply was judged; judge the replies again")
-        if self.settings.recorded:
-            if place != self.conversation.turns[self.cursor].chosen:
-                raise SessionError("the recording went on with the other reply; nobody recorded what follows this one")
-            return self.next()
         with self._roles() as roles:
             return self._continue(self._simulator(roles), self.considered, place)
 
@@ -246,18 +225,15 @@ class Session:
         """Open a branch at the cursor and look at it; what it left stays as it is.
 
         Raises:
-            SessionError: the user could not answer the turn that the branch leaves from.
+            SessionError: it is recorded, or the user could not answer the turn that the branch leaves from.
         """
         if self.settings.recorded:
-            cut = dataclasses.replace(self.conversation, turns=self.conversation.turns[: self.cursor], stop=None)
-            if self.at_end:
-                cut = self.conversation
-            self._add_branch(cut)
-        else:
-            with self._roles() as roles:
-                branched = self._simulator(roles).conversation
-                with self._unless_cancelled():
-                    self._add_branch(branched)
+            raise SessionError("a recording has no branches; choose the miniature as the source to open one")
+        with self._roles() as roles:
+            branched = self._simulator(roles).conversation
+            with self._unless_cancelled():
+                self.branches.append(Branch(branched, (self.current, self.cursor)))
+                self._look_at(len(self.branches) - 1, self.cursor)
 
     def switch(self, branch: int) -> None:
         """Look at another branch, at the same turn or at its last.
@@ -297,35 +273,6 @@ class Session:
         self.settings = settings
         self._look_at(self.current, self.cursor)
 
-    def rescore(self, rules: str) -> None:
-        """Score every line anew under other rules; replies and messages stay.  The rules before give what was before.
-
-        The miniature judges its replies anew, since other rules ask about other intents.  What a language model judged
-        is taken as it stands, and what it was not asked about counts as not met.
-
-        Raises:
-            SessionError: unknown rules, or a reply that cannot be judged under them; the session is unchanged.
-        """
-        settings = dataclasses.replace(self.settings, rules=rules)
-        try:
-            self.branches = [self._under(settings, branch) for branch in self.branches]
-        except RoleError as error:
-            raise refusal(error) from error
-        self.settings = settings
-        self._look_at(self.current, self.cursor)
-
-    def _under(self, settings: Settings, branch: Branch) -> Branch:
-        """A line under the rules of `settings`; the miniature's judge reads again what it has read."""
-        conversation = branch.conversation
-        rules = NAMED_RULES[settings.rules]().replace(token_unit=conversation.rules.token_unit)
-        judge = RoleEngines(EngineSpec()).judge(self._domain) if read_by_miniature(conversation) else None
-        again = replay(conversation, rules, judge)
-        if not settings.recorded:
-            full = len(again.turns) >= settings.turns
-            stop = finished(again.tree, again.state, rules) or ("max_turns" if full else None)
-            again = dataclasses.replace(again, stop=stop)
-        return dataclasses.replace(branch, conversation=again)
-
     # -- on disk ---------------------------------------------------------------------------------------------------
 
     @property
@@ -353,15 +300,11 @@ class Session:
         """
         session = cls._blank(_checked_id(session_id), folder)
         try:
-            data = json.loads(session.path.read_text(encoding="utf-8"))
+            session._restore(session.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise SessionError(f"there is no session {session_id!r} here; start a new one") from None
-        except (OSError, ValueError) as error:
+        except (OSError, UnicodeError) as error:
             raise SessionError(f"session {session_id!r} cannot be read ({error}); start a new one") from None
-        try:
-            session._restore(data)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise SessionError(f"session {session_id!r} is not of this version ({error}); start a new one") from None
         return session
 
     @property
@@ -390,10 +333,7 @@ class Session:
             SessionError: it is not a session's text.
         """
         session = cls._blank(secrets.token_hex(6), folder)
-        try:
-            session._restore(json.loads(text))
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
-            raise SessionError(f"this is not a saved session ({error})") from None
+        session._restore(text)
         used = session.settings
         kept = {name: getattr(used, name) for name in ("source", "domain", "artifact", "rules", "seed", "turns")}
         if used.assistant in assistant_names():
@@ -410,20 +350,20 @@ class Session:
         session._prepare()
         return session
 
-    def _restore(self, data: Mapping[str, Any]) -> None:
-        if data["format"] != FORMAT or data.get("edition") != EDITION:
-            raise ValueError(f"another format; {EARLIER}")
-        self.settings = Settings(**data["settings"])
-        self.branches = [
-            Branch(
-                Conversation.from_dict(each["conversation"]),
-                (each["origin"][0], each["origin"][1]) if each["origin"] else None,
-            )
-            for each in data["branches"]
-        ]
-        self.current, self.cursor = int(data["current"]), int(data["cursor"])
-        self.considered = ()
-        self.conversation.state_after(self.cursor)  # the place exists
+    def _restore(self, text: str) -> None:
+        """Read a session's text; raises `SessionError` where it is none."""
+        try:
+            data = json.loads(text)
+            if data["format"] != FORMAT or data.get("edition") != EDITION:
+                raise ValueError(f"another format; {EARLIER}")
+            self.settings = Settings(**data["settings"])
+            lines = [(Conversation.from_dict(each["conversation"]), each["origin"]) for each in data["branches"]]
+            self.branches = [Branch(line, (origin[0], origin[1]) if origin else None) for line, origin in lines]
+            self.current, self.cursor = int(data["current"]), int(data["cursor"])
+            self.considered = ()
+            self.conversation.state_after(self.cursor)  # the place exists
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+            raise SessionError(f"this is not a saved session of this version ({error}); start a new one") from None
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -431,10 +371,6 @@ class Session:
         self.current, self.cursor = branch, turn
         self.considered = ()
         self.save()
-
-    def _add_branch(self, conversation: Conversation) -> None:
-        self.branches.append(Branch(conversation, (self.current, self.cursor)))
-        self._look_at(len(self.branches) - 1, self.cursor)
 
     @contextmanager
     def _roles(self, assistants: tuple[str, ...] = ()) -> Iterator[RoleEngines]:
@@ -449,7 +385,9 @@ class Session:
             with open_roles(settings.spec, asked, settings.api_base, settings.key_variable, self.calls, stop) as roles:
                 yield roles.for_conversation(self.conversation.setting, self.conversation.seed)
         except RoleError as error:
-            raise refusal(error) from error
+            message = " ".join(str(error).split())
+            named = message.startswith(f"{error.role}: ")
+            raise SessionError(message if named else f"{error.role}: {message}") from error
         except LLMError as error:
             if error.kind == "stopped":
                 raise SessionError("stopped; nothing of the unfinished step was kept") from error

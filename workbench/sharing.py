@@ -8,18 +8,19 @@ from pathlib import Path
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
-from discover_lib.metrics.discovery import ceiling_over
-from discover_lib.metrics.paired import compare
-from discover_lib.metrics.results import MEASURE, MEASURES, Pool, table_of, values_of
-from discover_lib.runs.evaluation import ceilings_of
+from discover_lib.metrics.results import results_by_scope
+from discover_lib.runs.evaluation import ceilings_by_scope, ceilings_of
 from discover_lib.runs.store import FILE, RunStore
 from discover_lib.runs.units import stored_scores
+from discover_lib.tasks.told import results_told
+from discover_lib.tasks.waist import Report
+from workbench.parts import report_html
 from workbench.session import Session
-from workbench.views import score_parts as show_scores
 from workbench.views.audit_parts import listing
 from workbench.views.html import Markup
 from workbench.views.moments import Strip
 from workbench.views.saved_pages import Shared, facts
+from workbench.views.score_parts import made_under
 
 MOST = 1_000  # conversations in one file
 
@@ -60,31 +61,17 @@ def _run(folder: Path, most: int) -> Shared:
         taken = rows[:most]
         records = {row.place: [Strip("main line", store.conversation(row.place))] for row in taken}
         configuration, flawed = store.configuration, store.flawed()
-        parts = [("What was run", show_scores.made_under(configuration)), *_tables(store)]
+        parts = [("What was run", made_under(configuration)), *_told(store)]
     number = counted(len(taken), "conversation")
     told = number if len(taken) == len(rows) else f"the first {number} of {len(rows):,}"
     heading = f"{str(configuration.get('kind', 'run')).capitalize()} {folder.resolve().name}"
     return Shared(heading, told, records, listing(taken, flawed), parts, first=(taken[0].place, 0, 1))
 
 
-def _tables(store: RunStore) -> list[tuple[str, Markup]]:
-    """The tables of an evaluation: how each assistant did on the users that all of them met, and which differ."""
-    pool = Pool(list(stored_scores(store)))
-    if not pool.shared():
-        return []
-    values, measure = values_of(pool), MEASURE["discovery"]
-    table, marks = table_of(values, pool.assistants), show_scores.looks(list(pool.assistants))
-    scored = [each for each in MEASURES if any(each.name in row for row in table.values())]
-    in_reach = ceiling_over(ceilings_of(store), set(pool.artifact_of.values()))
-    compared = compare(values.get(measure.name, {}))
-    parts = show_scores.for_paper(
-        table,
-        pool.users_of,
-        marks,
-        measure,
-        compared,
-        ceiling=in_reach,
-        why_no_eq_4=pool.why_no_eq_4,
-        measures=scored,
-    )
-    return parts if compared else parts[:1]
+def _told(store: RunStore) -> list[tuple[str, Markup]]:
+    """How each assistant did, and which two differ."""
+    scores = list(stored_scores(store))
+    scopes = results_by_scope(scores)
+    ceilings = ceilings_by_scope(scopes, scores, ceilings_of(store))
+    told = results_told(scopes, store.rules.name, "none", ceilings)
+    return [("How each assistant did", report_html(Report(tuple(told))))]

@@ -16,8 +16,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder, outputs_folder
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Conversation
-from discover_lib.core.intents import IntentTree, TreeError
-from discover_lib.core.roles import RoleError
+from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import NAMED_RULES
 from discover_lib.engines.role_options import RoleOptions
@@ -164,14 +163,8 @@ def open_source(settings: Settings) -> Conversation:
 def _built(settings: Settings) -> IntentTree:
     """The miniature's tree of one of its artifacts."""
     from discover_lib.engines.miniature import engine
-    from discover_lib.engines.miniature.lexicon import LexiconError
 
-    try:
-        return engine(settings.domain).builder.build(find_artifact(settings.domain, settings.artifact)).tree
-    except LexiconError as error:
-        raise SessionError(str(error)) from error
-    except RoleError as error:
-        raise refusal(error) from error
+    return engine(settings.domain).builder.build(find_artifact(settings.domain, settings.artifact)).tree
 
 
 def _grown(settings: Settings) -> tuple[IntentTree, str]:
@@ -179,10 +172,7 @@ def _grown(settings: Settings) -> tuple[IntentTree, str]:
     path = built_trees().get(settings.artifact)
     if path is None:
         raise SessionError(f"no tree {settings.artifact!r} was built here; choose one of the list")
-    try:
-        tree = load_tree(path)
-    except TreeError as error:
-        raise SessionError(str(error)) from error
+    tree = load_tree(path)
     try:
         return tree, domain_of_type(tree.artifact_type)
     except ArtifactFileError:
@@ -197,13 +187,10 @@ def engine_name(settings: Settings) -> str:
 
 def _recording(settings: Settings) -> Conversation:
     """The recorded conversation; under rules other than its own, what its judgements come to under them."""
-    try:
-        if settings.source == "run":
-            conversations = [_of_run(settings.artifact)]
-        else:
-            conversations = load_recorded(f"{settings.domain}/{settings.artifact}")
-    except DiscoverError as error:
-        raise SessionError(str(error)) from error
+    if settings.source == "run":
+        conversations = [_of_run(settings.artifact)]
+    else:
+        conversations = load_recorded(f"{settings.domain}/{settings.artifact}")
     if not conversations:
         raise SessionError(f"{settings.artifact!r} was recorded without a conversation; choose another artifact")
     rules = NAMED_RULES[settings.rules]().replace(token_unit=conversations[0].rules.token_unit)
@@ -232,10 +219,7 @@ def check_players(settings: Settings) -> None:
         if name != MINIATURE and not is_model(name):
             raise SessionError(f"unknown {role} {name!r}; give 'miniature', or a LiteLLM model such as openai/NAME")
     if not is_local(settings.assistant):  # what a folder holds is read when it replies
-        try:
-            check_assistant(settings.assistant)
-        except DiscoverError as error:
-            raise SessionError(str(error)) from error
+        check_assistant(settings.assistant)
     if settings.models:
         from discover_lib.engines.llm.calls.client import ClientSettings
 
@@ -243,9 +227,3 @@ def check_players(settings: Settings) -> None:
             ClientSettings(api_base=settings.api_base or None)
         except ValueError as error:
             raise SessionError(str(error)) from error
-
-
-def refusal(error: RoleError) -> SessionError:
-    """The error as one line that names the role that failed, once."""
-    message = " ".join(str(error).split())
-    return SessionError(message if message.startswith(f"{error.role}: ") else f"{error.role}: {message}")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from discover_lib.base.errors import DiscoverError
 from discover_lib.base.json_text import whole_texts
 from discover_lib.core.conversation import Candidate
 from workbench.live import Errand
@@ -138,7 +139,7 @@ class StagePlayer:
                 self.shows_hidden = bool(message["all"])
                 self.on_change()
             case "rules":
-                self._act(session.rescore, str(message["name"]))
+                self.open(dataclasses.replace(session.settings, rules=str(message["name"])))
             case "assistant":
                 self._act(session.let_play, dataclasses.replace(session.settings, assistant=str(message["name"])))
             case "open":
@@ -165,7 +166,7 @@ class StagePlayer:
         self.halt()
         try:
             fresh = make()
-        except SessionError as error:
+        except DiscoverError as error:
             self.note = str(error)
         else:
             self._before, self.session, self.note = self.session, fresh, ""
@@ -212,7 +213,7 @@ class StagePlayer:
             action(*arguments)
             if then:
                 then()
-        except SessionError as error:
+        except DiscoverError as error:
             self.note = str(error)
         self.show()
 
@@ -236,7 +237,7 @@ class StagePlayer:
                     self.session.next()
                     self.show()
                 await asyncio.sleep(PLAY_SECONDS)
-        except SessionError as error:
+        except DiscoverError as error:
             self.note = str(error)
         self._playing = None
         self.show()

@@ -70,24 +70,18 @@ def read_json(path: Path, error: type[DiscoverError] = DiscoverError) -> Any:
         raise error(f"{path}: nested too deep") from None
 
 
-def read_json_lines(path: Path) -> Iterator[tuple[str, Any]]:
-    """Each line's place (file and number) and its data, one line at a time; empty lines are left out.
+def read_json_lines(path: Path) -> Iterator[Any]:
+    """The data of each line; empty lines are left out.
 
     Raises:
-        DiscoverError: the file cannot be read, or a line is not JSON; the message names the line.
+        DiscoverError: as `read_text`, or a line is not JSON; the message names the line.
     """
-    number = 0
-    try:
-        with path.open(encoding="utf-8-sig", newline="\n") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    yield f"{path}: line {number}", json.loads(line)
-    except OSError as error:
-        raise DiscoverError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except UnicodeDecodeError:
-        raise DiscoverError(f"{path}: not UTF-8 text") from None
-    except (ValueError, RecursionError) as error:  # also numbers of too many digits and lists in too many lists
-        raise DiscoverError(f"{path}: line {number} is not JSON ({error})") from None
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        try:
+            if line.strip():
+                yield json.loads(line)
+        except (ValueError, RecursionError) as error:  # also numbers of too many digits and lists in too many lists
+            raise DiscoverError(f"{path}: line {number} is not JSON ({error})") from None
 
 
 def read_yaml(path: Path, error: type[DiscoverError] = DiscoverError) -> Any:
@@ -177,14 +171,6 @@ def write_text_lines(path: Path, lines: Iterable[str]) -> None:
         for line in lines:
             file.write(line)
             file.write("\n")
-
-
-def write_encoded_lines(path: Path, lines: Iterable[bytes]) -> None:
-    """`write_text_lines` of lines that are UTF-8 bytes."""
-    with whole_file(path) as file:
-        for line in lines:
-            file.buffer.write(line)
-            file.buffer.write(b"\n")
 
 
 def writable(folder: Path) -> Path:

@@ -51,19 +51,3 @@ def record_json(record: Any) -> str:
     except UnicodeEncodeError:
         return to_json(record)
     return to_json(record) if "0.0000" in text or _SMALL.search(text) else text
-
-
-def spaced(text: bytes) -> bytes:
-    """JSON with a space after every comma and colon, as `json.dumps` writes it; all else stays."""
-    try:
-        return msgspec.json.format(text, indent=0)
-    except msgspec.DecodeError:  # an escaped half of a surrogate pair
-        return json.dumps(json.loads(text)).encode()
-
-
-def member(text: bytes, name: str) -> bytes:
-    """The JSON of one member of an object."""
-    try:
-        return bytes(msgspec.json.decode(text, type=dict[str, msgspec.Raw])[name])
-    except msgspec.DecodeError:
-        return to_json(json.loads(text)[name]).encode()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import suppress
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -38,21 +39,12 @@ def choose_port(wanted: int | None) -> int:
     """
     ports = range(DEFAULT_PORT, DEFAULT_PORT + 100) if wanted is None else [wanted]
     for port in ports:
-        if _is_free(port):
+        with suppress(OSError, OverflowError):
+            socket.create_server((HOST, port)).close()
             return port
     if wanted is None:
         raise DiscoverError(f"no free port between {DEFAULT_PORT} and {DEFAULT_PORT + 99}; choose one with --port")
     raise DiscoverError(f"port {wanted} is in use; choose another with --port, or leave --port out")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except (OSError, OverflowError):
-            return False
-    return True
 
 
 class OwnPages:

@@ -43,7 +43,7 @@ def reads(text: str) -> bool:
     >>> reads("a retired harbour pilot"), reads("бывший лоцман"), reads("退役的引航员"), reads("!?")
     (True, False, False, True)
     """
-    letters = [sign for sign in text.lower() if sign.isalpha()]
+    letters = [] if text.isascii() else [sign for sign in text.lower() if sign.isalpha()]
     return 2 * sum("a" <= sign <= "z" for sign in letters) >= len(letters)
 
 

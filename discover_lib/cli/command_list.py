@@ -1,7 +1,7 @@
 """The `discover` command: the same work and results as in the notebooks.
 
-A command's module is imported when the command is called.  So the list of all commands and `discover doctor` start
-without the imports of training or an audit.
+A command's module is imported when the command is called.  So the list of all commands starts without the imports of
+training or an audit.
 """
 
 from __future__ import annotations

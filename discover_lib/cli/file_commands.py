@@ -25,7 +25,6 @@ from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
 from discover_lib.metrics.transcript import in_words, level_name, reward_line, transcript
 from discover_lib.runs.evaluation import Resolved, resolve
 from discover_lib.runs.options import write_results
-from discover_lib.runs.outcomes import refusals, refused_in
 from discover_lib.runs.store import FILE, RunStore, id_of_run
 from discover_lib.tasks.told import ending_line
 
@@ -39,7 +38,7 @@ OWN_NAMES = {  # format of conversations → the name of its file
 
 
 def import_files(
-    path: Annotated[Path, typer.Argument(help="Output of the authors' code (a file or a folder), or an Inspect log.")],
+    path: Annotated[Path, typer.Argument(help="Output of the authors' code (a file or a folder), or our Inspect log.")],
     form: Annotated[Literal["authors", "inspect"], typer.Option("--format", help="Format of the file.")] = "authors",
     run: Annotated[Path | None, typer.Option(help="Folder for the new run.")] = None,
 ) -> None:
@@ -49,7 +48,7 @@ def import_files(
         raise DiscoverError(f"{path}: looks like an Inspect log; use --format inspect")
     with _made(folder):
         if form == "inspect":
-            typer.echo(f"{import_log(path, folder)} conversations → {folder} (those that others had are not judged)")
+            typer.echo(f"{import_log(path, folder)} conversations → {folder}")
             return
         imported = import_run(path, folder)
         write_results(folder)
@@ -70,8 +69,8 @@ def export_files(
     ],
     out: Path,
     files: Annotated[
-        Literal["jsonl", "parquet", "datasets"],
-        typer.Option(metavar="NAME", help="File type of training rows: jsonl, parquet or datasets."),
+        Literal["jsonl", "parquet"],
+        typer.Option(metavar="NAME", help="File type of training rows: jsonl or parquet."),
     ] = "jsonl",
     system: str = "none",
     text: Annotated[
@@ -104,7 +103,7 @@ def export_files(
         [Source.of_run(run)],
         RowOptions(None, system, text, GRPO_TAU if tau is None else tau, token_count(base)),
         Filters(min_margin, max_similarity, max_tokens, leaks),
-        shares={"train": 1 - test_share, "test": test_share} if test_share else {"train": 1.0},
+        test_share=test_share,
         seed=seed,
     )
     write_rows(rows, out, files)
@@ -206,13 +205,11 @@ def _listed(stored: Resolved) -> Iterator[str]:
 
 
 def _conversation_told(stored: Resolved, talk: Conversation) -> Iterator[str]:
-    """The transcript, refused messages of the user, and what was found."""
+    """The transcript, and what was found."""
     with RunStore.read(stored.folder) as store:
         assessment = store.assessment(*stored.places.values())
-        refused = refused_in(talk, refusals(store))
     final = assessment["final"]["reply"]["text"] if assessment and assessment["final"] else None
     yield from transcript(talk, final)
-    yield from (f"the user's message was asked for again: {each.line}" for each in refused)
     yield f"\n{ending_line(talk)}"
 
 

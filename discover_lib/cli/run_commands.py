@@ -51,7 +51,6 @@ from discover_lib.runs.options import (
     caveats,
     check_models,
     check_prices,
-    check_spreads,
     execute,
     lay_out,
     lay_out_evaluation,
@@ -172,8 +171,6 @@ def begun(
     laid = laid_out(kind, tuning, **asked)
     # Importing the client of models takes as long as thirty turns of the miniature.
     settings = settings_of(laid, how, concurrency) if laid.models or how.api_base or how.prices else None
-    if on is not None:
-        check_spreads(laid)
     with cluster(on) if on is not None else nullcontext() as nodes:
         check_prices(laid.models, settings, budget)
         if not (run / FILE).exists():
@@ -190,8 +187,6 @@ def begun(
                 spread=nodes,
                 on_progress=lambda now: draw(now.done, now.counts.units, progress_line(now)),
             )
-        if nodes is not None:
-            typer.echo(nodes.line, err=True)
     if report.last.counts.finished and laid.is_evaluation:
         print_results(run, leave_out, sensitivity=sensitivity)
     elif report.last.counts.finished:
@@ -339,7 +334,6 @@ def plan(
     changes: Annotated[list[str], typer.Option("--set")] = [],  # noqa: B006
     builder: str | None = None,
     like: Annotated[Path | None, typer.Option(help="Plan with the lengths measured in this run.")] = None,
-    concurrency: Count = None,
     **asked: Any,
 ) -> None:
     """Estimate calls, tokens and cost of a run before anything is spent."""
@@ -353,10 +347,9 @@ def plan(
         typer.echo(f"  discover train grpo --data {data} --base MODEL --run NEW --rehearse --card CARD")
         return
     run = laid_out(planned_for, tuning, assistant=assistant, **asked)
-    settings = settings_of(run, how, concurrency)
-    measured = measured_lengths(like) if like else None
     _print_notes(caveats(run))
-    tell(plan_told(plan_run(run, settings=settings, builder=builder, measured=measured)))
+    measured = measured_lengths(like) if like else None
+    tell(plan_told(plan_run(run, settings=how.settings, builder=builder, measured=measured)))
 
 
 def _plan_of_training(
@@ -434,8 +427,7 @@ def built_lines(built: BuiltFile) -> Iterator[str]:
     if built.existing:
         yield f"{built.source}: {size} → {built.target} (there already)"
         return
-    instead = " (in place of a tree of another text)" if built.replaced else ""
-    yield f"{built.source}: {size} → {built.target}{instead}"
+    yield f"{built.source}: {size} → {built.target}"
     yield from tree_lines(tree, {each.text: each.reason for each in built.recognised})
     yield f"  user: {tree.initial_request}"
     yield from (f"  note: {note}" for note in built.notes)
@@ -475,12 +467,17 @@ def doctor(
 
     Every named language model is asked for one word, with the options of its role.
     """
-    from discover_lib.runs.doctor import examine
+    from discover_lib.runs.doctor import Line, examine
+    from discover_lib.train.backend import choose_backend
 
     options = tuning.role_options
     options.check_names([assistant] if assistant else ())
     roles = {role: who for role, who in (("judge", judge), ("voice", voice), ("assistant", assistant)) if who}
-    findings = examine(engine, backend, roles=roles, settings=how.settings, options=options)
+    try:
+        trainer = Line("backend", choose_backend(backend).line.removeprefix("backend: "))
+    except DiscoverError as error:
+        trainer = Line("backend", str(error), works=backend == "auto")  # without libraries all but training works
+    findings = [*examine(engine, roles=roles, settings=how.settings, options=options), trainer]
     marks = {(False, True): Mark("✗", "bad"), (True, True): Mark("✓", "good"), (True, False): Mark("·")}
     rows = [(marks[each.works, each.present], each.role, each.text) for each in findings]
     tell([Table(("", "checked", "found"), tuple(rows))])

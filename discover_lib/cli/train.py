@@ -41,7 +41,7 @@ from discover_lib.train.estimate import (
     without_bf16,
 )
 from discover_lib.train.recipes import STAGES, Recipe, assignments, beside_the_paper
-from discover_lib.train.run_stage import StageError, StageSettings, checked, problems, run_here
+from discover_lib.train.run_stage import StageSettings, checked, problems, run_here
 from discover_lib.train.training_job import JobStatus, TrainingJob, alarms, latest
 
 TINY = "tiny"  # the name of the miniature's base model
@@ -161,14 +161,13 @@ def _rehearse(settings: StageSettings, access: Access, run: Path, card_name: str
     card = CARDS[card_name or CARD_OF_RECIPE.get(settings.recipe.name.partition(" ")[0], "a100-80")]
     lines = [line for each in STAGES for line in settings.recipe.problems(each)]
     lines += [line for each in STAGES if (line := without_bf16(each, settings.recipe, card))]
-    _refuse(lines or problems(settings, run, access))
+    _refuse(lines or problems(settings))
+    access.check(settings.models())
     typer.echo(f"in place of the paper's numbers: {beside_the_paper(settings.recipe)}")
     if not card.bf16:
         typer.echo(f"{card.name} has no bf16; it trains in fp16")
     _say_what_fits(settings, card, meant)
-    if meant == "unsloth":
-        typer.echo("on Unsloth's own trainers" if here else "Unsloth is not installed here: on TRL's own trainers")
-    seconds = rehearse(settings, unsloth=here and meant == "unsloth", on_progress=typer.echo)
+    seconds = rehearse(settings, on_progress=typer.echo)
     typer.echo(f"rehearsed in {duration(seconds)}; its files were deleted")
 
 
@@ -234,15 +233,7 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
     base = Path(settings.base)
     if base.is_absolute() and not base.exists():
         _refuse([f"{base}: no such folder; name a model's folder, a Hugging Face model, or tiny"])
-    try:
-        backend = checked(settings, run, access)
-    except StageError as refused:
-        try:
-            access.check(settings.models())
-        except DiscoverError as error:
-            if str(error) in refused.problems:
-                raise  # a key that is missing has an exit code of its own
-        raise DiscoverError("; ".join(refused.problems)) from None
+    backend = checked(settings, run, access)
     typer.echo(f"checks passed: {settings.stage} with the recipe {settings.recipe.name!r} in {run}")
     return backend.line
 
@@ -250,15 +241,11 @@ def _check(settings: StageSettings, run: Path, access: Access) -> str:
 @contextmanager
 def _watched(job: TrainingJob) -> Iterator[None]:
     """Draw the progress of a run in this process from its metrics."""
-    done, begun = threading.Event(), job.metrics().position  # after the lines of an earlier attempt
+    done = threading.Event()
 
     def watch() -> None:
-        position = begun
         while not done.wait(POLL_SECONDS):
-            metrics = job.metrics(position)
-            position = metrics.position
-            if metrics.lines:
-                last = latest(metrics.lines)
+            if last := latest(job.metrics()):
                 draw(last["step"], last.get("total_steps"), progress_line(last))
 
     with progress("steps") as draw:
@@ -280,10 +267,9 @@ def figures(last: Mapping[str, Any]) -> list[str]:
 
 
 def progress_line(last: Mapping[str, Any]) -> str:
-    """The figures of a logged line, its cost and its speed."""
+    """The figures of a logged line, its cost and the time left."""
     parts = figures(last)
     parts += [f"${last['spent/total']:.2f} spent"] if last.get("spent/total") else []
-    parts += [f"{number(last['tokens_per_second'])} tokens/s"] if last.get("tokens_per_second") else []
     parts += [f"{duration(last['eta_seconds'])} left"] if last.get("eta_seconds") else []
     return ", ".join(parts)
 
@@ -298,7 +284,7 @@ def closing(job: TrainingJob, status: JobStatus) -> int:
     if status.state == "stopped":
         typer.echo(f"stopped at step {status.step}; repeat the command to resume", err=True)
         return STOPPED
-    result, lines = job.result(), jobs.standing_lines(job.metrics().lines)
+    result, lines = job.result(), job.metrics()
     rounds, kept = Recipe.from_dict(job.settings()["recipe"]).grpo.rounds, result.get("kept_round")
     took = f"{result['step']} updates in {duration(result['seconds'])}"
     typer.echo(f"{result['rows']} rows, {took}, peak memory {result['peak_memory_mb']:,.0f} MB")

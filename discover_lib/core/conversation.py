@@ -167,8 +167,12 @@ class Conversation(Record, omit=("final",)):
 
     def messages(self, turns: int | None = None) -> tuple[Message, ...]:
         """The messages of the first `turns` turns (all by default), opening with the initial request."""
+        return self._messages[: 1 + sum(len(turn.messages) for turn in self.turns[:turns])]
+
+    @cached_property
+    def _messages(self) -> tuple[Message, ...]:
         request = Message("user", self.tree.initial_request)
-        return (request, *[message for turn in self.turns[:turns] for message in turn.messages])
+        return (request, *[message for turn in self.turns for message in turn.messages])
 
     def to_dict(self) -> dict[str, Any]:
         return {"format": FORMAT} | super().to_dict()

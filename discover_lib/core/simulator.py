@@ -135,7 +135,8 @@ class UserSimulator:
             raise ValueError(f"the conversation is over ({conversation.stop}); branch from an earlier turn")
         index = len(conversation.turns) + 1
         if choose is None:
-            choose = choose_candidate(candidates, rules, derive_seed(conversation.seed, "tie", index))
+            several = len(candidates) > 1
+            choose = choose_candidate(candidates, rules, derive_seed(conversation.seed, "tie", index)) if several else 0
         chosen = candidates[choose]
         if chosen.evaluation is None:
             raise JudgeError(chosen.error or "the chosen reply was not judged")
@@ -143,19 +144,20 @@ class UserSimulator:
         if stop is None and self.turns is not None and index >= self.turns:
             stop = "max_turns"
         view = view_after(tree, chosen, rules)
-        turn = Turn(index, self.state, tuple(candidates), choose, focus(tree, self.state, rules), view)
-        if speak and stop is None:
-            turn = self._answered(turn)
+        answer = self._answer(index, chosen, view) if speak and stop is None else {}
+        shown = focus(tree, self.state, rules)
+        turn = Turn(index, self.state, tuple(candidates), choose, shown, view, **answer)
         self.conversation = dataclasses.replace(conversation, turns=(*conversation.turns, turn), stop=stop)
         return turn
 
-    def _answered(self, turn: Turn) -> Turn:
-        messages = (*self.messages, turn.reply.message)
+    def _answer(self, index: int, chosen: Candidate, view: UserView) -> dict[str, Any]:
+        """The user's answer to a turn's chosen reply, and its leaks and flaws, as fields of the turn."""
+        messages = (*self.messages, chosen.reply.message)
         voice = self.voice.of(self.conversation.seed) if hasattr(self.voice, "of") else self.voice  # of many manners
-        message = voice.speak(turn.view, messages, derive_seed(self.conversation.seed, "voice", turn.index))
-        leaks = leaked_words(message, self.tree, turn.after, [before.content for before in messages])
-        flaws = voice.flaws(message, turn.view, messages) if hasattr(voice, "flaws") else ()
-        return dataclasses.replace(turn, user_message=message, leaks=leaks, flaws=flaws)
+        message = voice.speak(view, messages, derive_seed(self.conversation.seed, "voice", index))
+        leaks = leaked_words(message, self.tree, chosen.after, [before.content for before in messages])
+        flaws = voice.flaws(message, view, messages) if hasattr(voice, "flaws") else ()
+        return {"user_message": message, "leaks": leaks, "flaws": flaws}
 
     # -- time travel -----------------------------------------------------------------------------------------------
 
@@ -177,8 +179,9 @@ class UserSimulator:
         turns = self.conversation.turns
         if turns and turns[-1].user_message is None and self.conversation.stop in (None, "max_turns"):
             before = dataclasses.replace(self.conversation, turns=turns[:-1], stop=None)
-            answered = UserSimulator.resume(before, self.judge, self.voice)._answered(turns[-1])
-            self.conversation = dataclasses.replace(before, turns=(*turns[:-1], answered))
+            last = turns[-1]
+            answer = UserSimulator.resume(before, self.judge, self.voice)._answer(last.index, last.candidate, last.view)
+            self.conversation = dataclasses.replace(before, turns=(*turns[:-1], dataclasses.replace(last, **answer)))
         return self
 
 

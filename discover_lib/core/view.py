@@ -46,7 +46,7 @@ class UserView(Record, omit=("category",)):
     def shared(self) -> tuple[str, ...]:
         """Achieved intents in the tree of the first missing one; only they name the aspect of a latent one (E.6)."""
         root = self.items[0].partition(".")[0] if self.items else None
-        return tuple(key for key in self.achieved if key.partition(".")[0] == root)
+        return tuple([key for key in self.achieved if key.partition(".")[0] == root])
 
 
 def user_view(
@@ -74,10 +74,10 @@ def user_view(
         *found,
         texts={key: tree.intents[key].text for key in shown},
         notes={key: reasons[key] for key in shown if key in reasons} if reasons else {},
-        changed=tuple(key for key in shown if key in changed),
+        changed=tuple([key for key in shown if key in changed]),
     )
-    named = [tree.intents[key].aspect for key in view.shared if tree.intents[key].aspect]
-    return replace(view, category=named[-1]) if view.pursuing == "latent" and named else view
+    named = [tree.intents[key].aspect for key in view.shared] if view.pursuing == "latent" else []
+    return replace(view, category=[*filter(None, named)][-1]) if any(named) else view
 
 
 def _achieved_and_pursued(

@@ -31,7 +31,6 @@ from discover_lib.dataset.formats import Foreign, Number, keep_run, parse
 
 RULES = Rules.authors()
 ENGINE = "authors' code"
-BY_PENALTY = "the authors' tokenizer, worked out from the length penalty"
 NO_VERDICTS = "the authors' files keep no verdicts, only their effects"
 LEVELS = {0: Discovery.UNDISCOVERED, 0.5: Discovery.EMERGING, 1: Discovery.DISCOVERED}
 STOPS: dict[str, Stop | None] = {
@@ -334,13 +333,9 @@ class _Reader:
 def _candidate(
     tree: IntentTree, before: IntentState, after: IntentState, text: str, name: str, delta: float, total: float | None
 ) -> Candidate:
-    """A reply with the reward that the file gives it, and our count of its length if the file has no length."""
+    """A reply with the reward of the file and our count of its tokens."""
     reply = Reply(text, count_tokens(text), COUNTING, name)
-    penalty = length_penalty(reply.n_tokens, RULES)
-    if total is not None:
-        penalty = total - delta
-        if -RULES.penalty_cap < penalty < 0:
-            reply = dataclasses.replace(reply, n_tokens=round(RULES.tau - penalty / RULES.lam), counting=BY_PENALTY)
+    penalty = length_penalty(reply.n_tokens, RULES) if total is None else total - delta
     shares = reward(tree, before, after, reply.n_tokens, RULES).shares
     worth = Reward(delta, penalty, reply.n_tokens, shares)
     return Candidate(reply, None, after, tuple(_moves(tree, before, after)), worth, NO_VERDICTS)

@@ -1,4 +1,4 @@
-"""Training rows as files for others: JSON lines, Parquet, Hugging Face datasets; and a run as a folder for the Hub.
+"""Training rows as files for others: JSON lines or Parquet, which `datasets` reads; and a run as a folder for the Hub.
 
 Filters decide which examples become rows and count the others.  Splits keep artifacts apart.
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,21 +20,20 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file, whole_folder, write_json, write_lines
 from discover_lib.base.ids import DiscoverId
 from discover_lib.base.seeds import derive_seed
-from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.dataset.formats import library, to_frame
 from discover_lib.dataset.inspect_log import was_judged
-from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report, table_3
+from discover_lib.dataset.lengths import LengthReport, Table3, length_report, table_3
 from discover_lib.dataset.rows import Example, Kind, Origin, RowOptions, examples
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.scores import scores_of
 from discover_lib.runs.evaluation import id_of
 from discover_lib.runs.store import RunStore, id_of_run
 
-Files = Literal["jsonl", "parquet", "datasets"]
+Files = Literal["jsonl", "parquet"]
 FORMAT = "discover-rows/1"
 MARK = "dataset.json"  # a folder with this file is one of ours and may be replaced
-SPLITS: Mapping[str, float] = {"train": 0.9, "test": 0.1}
+TEST_SHARE = 0.1  # of the artifacts
 
 
 # -- which examples become rows ---------------------------------------------------------------------------------------
@@ -110,12 +108,6 @@ class Sieved:
         first = Counter(reasons[0] for _, reasons in self.dropped)
         return {reason: first[reason] for reason in REASONS if first[reason]}
 
-    @property
-    def counts_all(self) -> dict[str, int]:
-        """Reason → examples that it holds for, other reasons included."""
-        every = Counter(reason for _, reasons in self.dropped for reason in reasons)
-        return {reason: every[reason] for reason in REASONS if every[reason]}
-
 
 def sieve(examples: Iterable[Example], filters: Filters | None = None) -> Sieved:
     """Keep the examples that no filter holds back; of rows that teach the same the first."""
@@ -136,33 +128,27 @@ def sieve(examples: Iterable[Example], filters: Filters | None = None) -> Sieved
     return Sieved(tuple(kept), tuple(dropped))
 
 
-def split_by_artifact(rows: Sequence[Example], shares: Mapping[str, float], seed: int = 0) -> dict[str, list[Example]]:
-    """Rows by split, all rows of an artifact in the same one.
+def split_by_artifact(rows: Sequence[Example], test_share: float, seed: int = 0) -> dict[str, list[Example]]:
+    """Rows for training and for tests, all rows of an artifact in the same split.
 
-    Artifacts are put in an order drawn by `seed` and their names, and cut in proportion to `shares`; every split with
-    a share has at least one artifact.
+    The order of the artifacts is drawn by `seed` and their names.  Both splits have at least one artifact.
 
     Args:
-        shares: split → its share of the artifacts, e.g. ``{"train": 0.9, "test": 0.1}``; they add up to 1.
+        test_share: share of the artifacts in the split "test"; 0 makes no such split.
 
     Raises:
-        DiscoverError: wrong shares, or fewer artifacts than splits.
+        DiscoverError: only one artifact.
     """
-    if not shares or any(share <= 0 for share in shares.values()) or abs(sum(shares.values()) - 1) > 1e-9:
-        raise DiscoverError(f"shares of splits must be positive and add up to 1, got {dict(shares)}")
+    if not test_share:
+        return {"train": list(rows)}
     names = sorted({row.artifact for row in rows}, key=lambda name: derive_seed(seed, "split", name))
-    if len(names) < len(shares):
-        raise DiscoverError(
-            f"{counted(len(names), 'artifact')} cannot be split {len(shares)} ways; take more, or --test-share 0"
-        )
-    split_of: dict[str, str] = {}
-    reached, begin = 0.0, 0
-    for left, (split, share) in zip(range(len(shares) - 1, -1, -1), shares.items(), strict=True):
-        reached += share
-        end = min(max(round(reached * len(names)), begin + 1), len(names) - left)
-        split_of |= dict.fromkeys(names[begin:end], split)
-        begin = end
-    return {split: [row for row in rows if split_of[row.artifact] == split] for split in shares}
+    if len(names) < 2:
+        raise DiscoverError("1 artifact cannot be split 2 ways; take more, or --test-share 0")
+    tested = set(names[min(max(round((1 - test_share) * len(names)), 1), len(names) - 1) :])
+    splits: dict[str, list[Example]] = {"train": [], "test": []}
+    for row in rows:
+        splits["test" if row.artifact in tested else "train"].append(row)
+    return splits
 
 
 # -- making -----------------------------------------------------------------------------------------------------------
@@ -202,7 +188,7 @@ class RowSet:
     """Rows ready to be written, with all that the card says about them.
 
     Attributes:
-        table: Table 3 of the conversations, under the rules that label the rows; None for rows of others.
+        table: Table 3 of the conversations, under the rules that label the rows.
         length: does length alone predict the label?  Of preference rows only.
     """
 
@@ -212,7 +198,7 @@ class RowSet:
     filters: Filters
     sieved: Sieved
     splits: Mapping[str, Sequence[Example]]
-    table: Table3 | None
+    table: Table3
     length: LengthReport | None
 
 
@@ -222,7 +208,7 @@ def make_rows(
     options: RowOptions | None = None,
     filters: Filters | None = None,
     *,
-    shares: Mapping[str, float] = SPLITS,
+    test_share: float = TEST_SHARE,
     seed: int = 0,
 ) -> RowSet:
     """Conversations to rows: made, sieved, split by artifact, described.
@@ -230,26 +216,9 @@ def make_rows(
     Raises:
         DiscoverError: no row is left, or the artifacts cannot be split so.
     """
-    options = options or RowOptions()
+    options, filters = options or RowOptions(), filters or Filters()
     made = (each for source in sources for each in examples(kind, source.conversations, source.origin, options))
-    rows = row_set(kind, made, sources, options, filters, shares=shares, seed=seed)
-    every = (conversation for source in sources for conversation in source.conversations)
-    return dataclasses.replace(rows, table=table_3(every, options.rules))
-
-
-def row_set(
-    kind: Kind,
-    examples: Iterable[Example],
-    sources: Sequence[Source],
-    options: RowOptions,
-    filters: Filters | None = None,
-    *,
-    shares: Mapping[str, float] = SPLITS,
-    seed: int = 0,
-) -> RowSet:
-    """Examples already made, sieved, split by artifact, described; see `make_rows`."""
-    filters = filters or Filters()
-    sieved = sieve(examples, filters)
+    sieved = sieve(made, filters)
     if not sieved.kept:
         why = ", ".join(f"{reason} {count}" for reason, count in sieved.counts.items()) or "the run is empty"
         raise DiscoverError(f"no {kind} row is left of {sieved.considered}: {why}")
@@ -259,9 +228,9 @@ def row_set(
         options,
         filters,
         sieved,
-        split_by_artifact(sieved.kept, shares, seed),
-        None,
-        length_report(PairLength.of_row(each.row) for each in sieved.kept) if kind == "preference" else None,
+        split_by_artifact(sieved.kept, test_share, seed),
+        table_3((talk for source in sources for talk in source.conversations), options.rules),
+        length_report(each.row for each in sieved.kept) if kind == "preference" else None,
     )
 
 
@@ -276,7 +245,7 @@ def write_rows(rows: RowSet, folder: Path, files: Files = "jsonl") -> None:
     """
     _check_free(folder)
     with whole_folder(folder) as target:
-        write = {"jsonl": _write_jsonl, "parquet": _write_parquet, "datasets": _write_datasets}[files]
+        write = {"jsonl": _write_jsonl, "parquet": _write_parquet}[files]
         write(target, {split: [each.row for each in kept] for split, kept in rows.splits.items()})
         write_lines(
             target / "dropped.jsonl",
@@ -290,7 +259,7 @@ def description(rows: RowSet, files: Files) -> dict[str, Any]:
     """All facts about a row set, as plain JSON values; the card is the same in words."""
     options, filters = rows.options, rows.filters
     some = rows.sieved.kept[0]
-    rules = {each.provenance["rules_hash"]: each.provenance["rules"] for each in rows.sieved.kept if rows.table}
+    rules = {each.provenance["rules_hash"]: each.provenance["rules"] for each in rows.sieved.kept}
     return {
         "format": FORMAT,
         "kind": rows.kind,
@@ -303,7 +272,7 @@ def description(rows: RowSet, files: Files) -> dict[str, Any]:
         "rules": rules,
         "options": {
             "relabelled_under": options.rules.to_dict() if options.rules else None,
-            "system_policy": some.provenance.get("system_policy", "as in the rows that were read"),
+            "system_policy": some.provenance["system_policy"],
             "system_text": options.system_text,
             "text_form": options.text,
             "grpo_tau": options.grpo_tau if rows.kind == "prompt" else None,
@@ -313,12 +282,11 @@ def description(rows: RowSet, files: Files) -> dict[str, Any]:
         "considered": rows.sieved.considered,
         "kept": len(rows.sieved.kept),
         "dropped": rows.sieved.counts,
-        "dropped_any_reason": rows.sieved.counts_all,
         "splits": {
             split: {"rows": len(kept), "artifacts": len({each.artifact for each in kept})}
             for split, kept in rows.splits.items()
         },
-        "table_3": rows.table.rows() if rows.table else None,
+        "table_3": rows.table.rows(),
         "length": {**dataclasses.asdict(rows.length), "sentence": rows.length.sentence} if rows.length else None,
     }
 
@@ -344,14 +312,6 @@ def _write_parquet(folder: Path, splits: Splits) -> None:
     (folder / "data").mkdir()
     for split, rows in splits.items():
         parquet.write_table(arrow.Table.from_pylist(rows), folder / "data" / f"{split}.parquet", compression="zstd")
-
-
-def _write_datasets(folder: Path, splits: Splits) -> None:
-    with library("a Hugging Face dataset"):
-        import datasets
-    made = {split: datasets.Dataset.from_list(list(rows)) for split, rows in splits.items()}
-    datasets.disable_progress_bars()
-    datasets.DatasetDict(made).save_to_disk(str(folder))
 
 
 def write_table(path: Path, conversations: Iterable[Conversation]) -> None:
@@ -391,21 +351,14 @@ def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
     if files == "jsonl":
         text = (folder / "data" / f"{split}.jsonl").read_text(encoding="utf-8")
         return [json.loads(line) for line in text.split("\n") if line]
-    with library(f"{folder}: reading {files} files"):
-        if files == "parquet":
-            import pyarrow.parquet as parquet
-
-            return parquet.read_table(folder / "data" / f"{split}.parquet").to_pylist()
-        from datasets import load_from_disk
-
-        return load_from_disk(str(folder))[split].to_list()
+    with library(f"{folder}: reading Parquet"):
+        import pyarrow.parquet as parquet
+    return parquet.read_table(folder / "data" / f"{split}.parquet").to_pylist()
 
 
 # -- a run for the Hub -------------------------------------------------------------------------------------------------
 
-# `sessions/` holds one file a conversation in the Hub's Session Traces Format: a header line, then a line per message.
 DATA = "data/conversations.jsonl"
-HARNESS = "discover"
 COLUMNS = {
     "id": "artifact, trial and assistants",
     "discover_id": "the origin of the row's numbers: `discover show` opens it where the run is",
@@ -419,14 +372,12 @@ COLUMNS = {
 
 
 def write_hub_folder(folder: Path, store: RunStore) -> int:
-    """Write the finished conversations of a run as a data set with its card and its sessions; returns how many."""
+    """Write the finished conversations of a run as a data set with its card; returns how many."""
     count, run = 0, id_of_run(store.path.parent)
     with whole_file(folder / DATA) as data:
-        for count, talk in enumerate(store.conversations(), 1):
-            row = conversation_row(talk, run)
-            data.write(json.dumps(row, ensure_ascii=False) + "\n")
-            name = re.sub(r"[^\w.-]+", "_", row["id"])
-            write_lines(folder / "sessions" / f"{count - 1:06d}-{name}.jsonl", _session(row))
+        for talk in store.conversations():
+            count += 1
+            data.write(json.dumps(conversation_row(talk, run), ensure_ascii=False) + "\n")
     asked, engine = store.configuration, store.configuration.get("engine") or {}
     values = {"count": count, "data": DATA, "columns": COLUMNS.items(), "assistants": asked.get("assistants", ())}
     warning = beware(str(engine.get("judge", "")), str(engine.get("voice", "")))
@@ -456,12 +407,6 @@ def conversation_row(talk: Conversation, run: DiscoverId) -> dict[str, Any]:
         "tokens": sum(scores.tokens),
         "leaks": scores.known_leaks,
     }
-
-
-def _session(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    about = {key: value for key, value in row.items() if key != "messages"}
-    header = {"type": "session", "harness": HARNESS, "name": row["messages"][0]["content"], **about}
-    return [header, *({"type": "message", "message": message} for message in row["messages"])]
 
 
 # -- the card ----------------------------------------------------------------------------------------------------------

@@ -200,7 +200,7 @@ def _chats(path: Path) -> Iterable[list[str]]:
     if path.suffix == ".csv":
         return _study(csv.DictReader(io.StringIO(read_text(path), newline="")))
     if path.suffix == ".jsonl":
-        return [_said(data) for _, data in read_json_lines(path)]
+        return [_said(data) for data in read_json_lines(path)]
     whole = read_json(path)
     return [_said(item) for item in (whole if isinstance(whole, list) else [whole])]
 

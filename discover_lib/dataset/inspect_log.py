@@ -14,13 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.core.advance import initial_state
-from discover_lib.core.conversation import Candidate, Conversation, Message, Turn
-from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.conversation import Conversation
 from discover_lib.core.rollout import MAX_TURNS
-from discover_lib.core.rules import Rules
-from discover_lib.core.simulator import as_reply
-from discover_lib.core.view import user_view
 from discover_lib.dataset.formats import keep_run, library
 from discover_lib.metrics.scores import Assessment, scores_of
 from discover_lib.runs.store import RunStore
@@ -32,8 +27,7 @@ if TYPE_CHECKING:
 
 SCORER = "discovery"
 MEASURES = ("discovered", "share", "reward", "tokens", "leaks")
-UNKNOWN = "what this user wanted was not recorded"  # the one intent of a conversation that comes from elsewhere
-NOT_JUDGED = "not judged: it was had elsewhere"
+NOT_JUDGED = "not judged"
 
 
 def measures(talk: Mapping[str, Any]) -> Score:
@@ -131,7 +125,7 @@ def _sample(talk: Conversation, place: int, assessment: Mapping[str, Any] | None
 
 
 def was_judged(talk: Conversation) -> bool:
-    """Whether any of its replies was judged; those had elsewhere were not."""
+    """Whether any of its replies was judged.  The authors' files have no judgments."""
     return any(turn.candidate.evaluation for turn in talk.turns)
 
 
@@ -176,10 +170,10 @@ def _spec(store: RunStore, samples: Sequence[EvalSample], written: datetime) -> 
 def import_log(path: Path, folder: Path) -> int:
     """Keep the conversations of an Inspect log as a run in `folder`; returns how many there are.
 
-    Ours are as they were, assessments included; those of others have no judgements.
+    They are as they were, assessments included.
 
     Raises:
-        DiscoverError: it is no such log, inspect-ai is not here, or they were had under several rules.
+        DiscoverError: another log, inspect-ai is not installed, or conversations under several rules.
         StoreError: the folder holds something else.
     """
     log = opened_log(path)
@@ -209,42 +203,13 @@ def opened_log(path: Path) -> EvalLog:
 
 def _conversations(path: Path, log: EvalLog) -> Iterator[tuple[Conversation, Assessment | None]]:
     for sample in sorted(log.samples or (), key=lambda sample: sample.store.get("place", 0)):  # not by id
-        if (ours := sample.store.get("conversation")) is not None:
-            try:
-                assessment = sample.store.get("assessment")
-                yield Conversation.from_dict(ours), Assessment.from_dict(assessment) if assessment else None
-            except ValueError as error:
-                raise DiscoverError(f"{path}: sample {sample.id}: {error}") from None
-            continue
-        messages = [Message(each.role, each.text) for each in sample.messages if each.role in ("user", "assistant")]
-        if talk := unjudged(messages, log.eval.model, str(sample.id), sample.epoch - 1, log.eval.task):
-            yield talk, None
-
-
-def unjudged(messages: Sequence[Message], assistant: str, artifact: str, trial: int, kind: str) -> Conversation | None:
-    """A conversation from another tool; None without a question and an answer.
-
-    Successive messages of one side are joined.  The user's intents are unknown, so no intent is hidden.
-    """
-    said: list[Message] = []
-    for message in messages:
-        if said and said[-1].role == message.role:
-            said[-1] = Message(message.role, f"{said[-1].content}\n\n{message.content}")
-        elif said or message.role == "user":
-            said.append(message)
-    if len(said) < 2:
-        return None
-    tree = IntentTree(kind, "", said[0].content, ("1",), (Intent("1", UNKNOWN),))
-    rules = Rules.paper()
-    start = initial_state(tree, rules, 0)
-    turns = []
-    for index, at in enumerate(range(1, len(said), 2), 1):
-        reply = as_reply(said[at].content)
-        answer = said[at + 1].content if at + 1 < len(said) else None
-        candidate = Candidate(reply, None, start, error=NOT_JUDGED)
-        turns.append(Turn(index, start, (candidate,), 0, (), user_view(tree, start, rules), answer))
-    setting = {"engine": "import", "domain": "", "artifact": artifact, "assistants": [assistant], "trial": trial}
-    return Conversation(tree, rules, 0, start, tuple(turns), "max_turns", setting)
+        ours, assessment = sample.store.get("conversation"), sample.store.get("assessment")
+        if ours is None:
+            raise DiscoverError(f"{path}: sample {sample.id} is not a conversation of this project")
+        try:
+            yield Conversation.from_dict(ours), Assessment.from_dict(assessment) if assessment else None
+        except ValueError as error:
+            raise DiscoverError(f"{path}: sample {sample.id}: {error}") from None
 
 
 # -- logs of benchmarks that others own --------------------------------------------------------------------------------

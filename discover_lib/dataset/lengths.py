@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.rows import LabelledTurn, labelled_turns, total_of
-from discover_lib.metrics.intervals import CONFIDENCE, Estimate, bootstrap_mean, grouped, percent
+from discover_lib.metrics.intervals import CONFIDENCE, Estimate, grouped, percent
 
 if TYPE_CHECKING:
     import numpy as np
 
 RESAMPLES = 1_000
-STRONG_AUC = 0.1  # how far from chance the whole interval must lie before length is called a predictor
+STRONG_AUC = 0.1  # distance of the whole interval from chance, from which length is called a predictor
 TAILS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
 FEWEST_ARTIFACTS = 10  # the fewest for a meaningful interval over artifacts
 
@@ -143,24 +143,14 @@ def _spread(artifacts: Sequence[str], values: Sequence[float]) -> Spread | None:
 # -- does length alone predict the label? ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PairLength:
-    """The lengths of one pair."""
+def difference(row: Mapping[str, Any]) -> int:
+    """Tokens of a pair's chosen reply less those of the rejected one, counted as the reward counted them."""
+    return int(row["chosen_tokens"] - row["rejected_tokens"])
 
-    artifact: str
-    chosen: int  # tokens, counted as the reward counted them
-    rejected: int
-    equal_discovery: bool = False  # then the length penalty alone made the label
 
-    @property
-    def difference(self) -> int:
-        return self.chosen - self.rejected
-
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> PairLength:
-        """From a preference row's provenance; foreign rows do not hold the discoveries of each reply."""
-        equal = "chosen_discovered" in row and row["chosen_discovered"] == row["rejected_discovered"]
-        return cls(row["artifact"], row["chosen_tokens"], row["rejected_tokens"], equal)
+def equal_discovery(row: Mapping[str, Any]) -> bool:
+    """Whether both replies of a pair discover the same amount, so that the length penalty alone made the label."""
+    return bool(row["chosen_discovered"] == row["rejected_discovered"])
 
 
 @dataclass(frozen=True)
@@ -173,7 +163,6 @@ class LengthReport:
         low, high: its 95% interval over artifacts; None with fewer than two.
         chosen_longer, chosen_shorter: pairs; the rest are of equal length.
         by_penalty: pairs of equal discovery, whose label the length penalty alone made.
-        mean_difference: tokens of the chosen less those of the rejected reply.
     """
 
     verdict: LengthVerdict
@@ -185,7 +174,6 @@ class LengthReport:
     chosen_longer: int
     chosen_shorter: int
     by_penalty: int
-    mean_difference: Estimate | None
 
     @property
     def sentence(self) -> str:
@@ -206,25 +194,26 @@ class LengthReport:
         )
 
 
-def length_report(pairs: Iterable[PairLength], seed: int = 0, resamples: int = RESAMPLES) -> LengthReport:
-    """Does length alone predict the label?  Answered with an interval, by resampling artifacts.
+def length_report(rows: Iterable[Mapping[str, Any]], resamples: int = RESAMPLES) -> LengthReport:
+    """Does length alone predict the label of preference rows?  The interval comes from resampled artifacts.
 
-    The verdict is "predicts" if the whole interval lies at least `STRONG_AUC` from chance, "some" if it only excludes
-    chance out.
+    The verdict is "predicts" if the whole interval is at least `STRONG_AUC` from chance, and "some" if it only excludes
+    chance.
 
     Raises:
         ValueError: no pairs.
     """
     import numpy as np
 
-    kept = list(pairs)
+    kept = list(rows)
     if not kept:
         raise ValueError("no pairs, so there are no lengths to compare")
-    by_artifact = grouped((pair.artifact, pair.difference) for pair in kept)
+    differences = [difference(row) for row in kept]
+    by_artifact = grouped(zip((row["artifact"] for row in kept), differences, strict=True))
     groups = [np.array(by_artifact[name], dtype=float) for name in sorted(by_artifact)]
     low = high = None
     if len(groups) > 1:
-        drawn = np.random.default_rng(seed).integers(0, len(groups), size=(resamples, len(groups)))
+        drawn = np.random.default_rng(0).integers(0, len(groups), size=(resamples, len(groups)))
         values = _aucs(groups, np.array([np.bincount(places, minlength=len(groups)) for places in drawn]))
         low, high = (float(each) for each in np.quantile(values, TAILS))
     return LengthReport(
@@ -234,10 +223,9 @@ def length_report(pairs: Iterable[PairLength], seed: int = 0, resamples: int = R
         auc=float(_aucs(groups, np.ones((1, len(groups)), dtype=int))[0]),
         low=low,
         high=high,
-        chosen_longer=sum(pair.difference > 0 for pair in kept),
-        chosen_shorter=sum(pair.difference < 0 for pair in kept),
-        by_penalty=sum(pair.equal_discovery for pair in kept),
-        mean_difference=bootstrap_mean(by_artifact),
+        chosen_longer=sum(each > 0 for each in differences),
+        chosen_shorter=sum(each < 0 for each in differences),
+        by_penalty=sum(map(equal_discovery, kept)),
     )
 
 

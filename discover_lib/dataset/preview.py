@@ -1,8 +1,7 @@
-"""The text that a trainer gets, piece by piece, and its loss mask, under the chat template of a base model.
+"""The text that a trainer gets, piece by piece, and its loss mask: for Qwen2.5 and for the tiny model.
 
-Rendered without any tokenizer, so that it can be shown wherever the rows can.  The Qwen2.5 and Llama 3 templates give
-the very text and loss mask of TRL's training templates, and `tiny_sequences` those of the tiny model's tokenizer (tests
-compare them where TRL and transformers are installed).
+It needs no tokenizer.  `QWEN` gives the text and the loss mask of TRL's training template, and `tiny_sequences` gives
+those of the tiny model's tokenizer.
 """
 
 from __future__ import annotations
@@ -40,19 +39,14 @@ class ChatTemplate:
         lead: between head and words; of an assistant's message in SFT it carries loss, though a model is never asked
             to write it: generation starts behind it.
         tail: closes a message; the model must learn to write the assistant's, it is how it stops.
-        begin: opens the whole text.
         default_system: is used if a conversation has no system message; "" adds no message.
-        trims: words lose their outer spaces.
         roles: role → its name in the template, if it differs.
     """
 
-    name: str
     head: str
     lead: str
     tail: str
-    begin: str = ""
     default_system: str = ""
-    trims: bool = False
     roles: Mapping[str, str] = field(default_factory=dict)
 
     def pieces(self, messages: Sequence[WireMessage], *, loss: bool) -> list[Piece]:
@@ -62,7 +56,7 @@ class ChatTemplate:
         given = list(messages)
         if self.default_system and (not given or given[0]["role"] != "system"):
             given.insert(0, {"role": "system", "content": self.default_system})
-        pieces = [Piece(self.begin, "template", False)]
+        pieces: list[Piece] = []
         for message in given:
             learnt = loss and message["role"] == "assistant"
             head = Piece(self._head(message["role"]), "template", False)
@@ -83,31 +77,16 @@ class ChatTemplate:
         return self.head.format(role=self.roles.get(role, role))
 
     def _words(self, message: WireMessage, learnt: bool) -> list[Piece]:
-        words = message["content"].strip() if self.trims else message["content"]
-        return [Piece(words, message["role"], learnt), Piece(self.tail, "template", learnt)]
+        return [Piece(message["content"], message["role"], learnt), Piece(self.tail, "template", learnt)]
 
 
-TEMPLATES: Mapping[str, ChatTemplate] = {
-    each.name: each
-    for each in (
-        ChatTemplate(
-            "Qwen2.5",
-            head="<|im_start|>{role}",
-            lead="\n",
-            tail="<|im_end|>\n",
-            default_system="You are Qwen, created by Alibaba Cloud. You are a helpful assistant.",
-        ),
-        ChatTemplate(
-            "Llama 3",
-            head="<|start_header_id|>{role}<|end_header_id|>\n\n",
-            lead="",
-            tail="<|eot_id|>",
-            begin="<|begin_of_text|>",
-            trims=True,
-        ),
-        ChatTemplate("Plain labels", head="[{role}]", lead=" ", tail="</s>\n"),
-    )
-}
+QWEN = ChatTemplate(
+    head="<|im_start|>{role}",
+    lead="\n",
+    tail="<|im_end|>\n",
+    default_system="You are Qwen, created by Alibaba Cloud. You are a helpful assistant.",
+)
+TINY = ChatTemplate(head=" {role} ", lead="", tail=f" {END}", roles={"user": USER, "assistant": ASSISTANT})
 
 
 def _joined(pieces: Iterable[Piece]) -> list[Piece]:
@@ -119,9 +98,6 @@ def _joined(pieces: Iterable[Piece]) -> list[Piece]:
         elif piece.text:
             joined.append(piece)
     return joined
-
-
-TINY = ChatTemplate("tiny", head=" {role} ", lead="", tail=f" {END}", roles={"user": USER, "assistant": ASSISTANT})
 
 
 def tiny_sequences(row: Mapping[str, Any], domain: str) -> dict[str, list[Piece]]:

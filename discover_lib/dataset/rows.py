@@ -167,8 +167,6 @@ class RowOptions:
         text: the form of the assistant's turns: for people, or the miniature's notation for a tiny model.
         grpo_tau: τ of prompt rows, in the run's unit of tokens; None keeps that of the rules.
         tokens: how lengths are counted.
-        final: SFT rows end with the final artifact, if the run was assessed and has one: a small model that never
-            practises building it forgets to.
     """
 
     rules: Rules | None = None
@@ -176,7 +174,6 @@ class RowOptions:
     text: Text = "content"
     grpo_tau: float | None = GRPO_TAU
     tokens: TokenCount = field(default_factory=TokenCount)
-    final: bool = True
 
     @cached_property
     def system_text(self) -> str:
@@ -225,8 +222,9 @@ def examples(
 ) -> Iterator[Example]:
     """Every example that the conversations hold, fit for training or not.
 
-    SFT: one per conversation, as it went.  Preference: one per turn, the best against the worst candidate.  Prompt: one
-    per turn, the conversation before it and the user's state as JSON (see `restore`).
+    SFT: one per conversation, as it went, with the final artifact if the run was assessed.  Preference: one per turn,
+    the best against the worst candidate.  Prompt: one per turn, the conversation before it and the user's state as JSON
+    (see `restore`).
 
     Raises:
         DiscoverError: an assistant wrote no notation, or other rules need judgements that were not kept.
@@ -242,8 +240,7 @@ def _sft(conversation: Conversation, origin: Origin, options: RowOptions) -> Ite
     messages = _wire(conversation.messages(), options)
     while messages and messages[-1]["role"] == "user":  # an unanswered message teaches nothing
         messages.pop()
-    if options.final and conversation.final is not None:
-        final = conversation.final
+    if (final := conversation.final) is not None:  # a small model forgets to build what it never practices
         asked = [Message("user", final.request), Message("assistant", final.reply.text, final.reply.notation)]
         messages += [{"role": each.role, "content": _text(each, options.text)} for each in asked]
     unfinished = conversation.stop in (None, "error") or not labelled
@@ -256,7 +253,7 @@ def _sft(conversation: Conversation, origin: Origin, options: RowOptions) -> Ite
         {
             **_provenance(conversation, origin, options, rules),
             "turns": len(labelled),
-            "with_final": options.final and conversation.final is not None,
+            "with_final": final is not None,
             "stop": conversation.stop,
             "reward": sum((each.total for each in rewards if each), 0.0),
             "rewards": to_json([each and each.to_dict() for each in rewards]),
@@ -308,34 +305,21 @@ def _preference(conversation: Conversation, labelled: LabelledTurn, origin: Orig
         "counting": _countings([labelled.best, labelled.worst]),
         **_length(prompt + longest, options),
     }
-    train = {"prompt": prompt, "chosen": chosen, "rejected": rejected}
-    return pair_example(artifact, train, known, label.problem, leaks)
-
-
-def pair_example(
-    artifact: str, train: Mapping[str, list[WireMessage]], known: Mapping[str, Any], problem: str | None, leaks: int = 0
-) -> Example:
-    """A preference example with the values that filters need of its two replies.
-
-    Args:
-        train: prompt, chosen and rejected; a trainer is given them if there is no `problem`.
-        known: the provenance, with `margin`, `similarity` and `n_tokens` in it.
-    """
-    texts = [train[name][0]["content"] for name in ("chosen", "rejected")]
+    texts = [reply[0]["content"] for reply in (chosen, rejected)]
     return Example(
         "preference",
         artifact,
-        {} if problem else train,
+        {} if label.problem else {"prompt": prompt, "chosen": chosen, "rejected": rejected},
         known,
-        problem=problem,
+        problem=label.problem,
         n_tokens=known["n_tokens"],
         margin=known["margin"],
         similarity=known["similarity"],
         empty=not all(text.strip() for text in texts),
         identical=plain(texts[0]) == plain(texts[1]),
         leaks=leaks,
-        invalid=not readable([*train["prompt"], *train["chosen"], *train["rejected"]]),
-        identity=digest([train["prompt"], train["chosen"], train["rejected"]]),
+        invalid=not readable([*prompt, *chosen, *rejected]),
+        identity=digest([prompt, chosen, rejected]),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
-from discover_lib.core.roles import Assistant, Judge, SeesIntents, TreeBuilder, UserVoice
+from discover_lib.core.roles import Assistant, Judge, SeesIntents, UserVoice
 from discover_lib.engines.local.dialect import is_local
 from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
 from discover_lib.metrics.scorer import Scorer
@@ -38,7 +38,6 @@ class EngineSpec:
         manner: typing style of the user; None for the paper's.
     """
 
-    builder: str = MINIATURE
     judge: str = MINIATURE
     voice: str = MINIATURE
     prompts: Path | None = None
@@ -49,7 +48,7 @@ class EngineSpec:
     def models(self, assistants: Sequence[str] = ()) -> list[str]:
         """The language models behind an API, each once."""
         asked = [model_of(name) for name in asked_assistants(assistants)]
-        roles = (self.builder, self.judge, self.voice, self.leak_check or MINIATURE)
+        roles = (self.judge, self.voice, self.leak_check or MINIATURE)
         return list(dict.fromkeys(each for each in (*roles, *asked) if each != MINIATURE))
 
     def players(self, assistants: Sequence[str] = ()) -> dict[str, str]:
@@ -77,14 +76,6 @@ class RoleEngines:
         roles = copy.copy(self)
         roles._session = hashlib.blake2b(json.dumps(parts).encode(), digest_size=8).hexdigest()
         return roles
-
-    def builder(self, domain: str) -> TreeBuilder:
-        """Builds trees."""
-        if self.spec.builder == MINIATURE:
-            return _miniature(domain).builder
-        from discover_lib.engines.llm.builder import LLMBuilder
-
-        return LLMBuilder(model=self.spec.builder, **self._how("builder"))
 
     def judge(self, domain: str) -> Judge:
         """Judges turns."""

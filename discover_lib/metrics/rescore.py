@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.seeds import derive_seed
 from discover_lib.core.advance import advance, finished, walk
-from discover_lib.core.conversation import Candidate, Conversation, Turn
+from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import Intent, IntentTree
 from discover_lib.core.reward import length_penalty, reward
 from discover_lib.core.rules import Rules
-from discover_lib.core.simulator import choose_candidate
 from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.metrics.paired import Comparison, compare
 from discover_lib.metrics.replay import start_under
@@ -304,31 +302,3 @@ def change_lines(outcome: Outcome) -> list[str]:
         if changed:
             lines.append(f"{MEASURE[measure].label}: {', '.join(changed)}")
     return lines or ["no conclusion changes"]
-
-
-# -- rewards of replies, turn by turn ----------------------------------------------------------------------------------
-
-
-def preferred(conversation: Conversation, turn: Turn) -> int:
-    """Place of the candidate that the conversation's rules prefer in this turn."""
-    return choose_candidate(turn.candidates, conversation.rules, derive_seed(conversation.seed, "tie", turn.index))
-
-
-@dataclass(frozen=True)
-class OtherChoice:
-    """A turn in which other rules prefer another candidate; `candidates` are rewarded under the other rules."""
-
-    turn: int
-    then: int
-    now: int
-    candidates: tuple[Candidate, ...]
-
-
-def other_choices(was: Conversation, now: Conversation) -> list[OtherChoice]:
-    """The turns in which another candidate is preferred after a replay (`now`) of a conversation (`was`)."""
-    pairs = zip(was.turns, now.turns, strict=True)
-    choices = [
-        OtherChoice(after.index, preferred(was, before), preferred(now, after), after.candidates)
-        for before, after in pairs
-    ]
-    return [choice for choice in choices if choice.then != choice.now]

@@ -76,9 +76,8 @@ def leaves_line(assistants: int, counted: int, leaves: int, leave_out: str) -> s
     """Which leaves satisfaction is the share of, in words."""
     if assistants == 1:
         return f"satisfaction: one assistant alone: the plain share of all {leaves} leaves"
-    return (
-        f"satisfaction: {counted} of {leaves} leaves count; left out are what {leave_out} of the assistants satisfied"
-    )
+    who = {"none": "no assistant", "all": "every assistant"}[leave_out]
+    return f"satisfaction: {counted} of {leaves} leaves count; leaves that {who} satisfied are left out"
 
 
 def satisfaction_scores(

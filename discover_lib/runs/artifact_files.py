@@ -12,13 +12,9 @@ from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder, read_json
-from discover_lib.core.advance import finished, focus, initial_state
-from discover_lib.core.conversation import Artifact, Conversation, Message, Reply, Turn
+from discover_lib.base.records import RecordError
+from discover_lib.core.conversation import Artifact, Conversation
 from discover_lib.core.intents import MAX_DEPTH, IntentTree, TreeError
-from discover_lib.core.rules import Rules
-from discover_lib.core.simulator import score_candidate
-from discover_lib.core.state import Evaluation
-from discover_lib.core.view import leaked_words, user_view
 from discover_lib.engines.miniature.lexicon import ADDED_DOMAINS, load_lexicon
 
 MAX_BYTES = 1_000_000
@@ -162,10 +158,6 @@ def _refuse_lost_intents(intents: Iterable[Mapping[str, Any]]) -> None:
 
 # -- recorded conversations, to step through without a key ------------------------------------------------------------
 
-COUNTING = "words × 4/3, rounded"
-RULES = Rules.paper().replace(token_unit="words × 4/3")
-NOTE = "recorded: one capable model wrote the tree, the replies and the judgements; an illustration, not evidence"
-
 
 class RecordedError(DiscoverError):
     """A recorded file that is missing or cannot be read.  The message names it and the remedy."""
@@ -176,7 +168,6 @@ class Recorded:
     """One file of `data/recorded`: an artifact, the stages that led to its tree, and the sessions recorded with it.
 
     A capable model wrote the trees, replies and judgements.  A session has five turns with two candidate replies each.
-    The library's own code computes states, rewards and views.
     """
 
     path: Path
@@ -196,21 +187,21 @@ class Recorded:
         return Artifact(data["id"], data["type"], data["text"], data["topic"], self.domain)
 
     def tree(self) -> IntentTree:
-        return _tree(read_json(self.path, RecordedError), self.path)
+        return load_tree(self.path)
 
 
-def recorded_index(folder: Path | None = None) -> list[Recorded]:
+def recorded_index() -> list[Recorded]:
     """What is recorded, sorted by domain and artifact; empty if the folder is not there."""
-    return [_entry(path) for path in sorted((folder or data_folder() / "recorded").glob("*/*.json"))]
+    return [_entry(path) for path in sorted((data_folder() / "recorded").glob("*/*.json"))]
 
 
-def find_recorded(name: str, folder: Path | None = None) -> Recorded:
+def find_recorded(name: str) -> Recorded:
     """The entry called `name`: an artifact id, or `domain/artifact id`.
 
     Raises:
         RecordedError: no entry, or more than one, has this name.
     """
-    index = recorded_index(folder)
+    index = recorded_index()
     entries = [entry for entry in index if name in (entry.name, entry.artifact_id)]
     if len(entries) != 1:
         choices = ", ".join(entry.artifact_id for entry in index) or "no file; is the data folder missing?"
@@ -218,73 +209,25 @@ def find_recorded(name: str, folder: Path | None = None) -> Recorded:
     return entries[0]
 
 
-def load_recorded(source: Path | str, folder: Path | None = None) -> list[Conversation]:
+def load_recorded(source: Path | str) -> list[Conversation]:
     """The conversations of one recorded file, given by path or by name; an empty list where only a tree is recorded.
 
     Raises:
         RecordedError: no such file or name, or a file that is not of the recorded form.
     """
-    entry = _entry(source) if isinstance(source, Path) else find_recorded(source, folder)
-    data = read_json(entry.path, RecordedError)
-    tree = _tree(data, entry.path)
+    entry = _entry(source) if isinstance(source, Path) else find_recorded(source)
     try:
-        return [_conversation(tree, session, entry) for session in data["sessions"]]
-    except (KeyError, TypeError, IndexError, ValueError) as error:
-        raise RecordedError(f"{entry.path}: not a recorded session ({type(error).__name__}: {error})") from error
-
-
-def _tree(data: Mapping[str, Any], path: Path) -> IntentTree:
-    try:
-        return IntentTree.from_dict(data["tree"])
-    except (KeyError, TreeError) as error:
-        raise RecordedError(f"{path}: no valid tree under 'tree' ({error})") from None
+        return [Conversation.from_dict(session) for session in read_json(entry.path, RecordedError)["sessions"]]
+    except (RecordError, TreeError) as error:
+        raise RecordedError(f"{entry.path}: not a recorded session ({error})") from None
 
 
 def _entry(path: Path) -> Recorded:
     data = read_json(path, RecordedError)
     try:
         artifact_id, topic = data["artifact"]["id"], data["artifact"]["topic"]
-        sessions = tuple(session["id"] for session in data["sessions"])
+        sessions = tuple(session["setting"]["session"] for session in data["sessions"])
     except (KeyError, TypeError) as error:
         raise RecordedError(f"{path}: not a recorded artifact (missing {error})") from None
     title = artifact_id.replace("_", " ").replace("-", " ")
     return Recorded(path, path.parent.name, artifact_id, title, topic, sessions)
-
-
-def _conversation(tree: IntentTree, session: Mapping[str, Any], entry: Recorded) -> Conversation:
-    start = state = initial_state(tree, RULES, thresholds=session["thresholds"])
-    messages = [Message("user", tree.initial_request)]
-    turns: list[Turn] = []
-    for index, data in enumerate(session["turns"], start=1):
-        candidates = tuple(
-            score_candidate(
-                tree,
-                state,
-                Reply(each["text"], each["tokens"], COUNTING, each["assistant"]),
-                Evaluation.from_dict(each["evaluation"]),
-                RULES,
-            )
-            for each in data["candidates"]
-        )
-        chosen = candidates[data["chosen"]]
-        assert chosen.evaluation is not None
-        reasons = {verdict.intent_id: verdict.reason for verdict in chosen.evaluation.verdicts}
-        view = user_view(tree, chosen.after, RULES, reasons, chosen.transitions)
-        messages.append(Message("assistant", chosen.reply.text))
-        user_message = data["user_message"]
-        leaks = leaked_words(user_message, tree, chosen.after, [each.content for each in messages])
-        turns.append(
-            Turn(index, state, candidates, data["chosen"], focus(tree, state, RULES), view, user_message, leaks),
-        )
-        messages.append(Message("user", user_message))
-        state = chosen.after
-    setting = {
-        "engine": "recorded",
-        "domain": entry.domain,
-        "artifact": entry.artifact_id,
-        "session": session["id"],
-        "assistants": [each["assistant"] for each in session["turns"][0]["candidates"]],
-        "note": NOTE,
-    }
-    stop = finished(tree, state, RULES) or "max_turns"
-    return Conversation(tree, RULES, 0, start, tuple(turns), stop, setting)

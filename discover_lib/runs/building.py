@@ -12,8 +12,7 @@ import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -26,17 +25,16 @@ from discover_lib.core.intents import IntentTree, TreeError
 from discover_lib.core.roles import BuildError, Recognised, TreeBuilder
 from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Spent
 from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.discovery import ceiling
 from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, read_artifact_file
-from discover_lib.runs.database import LockedError
-from discover_lib.runs.options import check_prices
+from discover_lib.runs.options import check_prices, client_of
 from discover_lib.runs.outcomes import Outcomes
 from discover_lib.runs.store import RunStore, failed_call, failure_of
-from discover_lib.runs.work import Alone, Threads, Workers, work
+from discover_lib.runs.work import Threads, Workers, work
 
 if TYPE_CHECKING:
-    from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
+    from discover_lib.engines.llm.calls.client import ClientSettings
 
 CALLS = ".calls"  # folder of the calls' store, beside the trees
 CONFIGURATION = {"format": "discover-build/1", "kind": "build"}  # any files may share the store: calls differ by key
@@ -66,7 +64,6 @@ class BuiltFile:
 
     Attributes:
         existing: an earlier command built it from the same input.
-        replaced: the file held a tree of another text, of the same file name in a folder of the same name.
     """
 
     source: Path
@@ -75,7 +72,6 @@ class BuiltFile:
     recognised: tuple[Recognised, ...]
     notes: tuple[str, ...] = ()
     existing: bool = False
-    replaced: bool = False
 
     @property
     def ceiling(self) -> float:
@@ -133,14 +129,18 @@ def build_files(
     options.role_options.check_names(())
     stop, targets = stop or threading.Event(), target_files(files, folder)
     if options.engine == MINIATURE:
-        domain = domain_of_type(options.artifact_type)
-        builder = RoleEngines(EngineSpec()).builder(domain)
-        return _Building(options, targets, on_built, lambda _: builder, domain).report(Alone(), stop)
-    check_prices([options.engine], settings, budget_dollars)
-    with _client(folder, options, settings, budget_dollars, stop) as (store, client):
-        from discover_lib.engines.llm.builder import PROMPT_OF, LLMBuilder
-        from discover_lib.engines.llm.prompting import PromptSet, default_prompts
+        from discover_lib.engines.miniature import engine
 
+        domain = domain_of_type(options.artifact_type)
+        builder = engine(domain).builder
+        return _Building(options, targets, on_built, lambda _: builder, domain).report(Workers(), stop)
+    check_prices([options.engine], settings, budget_dollars)
+    from discover_lib.engines.llm.builder import PROMPT_OF, LLMBuilder
+    from discover_lib.engines.llm.prompting import PromptSet, default_prompts
+
+    calls = RunStore.write(folder / CALLS, CONFIGURATION)
+    with calls as store, client_of(store, settings, budget_dollars, stop) as client:
+        client.warm_up(options.engine)
         prompts = PromptSet(options.prompts) if options.prompts else default_prompts()
         hashes = {name: prompts[name].sha for name in PROMPT_OF.values()}
         how = options.role_options.of("builder")
@@ -224,10 +224,8 @@ class _Building:
         same = all(there.get(name) == data[name] for name in ("recognised", "levels", "built_from"))
         if same and there.get("tree") != data["tree"] and (existing := _existing(source, target, made_from)):
             return existing
-        before = there.get("built_from")
-        replaced = isinstance(before, dict) and before.get("artifact") != made_from["artifact"]
         write_json(target, data)
-        return BuiltFile(source, target, built.tree, built.recognised, built.notes, replaced=replaced)
+        return BuiltFile(source, target, built.tree, built.recognised, built.notes)
 
     def _made_from(self, source: Path, artifact: Artifact) -> dict[str, Any]:
         """The source file, and everything that decides its tree."""
@@ -246,28 +244,6 @@ def _line(source: Path, error: ArtifactFileError | BuildError) -> str:
     """The line about a file without a tree.  A builder knows only the artifact's name, which several files can have."""
     said = str(error)
     return said if isinstance(error, ArtifactFileError) else f"{source}: {said.removeprefix(f'{source.stem}: ')}"
-
-
-@contextmanager
-def _client(
-    folder: Path,
-    options: BuildOptions,
-    settings: ClientSettings | None,
-    budget_dollars: float | None,
-    stop: threading.Event,
-) -> Iterator[tuple[RunStore, LLMClient]]:
-    """The store of calls beside the trees, and a client that saves its calls there."""
-    from discover_lib.engines.llm.calls.client import Budget, LLMClient
-
-    try:
-        opened = RunStore.write(folder / CALLS, CONFIGURATION)
-    except LockedError:
-        raise LockedError(f"{folder}: another build is writing trees there; wait for it or stop it") from None
-    with opened as store:
-        budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.calls.spent().cost)
-        with LLMClient(settings, cache=store.calls, budget=budget, stop=stop) as client:
-            client.warm_up(options.engine)
-            yield store, client
 
 
 # -- tree files ----------------------------------------------------------------------------------------------------

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from discover_lib.base.json_text import to_json
 from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request, Spent
 
 LOCK = "run.lock"
+Write = tuple[str, Sequence[Any]]  # a statement and its values
 
 
 class StoreError(DiscoverError):
@@ -50,11 +50,11 @@ class Database:
         """
         self.path = path
         self.lock = threading.RLock()
+        self._lock_file = None if read_only else locked(path.parent)
         self._connection = (
             _read_only(path) if read_only else sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         )
-        self._lock_file = None if read_only else locked(path.parent)
-        self._waiting: dict[str, dict[str, tuple[Any, ...]]] = {}  # statement → key → row, for `write_with_next`
+        self._waiting: deque[tuple[Write, ...]] = deque()  # for `write_with_next`
 
     def close(self) -> None:
         with self.lock:
@@ -80,16 +80,18 @@ class Database:
             if self._connection.in_transaction:
                 yield
                 return
-            self._connection.execute("BEGIN IMMEDIATE")
+            waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
             try:
-                for statement, rows in self._waiting.items():
-                    self._connection.executemany(statement, rows.values())
+                self._connection.execute("BEGIN IMMEDIATE")
+                for statement, values in itertools.chain(*waiting):
+                    self._connection.execute(statement, values)
                 yield
+                self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                self._waiting.extendleft(reversed(waiting))
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
-            self._waiting.clear()
 
     def execute(self, sql: str, values: Any = ()) -> None:
         """Run in the open transaction, or as a separate one."""
@@ -99,15 +101,19 @@ class Database:
         """Within a transaction."""
         self._connection.executemany(sql, rows)
 
-    def write_with_next(self, statement: str, key: str, row: tuple[Any, ...]) -> None:
-        """Write a row with the next commit; until then another row of the same key replaces it."""
-        with self.lock:
-            self._waiting.setdefault(statement, {})[key] = row
+    def write_with_next(self, *writes: Write) -> None:
+        """Run statements with the next commit.  Does not wait for the lock."""
+        self._waiting.append(writes)
 
     def write_waiting(self) -> None:
-        """Commit the waiting rows."""
-        with self.transaction():
-            pass
+        """Commit the waiting statements of all threads; afterwards those that waited before this call are on disk.
+
+        Waiting for the disk takes as long for many rows as for one, and calls that begin together end together.
+        """
+        with self.lock:  # whose earlier holder may have written all of them
+            if self._waiting:
+                with self.transaction():
+                    pass
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
@@ -123,20 +129,21 @@ def _read_only(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def locked(folder: Path) -> sqlite3.Connection:
-    """Hold the folder's lock: released by the system however the process ends.
+def locked(folder: Path, name: str = LOCK, wait_seconds: float = 0.0) -> sqlite3.Connection:
+    """Hold a folder's lock, which the system releases however the process ends; makes the folder if it is missing.
 
     Raises:
-        StoreError: another process holds it.
+        LockedError: another process holds it for longer than `wait_seconds`.
+        StoreError: the folder cannot be written to.
     """
-    lock_file = sqlite3.connect(folder / LOCK, timeout=0, check_same_thread=False, isolation_level=None)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock_file = sqlite3.connect(folder / name, wait_seconds, isolation_level=None, check_same_thread=False)
         lock_file.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
-        lock_file.close()
+    except (OSError, sqlite3.OperationalError) as error:
         if "locked" in str(error):
-            raise LockedError(f"{folder}: another process is writing to this run; wait for it or stop it") from None
-        raise
+            raise LockedError(f"{folder}: another process is at work here; stop it or wait for it") from None
+        raise StoreError(f"{folder}: cannot be written to ({error}); choose another folder") from None
     return lock_file
 
 
@@ -166,24 +173,7 @@ ANSWERS_TABLE = """CREATE TABLE answers (
 INSERT_CALL = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_ANSWER = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)"
 # A call that is asked again keeps its row, and so its cost, under a key that no request has.
-SET_ASIDE = "UPDATE calls SET key = 'unusable:' || key || ':' || hex(randomblob(8)) WHERE instr(key, ':') = 0 AND "
-
-
-@dataclass(frozen=True)
-class Call:
-    """A finished call, as it was asked and answered.  `cost` is in dollars, None if unknown."""
-
-    key: str
-    purpose: str
-    model: str
-    messages: tuple[Mapping[str, str], ...]
-    seed: int | None
-    text: str
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    cost: float | None
-    seconds: float
-    attempts: int
+SET_ASIDE = "SET key = 'unusable:' || key || ':' || hex(randomblob(8)) WHERE instr(key, ':') = 0 AND "
 
 
 class CallStore:
@@ -191,7 +181,6 @@ class CallStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._to_write: deque[tuple[tuple[Any, ...], Future[None]]] = deque()
 
     # -- the cache of calls (the client's `CallCache`) -------------------------------------------------------------
 
@@ -219,7 +208,7 @@ class CallStore:
         return int(self._database.one("SELECT count(*) FROM calls WHERE key > ? AND key < ?", between)[0])
 
     def put(self, key: str, request: Request, completion: Completion) -> None:
-        """Keep a finished call.  The request holds no key: those never leave the environment."""
+        """Keep a finished call, on disk when this ends.  No key of a provider is in the request."""
         unsaid = ["schema", "timeout_seconds", "session"]  # long and always the same, or not of the question
         unsaid += ["reasoning_effort"] if request.reasoning_effort is None else []
         asked = {name: value for name, value in vars(request).items() if name not in unsaid}
@@ -231,30 +220,8 @@ class CallStore:
             *(_hash(completion.text), completion.prompt_tokens, completion.completion_tokens),
             *(completion.cost, completion.seconds, completion.attempts),
         )
-        self._put_with_others(row)
-
-    def _put_with_others(self, row: tuple[Any, ...]) -> None:
-        """Write the row of a call, on disk when this ends, with those of all threads that wait to write theirs.
-
-        Waiting for the disk takes as long for many rows as for one, and calls that begin together end together.
-        """
-        written: Future[None] = Future()
-        self._to_write.append((row, written))
-        with self._database.lock:
-            if not written.done():
-                waiting = [self._to_write.popleft() for _ in range(len(self._to_write))]
-                try:
-                    with self._database.transaction():
-                        for values, _ in waiting:
-                            self._database.execute(f"{SET_ASIDE} key = ?", values[:1])
-                            self._database.execute(INSERT_CALL, values)
-                except BaseException as error:
-                    for _, other in waiting:
-                        other.set_exception(error)
-                    raise
-                for _, other in waiting:
-                    other.set_result(None)
-        written.result()
+        self._database.write_with_next((f"UPDATE calls {SET_ASIDE} key = ?", (key,)), (INSERT_CALL, row))
+        self._database.write_waiting()
 
     def forget_answers(self, texts: Iterable[str]) -> None:
         """Ask the calls with these answers again.
@@ -263,11 +230,9 @@ class CallStore:
         """
         with self._database.transaction():
             for hash_ in {_hash(text) for text in texts}:
-                before = self._database.all("SELECT rowid, key FROM calls WHERE reply_hash = ?", (hash_,))
-                self._database.execute(f"{SET_ASIDE} reply_hash = ?", (hash_,))
-                for row, key in before:
-                    now = self._database.one("SELECT key FROM calls WHERE rowid = ?", (row,))
-                    self._database.execute("UPDATE answers SET key = ? WHERE key = ?", (*now, key))
+                theirs = "key IN (SELECT key FROM calls WHERE reply_hash = ?)"
+                self._database.execute(f"UPDATE answers {SET_ASIDE} {theirs}", (hash_,))
+                self._database.execute(f"UPDATE calls {SET_ASIDE} reply_hash = ?", (hash_,))
 
     # -- notes on answers (the client's `CallCache`) ------------------------------------------------------------
 
@@ -277,7 +242,7 @@ class CallStore:
         A repeated call, as in a resumed run, replaces its note.
         """
         row = (answer.key, answer.purpose, answer.outcome, to_json(answer.remarks))
-        self._database.write_with_next(INSERT_ANSWER, answer.key, row)
+        self._database.write_with_next((INSERT_ANSWER, row))
 
     def put_answers(self) -> None:
         """Commit the notes."""
@@ -293,15 +258,6 @@ class CallStore:
         )
         return {(purpose, outcome): count for purpose, outcome, count in outcomes}, dict(remarks)
 
-    def answers_with(self, remark: str, limit: int = -1) -> list[tuple[str, str]]:
-        """(purpose, text) of the first answers with this remark."""
-        rows = self._database.all(
-            """SELECT answers.purpose, reply FROM answers JOIN calls USING (key), json_each(remarks) AS each
-            WHERE each.key = ? ORDER BY calls.rowid LIMIT ?""",
-            (remark, limit),
-        )
-        return [(purpose, json.loads(reply)["text"]) for purpose, reply in rows]
-
     # -- what was called -------------------------------------------------------------------------------------------
 
     def spent(self) -> Spent:
@@ -311,17 +267,6 @@ class CallStore:
                 "coalesce(sum(completion_tokens), 0), total(cost), coalesce(sum(cost IS NULL), 0) FROM calls"
             )
         )
-
-    def finished(self, purpose: str | None = None) -> Iterator[Call]:
-        """The finished calls, of one purpose or all, in the order in which they were finished."""
-        rows = self._database.all(
-            "SELECT key, purpose, model, request, reply, prompt_tokens, completion_tokens, cost, seconds, attempts "
-            "FROM calls WHERE :purpose IS NULL OR purpose = :purpose ORDER BY rowid",
-            {"purpose": purpose},
-        )
-        for key, why, model, request, reply, *took in rows:
-            asked = json.loads(request)
-            yield Call(key, why, model, tuple(asked["messages"]), asked["seed"], json.loads(reply)["text"], *took)
 
     def lengths(self) -> dict[str, tuple[int, float, float]]:
         """Purpose → (calls, mean prompt tokens, mean completion tokens), of calls that report both."""

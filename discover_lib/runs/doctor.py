@@ -6,13 +6,12 @@ A check of a model costs one cheap call.  Results never contain a key, only the 
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import platform
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from discover_lib.engines.miniature.assistants import SCRIPTED
@@ -37,7 +36,6 @@ PACKAGES = (
     "jupyterlab",
 )
 TRAINING_PACKAGES = ("torch", "transformers", "trl", "peft", "datasets", "unsloth")
-BACKENDS = ("auto", "unsloth", "transformers")
 
 QUESTION = "Reply with the one word: ready"
 MAX_TOKENS = 200  # room for a model that thinks before its one word
@@ -68,13 +66,12 @@ class Line:
 
 def examine(
     engine: str = "miniature",
-    backend: str = "auto",
     *,
     roles: Mapping[str, str] | None = None,
     settings: ClientSettings | None = None,
     options: RoleOptions = NO_OPTIONS,
 ) -> list[Line]:
-    """Versions, device, backend and its reason, and the player of each role.
+    """Versions, device, and the player of each role.
 
     Args:
         engine: builder, judge and voice: "miniature", or a LiteLLM model, which is then asked for one word.
@@ -82,22 +79,17 @@ def examine(
         settings: endpoints of models.
         options: options of models.
     """
-    gpu = find_gpu()
     return [
         Line("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         *(_package(name) for name in ("discover-lib", *PACKAGES, *TRAINING_PACKAGES)),
-        Line("device", gpu or "CPU only (no NVIDIA GPU found)"),
-        _backend(backend, gpu),
+        Line("device", find_gpu() or "CPU only (no NVIDIA GPU found)"),
         *_roles(engine, roles or {}, settings, options),
     ]
 
 
 def find_gpu() -> str | None:
     """The first NVIDIA GPU by name and memory, or None.  Asks the driver, so that torch need not be imported."""
-    tool = shutil.which("nvidia-smi")
-    if not tool:
-        return None
-    query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    query = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"]
     try:
         answer = subprocess.run(query, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -111,22 +103,6 @@ def _package(name: str) -> Line:
         return Line(name, importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
         return Line(name, "not installed", present=False)
-
-
-def _backend(backend: str, gpu: str | None) -> Line:
-    unsloth = importlib.util.find_spec("unsloth") is not None
-    if backend not in BACKENDS:
-        return Line("backend", f"unknown backend {backend!r}; choose one of {', '.join(BACKENDS)}", False)
-    if backend == "unsloth" and not (gpu and unsloth):
-        missing = "no GPU was found" if not gpu else "it is not installed (pip install 'discover-lib[gpu]')"
-        return Line("backend", f"unsloth cannot be used: {missing}; choose --backend transformers", False)
-    if backend != "transformers" and gpu and unsloth:
-        return Line("backend", "unsloth, since a GPU and unsloth are here")
-    if importlib.util.find_spec("torch") is None:
-        text = "unavailable: torch is not installed (pip install 'discover-lib[train]')"
-        return Line("backend", text, backend != "transformers")
-    why = "as asked" if backend == "transformers" else ("unsloth is not installed" if gpu else "no GPU was found")
-    return Line("backend", f"transformers + peft ({why})")
 
 
 def _roles(
@@ -180,13 +156,10 @@ def _ask_all(requests: Mapping[str, Request], settings: ClientSettings | None) -
 
     settings = settings or ClientSettings()
     quick = replace(settings, max_attempts=1, timeout_seconds=min(SECONDS, settings.timeout_seconds))
-    places = {role: (request.key, request.timeout_seconds) for role, request in requests.items()}
-    questions = {places[role]: request for role, request in requests.items()}
+    questions = {request.key: request for request in requests.values()}
     with LLMClient(quick) as client, ThreadPoolExecutor(len(questions)) as threads:
-        answers = dict(
-            zip(questions, threads.map(lambda question: _ask(client, question), questions.values()), strict=True)
-        )
-    return {role: answers[place] for role, place in places.items()}
+        answers = dict(zip(questions, threads.map(partial(_ask, client), questions.values()), strict=True))
+    return {role: answers[request.key] for role, request in requests.items()}
 
 
 def _ask(client: LLMClient, request: Request) -> tuple[str, bool]:

@@ -24,15 +24,7 @@ from discover_lib.metrics.discovery import ceiling, ceiling_over, hides
 from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.paired import TEST
 from discover_lib.metrics.rescore import SensitivityMap, sensitivity
-from discover_lib.metrics.results import (
-    ALL,
-    CSV_COLUMNS,
-    MEASURES,
-    Pool,
-    ScopeResults,
-    results_by_scope,
-    tidy_rows,
-)
+from discover_lib.metrics.results import ALL, CSV_COLUMNS, MEASURES, Pool, ScopeResults, results_by_scope, tidy_rows
 from discover_lib.metrics.satisfaction import LeaveOut
 from discover_lib.metrics.scores import ConversationScores
 from discover_lib.runs.options import lay_out_evaluation as lay_out_evaluation

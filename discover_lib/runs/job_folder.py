@@ -9,12 +9,12 @@ A training run and a task each keep such a folder; their other files differ.
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from discover_lib.base.errors import DiscoverError
+from discover_lib.runs.database import locked
 
 STATUS, LOCK, LOG = "status.json", "lock", "log.txt"
 BEGINS_IN = 30.0  # seconds that a separate process has to start
@@ -27,16 +27,7 @@ def working(folder: Path, wait_seconds: float) -> Iterator[None]:
     Raises:
         DiscoverError: another process holds it for longer than `wait_seconds`, or the folder is not writable.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = sqlite3.connect(folder / LOCK, timeout=wait_seconds, isolation_level=None)
-    except (OSError, sqlite3.OperationalError) as error:
-        raise DiscoverError(f"{folder}: cannot be written to ({error}); choose another folder") from None
-    with contextlib.closing(lock):
-        try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
-            raise DiscoverError(f"{folder}: another process is at work here; stop it or wait for it") from None
+    with contextlib.closing(locked(folder, LOCK, wait_seconds)):
         yield
 
 

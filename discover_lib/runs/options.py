@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import write_encoded_lines, write_json
+from discover_lib.base.files import write_json, write_text_lines
 from discover_lib.base.json_text import to_json
-from discover_lib.base.words import counted
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import JudgeError
 from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Spent
@@ -40,10 +39,10 @@ from discover_lib.runs.units import SCORING, Notes, Step, Unit, have, have_apart
 from discover_lib.runs.units import RunOptions as RunOptions
 from discover_lib.runs.units import RunOptionsError as RunOptionsError
 from discover_lib.runs.units import manner_in as manner_in
-from discover_lib.runs.work import Alone, Cluster, Processes, Threads, Workers, beside, work
+from discover_lib.runs.work import Cluster, Processes, Threads, Workers, beside, work
 
 if TYPE_CHECKING:
-    from discover_lib.engines.llm.calls.client import ClientSettings
+    from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
 
 LOCAL_IN_FLIGHT = 64  # conversations with models on this machine at once
 APART_SECONDS = 0.01  # between the beginnings of the first conversations with language models
@@ -85,6 +84,8 @@ def lay_out(options: RunOptions) -> LaidOut:
     Raises:
         RunOptionsError, DiscoverError, ArtifactFileError, TreeError, LexiconError: with the option and the reason.
     """
+    from discover_lib.engines.miniature.assistants import SCRIPTED
+
     for role in ("judge", "voice"):
         if (name := getattr(options, role)) != MINIATURE and not is_model(name):
             known = "give 'miniature' or a LiteLLM model name such as openai/NAME"
@@ -94,9 +95,17 @@ def lay_out(options: RunOptions) -> LaidOut:
     options.role_options.check_names(asked_assistants(options.everyone))
     if (options.domain is None) == (options.trees is None):
         raise RunOptionsError("give either --domain or --trees")
+    if not options.assistants:
+        raise RunOptionsError("give at least one --assistant")
+    if twice := [name for name in options.assistants if options.assistants.count(name) > 1]:
+        raise RunOptionsError(f"assistant {twice[0]!r} is named twice; for several samples of one use --candidates")
+    if bool(options.look_ahead) != bool(options.reward_assistant):
+        raise RunOptionsError("a look-ahead needs both a number of turns and the assistant that plays them")
     trees = _generated(options) if options.trees is None else _from_folder(options, options.trees)
-    for domain in sorted({domain for domain, _ in trees.values()}):
-        _check_assistants(options, domain)
+    for domain, name in itertools.product(sorted({domain for domain, _ in trees.values()}), options.everyone):
+        check_assistant(name, domain)
+        if not domain and name in SCRIPTED:
+            raise RunOptionsError(f"assistant {name!r} is scripted and knows the miniature's domains only")
     return LaidOut(options, trees, tuple(units_of(options, trees)), _configuration(options, trees))
 
 
@@ -153,21 +162,6 @@ def unpriced(models: Sequence[str], settings: ClientSettings | None) -> list[str
 
     how = settings or ClientSettings()
     return [each for each in models if price_of(each, how.prices, how.address_of(each)) is None]
-
-
-def check_spreads(run: LaidOut) -> None:
-    """Check that a run can use a cluster.
-
-    Raises:
-        RunOptionsError: language models take part, which make a run wait, or models on this machine.
-    """
-    if run.models:
-        raise RunOptionsError(
-            f"a cluster computes, and {run.models[0]} is waited for: one machine holds thousands of calls in flight; "
-            "remove --on, raise --concurrency, and share the load with several --api-base"
-        )
-    if run.local:
-        raise RunOptionsError(f"{run.local[0]} is on this machine, not on a cluster's nodes; remove --on")
 
 
 @dataclass(frozen=True)
@@ -237,14 +231,19 @@ def execute(
         concurrency: processes for the miniature, conversations in flight for language models.
         settings: endpoints of language models; may differ when a run resumes.
         budget_dollars: limit of the whole run, its earlier cost included; refuses models of unknown price.
-        spread: run on its nodes, in place of processes on this machine; see `check_spreads`.
+        spread: run on its nodes, in place of processes on this machine; not for models.
 
     Raises:
-        RunOptionsError: a budget for a model of unknown price.
+        RunOptionsError: a budget for a model of unknown price, or a cluster for a model.
         StoreError: the folder holds other files, or cannot be written to.
         DiscoverError: the run broke; finished work is saved.
     """
     check_prices(run.models, settings, budget_dollars)
+    if spread is not None and (models := run.models + run.local):
+        raise RunOptionsError(
+            f"a cluster computes, and {models[0]} does not run there; remove --on "
+            "(--concurrency and several --api-base share the load of language models)"
+        )
     if run.is_evaluation:
         _take_over(run, folder)
     stop, at_once = stop or threading.Event(), min(concurrency, len(run.units))
@@ -253,10 +252,7 @@ def execute(
         how["final_request"] = run.configuration.get("final_request", FINAL_REQUEST)
     with RunStore.write(folder, run.configuration) as store:
         if run.models:
-            from discover_lib.engines.llm.calls.client import Budget, LLMClient
-
-            budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.calls.spent().cost)
-            with LLMClient(settings, cache=store.calls, budget=budget, stop=stop) as client:
+            with client_of(store, settings, budget_dollars, stop) as client:
                 engines = RoleEngines(run.options, client)
                 return run_into(store, run.units, Threads(at_once), engines=engines, apart=APART_SECONDS, **how)
         if run.local:
@@ -268,7 +264,17 @@ def execute(
             # A process frees a GPU's memory at its end.
             processes = Processes(1 if on_gpu() else concurrency, fresh=True, chunk=1)
             return run_into(store, run.units, processes, together=LOCAL_IN_FLIGHT, **how)
-        return run_into(store, run.units, spread or (Processes(at_once) if at_once > 1 else Alone()), **how)
+        return run_into(store, run.units, spread or (Processes(at_once) if at_once > 1 else Workers()), **how)
+
+
+def client_of(
+    store: RunStore, settings: ClientSettings | None, budget_dollars: float | None, stop: threading.Event
+) -> LLMClient:
+    """The client that keeps its calls in a store, within a budget that includes the calls kept there."""
+    from discover_lib.engines.llm.calls.client import Budget, LLMClient
+
+    budget = None if budget_dollars is None else Budget(budget_dollars, spent=store.calls.spent().cost)
+    return LLMClient(settings, cache=store.calls, budget=budget, stop=stop)
 
 
 def run_into(
@@ -306,7 +312,7 @@ def run_into(
         if engines is not None:
             run.begin_apart(on.at_once, apart)
             do: Callable[[Any], Any] = partial(run.have, engines)
-            work(run.left, do, lambda _: None, on, load=run.step, stop=run.stop, tick=run.tick)
+            work(run.groups(1), do, lambda _: None, on, load=run.steps, stop=run.stop, tick=run.tick)
         else:
             do = partial(have_apart, final_request)
             work(run.groups(together), do, run.keep, on, load=run.steps, stop=run.stop, tick=run.tick)
@@ -360,11 +366,9 @@ class _Run:
 
     # -- the remaining work; a conversation is read when it is needed
 
-    def step(self, unit: Unit) -> Step:
-        return unit, self._store.conversation(unit.place) if unit.place in self._with_turns else None
-
     def steps(self, units: Sequence[Unit]) -> list[Step]:
-        return [self.step(unit) for unit in units]
+        begun = {each.place: self._store.conversation(each.place) for each in units if each.place in self._with_turns}
+        return [(unit, begun.get(unit.place)) for unit in units]
 
     def groups(self, together: int) -> list[list[Unit]]:
         """The units in groups of this size, each of the same assistants."""
@@ -378,21 +382,21 @@ class _Run:
         """Let the first conversations begin this many seconds after each other."""
         self._delays = itertools.chain((apart * place for place in range(at_once)), itertools.repeat(0.0))
 
-    def have(self, engines: RoleEngines, step: Step) -> None:
-        """Do the remaining work of a conversation, and commit every finished turn."""
+    def have(self, engines: RoleEngines, steps: Sequence[Step]) -> None:
+        """Do the remaining work of one conversation, and commit every finished turn."""
         with self._lock:
             due = time.monotonic() + next(self._delays)
         while not self._ending() and (wait := due - time.monotonic()) > 0:
             self.stop.wait(min(wait, TICK_SECONDS))
         if self._ending():
             return
-        unit = step[0]
+        [(unit, _)] = steps
         helpers = max(len(unit.assistants), len(SCORING) if self._final_request is not None else 0) - 1
         how: dict[str, Any] = {"on_turn": self._taken, "given_up": self._ending}
         try:
             with beside(helpers) as parallel_map:
                 own = engines.for_conversation(unit.setting, unit.seed)
-                failure = have(step, own, self._store, self._final_request, parallel_map=parallel_map, **how)
+                failure = have(steps[0], own, self._store, self._final_request, parallel_map=parallel_map, **how)
             if failure is not None:
                 self._count(failure)
         except _Ending:
@@ -427,7 +431,7 @@ class _Run:
     def keep(self, told: Sequence[Notes]) -> None:
         """Commit the work of other processes; that of a fifth of a second is one commit."""
         self._told += told
-        self._turns += sum(notes.turns for notes in told)
+        self._turns += sum(len(notes.turns) for notes in told)
         if time.monotonic() >= self._commit_due:
             self.commit()
             self._commit_due = time.monotonic() + COMMIT_SECONDS
@@ -489,7 +493,7 @@ def write_results(folder: Path) -> list[Summary]:
     """
     with RunStore.read(folder) as store:
         write_json(folder / "run.json", store.configuration)
-        write_encoded_lines(folder / "conversations.jsonl", store.encoded_lines())
+        write_text_lines(folder / "conversations.jsonl", store.lines())
         summaries = summarise(stored_scores(store))
     write_json(folder / "summary.json", [each.to_dict() for each in summaries])
     return summaries
@@ -513,25 +517,13 @@ def caveats(run: LaidOut) -> list[str]:
         notes.append(
             f"{len(run.trees)} of the {there} trees in {run.options.trees} are played; --artifacts {there} takes all"
         )
-    different = len({tree.roots for _, tree in run.trees.values()})
-    if different < len(run.trees):
-        notes.append(
-            f"only {different} of the {counted(len(run.trees), 'artifact')} differ, and intervals count each as "
-            "independent; take fewer, or a larger lexicon"
-        )
     scripted = [name for name in run.options.assistants if name in SCRIPTED]
-    if scripted and run.options.trees is not None:
-        hidden = sum(len(tree) - len(tree.initially_discovered) for _, tree in run.trees.values())
-        unknown = sum(
-            key not in tree.initially_discovered
-            for domain, tree in run.trees.values()
-            for key, _ in _undecidable(domain, tree)
+    brought = run.trees.values() if scripted and run.options.trees is not None else ()
+    if any(unknown for domain, tree in brought for unknown in _undecidable(domain, tree)):
+        notes.append(
+            f"scripted assistants ({', '.join(scripted)}) know the miniature's words alone, and these trees use other "
+            "words; name a language model as assistant"
         )
-        if unknown:
-            notes.append(
-                f"{unknown} of {counted(hidden, 'hidden intent')} use words that {', '.join(scripted)} do not "
-                "know: scripted assistants speak the miniature's words alone; for these trees name a language model"
-            )
     return notes
 
 
@@ -602,24 +594,6 @@ def _undecidable(domain: str, tree: IntentTree) -> Iterator[tuple[str, JudgeErro
             yield intent.id, error
 
 
-def _check_assistants(options: RunOptions, domain: str) -> None:
-    from discover_lib.engines.miniature.assistants import SCRIPTED, scripted_assistant
-
-    if not options.assistants:
-        raise RunOptionsError("give at least one --assistant")
-    twice = [name for name in options.assistants if options.assistants.count(name) > 1]
-    if twice:
-        raise RunOptionsError(f"assistant {twice[0]!r} is named twice; for several samples of one use --candidates")
-    if bool(options.look_ahead) != bool(options.reward_assistant):
-        raise RunOptionsError("a look-ahead needs both a number of turns and the assistant that plays them")
-    for name in options.everyone:
-        check_assistant(name, domain)
-        if name in SCRIPTED and not domain:
-            raise RunOptionsError(f"assistant {name!r} is scripted and knows the miniature's domains only")
-        if name in SCRIPTED:
-            scripted_assistant(name, domain)
-
-
 def check_assistant(name: str, domain: str = "") -> None:
     """Check the name of an assistant.
 
@@ -649,16 +623,26 @@ def _configuration(options: RunOptions, trees: Mapping[str, tuple[str, IntentTre
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 
     known = sorted({domain for domain, _ in trees.values()}.intersection(ALL_DOMAINS))
-    chosen = {
-        "leak_check": bool(options.leak_check),
-        "user_manner": options.manner is not None,
-    }
-    with_options = {name for name, is_sent in chosen.items() if is_sent}
-    asks_models = bool(options.models(options.everyone))
+    prompts, weights = dict[str, str](), dict[str, str]()
+    if local := list(filter(is_local, options.everyone)):
+        from discover_lib.engines.local.names import fingerprint
+
+        weights = {name: fingerprint(name) for name in local}
+    if options.models(options.everyone):
+        from discover_lib.engines.llm.assistants import STYLES, model_and_style
+        from discover_lib.engines.llm.prompting import PromptSet, default_prompts
+
+        chosen = {  # prompts that are sent because of an option
+            "leak_check": bool(options.leak_check),
+            "user_manner": options.manner is not None,
+            **{STYLES[style]: True for name in options.everyone if (style := model_and_style(name)[1])},
+        }
+        texts = PromptSet(options.prompts) if options.prompts else default_prompts()
+        prompts = texts.hashes({name for name, is_sent in chosen.items() if is_sent})
     where_not_the_default = {
         "look_ahead": options.look_ahead,
         "reward_assistant": options.reward_assistant if options.look_ahead else "",
-        "local": _weights(list(filter(is_local, options.everyone))),
+        "local": weights,
         "leak_check": options.leak_check,
         "taste": options.taste,
         "manner": options.manner.to_dict() if options.manner else None,
@@ -677,32 +661,10 @@ def _configuration(options: RunOptions, trees: Mapping[str, tuple[str, IntentTre
         "turns": options.turns,
         "seed": options.seed,
         "rules": options.rules.to_dict(),
-        "prompts": _prompt_hashes(options.prompts, options.everyone, with_options) if asks_models else {},
+        "prompts": prompts,
         "artifacts": {
             artifact: hashlib.sha256(to_json(tree.to_dict()).encode()).hexdigest()[:16]
             for artifact, (_, tree) in trees.items()
         },
         "edition": EDITION,
     }
-
-
-def _weights(local: Sequence[str]) -> dict[str, Any]:
-    """A fingerprint of the weights of each model on this machine, by name."""
-    if not local:
-        return {}
-    from discover_lib.engines.local.names import fingerprint
-
-    return {name: fingerprint(name) for name in local}
-
-
-def _prompt_hashes(folder: Path | None, assistants: Sequence[str], with_options: set[str]) -> dict[str, str]:
-    """The hash of every prompt that a run sends.
-
-    Args:
-        with_options: the prompts that are sent because of an option.
-    """
-    from discover_lib.engines.llm.assistants import STYLES, model_and_style
-    from discover_lib.engines.llm.prompting import PromptSet, default_prompts
-
-    styles = {STYLES[style] for name in assistants if (style := model_and_style(name)[1])}
-    return (PromptSet(folder) if folder else default_prompts()).hashes(with_options | styles)

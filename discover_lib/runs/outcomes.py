@@ -1,4 +1,4 @@
-"""The answers of language models over a whole run: outcomes, failures and refused messages.
+"""The answers of language models over a whole run: their outcomes, and the failures.
 
 The store keeps a note on every answer beside the calls (`CallStore.answers`), and every failure with the raw answers.
 So an interruption changes no count.
@@ -7,15 +7,13 @@ So an interruption changes no count.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.base.records import Record
 from discover_lib.base.words import counted, price_line
-from discover_lib.core.conversation import Conversation
 from discover_lib.engines.llm.calls.exchange import Spent
-from discover_lib.runs.database import Call
 from discover_lib.runs.store import Failure, RunStore
 
 Structured = Mapping[str, Mapping[str, int]]  # purpose → clean, repaired, reasked or failed → answers
@@ -116,7 +114,7 @@ class RunFailures(Record, derived=("line",)):
         standing: role → turns that failed, stopped their conversation, and were not repeated since.
         mended: turns that failed first and succeeded when the run resumed.
         unscored: "judge" → candidates without a judgement; part of an assessment → conversations that lack it.
-        examples: the worst first, a few of each kind.
+        examples: a few of each kind.
     """
 
     standing: Mapping[str, int]
@@ -160,86 +158,7 @@ def _examples(store: RunStore, failures: list[tuple[int, Failure]]) -> Iterator[
     for place, lost in store.scoring_failures(OF_A_KIND):
         came_back = tuple(lost["came_back"])
         yield Example("unscored part", f"conversation {place}", f"{lost['part']}: {lost['message']}", came_back)
-    for purpose, text in store.calls.answers_with("cut", OF_A_KIND):
-        yield Example("cut by its limit", purpose, "the answer as it came", (text,))
 
 
 def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
-
-
-# -- messages that were refused ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Refused(Record, derived=("line",)):
-    """A user message that a check refused, so that the voice was asked again.
-
-    Attributes:
-        turn: the turn whose reply it answers, from 1.
-        why: the reason that the voice was given.
-        check: "word rule", "model's check", or "form" (its length, markup, or a break of the role).
-    """
-
-    turn: int
-    message: str
-    why: str
-    check: str
-
-    @property
-    def line(self) -> str:
-        return f"turn {self.turn}, refused by the {self.check}: {self.message!r}: {self.why}"
-
-
-def _around_the_reason() -> tuple[str, str]:
-    from discover_lib.engines.llm.asking import REASK
-
-    before, after = REASK.split("{defect}")
-    return before, after
-
-
-def refusals(store: RunStore) -> list[Call]:
-    """The calls that asked for a user's message once more."""
-    before, _ = _around_the_reason()
-    return [each for each in store.calls.finished("voice") if str(each.messages[-1]["content"]).startswith(before)]
-
-
-def refused_in(conversation: Conversation, asked_again: Sequence[Call]) -> list[Refused]:
-    """The refused messages of a conversation; `asked_again` is of `refusals`."""
-    if not asked_again:
-        return []
-    from discover_lib.engines.llm.prompting import transcript
-
-    before, after = _around_the_reason()
-    heard_in = {
-        turn.index: transcript((*conversation.messages(turn.index - 1), turn.reply.message))
-        for turn in conversation.turns
-    }
-    refused = []
-    for call in asked_again:
-        prompt = "\n".join(str(each["content"]) for each in call.messages[:-2])
-        for turn, heard in heard_in.items():
-            if heard in prompt and f"{heard}\n<user>" not in prompt:
-                why = str(call.messages[-1]["content"]).removeprefix(before).removesuffix(after)
-                message = _message(str(call.messages[-2]["content"]))
-                if message is not None:
-                    refused.append(Refused(turn, message, why, _check(why)))
-    return refused
-
-
-def _message(answer: str) -> str | None:
-    """The message of an answer; None if it could not be read at all."""
-    from discover_lib.engines.llm.answers import UserMessage
-    from discover_lib.engines.llm.asking import UnusableError, read_answer
-    from discover_lib.engines.llm.voice import plain
-
-    try:
-        return plain(read_answer(answer, UserMessage, lambda _: None).value.message)
-    except UnusableError:
-        return None
-
-
-def _check(why: str) -> str:
-    from discover_lib.engines.llm.voice import LEAKED, PARAPHRASED
-
-    return "model's check" if why == PARAPHRASED else "word rule" if LEAKED in why else "form"

@@ -1,8 +1,8 @@
 """Estimates of a run before anything is spent: calls × mean lengths, in tokens and dollars; low, expected and high.
 
-The number of calls follows from the configuration.  The length of a call is a mean of a similar run
-(`measured_lengths`).  Otherwise a table of typical lengths is used, which is right to within half and double.  The plan
-lists its assumptions.
+The number of calls follows from the configuration.  The length of a call is its mean in a similar run
+(`measured_lengths`).  Without such a run, a table of typical lengths is used, which is right to within half and double.
+The plan lists its assumptions.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING
 
 from discover_lib.engines.llm.calls.exchange import Price, price_of
 from discover_lib.engines.llm.judge import LEAK_PURPOSE as LEAK_CHECK
-from discover_lib.engines.local.dialect import is_local
-from discover_lib.engines.miniature.assistants import SCRIPTED
-from discover_lib.engines.spec import MINIATURE, model_of
+from discover_lib.engines.spec import MINIATURE, asked_assistants, model_of
 from discover_lib.metrics.intervals import percent
 from discover_lib.runs.options import within_reach
 from discover_lib.runs.store import RunStore
@@ -38,11 +36,6 @@ class Span:
     @classmethod
     def exactly(cls, value: float) -> Span:
         return cls(value, value, value)
-
-    @classmethod
-    def about(cls, value: float, share: float) -> Span:
-        """`value`, plus or minus a share of it."""
-        return cls(value * (1 - share), value, value * (1 + share))
 
     def __add__(self, other: Span) -> Span:
         return Span(self.low + other.low, self.expected + other.expected, self.high + other.high)
@@ -83,9 +76,8 @@ HALF_TO_DOUBLE = Span(0.5, 1.0, 2.0)
 REASKED = Span(0.0, 0.02, 0.15)  # share of structured answers that are asked for again
 ASKED = Span.exactly(1.0) + REASKED  # calls of one structured answer
 TURNS_TAKEN = Span(0.8, 1.0, 1.0)  # a conversation ends early when everything is discovered
-MEASURED = 0.1  # difference between another run and the measured one, as a share
-ASSUMED_BASIS = "assumed"
-TYPICAL_BASIS = "typical lengths, half to double; --like measures them"
+MEASURED = Span(0.9, 1.0, 1.1)  # the lengths of another run, as shares of the measured ones
+TYPICAL_BASIS = "typical lengths, half to double; --like RUN takes those of a run"
 
 
 @dataclass(frozen=True)
@@ -155,11 +147,7 @@ class Plan:
 
 
 def plan_run(
-    run: LaidOut,
-    *,
-    settings: ClientSettings,
-    builder: str | None = None,
-    measured: Mapping[str, Length] | None = None,
+    run: LaidOut, *, settings: ClientSettings, builder: str | None = None, measured: Mapping[str, Length] | None = None
 ) -> Plan:
     """The plan of a run laid out by `discover_lib.runs.options.lay_out`, or of an evaluation by `lay_out_evaluation`.
 
@@ -202,11 +190,7 @@ def measured_lengths(folder: Path) -> dict[str, Length]:
     with RunStore.read(folder) as store:
         lengths = store.calls.lengths()
     return {
-        purpose: Length(
-            Span.about(prompt, MEASURED),
-            Span.about(completion, MEASURED),
-            f"the mean of {count} calls in {folder}",
-        )
+        purpose: Length(MEASURED * prompt, MEASURED * completion, f"the mean of {count} calls in {folder}")
         for purpose, (count, prompt, completion) in lengths.items()
     }
 
@@ -217,12 +201,12 @@ def _calls(run: LaidOut, turns: Span) -> dict[tuple[str, str], Span]:
     calls: dict[tuple[str, str], Span] = {}
     final: dict[tuple[str, str], Span] = {}
     for unit in run.units:
-        for model in _models_of(unit.assistants):
+        for model in map(model_of, asked_assistants(unit.assistants)):
             calls["assistant", model] = calls.get(("assistant", model), NOTHING) + turns * (1 / units)
             final[FINAL, model] = final.get((FINAL, model), NOTHING) + Span.exactly(1.0)
     candidates = sum(len(unit.assistants) for unit in run.units) / units
     ahead = candidates * run.options.look_ahead  # turns played ahead, per turn
-    for model in _models_of([run.options.reward_assistant] if ahead else []):
+    for model in map(model_of, asked_assistants([run.options.reward_assistant] if ahead else [])):
         calls["assistant", model] = calls.get(("assistant", model), NOTHING) + turns * ahead
     if spec.judge != MINIATURE:
         calls["judge", spec.judge] = turns * (candidates + ahead) * ASKED
@@ -236,11 +220,6 @@ def _calls(run: LaidOut, turns: Span) -> dict[tuple[str, str], Span]:
         if spec.judge != MINIATURE:  # the judge of the turns scores the whole, too
             calls |= {(purpose, spec.judge): ASKED * units for purpose in SCORING}
     return calls
-
-
-def _models_of(assistants: Iterable[str]) -> list[str]:
-    """The models behind those assistants that are asked through an API."""
-    return [model_of(name) for name in assistants if name not in SCRIPTED and not is_local(name)]
 
 
 def _assumptions(stages: Sequence[Stage]) -> Iterator[str]:

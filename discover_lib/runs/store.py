@@ -9,24 +9,21 @@ process writes, behind a lock.  Notebooks and commands can read at the same time
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
-import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from discover_lib.base import EARLIER
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.ids import DiscoverId
-from discover_lib.base.json_text import member, record_json, spaced, to_json
+from discover_lib.base.json_text import record_json, to_json
 from discover_lib.base.leak_words import is_checkable
 from discover_lib.core.advance import initial_state
-from discover_lib.core.conversation import FORMAT, Conversation, FinalTurn, Stop, Turn
+from discover_lib.core.conversation import FORMAT, Conversation, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import RoleError
 from discover_lib.core.rules import Rules
@@ -76,14 +73,12 @@ SCHEMA = (
     ANSWERS_TABLE,
 )
 TABLES = len([each for each in SCHEMA if each.startswith("CREATE TABLE")])
-UNREAD = "unread artifact: "  # prefix in `run` for artifacts that the word rule for leaks cannot read
 SUMS = """count(turn), CAST(total(discovered) AS INT), total(reward), CAST(total(tokens) AS INT),
     CAST(total(unscored) AS INT), CAST(total(leaks > 0) AS INT)"""
 # The sums over the turns of every unit, from its digest if there is one.
 NUMBERS = f"""SELECT place, turns, discovered, reward, tokens, unscored, leaks FROM digests UNION ALL
     SELECT place, {SUMS} FROM units LEFT JOIN turns USING (place)
     WHERE place NOT IN (SELECT place FROM digests) GROUP BY place"""
-AT_ONCE = 64  # conversations whose turns are read together
 ENDED = "stop IS NOT NULL AND stop != 'error'"
 UNSET: Any = object()  # in place of a value of a configuration that lacks it
 
@@ -100,20 +95,6 @@ class UnitRow:
     trial: int
     seed: int
     setting: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class TurnRow:
-    """A finished turn in the store: the columns of lists and filters, and the whole turn as JSON."""
-
-    turn: int
-    discovered: int
-    reward: float | None
-    tokens: int
-    chosen: str
-    unscored: int
-    leaks: int
-    data: str
 
 
 @dataclass(frozen=True)
@@ -197,15 +178,11 @@ class RunStore:
             configuration: all values that decide the results, as plain JSON; never a key.
 
         Raises:
-            StoreError: the folder holds other files, another process is writing to the run, the file is damaged, or the
-                run has another configuration.
+            StoreError: the folder holds other files or cannot be written to, another process is at work in it, the file
+                is damaged, or the run has another configuration.
         """
         path = folder / FILE
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"{folder}: cannot be written to ({error.strerror or error})") from None
-        if not path.exists() and any(each.name != LOCK for each in folder.iterdir()):
+        if folder.is_dir() and not path.exists() and any(each.name != LOCK for each in folder.iterdir()):
             raise StoreError(f"{folder} holds other files and no run; choose another --run folder")
         return cls._opened(path, configuration)
 
@@ -307,10 +284,6 @@ class RunStore:
                 ((artifact, each.domain, to_json(each.tree.to_dict())) for artifact, each in of_artifact.items()),
             )
             self._database.execute_many(
-                "INSERT OR IGNORE INTO run VALUES (?, '')",
-                ((f"{UNREAD}{artifact}",) for artifact, each in of_artifact.items() if not _is_read(each)),
-            )
-            self._database.execute_many(
                 "INSERT OR IGNORE INTO units VALUES (?, ?, ?, ?, ?, ?, NULL)",
                 (
                     (each.place, each.artifact, to_json(each.assistants), each.trial, each.seed, to_json(each.setting))
@@ -323,7 +296,6 @@ class RunStore:
         with self._database.transaction():
             for table in ("turns", "assessments", "digests", "failures", "units", "trees"):
                 self._database.execute(f"DELETE FROM {table}")
-            self._database.execute("DELETE FROM run WHERE name GLOB ?", (f"{UNREAD}*",))
 
     def unfinished(self) -> list[int]:
         """Places of the unfinished units, including those that ended in an error."""
@@ -350,7 +322,7 @@ class RunStore:
         """
         with self._database.transaction():
             self._database.execute_many(
-                "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ((place, *_AS_ROW(turn)) for turn in turns)
+                "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ((place, *turn) for turn in turns)
             )
             self._database.execute_many(
                 "INSERT INTO failures (place, turn, role, kind, message, came_back, ended) VALUES (?,?,?,?,?,?,?)",
@@ -429,65 +401,43 @@ class RunStore:
         Raises:
             StoreError: the run has no such unit.
         """
+        return Conversation.from_dict(json.loads(self.line(place)))
+
+    def line(self, place: int) -> str:
+        """`Conversation.to_dict` as one line of JSON, joined from the stored texts without decoding the turns.
+
+        Raises:
+            StoreError: the run has no such unit.
+        """
         row = self._database.one(
-            "SELECT tree, seed, stop, setting FROM units JOIN trees USING (artifact) WHERE place = ?", (place,)
+            """SELECT tree, seed, stop, setting, json_extract(data, '$.final') FROM units JOIN trees USING (artifact)
+            LEFT JOIN assessments USING (place) WHERE place = ?""",
+            (place,),
         )
         if row is None:
             raise StoreError(f"{self.path.parent}: no conversation {place} in this run")
-        tree, rules = IntentTree.from_dict(json.loads(row[0])), self.rules
-        seed, stop, setting = row[1:]
+        tree, seed, stop, setting, final = row
         rows = self._database.all("SELECT data FROM turns WHERE place = ? ORDER BY turn", (place,))
-        turns = tuple(Turn.from_dict(json.loads(data)) for (data,) in rows)
+        turns = ",".join(data for (data,) in rows)
         # The start follows from tree, rules and seed; where a turn is stored, its own record of the start counts.
-        start = turns[0].before if turns else initial_state(tree, rules, seed)
-        final = (self.assessment(place) or {}).get("final")
-        ended = FinalTurn.from_dict(final) if final else None
-        return Conversation(tree, rules, seed, start, turns, stop, json.loads(setting), ended)
+        if rows:
+            (start,) = self._database.one("SELECT json_extract(?, '$.before')", rows[0])
+        else:
+            start = to_json(initial_state(IntentTree.from_dict(json.loads(tree)), self.rules, seed).to_dict())
+        parts = {"format": json.dumps(FORMAT), "tree": tree, "rules": to_json(self.rules.to_dict()), "seed": seed}
+        parts |= {"start": start, "turns": f"[{turns}]", "stop": json.dumps(stop), "setting": setting}
+        parts |= {"final": final} if final else {}
+        return "{" + ",".join(f'"{name}":{text}' for name, text in parts.items()) + "}"
 
-    def conversations(self, *, finished: bool = True, **filters: Any) -> Iterator[Conversation]:
-        """Conversations in the order of the plan, one at a time, with the filters of `listing`."""
-        for row in self.listing(**filters):
-            if not finished or row.stop not in (None, "error"):
-                yield self.conversation(row.place)
+    def conversations(self, *, finished: bool = True) -> Iterator[Conversation]:
+        """The finished conversations, or all, in the order of the plan, one at a time."""
+        rows = self._database.all(f"SELECT place FROM units WHERE ? OR {ENDED} ORDER BY place", (not finished,))
+        return (self.conversation(place) for (place,) in rows)
 
-    def encoded_lines(self) -> Iterator[bytes]:
-        """Every finished conversation in the order of the plan: `Conversation.to_dict` as one line of JSON in UTF-8.
-
-        The line is joined from the stored JSON without decoding the turns.
-        """
-        rules = spaced(to_json(self.rules.to_dict()).encode())
-        trees = {
-            artifact: spaced(tree.encode()) for artifact, tree in self._database.all("SELECT artifact, tree FROM trees")
-        }
-        last = self._database.one("SELECT coalesce(max(place), -1) FROM units")[0]
-        for first in range(0, last + 1, AT_ONCE):
-            rows = self._database.all(
-                f"""SELECT place, artifact, seed, stop, setting, assessments.data, CAST(turns.data AS BLOB) FROM units
-                LEFT JOIN assessments USING (place) LEFT JOIN turns USING (place)
-                WHERE {ENDED} AND place BETWEEN ? AND ? ORDER BY place, turn""",
-                (first, first + AT_ONCE - 1),
-            )
-            for (place, artifact, seed, stop, setting, assessment), group in itertools.groupby(
-                rows, lambda row: row[:-1]
-            ):
-                turns = [row[-1] for row in group if row[-1] is not None]
-                start = (
-                    member(turns[0], "before") if turns else to_json(self.conversation(place).start.to_dict()).encode()
-                )
-                parts = {
-                    "format": f'"{FORMAT}"'.encode(),
-                    "tree": trees[artifact],
-                    "rules": rules,
-                    "seed": str(seed).encode(),
-                    "start": spaced(start),
-                    "turns": b"[" + b", ".join(map(spaced, turns)) + b"]",
-                    "stop": f'"{stop}"'.encode(),
-                    "setting": spaced(setting.encode()),
-                }
-                final = member(assessment.encode(), "final") if assessment else b"null"
-                if final != b"null":
-                    parts["final"] = spaced(final)
-                yield b"{" + b", ".join(f'"{name}": '.encode() + value for name, value in parts.items()) + b"}"
+    def lines(self) -> Iterator[str]:
+        """The `line` of every finished conversation in the order of the plan."""
+        places = self._database.all(f"SELECT place FROM units WHERE {ENDED} ORDER BY place")
+        return (self.line(place) for (place,) in places)
 
     def flawed(self) -> dict[int, int]:
         """Place → number of user messages with a flaw by the voice's check.  Reads every turn."""
@@ -497,55 +447,18 @@ class RunStore:
             )
         )
 
-    def listing(
-        self,
-        *,
-        artifact: str | None = None,
-        domain: str | None = None,
-        assistant: str | None = None,
-        stop: Stop | Literal["open"] | None = None,
-        failed_role: str | None = None,
-        leaking: bool = False,
-    ) -> list[Listed]:
-        """The run's table of contents in the order of the plan; every filter given must hold.
-
-        `assistant` matches conversations with that assistant, `stop="open"` unfinished ones, and `failed_role`
-        conversations with a failure of that role that was not retried.
-        """
+    def listing(self) -> list[Listed]:
+        """The run's table of contents in the order of the plan."""
         rows = self._database.all(
             f"""SELECT place, artifact, domain, assistants, trial, stop, turns, discovered, reward, tokens, unscored,
-                leaks
-            FROM units JOIN trees USING (artifact) JOIN ({NUMBERS}) USING (place)
-            WHERE (:artifact IS NULL OR artifact = :artifact) AND (:domain IS NULL OR domain = :domain)
-                AND (:assistant IS NULL OR EXISTS (SELECT 1 FROM json_each(assistants) WHERE value = :assistant))
-                AND (:stop IS NULL OR coalesce(stop, 'open') = :stop)
-                AND (:role IS NULL OR place IN (SELECT place FROM failures WHERE role = :role AND NOT retried))
-                AND (NOT :leaking OR leaks) ORDER BY place""",
-            {
-                "artifact": artifact,
-                "domain": domain,
-                "assistant": assistant,
-                "stop": stop,
-                "role": failed_role,
-                "leaking": leaking,
-            },
+                leaks FROM units JOIN trees USING (artifact) JOIN ({NUMBERS}) USING (place) ORDER BY place"""
         )
         named = {who: tuple(json.loads(who)) for who in {row[3] for row in rows}}
         unread = self.unread_artifacts()
         return [
-            Listed(
-                place, of, where, named[who], trial, why, turns, found, reward, tokens, missing, leaks, of not in unread
-            )
-            for place, of, where, who, trial, why, turns, found, reward, tokens, missing, leaks in rows
+            Listed(*(place, artifact, domain, named[who], *more, artifact not in unread))
+            for place, artifact, domain, who, *more in rows
         ]
-
-    def choices(self) -> tuple[list[str], list[str], int]:
-        """The values of list filters: assistants, artifacts, and the maximum of discovered intents."""
-        groups = self._database.all("SELECT assistants FROM units GROUP BY assistants ORDER BY min(place)")
-        artifacts = self._database.all("SELECT artifact FROM units GROUP BY artifact ORDER BY min(place)")
-        (most,) = self._database.one(f"SELECT coalesce(max(discovered), 0) FROM ({NUMBERS})")
-        names = dict.fromkeys(name for (group,) in groups for name in json.loads(group))
-        return list(names), [artifact for (artifact,) in artifacts], int(most)
 
     def failures(self, place: int | None = None, *, retried: bool = False) -> list[tuple[int, Failure]]:
         """(place, failure) of the run or of one unit; with `retried` also failures of repeated turns."""
@@ -573,9 +486,12 @@ class RunStore:
         return int(self._database.one(f"SELECT total(leaks) FROM ({NUMBERS})")[0])
 
     def unread_artifacts(self) -> frozenset[str]:
-        """Brought artifacts whose intents the word rule cannot read, so that their leaks are unknown."""
-        rows = self._database.all("SELECT substr(name, ?) FROM run WHERE name GLOB ?", (len(UNREAD) + 1, f"{UNREAD}*"))
-        return frozenset(artifact for (artifact,) in rows)
+        """Brought artifacts of no known domain whose intents the word rule cannot read: their leaks are unknown."""
+        brought = self._database.all("SELECT artifact, tree FROM trees WHERE domain = ''")
+        trees = ((artifact, IntentTree.from_dict(json.loads(tree))) for artifact, tree in brought)
+        return frozenset(
+            artifact for artifact, tree in trees if not is_checkable("", [each.text for each in tree.intents.values()])
+        )
 
     def scoring_failures(self, limit: int) -> list[tuple[int, dict[str, Any]]]:
         """(place, `ScoringFailure` in plain form) of the first missing parts of assessments."""
@@ -598,11 +514,6 @@ class RunStore:
                 AS taken FROM units LEFT JOIN digests USING (place))"""
         )
         return Counts(*map(int, row))
-
-
-def _is_read(unit: UnitRow) -> bool:
-    """Whether the word rule for leaks can read the intents of a tree, as it can in a known domain."""
-    return bool(unit.domain) or is_checkable("", [each.text for each in unit.tree.intents.values()])
 
 
 def failed_call(error: BaseException | None) -> Any:
@@ -630,21 +541,16 @@ def id_of_run(folder: Path) -> DiscoverId:
     return DiscoverId(str(whole.relative_to(outputs) if whole.is_relative_to(outputs) else whole))
 
 
+TurnRow = tuple[int, int, float | None, int, str, int, int, str]  # the columns of `turns` after the unit's place
+
+
 def turn_row(turn: Turn) -> TurnRow:
     """The row of a turn.  Pure: workers make rows, the writer only inserts them."""
-    return TurnRow(
-        turn=turn.index,
-        discovered=len(turn.after.discovered) - len(turn.before.discovered),
-        reward=turn.candidate.reward.total if turn.candidate.reward else None,
-        tokens=turn.reply.n_tokens,
-        chosen=turn.reply.assistant,
-        unscored=sum(each.evaluation is None for each in turn.candidates),
-        leaks=len(turn.leaks) or int(leaked(turn)),
-        data=record_json(turn.to_dict()),
-    )
-
-
-_AS_ROW = attrgetter(*(field.name for field in dataclasses.fields(TurnRow)))
+    discovered = len(turn.after.discovered) - len(turn.before.discovered)
+    reward = turn.candidate.reward.total if turn.candidate.reward else None
+    unscored = sum(each.evaluation is None for each in turn.candidates)
+    leaks, data = len(turn.leaks) or int(leaked(turn)), record_json(turn.to_dict())
+    return turn.index, discovered, reward, turn.reply.n_tokens, turn.reply.assistant, unscored, leaks, data
 
 
 def first_difference(ours: Any, theirs: Any, name: str = "") -> str | None:

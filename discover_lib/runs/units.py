@@ -20,15 +20,9 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.json_text import record_json
 from discover_lib.base.seeds import derive_seed
 from discover_lib.base.tokens import COUNTING
-from discover_lib.core.conversation import Candidate, Conversation, FinalTurn, Message, Reply, Turn
+from discover_lib.core.conversation import Candidate, Conversation, FinalTurn, Message, Reply, Stop, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import (
-    AssistantError,
-    Judge,
-    JudgeError,
-    RoleError,
-    ask,
-)
+from discover_lib.core.roles import AssistantError, Judge, JudgeError, RoleError, ask
 from discover_lib.core.rollout import MAX_TURNS, Map, continue_conversation
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator
@@ -41,7 +35,7 @@ from discover_lib.metrics.replay import LookAhead
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, request_named
 from discover_lib.metrics.scorer import Scorer
 from discover_lib.metrics.scores import Assessment, ConversationScores, ScoringFailure, scores_of
-from discover_lib.runs.store import Failure, RunStore, UnitRow, failed_call, failure_of, turn_row
+from discover_lib.runs.store import Failure, RunStore, TurnRow, UnitRow, failed_call, failure_of, turn_row
 from discover_lib.runs.work import ParallelMap, beside
 
 Split = Literal["train", "eval"]
@@ -400,23 +394,36 @@ def have(
 
 
 class Notes:
-    """Replaces the store in another process: collects the writes of a conversation."""
+    """Replaces the store in another process: collects the turns, failures and scores of a conversation."""
 
     def __init__(self) -> None:
-        self.writes: list[tuple[str, tuple[Any, ...]]] = []
-        self.turns = 0
+        self.turns: list[TurnRow] = []
+        self.failures: list[Failure] = []
+        self.end: tuple[int, Stop | None, str | None] | None = None  # the place, the last stop and the last digest
+        self.assessment: tuple[Any, ...] | None = None
 
-    def put_turns(self, place: int, turns: Sequence[Any], *more: Any) -> None:
-        self.turns += len(turns)
-        self.writes.append(("put_turns", (place, turns, *more)))
+    def put_turns(
+        self,
+        place: int,
+        turns: Sequence[TurnRow],
+        stop: Stop | None,
+        failures: Iterable[Failure] = (),
+        digest: str | None = None,
+    ) -> None:
+        self.turns += turns
+        self.failures += failures
+        self.end = place, stop, digest
 
     def put_assessment(self, *what: Any) -> None:
-        self.writes.append(("put_assessment", what))
+        self.assessment = what
 
     def tell(self, store: RunStore) -> None:
-        """Write everything to the store."""
-        for name, what in self.writes:
-            getattr(store, name)(*what)
+        """Write everything to the store, all turns at once."""
+        if self.end:
+            place, stop, digest = self.end
+            store.put_turns(place, self.turns, stop, self.failures, digest)
+        if self.assessment:
+            store.put_assessment(*self.assessment)
 
 
 _engines = cache(RoleEngines)  # of a worker process: one for all conversations of a run

@@ -9,11 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
-import socket
 import threading
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -32,23 +30,27 @@ Result = TypeVar("Result")
 
 
 class Workers:
-    """A place of work, where a task has several units: here one, whose task is a future of this machine.
+    """A place of work, where a task has several units: here the calling thread, one unit after the other.
 
     Attributes:
-        at_once: tasks begun and not finished, at most.
+        at_once: maximum number of begun and unfinished tasks.
+        chunk: maximum number of units in a task.
     """
 
-    def __init__(self, at_once: int) -> None:
-        self.at_once = at_once
+    def __init__(self, at_once: int = 1, chunk: int = 1) -> None:
+        self.at_once, self.chunk = at_once, chunk
         self._done = threading.Event()
 
     def pieces(self, left: int) -> int:
-        """The size of the next task, if so many units are left."""
-        return 1
+        """The size of the next task, if so many units are left: small at the end, so that all workers end together."""
+        return max(1, min(self.chunk, left // self.at_once))
 
     def begin(self, do: Callable[[Any], Any], units: Sequence[Any]) -> Any:
         """Begin a task."""
-        raise NotImplementedError
+        task: Future[list[Any]] = Future()
+        _fulfil(task, do, units)
+        self._done.set()
+        return task
 
     def finished(self, tasks: Sequence[Any]) -> Sequence[Any]:
         """The finished tasks; waits at most half a second for one."""
@@ -116,19 +118,6 @@ def work(
         raise error
 
 
-class Alone(Workers):
-    """One unit after the other, in the calling thread."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-
-    def begin(self, do: Callable[[Item], Result], units: Sequence[Item]) -> Future[list[Result]]:
-        task: Future[list[Result]] = Future()
-        _fulfil(task, do, units)
-        self._done.set()
-        return task
-
-
 class Threads(Workers):
     """Units that wait, each in a new thread, because the allocator keeps memory for the life of a thread."""
 
@@ -145,20 +134,15 @@ class Processes(Workers):
     Args:
         fresh: start new workers instead of forks, for libraries that do not survive a fork (torch).  A process with
             several threads always does so, because a fork could inherit a locked lock.
-        chunk: maximum number of units in a task.
     """
 
     def __init__(self, number: int, *, fresh: bool = False, chunk: int = CHUNK) -> None:
         import multiprocessing
         from concurrent.futures import ProcessPoolExecutor
 
-        super().__init__(AHEAD * number)
-        self._chunk = chunk
+        super().__init__(AHEAD * number, chunk)
         context = multiprocessing.get_context("spawn") if fresh or threading.active_count() > 1 else None
         self._pool = ProcessPoolExecutor(number, context, _init_worker)
-
-    def pieces(self, left: int) -> int:
-        return max(1, min(self._chunk, left // self.at_once))  # little at the end, so that all end together
 
     def begin(self, do: Callable[[Item], Result], units: Sequence[Item]) -> Future[list[Result]]:
         task = self._pool.submit(_each, do, units)
@@ -227,13 +211,9 @@ def beside(helpers: int) -> Iterator[ParallelMap]:
 # -- a Ray cluster ----------------------------------------------------------------------------------------------------
 
 LOCAL, REMOTE = "ray", "ray://"
-FOUND_BY_RAY = ("", "auto", "local")  # values of RAY_ADDRESS that are no address
-PROBE_SECONDS = 2.0  # for an address to answer
 LOOK_SECONDS = 2.0  # between looks at which nodes are alive
 CHECK_SECONDS = 60.0  # for a node to report its version
-TASK_SECONDS = 0.5  # of a task: handing one out and fetching its results costs some 15 ms
 SOURCES = (".py", ".yaml", ".json", ".txt", ".jinja", ".safetensors")  # files that decide results, but for prompts
-MOST = 64  # units of a task, whose results of 33 kB each travel together
 
 
 @contextmanager
@@ -259,8 +239,6 @@ def cluster(where: str) -> Iterator[Cluster]:
     except ImportError as error:
         raise DiscoverError(f"running on Ray needs ray ({error}): pip install 'discover-lib[ray]'") from None
     joined = ray.is_initialized()
-    if not joined:
-        _check_answers(address or os.environ.get("RAY_ADDRESS", ""))
     try:
         if not joined:
             with warnings.catch_warnings(action="ignore"):  # the error has the same text
@@ -277,42 +255,14 @@ def cluster(where: str) -> Iterator[Cluster]:
             ray.shutdown()
 
 
-def _check_answers(address: str) -> None:
-    """Check an address before Ray does, which waits half a minute and more for one that does not answer.
-
-    Raises:
-        DiscoverError: there is no answer, or it is no address.
-    """
-    if address in FOUND_BY_RAY:
-        return
-    host, _, port = address.removeprefix(REMOTE).rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), PROBE_SECONDS).close()
-    except (OSError, OverflowError, ValueError) as error:
-        told = f"nobody answers there ({error}); write HOST:PORT in RAY_ADDRESS, or --on ray://HOST:PORT"
-        raise DiscoverError(f"no Ray cluster to run on at {address}: {told}") from None
-
-
 class Cluster(Workers):
-    """A Ray cluster.
-
-    Attributes:
-        at_once: tasks in flight.
-        done: node → units of work that it finished.
-    """
+    """A Ray cluster."""
 
     def __init__(self, ray: Any) -> None:
-        self.done: Counter[str] = Counter()
+        super().__init__(chunk=CHUNK)
         self._ray = ray
-        self._work = ray.remote(max_retries=-1, scheduling_strategy="SPREAD")(_work)
-        self._expected = 0.0  # seconds that a unit takes, by those that came back
+        self._each = ray.remote(max_retries=-1, scheduling_strategy="SPREAD")(_each)
         self._alive = self._look()
-
-    @property
-    def line(self) -> str:
-        """The work of each node."""
-        shares = ", ".join(f"{node} {count:,}" for node, count in sorted(self.done.items()))
-        return f"conversations by node: {shares or 'none'}"
 
     def check(self) -> None:
         """Compare every node's version with the version here.
@@ -335,11 +285,8 @@ class Cluster(Workers):
                     f"node {address} has discover_lib {version}, here is {version_here()}; install the same on both"
                 )
 
-    def pieces(self, left: int) -> int:
-        return pieces_of_a_task(self._expected, left, self.at_once)
-
     def begin(self, do: Callable[[Any], Any], units: Sequence[Any]) -> Any:
-        return self._work.remote(do, units)
+        return self._each.remote(do, units)
 
     def finished(self, tasks: Sequence[Any]) -> Sequence[Any]:
         """The finished tasks.
@@ -354,13 +301,9 @@ class Cluster(Workers):
 
     def results(self, task: Any) -> Sequence[Any]:
         try:
-            node, seconds, results = self._ray.get(task)
+            return self._ray.get(task)  # type: ignore[no-any-return]
         except self._ray.exceptions.RayTaskError as error:
             raise error.as_instanceof_cause() from None
-        self.done[node] += len(results)
-        lately = seconds / len(results)
-        self._expected = (self._expected + lately) / 2 if self._expected else lately
-        return results  # type: ignore[no-any-return]
 
     def close(self, tasks: Sequence[Any]) -> None:
         for task in tasks:
@@ -377,17 +320,6 @@ class Cluster(Workers):
         }
 
 
-def pieces_of_a_task(seconds: float, left: int, at_once: int) -> int:
-    """How many units make a task: `TASK_SECONDS` of work, and few at the end, so that all workers end together.
-
-    Args:
-        seconds: expected time of a unit; 0 before the first result.
-        left: units that have not gone out.
-        at_once: tasks in flight.
-    """
-    return max(1, min(MOST, int(TASK_SECONDS / seconds), left // at_once)) if seconds else 1
-
-
 @cache
 def version_here() -> str:
     """This package's version and a digest of its source, which decides results more often than the number changes."""
@@ -399,19 +331,5 @@ def version_here() -> str:
     return f"{VERSION} ({digest.hexdigest()})"
 
 
-# A worker looks up these two by name, so that it runs its own copy of the package.
-
-
 def _version_there() -> str:
-    return version_here()
-
-
-def _work(function: Callable[[Item], Result], items: Sequence[Item]) -> tuple[str, float, list[Result]]:
-    """One task: the node that did it, its seconds, and its results."""
-    import ray
-
-    began = time.monotonic()
-    context = ray.get_runtime_context()
-    name = f"{ray.util.get_node_ip_address()}/{context.get_node_id()[:6]}"
-    results = [function(item) for item in items]
-    return name, time.monotonic() - began, results
+    return version_here()  # which a worker looks up by name, so that its own copy of the package answers

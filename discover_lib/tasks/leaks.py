@@ -12,7 +12,6 @@ failed, returning finished.
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -31,7 +30,7 @@ from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.metrics.intervals import Share, share_of
 from discover_lib.metrics.near_misses import near_misses_of
 from discover_lib.metrics.scores import leaked, unchecked_messages
-from discover_lib.runs.outcomes import Refused, RunFailures, failures_of_run, refusals, refused_in
+from discover_lib.runs.outcomes import RunFailures, failures_of_run
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import stored_scores
 from discover_lib.tasks.told import near_miss_table
@@ -39,7 +38,7 @@ from discover_lib.tasks.waist import Asked, How, Lines, Mark, Quote, Report, Run
 
 ALARM = 5  # the exit code
 UNFINISHED = 1
-SHOWN = 10  # findings, and messages refused, told at first
+SHOWN = 10  # findings told at first
 EXCERPT = 200  # characters of an answer
 FORMS = {"verbatim": "word for word", "inflected": "a form of “{}”", "synonym": "another name for “{}”"}
 UNREAD = "{} not checked: the rule about words reads the letters a to z alone"
@@ -65,19 +64,17 @@ def leaks(asked: Leaks, how: How, folder: Path, tell: Tell) -> Report:
         if not talks:
             unfinished = Lines(("no conversation is finished, so only failures are reported",))
             return Report((unfinished, *told_failures(failed)), {"failures": failed.to_dict()}, exit_code=UNFINISHED)
-        checker, again, scores = store.configuration.get("leak_check"), refusals(store), list(stored_scores(store))
-    found = audit(talks)
-    refused = {name: messages for name, talk in talks.items() if (messages := refused_in(talk, again))}
-    shares = near_misses_of(scores)
+        checker, scores = store.configuration.get("leak_check"), list(stored_scores(store))
+    found, shares = audit(talks), near_misses_of(scores)
+    read_by = f"{checker} read each message for paraphrases, too" if checker else "no model read for paraphrases"
     parts = (
         *told_leaks(found, talks),
-        *told_refused(refused, checker),
+        Lines((f"  these are leaks by the rule about words; {read_by}",)),
         *told_failures(failed),
         near_miss_table(shares),
     )
     plain = {
         "leaks": found.to_dict(),
-        "refused": [{"conversation": name, **each.to_dict()} for name, each_of in refused.items() for each in each_of],
         "failures": failed.to_dict(),
         "near misses": {"assistants": [each.to_dict() for each in shares]},
     }
@@ -117,18 +114,6 @@ def _row(finding: Finding) -> tuple[str | Mark | Quote, ...]:
         ", ".join(f"“{each.word}” {FORMS[each.how].format(each.meant)}" for each in finding.leaks),
         f"{state} [{finding.intent_id}] {finding.intent_text}",
     )
-
-
-def told_refused(refused: Mapping[str, Sequence[Refused]], checker: str | None) -> tuple[Lines, ...]:
-    """The checks of the user's messages, and the messages that were refused before they were said."""
-    read_by = f"{checker} read each message for paraphrases, too" if checker else "no model read for paraphrases"
-    lines = [f"  these are leaks by the rule about words; {read_by}"]
-    if refused:
-        checks = Counter(each.check for messages in refused.values() for each in messages)
-        by_check = ", ".join(f"{check} {count}" for check, count in checks.most_common())
-        lines.append(f"{counted(checks.total(), 'message')} refused and asked for again ({by_check})")
-    told = [f"  {name}, {each.line}" for name, messages in refused.items() for each in messages]
-    return (Lines((*lines, *told[:SHOWN])),)
 
 
 def told_failures(failed: RunFailures) -> tuple[Lines, ...]:

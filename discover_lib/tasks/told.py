@@ -15,7 +15,7 @@ from discover_lib.metrics.intervals import INTERVAL, Estimate
 from discover_lib.metrics.near_misses import NEAR_MISS_COLUMNS, NearMisses
 from discover_lib.metrics.summary import Summary, newly_discovered
 from discover_lib.runs.options import LaidOut, within_reach
-from discover_lib.tasks.waist import Lines, Table
+from discover_lib.tasks.waist import Cell, Interval, Lines, Table
 
 if TYPE_CHECKING:  # a simulation tells none of these, and reading the modules takes as long as sixty turns
     from discover_lib.metrics.paired import Comparison
@@ -121,11 +121,15 @@ def results_told(
         if len(results) > 1:
             yield Lines((f"\n{scope.scope}",))
         order = _best_first(scope)
-        rows = [(name, *(str(scope.table[name].get(each.name, "not scored")) for each in MEASURES)) for name in order]
+        rows = [(name, *(_cell(scope.table[name].get(each.name)) for each in MEASURES)) for name in order]
         yield Table(head, tuple(rows), title)
         ceiling = [_ceiling_line(ceilings[scope.scope])] if ceilings and scope.scope in ceilings else []
         yield Lines((*ceiling, *_comparison_lines(scope)))
         yield from left_out(scope, leave_out)
+
+
+def _cell(estimate: Estimate | None) -> Cell:
+    return "not scored" if estimate is None else Interval.of(estimate)
 
 
 def _ceiling_line(ceiling: Estimate) -> str:

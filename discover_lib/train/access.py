@@ -121,10 +121,9 @@ class PatientClient(LLMClient):
     ) -> None:
         super().__init__(settings, **options)
         self._patience_seconds, self._asked_to_stop, self._on_progress = patience_seconds, asked_to_stop, on_progress
-        self._before, self._logged = spent, self.spent
-        self._waiting = threading.Lock()
-        self._answered = 0.0  # time of the last answer
-        self._silent_since: float | None = None  # of all threads, so all of them give up together
+        self._before = spent
+        self._telling = threading.Lock()
+        self._answered = self._told = 0.0  # times of the last answer to any thread, and of the last line about silence
 
     def complete(self, request: Request) -> Completion:
         """Make a call, and retry within the patience.
@@ -133,7 +132,7 @@ class PatientClient(LLMClient):
             LLMError: an error of this call alone.
             HeldUpError: no call can be made at present.
         """
-        failures = 0
+        failures, first = 0, time.monotonic()
         while True:
             asked = time.monotonic()
             try:
@@ -145,27 +144,19 @@ class PatientClient(LLMClient):
                 if error.kind not in RETRIED or failures >= OWN_FAILURES:
                     raise
                 if self._answered <= asked:
-                    self._wait(error)
+                    self._wait(error, max(first, self._answered))
                 continue
             if not completion.cached:
-                self._hear()
+                self._answered = time.monotonic()
             return completion
 
-    def _hear(self) -> None:
-        with self._waiting:
-            self._answered = time.monotonic()
-            if self._silent_since is not None:
-                self._silent_since = None
-                self._on_progress("the models answer again")
-
-    def _wait(self, error: LLMError) -> None:
-        """Pause before a silent model is retried."""
+    def _wait(self, error: LLMError, since: float) -> None:
+        """Pause before a model that is silent since a moment is retried."""
         patience = f"{self._patience_seconds / 60:g} min"
-        with self._waiting:
-            if self._silent_since is None:
-                self._silent_since = time.monotonic()
+        with self._telling:  # once for all threads
+            if self._told <= self._answered:
+                self._told = time.monotonic()
                 self._on_progress(f"no answer ({error}); retrying for up to {patience}")
-            since = self._silent_since
         until = time.monotonic() + self.settings.longest_wait_seconds
         while time.monotonic() < until:
             if self._asked_to_stop():
@@ -174,14 +165,7 @@ class PatientClient(LLMClient):
                 raise HeldUpError(f"no answer for {patience} ({error})", "connection")
             time.sleep(min(0.2, self.settings.longest_wait_seconds))
 
-    def take_spending(self) -> dict[str, float]:
-        """Calls and dollars since the last call of this method, and dollars of the whole run, for the log.
-
-        Dollars are omitted if a price is unknown.
-        """
+    def spending(self) -> dict[str, float]:
+        """Calls of this attempt, and dollars of the whole run unless a price is unknown, for the log."""
         now = self.spent
-        last, self._logged = self._logged, now
-        spending = {"spent/calls": float(now.calls - last.calls)}
-        if now.unpriced == 0:
-            spending |= {"spent/dollars": now.cost - last.cost, "spent/total": self._before + now.cost}
-        return spending
+        return {"spent/calls": float(now.calls)} | ({} if now.unpriced else {"spent/total": self._before + now.cost})

@@ -125,9 +125,6 @@ def unsuitable(part: StageRecipe, backend: Backend) -> list[str]:
             "under Unsloth the loss dr_grpo leaves rewards unscaled; set scale_rewards to none": (
                 unsloth and part.loss_type == "dr_grpo" and part.scale_rewards == "group"
             ),
-            "under Unsloth the reference of a continued adapter is the base; use reference 'merged'": (
-                unsloth and part.reference == "continue" and part.beta > 0
-            ),
         }
     return holding(found)
 
@@ -250,36 +247,30 @@ def load_policy(
     seed: int,
     scratch: Path,
 ) -> Any:
-    """A model with one trainable adapter: a fresh one on the merged earlier stages, or the last earlier one.
+    """A model with a fresh adapter on the merged earlier stages.
+
+    The reference policy is the model without this adapter: exactly the earlier stage.
 
     Args:
         adapters: folders of the earlier stages' adapters, in order.
         scratch: folder for the files of a merged base.
 
     Raises:
-        DiscoverError: a model cannot be loaded, or the adapter to continue is of another shape than the recipe's.
+        DiscoverError: a model cannot be loaded.
     """
     from transformers import set_seed
 
-    continued = adapters[-1] if recipe.reference == "continue" and adapters else None
-    merged = list(adapters[:-1] if continued else adapters)
-    if continued:
-        _same_shape(continued, lora)
     set_seed(seed)  # a fresh adapter has random weights
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=scratch) as made:
-        if merged and (backend.name == "unsloth" or recipe.load_in_4bit):
+        if adapters and (backend.name == "unsloth" or recipe.load_in_4bit):
             # The merge is in 16 bits and uses files: an adapter must not be merged into a base of 4 bits.
-            merged_model(base, merged).save_pretrained(made)
+            merged_model(base, adapters).save_pretrained(made)
             load_tokenizer(base).save_pretrained(made)
-            base, merged = made, []
+            base, adapters = made, []
         if backend.name == "unsloth":
-            model = _unsloth(base, lora, recipe, backend, seed)
-        else:
-            model = _transformers(base, merged, lora, recipe, backend)
-    if continued:
-        load_adapter(model, continued)
-    return model
+            return _unsloth(base, lora, recipe, backend, seed)
+        return _transformers(base, adapters, lora, recipe, backend)
 
 
 def merged_model(base: str, adapters: Sequence[str], *, dtype: str = "auto") -> Any:
@@ -302,14 +293,6 @@ def merged_model(base: str, adapters: Sequence[str], *, dtype: str = "auto") -> 
     except (OSError, ValueError, SafetensorError) as error:
         raise _unloadable(base, "model", error) from None
     return model
-
-
-def load_adapter(model: Any, folder: str | Path) -> None:
-    """Replace the weights of the model's adapter by saved ones."""
-    from peft import load_peft_weights, set_peft_model_state_dict
-
-    device = str(next(model.parameters()).device)
-    set_peft_model_state_dict(model, load_peft_weights(str(folder), device=device))
 
 
 def _transformers(base: str, merged: Sequence[str], lora: LoraRecipe, recipe: StageRecipe, backend: Backend) -> Any:
@@ -372,18 +355,6 @@ def _unsloth(base: str, lora: LoraRecipe, recipe: StageRecipe, backend: Backend,
     )
 
 
-def _same_shape(adapter: str, lora: LoraRecipe) -> None:
-    from peft import LoraConfig
-
-    stored = LoraConfig.from_pretrained(adapter)
-    if (stored.r, stored.lora_alpha) != (lora.r, lora.alpha) or set(stored.target_modules) != set(lora.targets):
-        modules = ", ".join(sorted(stored.target_modules))
-        raise DiscoverError(
-            f"{adapter} has r={stored.r}, alpha={stored.lora_alpha} and modules {modules}; "
-            "to continue it, set the recipe's lora to the same"
-        )
-
-
 def _unloadable(base: str, what: str, error: Exception) -> DiscoverError:
     hint = "" if Path(base).is_absolute() else "; is the name right, and is it a model that asks for hf auth login?"
     return DiscoverError(f"{base}: no {what} can be loaded ({_first_line(error)}){hint}")
@@ -408,24 +379,19 @@ def _same(names: str) -> dict[str, str]:
 
 # A recipe's field → the configuration's; this library uses the recipe's other fields.
 COMMON = {
-    **_same("learning_rate weight_decay adam_beta1 adam_beta2 adam_epsilon max_grad_norm gradient_checkpointing"),
-    **_same("logging_steps save_steps"),
+    **_same("learning_rate weight_decay max_grad_norm gradient_checkpointing save_steps"),
     "per_device": "per_device_train_batch_size",
     "epochs": "num_train_epochs",
     "optimizer": "optim",
     "schedule": "lr_scheduler_type",
     "warmup": "warmup_steps",
 }
-DPO = _same("max_length beta label_smoothing disable_dropout")
+DPO = _same("max_length beta")
 GRPO = {
-    **_same("temperature top_p top_k repetition_penalty beta epsilon loss_type scale_rewards"),
-    **_same("disable_dropout"),
+    **_same("temperature beta epsilon loss_type scale_rewards disable_dropout"),
     "n_generations": "num_generations",
     "generation_memory": "vllm_gpu_memory_utilization",
     "max_completion": "max_completion_length",
-    "iterations": "num_iterations",
-    "importance_sampling": "importance_sampling_level",
-    "mask_truncated": "mask_truncated_completions",
 }
 # Writer of the replies → TRL's options.  Unsloth's vLLM shares the model's weights in the trainer's process.
 GENERATION: Mapping[str, Mapping[str, Any]] = {
@@ -451,7 +417,11 @@ def common_arguments(recipe: StageRecipe, backend: Backend, folder: Path, seed: 
         "use_cpu": backend.device == "cpu",
         "seed": seed,
         "data_seed": seed,
+        "adam_beta1": 0.9,
+        "adam_beta2": 0.999,
+        "adam_epsilon": 1e-8,
         "logging_strategy": "steps",
+        "logging_steps": 1,
         "logging_first_step": True,
         "logging_nan_inf_filter": False,
         "save_strategy": "steps",
@@ -488,8 +458,10 @@ def dpo_arguments(recipe: DpoRecipe, *, held_out: bool) -> dict[str, Any]:
         _held_out(recipe, held_out)
         | _picked(recipe, DPO)
         | {
-            "loss_type": [recipe.loss_type, "sft"] if added else [recipe.loss_type],
+            "loss_type": ["sigmoid", "sft"] if added else ["sigmoid"],
             "loss_weights": [1.0, recipe.sft_weight] if added else None,
+            "label_smoothing": 0.0,
+            "disable_dropout": False,
             "precompute_ref_log_probs": False,
             "sync_ref_model": False,
             "use_weighting": False,
@@ -503,11 +475,17 @@ def dpo_arguments(recipe: DpoRecipe, *, held_out: bool) -> dict[str, Any]:
 def grpo_arguments(recipe: GrpoRecipe) -> dict[str, Any]:
     """Further values of the GRPO trainer."""
     return _picked(recipe, GRPO) | {
-        "epsilon_high": recipe.epsilon if recipe.epsilon_high is None else recipe.epsilon_high,
+        "epsilon_high": recipe.epsilon,
+        "num_iterations": 1,
+        "importance_sampling_level": "token",
+        "mask_truncated_completions": False,
         "steps_per_generation": recipe.accumulation,
         "shuffle_dataset": False,  # `grpo.trainer.Table` orders the rows
         "remove_unused_columns": False,
+        "top_p": 1.0,
+        "top_k": 0,
         "min_p": None,
+        "repetition_penalty": 1.0,
         "reward_weights": None,
         **GENERATION[recipe.generation],
         # vLLM's probabilities differ slightly from the trained model's; the correction removes the effect.

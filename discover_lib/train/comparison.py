@@ -22,7 +22,7 @@ from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.metrics.intervals import Estimate, bootstrap_mean
 from discover_lib.metrics.scores import moves_of
-from discover_lib.runs.work import Alone, Processes, work
+from discover_lib.runs.work import Processes, Workers, work
 
 Result = TypeVar("Result")
 FOLLOWED = "followed"  # folder of a run: conversations at its checkpoints
@@ -128,7 +128,7 @@ def _conversation_at(
 
 def _of_each(names: Mapping[str, str], ask: Callable[[str], Result]) -> dict[str, Result]:
     results: list[Result] = []
-    work(list(names.values()), ask, results.append, Processes(1, fresh=True, chunk=1) if on_gpu() else Alone())
+    work(list(names.values()), ask, results.append, Processes(1, fresh=True, chunk=1) if on_gpu() else Workers())
     return dict(zip(names, results, strict=True))
 
 

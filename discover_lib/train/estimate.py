@@ -6,14 +6,12 @@ Weights and adapter are exact.  The part that grows with the batch may be off by
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import outputs_folder
+from discover_lib.base.files import read_json
 from discover_lib.base.words import duration
 from discover_lib.engines.llm.calls.exchange import price_of
 from discover_lib.engines.local.dialect import is_tiny
@@ -24,7 +22,6 @@ from discover_lib.train.access import Access
 from discover_lib.train.backend import emulated
 from discover_lib.train.data import load_rows, starting_users
 from discover_lib.train.recipes import GrpoRecipe, LoraRecipe, Recipe, Stage, StageRecipe
-from discover_lib.train.training_job import RESULT, find_jobs
 
 if TYPE_CHECKING:
     from discover_lib.train.run_stage import StageSettings
@@ -95,9 +92,14 @@ def architecture_of(base: str) -> Architecture:
     Raises:
         DiscoverError: the file is not on this machine, or belongs to another kind of model.
     """
-    configuration = config_of(base)
-    if configuration is None:
+    file: Any = Path(base) if Path(base).is_file() else Path(base) / "config.json"
+    if not file.is_file() and not Path(base).is_absolute():
+        from huggingface_hub import try_to_load_from_cache
+
+        file = try_to_load_from_cache(base, "config.json")  # without a download
+    if not isinstance(file, str | Path) or not Path(file).is_file():
         raise DiscoverError(f"{base}: no config.json on this machine, so the memory is not estimated; give its folder")
+    configuration = read_json(Path(file))
     text = configuration.get("text_config", configuration)
     try:
         heads = text["num_attention_heads"]
@@ -113,18 +115,6 @@ def architecture_of(base: str) -> Architecture:
         )
     except KeyError as error:
         raise DiscoverError(f"{base}: its config.json has no {error}; only plain decoders have an estimate") from None
-
-
-def config_of(base: str) -> dict[str, Any] | None:
-    """A base's `config.json` from a path, its folder or the hub's cache, without a download."""
-    path: Any = Path(base) if Path(base).is_file() else Path(base) / "config.json"
-    if not path.is_file():
-        if Path(base).is_absolute():
-            return None
-        from huggingface_hub import try_to_load_from_cache
-
-        path = try_to_load_from_cache(base, "config.json")
-    return json.loads(Path(path).read_text(encoding="utf-8")) if isinstance(path, str | Path) else None
 
 
 @dataclass(frozen=True)
@@ -261,19 +251,11 @@ def _activations(base: Architecture, part: StageRecipe, stage: Stage, *, unsloth
 def forecast(settings: StageSettings, n_rows: int) -> str:
     """The updates and the time of a stage on this machine, in words.
 
-    The newest finished run with the same recipe gives the time.  Without one, the tiny model's time is a measurement on
-    one processor core, and other models' time is unknown.
+    The tiny model's time is a measurement on one processor core.  Other models' time is unknown.
     """
     stage, part = settings.stage, settings.recipe.of(settings.stage)
-    updates, alike = part.steps(n_rows), (stage, settings.base, settings.recipe.to_dict())
-    for job in find_jobs(outputs_folder()).values():
-        if not (job.folder / RESULT).is_file():
-            continue
-        stored, result = job.settings(), job.result()
-        if (stored["stage"], stored["base"], stored["recipe"]) == alike:
-            seconds = updates * result["seconds"] / result["step"]
-            return f"{updates:,} updates, about {duration(seconds)} as last time on this machine"
-    if is_tiny(settings.base_path) and part.batch == Recipe.miniature().of(stage).batch:
+    updates = part.steps(n_rows)
+    if is_tiny(settings.base) and part.batch == Recipe.miniature().of(stage).batch:
         return f"{updates:,} updates, about {duration(updates * UPDATE_SECONDS[stage])} on one processor core"
     return f"{updates:,} updates; the time on this machine is unknown"
 
@@ -290,7 +272,7 @@ def plan_stage(settings: StageSettings, access: Access) -> Plan:
     rows = load_rows(Path(settings.data), "grpo", None, system=settings.system, seed=settings.seed)
     part = settings.recipe.grpo
     steps = part.steps(len(rows.train))
-    completions = math.ceil(steps / part.iterations) * part.batch
+    completions = steps * part.batch
     talks = Span(1, part.multi_turn, part.multi_turn) if part.multi_turn > 1 else Span.exactly(1)
     judged = talks * ((1 + part.look_ahead) * completions)
     spoken = (talks + Span.exactly(-1.0) + Span.exactly(part.look_ahead)) * completions

@@ -16,9 +16,7 @@ from discover_lib.engines.local.dialect import PREFIX
 from discover_lib.engines.local.lineage import ADAPTER, FILE, Chain, Lineage, adapter_chain, run_of
 from discover_lib.engines.local.names import merge
 from discover_lib.metrics.intervals import Estimate
-from discover_lib.train.grpo.rollouts import probed
 from discover_lib.train.recipes import holding
-from discover_lib.train.training_job import METRICS, RESULT, read_lines, standing_lines
 
 RESULTS = "results.json"  # what `discover evaluate` writes into its run
 STAGE_NAMES = {"sft": "supervised fine-tuning", "dpo": "preference optimization", "grpo": "reinforcement learning"}
@@ -126,26 +124,12 @@ class Publication:
             **{"lineage": lineage, "rows": Path(str(lineage.data["folder"])).name, "settings": settings},
             stages=[STAGE_NAMES[each] for each in stages],
             evaluation=_evaluation(self.results) if self.results else None,
-            **measured(run_of(self.run)),
         )
 
     def _base(self, chain: Chain) -> str:
         """The base's public name; "" if only this machine has it."""
         path = Path(chain.base.path)
         return self.base_id or ("" if path.is_absolute() or path.is_dir() else chain.base.path)
-
-
-def measured(run: Path) -> dict[str, Any]:
-    """A run's measurements for its card: the rows of its validation rollouts, and its losses on held-out rows."""
-    lines = standing_lines(read_lines(run / METRICS).lines)
-    losses = [line["eval_loss"] for line in lines if line.get("eval_loss") is not None]
-    kept, probes = read_json(run / RESULT).get("kept_round"), []
-    for line in lines:
-        if line.get("probe/discovered") is not None:
-            when = f"round {line['round']}" if line["round"] else "before"
-            when += ", kept: this model" if line["round"] == kept else ""
-            probes.append((when, probed(line), line["probe/users"]))
-    return {"probes": probes, "losses": losses}
 
 
 def _evaluation(folder: Path) -> dict[str, Any]:
@@ -181,6 +165,5 @@ def _without_paths(lineage: Mapping[str, Any], base: str) -> dict[str, Any]:
         **lineage,
         "base": {**own, "path": base or Path(own["path"]).name},
         "merged": [plain(each) for each in lineage["merged"]],
-        "continued": plain(lineage["continued"]) if lineage.get("continued") else None,
         "data": {**lineage["data"], "folder": Path(str(lineage["data"]["folder"])).name},
     }

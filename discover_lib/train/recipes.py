@@ -23,7 +23,6 @@ from msgspec import Meta
 from discover_lib.base.errors import DiscoverError
 
 Stage = Literal["sft", "dpo", "grpo"]
-Reference = Literal["merged", "continue"]
 Optimizer = Literal["adamw_torch", "adamw_torch_fused", "adamw_8bit", "paged_adamw_8bit"]
 Schedule = Literal["linear", "cosine", "constant"]
 Precision = Literal["auto", "bf16", "fp16", "fp32"]
@@ -37,6 +36,7 @@ Share = Annotated[float, Meta(ge=0, lt=1)]
 Count = Annotated[int, Meta(ge=0)]  # 0 switches it off
 
 STAGES: tuple[Stage, ...] = ("sft", "dpo", "grpo")
+LOOK_AHEAD = "adaptive"
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
 
@@ -59,9 +59,6 @@ class StageRecipe:
         per_device: sequences at a time on one device.  The rest of the batch is accumulated.
         max_steps: total updates; None for whole `epochs`.
         max_length: of a whole sequence, in tokens.  Longer rows are omitted and counted.
-        reference: start of the adapter.  "merged": the earlier stage is merged into the base and a fresh adapter
-            starts, so the reference policy is exactly the earlier stage.  "continue": the earlier adapter is trained
-            further.
         warmup: updates if at least 1, else a share of all.
         precision: "auto" is bf16 (fp16 on older GPUs) on CUDA, fp32 elsewhere.
         save_steps: updates between checkpoints.
@@ -74,19 +71,14 @@ class StageRecipe:
     epochs: Positive
     max_length: PositiveInt
     max_steps: PositiveInt | None = None
-    reference: Reference = "merged"
     optimizer: Optimizer = "adamw_torch"
     schedule: Schedule = "cosine"
     warmup: NotNegative = 0.0
     weight_decay: NotNegative = 0.0
-    adam_beta1: Share = 0.9
-    adam_beta2: Share = 0.999
-    adam_epsilon: Positive = 1e-8
     max_grad_norm: NotNegative = 1.0
     precision: Precision = "auto"
     load_in_4bit: bool = False
     gradient_checkpointing: bool = True
-    logging_steps: PositiveInt = 1
     save_steps: PositiveInt = 50
     sample_steps: Count = 50
 
@@ -137,10 +129,7 @@ class DpoRecipe(SupervisedRecipe):
     learning_rate: Positive = 5e-6
     per_device: PositiveInt = 2
     beta: Positive = 0.1
-    loss_type: Literal["sigmoid", "hinge", "ipo"] = "sigmoid"
-    label_smoothing: Annotated[float, Meta(ge=0, lt=0.5)] = 0.0
     sft_weight: NotNegative = 0.0
-    disable_dropout: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,18 +140,14 @@ class GrpoRecipe(StageRecipe):
         batch: completions per update, `n_generations` to a prompt.
         max_completion: longest reply, in tokens; it is part of `max_length`.
         beta: weight of the KL term; 0 uses no reference.
-        epsilon_high: upper clip; None for the same as `epsilon`.
         generation: writer of the replies: "transformers", the model itself; "vllm-server", a vLLM from
             `trl vllm-serve`; "vllm-colocate", vLLM on the same GPU; "unsloth-fast", Unsloth's vLLM.
         generation_memory: share of the GPU for a vLLM beside the model.
-        generation_tokens: tokens of prompts and replies per batch of generation, with padding.  A smaller number saves
-            memory and takes time.  None writes all replies of an update at once.
         tau: τ of the reward, in the rows' unit of tokens; None for the rows' value (500 in the paper).
         broken_penalty: subtracted from the reward of a reply that breaks the notation.  The paper has no such penalty;
             it keeps small models from forgetting their language.
-        look_ahead: further turns in the reward of a reply.  The single-turn reward pays for endless alternatives, and
-            does not pay for preparation.
-        look_ahead_assistant: the scripted assistant that plays those turns.
+        look_ahead: further turns in the reward of a reply, which the scripted assistant `LOOK_AHEAD` plays.  The
+            single-turn reward pays for endless alternatives, and does not pay for preparation.
         multi_turn: turns of a rollout.  Above 1 the model plays several turns itself, the user's words carry no loss,
             and the reward is the sum over the turns.
         reward_to_go: credit each reply with the reward from its turn on, compared with the same turn of the other
@@ -171,7 +156,7 @@ class GrpoRecipe(StageRecipe):
             Otherwise the rows are the prompts.
         rounds: equal parts of the run.  After each, validation rollouts measure the model; the best round is selected.
         probe_users: held-out users of the validation rollouts; 0 switches them off.
-        probe_turns, probe_temperature: turns and temperature of a validation rollout.
+        probe_turns: turns of a validation rollout.
         workers: parallel judgments of a language model.
     """
 
@@ -183,32 +168,22 @@ class GrpoRecipe(StageRecipe):
     n_generations: Annotated[int, Meta(ge=2)] = 4
     max_completion: PositiveInt = 1024
     temperature: Positive = 0.6
-    top_p: Positive = 1.0
-    top_k: Count = 0
-    repetition_penalty: Positive = 1.0
     beta: NotNegative = 0.0
     epsilon: Positive = 0.28
-    epsilon_high: Positive | None = None
     generation: Generation = "transformers"
     generation_memory: Annotated[float, Meta(gt=0, lt=1)] = 0.3
-    generation_tokens: PositiveInt | None = None
-    iterations: PositiveInt = 1
     loss_type: Literal["grpo", "dapo", "dr_grpo", "bnpo"] = "grpo"
     scale_rewards: Literal["group", "batch", "none"] = "group"
-    importance_sampling: Literal["token", "sequence"] = "token"
-    mask_truncated: bool = False
     disable_dropout: bool = False
     tau: NotNegative | None = None
     broken_penalty: NotNegative = 0.0
     look_ahead: Count = 0
-    look_ahead_assistant: str = "adaptive"
     multi_turn: PositiveInt = 1
     reward_to_go: bool = False
     own_prefixes: bool = False
     rounds: PositiveInt = 1
     probe_users: Count = 50
     probe_turns: PositiveInt = 5
-    probe_temperature: Positive = 0.7
     workers: PositiveInt = 16
 
     @property
@@ -217,8 +192,7 @@ class GrpoRecipe(StageRecipe):
 
     def steps(self, n_rows: int) -> int:
         """Total updates on this many prompts; an incomplete batch at the end of an epoch is omitted."""
-        per_epoch = n_rows // self.prompts_per_step * self.iterations
-        return self.max_steps or math.ceil(self.epochs * per_epoch)
+        return self.max_steps or math.ceil(self.epochs * (n_rows // self.prompts_per_step))
 
 
 @dataclass(frozen=True)
@@ -305,18 +279,15 @@ class Recipe:
         parts = {name: _record(_PARTS[name], data[name], name) for name in _PARTS if name in data}
         return cls(name=str(data.get("name", "paper")), **parts)
 
-    def problems(
-        self, stage: Stage, *, n_rows: int | None = None, adapter: bool | None = None, context: int | None = None
-    ) -> list[str]:
+    def problems(self, stage: Stage, *, n_rows: int | None = None, context: int | None = None) -> list[str]:
         """Contradictions in the recipe, one line each.
 
         Args:
             n_rows: number of training rows, if known.
-            adapter: whether there is an earlier stage, if known.
             context: longest sequence that the base can read, if known.
         """
         part = self.of(stage)
-        lines = holding(_contradictions(part, adapter, context))
+        lines = holding(_contradictions(part, context))
         if not lines and n_rows is not None:
             lines = holding(_row_problems(part, n_rows))
         return [f"{stage}: {line}" for line in lines]
@@ -340,21 +311,14 @@ def holding(found: Mapping[str, bool]) -> list[str]:
     return [sentence for sentence, holds in found.items() if holds]
 
 
-def _contradictions(part: StageRecipe, adapter: bool | None, context: int | None) -> dict[str, bool]:
+def _contradictions(part: StageRecipe, context: int | None) -> dict[str, bool]:
     """Sentence about a contradiction → whether the fields have it."""
     found = {
         f"batch {part.batch} is not a multiple of per_device {part.per_device}": part.batch % part.per_device != 0,
-        "reference 'continue' needs an earlier adapter to train; use 'merged'": (
-            part.reference == "continue" and adapter is False
-        ),
         f"max_length {part.max_length} is more than the {context} tokens that the base can read": (
             context is not None and part.max_length > context
         ),
     }
-    if isinstance(part, DpoRecipe):
-        found["label_smoothing has no meaning for the loss 'ipo'; set it to 0"] = (
-            part.label_smoothing > 0 and part.loss_type == "ipo"
-        )
     if isinstance(part, GrpoRecipe):
         found |= _grpo_contradictions(part)
     return found

@@ -28,7 +28,6 @@ from discover_lib.dataset.rows import system_text
 from discover_lib.engines.local.dialect import Chat, Dialect, LocalModelError, dialect_of, said, tiny_domains
 from discover_lib.engines.local.lineage import (
     ADAPTER,
-    FILE,
     Chain,
     Lineage,
     LineageError,
@@ -76,21 +75,13 @@ if TYPE_CHECKING:
 SAMPLED = 2  # held-out prompts for the stored samples
 
 
-class StageError(DiscoverError):
-    """A stage that cannot be trained; `problems` lists all reasons, one line each."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = list(problems)
-
-
 @dataclass(frozen=True)
 class StageSettings:
     """The settings that decide the result of a stage.
 
     Attributes:
         data: folder of exported rows, or of a run.
-        base: a model folder, a hub's model id, or the folder of a finished training run, with its adapter.
+        base: a model folder, or a hub's model id.
         adapter: folder of the previous stage's training run; "" for none.
         backend: "auto", "unsloth" or "transformers".
         judge, voice: GRPO's judge and voice of the user: "miniature", or a LiteLLM model.
@@ -134,31 +125,17 @@ class StageSettings:
         """GRPO's language models as judge and voice; [] in other stages."""
         return self.spec.models() if self.stage == "grpo" else []
 
-    @property
-    def base_path(self) -> str:
-        """The base model, also if `base` is a training run."""
-        try:
-            return self.chain().base.path
-        except LineageError:
-            return self.base
-
-    @property
-    def earlier(self) -> str:
-        """Folder of the previous stage's training run; "" for none."""
-        return self.adapter or (self.base if (Path(self.base) / FILE).is_file() else "")
-
     def chain(self) -> Chain:
         """The base and the adapters of earlier stages.
 
         Raises:
             LineageError: an earlier stage is missing, has changed, or has another base.
         """
-        earlier = self.earlier
-        if not earlier:
+        if not self.adapter:
             return Chain(Source(self.base, content_hash(self.base)))
-        chain = adapter_chain(Path(earlier))
-        if earlier != self.base and not _same_model(self.base, chain.base):
-            raise LineageError(f"{earlier} was trained on {chain.base.path}, not on {self.base}; name that base")
+        chain = adapter_chain(Path(self.adapter))
+        if not _same_model(self.base, chain.base):
+            raise LineageError(f"{self.adapter} was trained on {chain.base.path}, not on {self.base}; name that base")
         return chain
 
     def rows(self, dialect: Dialect) -> TrainingRows:
@@ -195,61 +172,62 @@ class StageResult:
         return plain
 
 
-def problems(settings: StageSettings, run: Path | None = None, access: Access | None = None) -> list[str]:
+def problems(settings: StageSettings, access: Access | None = None) -> list[str]:
     """Obstacles to training that need no library and no loaded model, one line each.
 
     Args:
-        run: the run's folder.
-        access: access to GRPO's language models; None for the access in that folder.
+        access: access to GRPO's language models, which is also checked.
     """
     lines: list[str] = []
-    chain: Chain | None = None
     rows: TrainingRows | None = None
+    dialect = dialect_of(settings.base)
     try:
-        chain = settings.chain()
+        settings.chain()
     except LineageError as error:
         lines.append(str(error))
-    base = chain.base.path if chain else settings.base
-    dialect = dialect_of(base)
     try:
         rows = settings.rows(dialect)
     except DiscoverError as error:
         lines.append(str(error))
-    known = {"adapter": bool(chain.adapters)} if chain else {}
-    lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None, **known)
+    lines += settings.recipe.problems(settings.stage, n_rows=len(rows.train) if rows else None)
     if rows is not None:
-        lines += _domain_problems(base, rows) + _system_problems(settings, rows, dialect)
+        lines += _domain_problems(settings.base, rows) + _system_problems(settings, rows, dialect)
         lines += filter(None, [rows_of.overlap(rows)])
     if settings.stage == "grpo":
         lines += _role_problems(settings, rows)
         if settings.thinking and settings.recipe.grpo.multi_turn > 1:
             lines.append("thoughts of earlier turns are not read again and cannot be trained on; set multi_turn to 1")
-    if not lines:
-        from discover_lib.train.access import Access
-
+    if not lines and access:
         try:
-            (access or (Access.read(run) if run else Access())).check(settings.models())
+            access.check(settings.models())
         except RunOptionsError as error:
             lines.append(str(error))
     return lines
 
 
 def checked(settings: StageSettings, folder: Path, access: Access | None = None) -> Backend:
-    """The backend for these settings, after all checks of `problems`.
+    """The backend for these settings, after all checks of `problems`, before any file is loaded or written.
+
+    Args:
+        access: access to GRPO's language models; None for the access in the folder.
 
     Raises:
-        StageError: all obstacles, before any file is loaded or written.
+        DiscoverError: all obstacles in one line.
+        RunOptionsError: a key, a price or a package is missing.
     """
-    lines = problems(settings, folder, access)
+    from discover_lib.train.access import Access
+
+    lines = problems(settings)
     lines += filter(None, [in_the_way(folder, settings.to_dict())])
     try:
-        backend = choose_backend(settings.backend, settings.base_path)
+        backend = choose_backend(settings.backend, settings.base)
         part = settings.recipe.of(settings.stage)
         lines += [f"{settings.stage}: {line}" for line in unsuitable(part, backend)]
     except DiscoverError as error:
         lines.append(str(error))
     if lines:
-        raise StageError(lines)
+        raise DiscoverError("; ".join(lines))
+    (access or Access.read(folder)).check(settings.models())
     return backend
 
 
@@ -260,8 +238,7 @@ def run_stage(settings: StageSettings, folder: Path, *, on_progress: Progress = 
         on_progress: receives lines of text.
 
     Raises:
-        StageError: an obstacle; only the settings were written.
-        DiscoverError: the libraries or the model do not work here.
+        DiscoverError: all obstacles in one line; only the settings were written.
     """
     backend = checked(settings, folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -340,16 +317,13 @@ class _Run:
         """The rows within the length limit, for training and for measurement.  GRPO's prompts leave room for a reply.
 
         Raises:
-            StageError: the base's chat template refuses them.
+            LocalModelError: the base's chat template refuses them.
         """
         part = self.part
         limit = part.max_length - (part.max_completion if isinstance(part, GrpoRecipe) else 0)
         measured = self.source.held_out[: part.eval_rows if isinstance(part, SupervisedRecipe) else 0]
-        try:
-            train, line = rows_of.fit(self.source.train, self.dialect, self.chat, limit, "training rows")
-            held_out, other = rows_of.fit(measured, self.dialect, self.chat, limit, "held-out rows")
-        except LocalModelError as error:
-            raise StageError([str(error)]) from None
+        train, line = rows_of.fit(self.source.train, self.dialect, self.chat, limit, "training rows")
+        held_out, other = rows_of.fit(measured, self.dialect, self.chat, limit, "held-out rows")
         for told in filter(None, (line, other)):
             self.on_progress(told)
         return train, held_out
@@ -373,7 +347,7 @@ class _Run:
             }
         )
         if lines:
-            raise StageError(lines)
+            raise DiscoverError("; ".join(lines))
 
     def _trainer(self, stack: ExitStack, model: Any) -> tuple[Any, Recorder, Rounds | None]:
         from transformers import PrinterCallback
@@ -406,7 +380,7 @@ class _Run:
                 dialect=self.dialect,
                 users=Users(RoleEngines(settings.spec, client), part.tau),
                 threads=part.workers if client else 1,
-                take_spending=client.take_spending if client else dict,
+                spending=client.spending if client else dict,
                 on_progress=self.on_progress,
             )
             samples = trainer.samples
@@ -485,13 +459,11 @@ class _Run:
                 model.save_pretrained(str(target), selected_adapters=["default"])
 
     def _lineage(self) -> Lineage:
-        settings, adapters = self.settings, self.chain.adapters
-        goes_on = self.part.reference == "continue" and bool(adapters)
+        settings = self.settings
         return Lineage(
             stage=settings.stage,
             base=self.chain.base,
-            merged=adapters[:-1] if goes_on else adapters,
-            continued=adapters[-1] if goes_on else None,
+            merged=self.chain.adapters,
             recipe=settings.recipe.to_dict(),
             data=self.source.describe(),
             run=self.folder.resolve().name,
@@ -538,7 +510,6 @@ def _system_problems(settings: StageSettings, rows: TrainingRows, dialect: Diale
 
 def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[str]:
     """Whether the live reward's roles exist."""
-    from discover_lib.engines.miniature.assistants import SCRIPTED
     from discover_lib.runs.options import is_model
 
     part, roles = settings.recipe.grpo, {"judge": settings.judge, "voice": settings.voice}
@@ -548,13 +519,9 @@ def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[s
             name != MINIATURE and not is_model(name)
         )
         for role, name in roles.items()
-    }
-    found |= {
-        f"look_ahead_assistant {part.look_ahead_assistant!r} must be one of {', '.join(SCRIPTED)}": (
-            part.look_ahead > 0 and part.look_ahead_assistant not in SCRIPTED
-        ),
+    } | {
         "some rows are of no miniature domain; name language models as judge and voice, and let no script look ahead "
-        "(look_ahead 0)": "" in domains and (MINIATURE in roles.values() or part.look_ahead > 0),
+        "(look_ahead 0)": "" in domains and (MINIATURE in roles.values() or part.look_ahead > 0)
     }
     return holding(found)
 

@@ -20,62 +20,29 @@ from datasets import Dataset
 from transformers import Trainer, TrainerCallback
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
-from discover_lib.base.files import whole_folder, write_text_lines
+from discover_lib.base.files import whole_folder
 from discover_lib.engines.local.lineage import STEPS
 from discover_lib.train import Progress
 from discover_lib.train.backend import Backend, common_arguments, configuration, dpo_arguments, sft_arguments
-from discover_lib.train.recipes import DpoRecipe, StageRecipe, SupervisedRecipe
-from discover_lib.train.training_job import METRICS, SAMPLES, STOP, read_lines
+from discover_lib.train.recipes import DpoRecipe, SupervisedRecipe
+from discover_lib.train.training_job import METRICS, SAMPLES, STOP, go_back, read_lines
 
 REFERENCE_COPY = "ref"  # TRL's name for its frozen copy of a given adapter
 
 
 class _Tokenised(Trainer):
-    """Takes rows of tokens unchanged, and counts the trained tokens.
-
-    Unsloth's version of the SFT trainer omits TRL's count.
-    """
-
-    _n_tokens = 0
+    """Takes rows of tokens unchanged."""
 
     def _prepare_dataset(self, dataset: Dataset, *_: Any, **__: Any) -> Dataset:
         return dataset
-
-    def training_step(self, model: Any, inputs: Any, *arguments: Any, **named: Any) -> Any:
-        self._n_tokens += int(inputs["attention_mask"].sum())
-        return super().training_step(model, inputs, *arguments, **named)
-
-    def log(self, logs: dict[str, float], *arguments: Any, **named: Any) -> None:
-        if "loss" in logs:
-            logs["num_tokens"] = self._n_tokens
-        super().log(logs, *arguments, **named)
 
 
 class TokenisedSftTrainer(_Tokenised, SFTTrainer):
     """TRL's SFT trainer on ready tokens."""
 
 
-class PartedDpoTrainer(_Tokenised, DPOTrainer):
-    """Logs the preference loss and the added likelihood term separately: `loss/dpo` and `loss/sft`.
-
-    With a fresh adapter on a merged stage, the first `loss/dpo` of the sigmoid loss is ln 2.
-    """
-
-    def compute_loss(
-        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
-    ) -> Any:
-        result = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        loss = float((result[0] if return_outputs else result).detach())
-        metrics = self._metrics["train" if self.model.training else "eval"]
-        _, weight = self.args.loss_weights or (1.0, 0.0)
-        likelihood = 0.0
-        if weight:
-            # The likelihood term is the mean over the batch's chosen tokens; the trainer logs the mean per reply.
-            chosen, _ = inputs["completion_mask"][..., 1:].chunk(2, dim=0)
-            likelihood = -metrics["logps/chosen"][-1] * len(chosen) / float(chosen.sum())
-            metrics["loss/sft"].append(likelihood)
-        metrics["loss/dpo"].append(loss - weight * likelihood)
-        return result
+class TokenisedDpoTrainer(_Tokenised, DPOTrainer):
+    """TRL's DPO trainer on ready tokens."""
 
 
 def supervised_trainer(
@@ -96,7 +63,7 @@ def supervised_trainer(
     """
     values = common_arguments(recipe, backend, folder, seed)
     if isinstance(recipe, DpoRecipe):
-        kind, options = PartedDpoTrainer, DPOConfig
+        kind, options = TokenisedDpoTrainer, DPOConfig
         values |= dpo_arguments(recipe, held_out=bool(held_out))
     else:
         kind, options = TokenisedSftTrainer, SFTConfig
@@ -108,17 +75,16 @@ def supervised_trainer(
         eval_dataset=Dataset.from_list([dict(row) for row in held_out]) if held_out else None,
         processing_class=tokenizer,
     )
-    settle_reference(trainer.model, recipe)
+    settle_reference(trainer.model)
     return trainer
 
 
-def settle_reference(model: Any, recipe: StageRecipe) -> None:
-    """Keep the recipe's reference policy only.
+def settle_reference(model: Any) -> None:
+    """Remove TRL's copy of the fresh adapter, which doubles the memory.
 
-    "merged": the model without its adapter is the earlier stage.  TRL's copy of the fresh adapter equals it and doubles
-    the memory, so it is removed.  "continue": the copy is the reference and stays.
+    The reference policy is the model without its adapter, which is the earlier stage.
     """
-    if recipe.reference == "merged" and REFERENCE_COPY in model.peft_config:
+    if REFERENCE_COPY in model.peft_config:
         model.delete_adapter(REFERENCE_COPY)
 
 
@@ -146,17 +112,15 @@ class Recorder(TrainerCallback):
         self.folder = folder
         self.stopped = False
         self._samples, self._sample_steps, self._on_progress = samples, sample_steps, on_progress
-        self._begun = self._last_time = time.monotonic()
-        logged = read_lines(folder / METRICS).lines
+        self._begun = time.monotonic()
+        logged = read_lines(folder / METRICS)
         self._before = next((float(line["seconds"]) for line in reversed(logged) if "seconds" in line), 0.0)
         self._first_step = 0
-        self._last_tokens = 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._begun = self._last_time = time.monotonic()
+        self._begun = time.monotonic()
         self._first_step = state.global_step
-        for name in (METRICS, SAMPLES):
-            _go_back(self.folder / name, state.global_step)
+        go_back(self.folder, state.global_step)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         if logs is not None and SUMMARY not in logs and state.is_world_process_zero:
@@ -173,11 +137,11 @@ class Recorder(TrainerCallback):
 
     def has_round(self, number: int) -> bool:
         """Whether the measurements after a round are logged."""
-        return any(line.get("round") == number for line in read_lines(self.folder / METRICS).lines)
+        return any(line.get("round") == number for line in read_lines(self.folder / METRICS))
 
     def write(self, state: Any, logs: Mapping[str, Any]) -> None:
         """Append one line."""
-        line = {"step": state.global_step, "total_steps": state.max_steps, **_plain(logs), **self._running(state, logs)}
+        line = {"step": state.global_step, "total_steps": state.max_steps, **_plain(logs), **self._running(state)}
         if line.get("simulator/seconds") is not None and line.get("step_time"):
             line["simulator/share"] = line["simulator/seconds"] / line["step_time"]
         _append(self.folder / METRICS, line)
@@ -198,16 +162,14 @@ class Recorder(TrainerCallback):
         """Since the first start, without the time between attempts."""
         return self._before + time.monotonic() - self._begun
 
-    def _running(self, state: Any, logs: Mapping[str, Any]) -> dict[str, Any]:
-        """Speed, memory and time: tokens per second, MB, seconds since the first start, seconds left."""
-        now, done = time.monotonic(), state.global_step - self._first_step
+    def _running(self, state: Any) -> dict[str, Any]:
+        """Seconds since the first start, memory in MB, and seconds left."""
+        done = state.global_step - self._first_step
         row = {"seconds": round(self.seconds, 3), "memory_mb": round(peak_memory_mb(), 1)}
         if done > 0:
-            row["eta_seconds"] = round((now - self._begun) / done * (state.max_steps - state.global_step), 1)
-        if (tokens := logs.get("num_tokens")) is not None:
-            if self._last_tokens and now > self._last_time:
-                row["tokens_per_second"] = round((tokens - self._last_tokens) / (now - self._last_time), 1)
-            self._last_tokens, self._last_time = tokens, now
+            row["eta_seconds"] = round(
+                (time.monotonic() - self._begun) / done * (state.max_steps - state.global_step), 1
+            )
         return row
 
 
@@ -229,10 +191,3 @@ def _plain(logs: Mapping[str, Any]) -> dict[str, Any]:
 def _append(path: Path, line: Mapping[str, Any]) -> None:
     with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
         file.write(json.dumps(line, ensure_ascii=False) + "\n")
-
-
-def _go_back(path: Path, step: int) -> None:
-    """Drop the lines after the step of the checkpoint, and a line that a killed process left unfinished."""
-    if path.exists():
-        kept = [line for line in read_lines(path).lines if line.get("step", 0) <= step]
-        write_text_lines(path, (json.dumps(line, ensure_ascii=False) for line in kept))

@@ -6,7 +6,7 @@ Its folder holds its whole state:
 ```
 settings.json   model, data and recipe; they decide the result
 access.json     endpoints and cost limits of GRPO's models; they do not change the result
-status.json     state, process, steps, and every start and resumption
+status.json     state, process, steps, and the checkpoints from which it resumed
 metrics.jsonl   one line per logged step          samples.jsonl   replies at intervals
 log.txt         output of the process             STOP            request for a clean stop with a checkpoint
 lock            held by the working process
@@ -33,7 +33,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import graceful_stop, read_json, write_json
+from discover_lib.base.files import graceful_stop, read_json, write_json, write_text_lines
 from discover_lib.dataset.formats import parse
 from discover_lib.metrics.intervals import percent
 from discover_lib.runs.job_folder import BEGINS_IN, LOCK, LOG, STATUS, is_at_work, start_process, working
@@ -51,26 +51,9 @@ REFUSED = "refused"
 State = Literal["starting", "running", "stopping", "stopped", "finished", "failed"]
 GOING: tuple[State, ...] = ("starting", "running", "stopping")
 LOCK_SECONDS = 2.0  # longest wait of a start for another start in the same folder
-TAIL = 1 << 16  # bytes at the end of the metrics that contain the last step
 WINDOW = 5  # logged values that are averaged; no alarm before there are as many
 
 Work = Callable[[Path, Progress], Any]  # trains in a folder; `stopped` of its result marks an early end
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One period of work on a run, from a start or a resumption to its end.
-
-    Attributes:
-        started, ended: Unix seconds; `ended` is None while it runs, and after a kill.
-        from_step: the checkpoint of its start; 0 for a new run.
-        end: its final state; "" while it runs, and after a kill.
-    """
-
-    started: float
-    from_step: int = 0
-    ended: float | None = None
-    end: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +65,7 @@ class JobStatus:
         updated: Unix seconds of the last sign of life.
         total_steps: None until it is known.
         message: its last line; of a failed run, the error.
+        resumed: the steps of the checkpoints from which it resumed.
         halt: why a run stopped without a request: "budget", "auth" or "connection".  "refused" marks a failed run that
             never began to train.
     """
@@ -93,7 +77,7 @@ class JobStatus:
     step: int = 0
     total_steps: int | None = None
     message: str = ""
-    attempts: tuple[Attempt, ...] = ()
+    resumed: tuple[int, ...] = ()
     halt: str = ""
 
     @property
@@ -132,10 +116,9 @@ class TrainingJob:
         elif now.going and (self.folder / STOP).exists():
             now = replace(now, state="stopping")
         if path.exists():
-            about = path.stat()
-            steps = [line for line in read_lines(path, max(0, about.st_size - TAIL)).lines if "step" in line]
-            seen = {name: line[name] for line in steps[-1:] for name in ("step", "total_steps") if name in line}
-            now = replace(now, updated=max(now.updated, about.st_mtime), **seen)
+            last = latest(self.metrics())
+            seen = {name: last[name] for name in ("step", "total_steps") if name in last}
+            now = replace(now, updated=max(now.updated, path.stat().st_mtime), **seen)
         return now
 
     def stop(self) -> None:
@@ -151,13 +134,13 @@ class TrainingJob:
         """
         return launch(self.settings(), self.folder)
 
-    def metrics(self, since: int = 0) -> MetricLines:
-        """Logged lines from a position in bytes: 0 for all, or the position of the last reading."""
-        return read_lines(self.folder / METRICS, since)
+    def metrics(self) -> list[dict[str, Any]]:
+        """The logged lines."""
+        return read_lines(self.folder / METRICS)
 
-    def samples(self, since: int = 0) -> MetricLines:
-        """Sample replies, read like `metrics`."""
-        return read_lines(self.folder / SAMPLES, since)
+    def samples(self) -> list[dict[str, Any]]:
+        """The sample replies."""
+        return read_lines(self.folder / SAMPLES)
 
     def result(self) -> dict[str, Any]:
         """The result of a finished run.
@@ -267,16 +250,13 @@ def _admit(wanted: Mapping[str, Any], folder: Path, access: Access | None) -> Jo
 
 
 def _begin(folder: Path, before: JobStatus | None, pid: int) -> None:
-    now = time.time()
-    status = before or JobStatus("starting", started=now)
-    attempts = (*status.attempts, Attempt(now, last_checkpoint(folder) or 0))
-    _write(folder, replace(status, state="starting", pid=pid, message="starting", halt="", attempts=attempts))
+    status = before or JobStatus("starting", started=time.time())
+    resumed = (*status.resumed, *filter(None, [last_checkpoint(folder)]))
+    _write(folder, replace(status, state="starting", pid=pid, message="starting", halt="", resumed=resumed))
 
 
 def _end(folder: Path, **ended: Any) -> JobStatus:
-    status = TrainingJob(folder).status()
-    last = replace(status.attempts[-1], ended=time.time(), end=ended["state"])
-    _write(folder, replace(status, attempts=(*status.attempts[:-1], last), **ended))
+    _write(folder, replace(TrainingJob(folder).status(), **ended))
     (folder / STOP).unlink(missing_ok=True)
     return TrainingJob(folder).status()
 
@@ -321,44 +301,24 @@ def last_checkpoint(folder: Path) -> int | None:
     return max((int(match[1]) for match in matches if match), default=None)
 
 
-def standing_lines(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The lines that count.  A run that resumed from an earlier checkpoint supersedes later lines."""
-    kept: list[Mapping[str, Any]] = []
-    for line in lines:
-        if (step := line.get("step")) is not None:
-            if kept and kept[-1]["step"] > step:
-                kept = [each for each in kept if each["step"] < step]
-            kept.append(line)
-    return kept
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The JSON objects of a file, one a line; [] without a file.
 
-
-@dataclass(frozen=True)
-class MetricLines:
-    """Lines of `metrics.jsonl`, and the position in bytes for the next reading."""
-
-    lines: tuple[dict[str, Any], ...]
-    position: int
-
-
-def read_lines(path: Path, since: int = 0) -> MetricLines:
-    """JSON lines from a position on.  An incomplete last line waits for the next reading.
-
-    A file that has become shorter is read from its beginning.  Lines that are not JSON objects are skipped, as a killed
-    process can leave them.  The rest of a line at the position is skipped, too.
+    Other lines are skipped: the last line may be incomplete, and a killed process can leave half a line.
     """
-    try:
-        begin = since if since <= path.stat().st_size else 0
-        with path.open("rb") as file:
-            file.seek(begin)
-            read = file.read()
-    except FileNotFoundError:
-        return MetricLines((), 0)
-    whole = read[: read.rfind(b"\n") + 1]
     lines = []
-    for line in whole.split(b"\n")[:-1]:
+    for line in path.read_bytes().splitlines() if path.exists() else ():
         with contextlib.suppress(ValueError):
             lines.append(json.loads(line))
-    return MetricLines(tuple(each for each in lines if isinstance(each, dict)), begin + len(whole))
+    return [each for each in lines if isinstance(each, dict)]
+
+
+def go_back(folder: Path, step: int) -> None:
+    """Drop the lines after a checkpoint from a run's logs, and a line that a killed process left unfinished."""
+    for path in (folder / METRICS, folder / SAMPLES):
+        if path.exists():
+            kept = [line for line in read_lines(path) if line.get("step", 0) <= step]
+            write_text_lines(path, (json.dumps(line, ensure_ascii=False) for line in kept))
 
 
 def latest(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -438,7 +398,7 @@ ALARMS = (
 
 
 def alarms(lines: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Column → alarm, over the logged lines that count."""
+    """Column → alarm, over the logged lines."""
     found = {
         each.column: each.line([line[each.column] for line in lines if line.get(each.column) is not None])
         for each in ALARMS

@@ -3,9 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
-
-from discover_lib.base.glossary import TERMS, as_markdown, meaning
+from discover_lib.base.glossary import TERMS, as_markdown
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "glossary.md"
 
@@ -17,18 +15,6 @@ def test_a_meaning_is_one_or_two_short_sentences() -> None:
         assert all(len(sentence.split()) <= 20 for sentence in sentences), term.name
 
 
-def test_every_symbol_stands_for_one_term():
-    symbols = [term.symbol for term in TERMS.values() if term.symbol]
-    assert len(symbols) == len(set(symbols))
-    assert {"p", "θ", "R", "R_d", "R_e", "τ", "λ", "eq. 4", "κ"} <= set(symbols)
-
-
 def test_the_page_in_docs_is_made_from_the_record():
     made_again = "make it again: .venv/bin/python -m discover_lib.base.glossary > docs/glossary.md"
     assert DOCS.read_text(encoding="utf-8") == as_markdown(), made_again
-
-
-def test_an_unknown_word_is_an_error():
-    assert meaning("emerging").startswith("The user half knows")
-    with pytest.raises(KeyError):
-        meaning("half-formed")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from discover_lib.base.json_text import member, record_json, spaced, to_json, whole_characters, whole_texts
+from discover_lib.base.json_text import record_json, to_json, whole_characters, whole_texts
 
 HALF = "cut \ud83d"  # half a surrogate pair: models cut text anywhere
 
@@ -21,13 +21,6 @@ def test_numbers_are_written_as_python_writes_them(number):
 def test_text_stays_readable_unless_it_is_no_valid_unicode(value, text):
     assert to_json(value) == record_json(value) == text
     assert json.loads(text) == value
-
-
-@pytest.mark.parametrize("value", [{"a": [1, 2.5], "b": "x, y: z"}, {"a": HALF, "b": {}}])
-def test_compact_text_is_spaced_and_taken_apart_without_a_change(value):
-    text = to_json(value).encode()
-    assert spaced(text) == json.dumps(value).encode()
-    assert {name: json.loads(member(text, name)) for name in value} == value
 
 
 def test_texts_with_half_a_character_can_be_shown_and_others_are_the_very_same() -> None:

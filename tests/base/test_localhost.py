@@ -24,10 +24,7 @@ async def talk(socket: WebSocket) -> None:
 
 
 SERVED = Starlette(
-    routes=[
-        Route("/", lambda _: PlainTextResponse("here"), methods=["GET", "POST"]),
-        WebSocketRoute("/ws", talk),
-    ]
+    routes=[Route("/", lambda _: PlainTextResponse("here"), methods=["GET", "POST"]), WebSocketRoute("/ws", talk)]
 )
 
 

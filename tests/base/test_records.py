@@ -50,19 +50,6 @@ class Sum(Record, derived=("total",)):
         return self.one + self.other
 
 
-@dataclasses.dataclass(frozen=True)
-class Marked(Record):
-    name: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "mark": "!"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Page(Record):
-    marked: tuple[Marked, ...]
-
-
 names = st.text(max_size=5)
 shades = st.sampled_from(Shade)
 leaves = st.builds(Leaf, names, st.floats(allow_nan=False), st.none() | names)
@@ -91,10 +78,6 @@ def test_what_goes_into_json_comes_back_the_same(tree: Tree) -> None:
     text = json.dumps(tree.to_dict())
     assert Tree.from_dict(json.loads(text)) == tree
     assert json.dumps(Tree.from_dict(json.loads(text)).to_dict()) == text
-
-
-def test_a_record_with_a_plain_form_of_its_own_has_it_within_another_too() -> None:
-    assert Page((Marked("b"),)).to_dict() == {"marked": [{"name": "b", "mark": "!"}]}
 
 
 def test_the_plain_form_is_what_the_hints_say() -> None:
@@ -142,8 +125,3 @@ def test_what_is_not_of_the_form_is_one_line_that_names_the_field(record: type[R
     with pytest.raises(RecordError) as error:
         record.from_dict(data)
     assert str(error.value) == says
-
-
-def test_a_record_of_a_record_would_be_written_without_its_own_fields_and_is_refused() -> None:
-    with pytest.raises(TypeError, match="inherits from Record alone"):
-        type("Longer", (Leaf,), {})

@@ -102,7 +102,7 @@ def test_a_folder_with_other_settings_is_refused_by_name(place: Path, tmp_path: 
     given = ["train", "sft", "--data", str(place / "pairs"), "--base", str(place / "base"), "--recipe", "miniature"]
     run = tmp_path / "run"
     run.mkdir()
-    (run / jobs.STATUS).write_text(json.dumps({"state": "stopped", "attempts": []}))
+    (run / jobs.STATUS).write_text(json.dumps({"state": "stopped"}))
     settings = _settings_of([*given, "--seed", "3"])
     (run / jobs.SETTINGS).write_text(json.dumps(settings))
     done = runner.invoke(app, [*given, "--run", str(run)])
@@ -125,7 +125,7 @@ def _settings_of(words: list[str]) -> dict[str, Any]:
 def test_a_finished_training_says_so_and_is_no_failure(place: Path, tmp_path: Path) -> None:
     given = ["train", "sft", "--data", str(place / "pairs"), "--base", str(place / "base"), "--recipe", "miniature"]
     (tmp_path / jobs.SETTINGS).write_text(json.dumps(_settings_of([*given, "--seed", "0"])))
-    (tmp_path / jobs.STATUS).write_text(json.dumps({"state": "finished", "attempts": []}))
+    (tmp_path / jobs.STATUS).write_text(json.dumps({"state": "finished"}))
     result = {"rows": 3, "step": 2, "seconds": 1.0, "peak_memory_mb": 9.0}
     (tmp_path / jobs.RESULT).write_text(json.dumps(result))
     done = runner.invoke(app, [*given, "--run", str(tmp_path)])
@@ -146,7 +146,7 @@ def test_the_closing_figures_are_those_of_the_model_that_was_kept(
 ) -> None:
     recipe = Recipe.miniature().changed("grpo", {"max_steps": 4, "rounds": 2})
     (tmp_path / jobs.SETTINGS).write_text(json.dumps({"stage": "grpo", "recipe": recipe.to_dict()}))
-    (tmp_path / jobs.STATUS).write_text(json.dumps({"state": "finished", "attempts": []}))
+    (tmp_path / jobs.STATUS).write_text(json.dumps({"state": "finished"}))
     result = {"rows": 3, "step": 4, "total_steps": 4, "seconds": 1.0, "peak_memory_mb": 9.0, "kept_round": kept}
     (tmp_path / jobs.RESULT).write_text(json.dumps(result))
     lines: list[dict[str, float]] = [{"step": 2, "loss": 0.1, "reward": 1.0, "kl": 0.001, "share/broken": 0.06}]

@@ -93,7 +93,7 @@ def test_the_rows_of_the_hub_carry_ids(folder: Path, tmp_path: Path) -> None:
 
 def test_a_turn_and_an_intent_are_shown_with_their_evidence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = id_of_run(folder)
-    talk = next(RunStore.read(folder).conversations(assistant="adaptive"))
+    talk = next(each for each in RunStore.read(folder).conversations() if each.setting["assistants"] == ["adaptive"])
     moved = next((turn, each) for turn in talk.turns for each in turn.candidate.transitions if each.moved)
     turn, transition = moved
     at = DiscoverId(run.run, talk.setting["artifact"], "adaptive", talk.setting["trial"], turn.index)

@@ -13,7 +13,7 @@ from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import StoreError
 
 KINDS = ("sft", "preference", "prompt")
-FILES = ("jsonl", "parquet", "datasets")
+FILES = ("jsonl", "parquet")
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +73,6 @@ def test_a_folder_of_somebody_elses_is_left_alone(row_sets: dict[str, RowSet], t
     with pytest.raises(DiscoverError, match="is a file or holds other files"):
         write_rows(row_sets["sft"], tmp_path / "notes.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-
-
-def test_nothing_left_is_an_error_that_counts(sources: list[Source]) -> None:
-    with pytest.raises(DiscoverError, match=r"no preference row is left of \d+: tie \d+, margin \d+"):
-        make_rows("preference", sources, filters=Filters(min_margin=99))
 
 
 def test_what_is_no_row_set_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -126,8 +126,6 @@ def test_a_run_file_becomes_a_conversation_with_what_it_knows(tmp_path: Path) ->
     first, second = talk.turns
     assert first.chosen == 1 and first.reply.assistant == "gpt-5-mini #2"
     assert first.candidate.reward is not None and first.candidate.reward.total == pytest.approx(0.38)
-    assert (first.reply.n_tokens, first.reply.counting) == (370, authors.BY_PENALTY)
-    assert second.candidate.reply.counting != authors.BY_PENALTY  # no penalty, no count
     assert [(each.intent_id, each.cause, each.score) for each in first.candidate.transitions] == [
         ("1.1", "tangential", None),
         ("1.1.1", "tangential", pytest.approx(0.25)),
@@ -182,19 +180,6 @@ def test_a_malformed_run_file_is_one_line(place: str, value: Any, said: str, tmp
         authors.read_run_file(path)
     line = str(raised.value)
     assert said in line and line.startswith(f"{path}: ") and "\n" not in line
-
-
-@pytest.mark.parametrize(
-    ("content", "said"), [(b"{", "not JSON (line 1"), (b"\xff\xfe", "not UTF-8"), (b"[" * 100_000, "nested too deep")]
-)
-def test_what_is_no_json_is_one_line(content: bytes, said: str, tmp_path: Path) -> None:
-    path = tmp_path / "best_of_n.json"
-    path.write_bytes(content)
-    with pytest.raises(DiscoverError, match=r"best_of_n\.json") as raised:
-        authors.read_run_file(path)
-    assert said in str(raised.value)
-    with pytest.raises(DiscoverError, match="no run files"):
-        authors.run_files(tmp_path / "elsewhere")
 
 
 @pytest.mark.parametrize(
@@ -298,7 +283,7 @@ def test_a_folder_of_theirs_becomes_a_run_and_a_folder_of_theirs_again(tmp_path:
     files = authors.run_files(back)
     assert sorted(json.loads(path.read_text())["mode"] for path in files) == ["best_of_1", "best_of_n"]
     code, said = discover("export", run, "--format", "jsonl", "--out", back)
-    assert code == 0 and (back / "conversations.jsonl").read_bytes() == (run / "conversations.jsonl").read_bytes()
+    assert code == 0 and read_back(back / "conversations.jsonl") == read_back(run / "conversations.jsonl")
 
 
 def test_what_an_output_folder_of_theirs_holds_is_counted_once_each(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """A run as a folder for the Hub, read by `datasets` itself."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -34,13 +33,3 @@ def test_datasets_reads_what_the_run_holds(folder: Path, monkeypatch: pytest.Mon
     assert rows["rewards"] == [list(own.rewards) for own in scores]
     assert rows["share"] == [own.share_discovered for own in scores]
     assert [int(seed) for seed in rows["seed"]] == [talk.seed for talk in talks]
-
-
-def test_every_session_is_a_header_and_its_messages(folder: Path) -> None:
-    rows = [json.loads(line) for line in (folder / "hub/data/conversations.jsonl").read_text().splitlines()]
-    sessions = sorted((folder / "hub/sessions").iterdir())
-    assert len(sessions) == len(rows) == len({row["id"] for row in rows}) == 6
-    for path, row in zip(sessions, rows, strict=True):
-        header, *messages = [json.loads(line) for line in path.read_text().splitlines()]
-        assert (header["type"], header["id"]) == ("session", row["id"])
-        assert [each["message"] for each in messages] == row["messages"]

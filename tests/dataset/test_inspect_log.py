@@ -2,14 +2,12 @@
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from discover_lib.core.conversation import Message
-from discover_lib.dataset.inspect_log import SCORER, import_log, unjudged, write_log
+from discover_lib.base.errors import DiscoverError
+from discover_lib.dataset.inspect_log import SCORER, import_log, write_log
 from discover_lib.metrics.results import Pool, tidy_rows
-from discover_lib.metrics.summary import summarise
 from discover_lib.runs.evaluation import lay_out_evaluation, results_of_run
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
@@ -33,21 +31,6 @@ def imported(log: Path, folder: Path) -> Path:
     folder.mkdir()
     import_log(log, folder)
     return folder
-
-
-def samples(log: Path) -> list[dict[str, Any]]:
-    """Messages, scores and state of every sample, as Inspect reads them."""
-    from inspect_ai.log import read_eval_log
-
-    return [
-        {
-            "id": sample.id,
-            "messages": [(each.role, each.text) for each in sample.messages],
-            "scores": {name: score.value for name, score in (sample.scores or {}).items()},
-            "store": sample.store,
-        }
-        for sample in read_eval_log(str(log)).samples or ()
-    ]
 
 
 @pytest.mark.integration("inspect")
@@ -94,34 +77,12 @@ def test_an_evaluation_comes_back_with_every_number_of_its_tables(tmp_path: Path
 
 
 @pytest.mark.integration("inspect")
-def test_a_log_of_others_is_a_run_without_judgements(tmp_path: Path) -> None:
+def test_a_log_of_others_is_refused_in_a_line(tmp_path: Path) -> None:
     import inspect_ai
     from inspect_ai.dataset import Sample
-    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+    from inspect_ai.model import get_model
 
-    said = ModelOutput.from_content("mockllm/model", "Four.")
-    said.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
     task = inspect_ai.Task(dataset=[Sample(input="What is 2 + 2?", id="sum")], name="sums")
-    model = get_model("mockllm/model", custom_outputs=[said])
-    (log,) = inspect_ai.eval(task, model=model, log_dir=str(tmp_path / "logs"), display="none")
-    folder = imported(Path(log.location.removeprefix("file://")), tmp_path / "run")
-    with RunStore.read(folder) as store:
-        (talk,) = store.conversations()
-        (own,) = stored_scores(store)
-        (summary,) = summarise(stored_scores(store))
-    assert [each.content for each in talk.messages()] == ["What is 2 + 2?", "Four."]
-    assert talk.setting["assistants"] == ["mockllm/model"] and talk.setting["artifact"] == "sum"
-    assert own.reward is None and own.share_discovered is None  # unscored, not 0
-    assert summary.reward is None and summary.share is None
-    assert summary.row()[2:5] == ("not defined",) * 3
-    (again,) = samples(written(folder, tmp_path / "again.eval"))
-    assert all(math.isnan(value) for value in again["scores"][SCORER].values())
-    assert [text for _, text in again["messages"]] == ["What is 2 + 2?", "Four."]
-
-
-def test_messages_of_one_side_are_one_and_a_system_s_opening_is_nobody_s() -> None:
-    said = [("assistant", "hello"), ("user", "a"), ("user", "b"), ("assistant", "c"), ("user", "d")]
-    talk = unjudged([Message(role, text) for role, text in said], "m", "x", 0, "chat")  # type: ignore[arg-type]
-    assert talk is not None
-    assert [each.content for each in talk.messages()] == ["a\n\nb", "c", "d"]
-    assert unjudged([Message("user", "alone")], "m", "x", 0, "chat") is None
+    (log,) = inspect_ai.eval(task, model=get_model("mockllm/model"), log_dir=str(tmp_path / "logs"), display="none")
+    with pytest.raises(DiscoverError, match=r"^[^\n]*: sample sum is not a conversation of this project$"):
+        imported(Path(log.location.removeprefix("file://")), tmp_path / "run")

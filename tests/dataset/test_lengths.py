@@ -3,6 +3,7 @@
 import dataclasses
 import random
 import statistics
+from typing import Any
 
 import pytest
 from scripted import EchoVoice, ScriptedJudge, artifact, forest, question
@@ -10,7 +11,7 @@ from scripted import EchoVoice, ScriptedJudge, artifact, forest, question
 from discover_lib import Conversation, Reply, Rules, UserSimulator
 from discover_lib.base.tokens import COUNTING
 from discover_lib.core.conversation import Candidate
-from discover_lib.dataset.lengths import PairLength, _aucs, length_report, table_3
+from discover_lib.dataset.lengths import _aucs, length_report, table_3
 from discover_lib.dataset.rows import Origin, examples
 
 TREE = forest("1 1.1 1.1.1 2 3", discovered="1")
@@ -73,7 +74,7 @@ def test_table_3_under_other_rules() -> None:
 # -- length ---------------------------------------------------------------------------------------------------------
 
 
-def pairs(seed: int, bias: float, artifacts: int = 120, each: int = 4, shorter: bool = False) -> list[PairLength]:
+def pairs(seed: int, bias: float, artifacts: int = 120, each: int = 4, shorter: bool = False) -> list[dict[str, Any]]:
     """Pairs of random lengths; in a share `bias` of them the longer (or shorter) reply is the chosen one."""
     rng = random.Random(seed)
     found = []
@@ -83,7 +84,8 @@ def pairs(seed: int, bias: float, artifacts: int = 120, each: int = 4, shorter: 
             lengths = [max(1, round(rng.gauss(typical, 60))) for _ in range(2)]
             if rng.random() < bias:
                 lengths.sort(reverse=not shorter)
-            found.append(PairLength(str(name), *lengths))
+            tokens = {"chosen_tokens": lengths[0], "rejected_tokens": lengths[1]}
+            found.append({"artifact": str(name), **tokens, "chosen_discovered": 1.0, "rejected_discovered": 0.0})
     return found
 
 
@@ -124,5 +126,5 @@ def test_the_area_under_the_curve_is_that_of_its_definition() -> None:
 def test_labels_that_the_length_penalty_alone_made_are_counted() -> None:
     same_worth = conversation("a", [said("one", "x", 300), said("one", "y", 900)])
     rows = examples("preference", [same_worth, HAND_MADE[1]], Origin("r"))
-    report = length_report(PairLength.of_row(each.row) for each in rows)
+    report = length_report(each.row for each in rows)
     assert (report.n_pairs, report.by_penalty, report.chosen_shorter) == (2, 1, 1)

@@ -20,7 +20,7 @@ from scripted import (
     trees,
 )
 
-from discover_lib import Conversation, Evaluation, IntentTree, Reply, Rules, UserSimulator, replay
+from discover_lib import Conversation, Evaluation, IntentTree, Reply, Rules, UserSimulator
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
@@ -28,7 +28,6 @@ from discover_lib.metrics.rescore import (
     RescoreError,
     Setting,
     change_lines,
-    other_choices,
     replayed,
     rescored,
     sensitivity,
@@ -222,35 +221,3 @@ def test_what_cannot_be_scored_again_is_an_error() -> None:
         sensitivity([(0, dataclasses.replace(LONG, turns=(bare,)))], PAPER)
     with pytest.raises(RescoreError, match="no finished conversation"):
         sensitivity([], PAPER)
-
-
-# -- what replies were worth, turn by turn -----------------------------------------------------------------------------
-
-
-def best_of(tree: IntentTree, *turns: dict[str, tuple[Evaluation, int]], rules: Rules = PAPER, theta: float = 0.4):
-    """A conversation in each of whose turns several replies (name → judged so, tokens) stood for choice."""
-    judge = ScriptedJudge({name: judged for turn in turns for name, (judged, _) in turn.items()})
-    thresholds = dict.fromkeys(tree.intents, theta)
-    simulator = UserSimulator(tree, judge, EchoVoice(), rules=rules, thresholds=thresholds)
-    for turn in turns:
-        simulator.step([Reply(name, tokens, "scripted", name) for name, (_, tokens) in turn.items()])
-    return simulator.conversation
-
-
-# 1: A makes the root clear, B is nearly there.  2: both do what was asked.  3: two near misses make the child emerge.
-# 4: two more, and it is discovered although nobody showed it.
-CHOSEN = best_of(
-    forest("1 1.1 2"),
-    {"A": (question("1"), 900), "B": (question(n1=1), 10)},
-    {"long": (artifact("1"), 90), "short": (artifact("1"), 20)},
-    {"near": (artifact(n1_1=1), 30), "nearer": (artifact(n1_1=2), 10)},
-    {"again": (artifact(n1_1=2), 10)},
-)
-
-
-def test_other_rules_prefer_another_reply_where_length_costs_more() -> None:
-    assert other_choices(CHOSEN, CHOSEN) == []
-    dear = replay(CHOSEN, PAPER.replace(lam=0.01, tau=10))
-    (choice,) = other_choices(CHOSEN, dear)
-    assert (choice.turn, choice.then, choice.now) == (1, 0, 1)  # 1 - 1 = 0 against 0, and B is shorter
-    assert [candidate.reward.total for candidate in choice.candidates if candidate.reward] == [0, 0]

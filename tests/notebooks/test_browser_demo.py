@@ -25,6 +25,7 @@ def opened(context: BrowserContext, tmp_path: Path) -> Iterator[Callable[..., Pa
         page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: asked.append(f"error: {error}"))
         page.goto(path.as_uri() + fragment)
+        page.locator(".st-frame").first.wait_for()
         return page
 
     yield open_page
@@ -43,7 +44,7 @@ def where(page: Page) -> str:
 
 def test_frames_buttons_and_keys_step_through_the_turns(opened: Callable[..., Page]) -> None:
     shown = conversation(said="well")
-    page = opened(shown, "#turn=2")
+    page = opened(shown, "#0.0.2")
     frames, following = page.locator(".st-frame"), page.get_by_role("button", name="Next", exact=True)
     assert where(page) == "Turn 2 of 2" and following.is_disabled()
     for turn in (0, 1, 2, 1):
@@ -63,7 +64,7 @@ def test_frames_buttons_and_keys_step_through_the_turns(opened: Callable[..., Pa
 
 
 def test_play_runs_to_the_end_and_stops(opened: Callable[..., Page]) -> None:
-    page = opened(conversation(), "#turn=0")
+    page = opened(conversation(), "#0.0.0")
     page.clock.install()
     page.keyboard.press(" ")
     assert page.get_by_role("button", name="Stop", exact=True).is_visible() and where(page) == "Turn 1 of 2"
@@ -74,7 +75,7 @@ def test_play_runs_to_the_end_and_stops(opened: Callable[..., Page]) -> None:
 
 
 def test_rows_explain_themselves_to_the_keyboard_and_the_other_replies_are_there(opened: Callable[..., Page]) -> None:
-    page = opened(conversation(said="because"), "#turn=1")
+    page = opened(conversation(said="because"), "#0.0.1")
     page.locator(".im-cell").first.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")

@@ -34,7 +34,7 @@ def test_conversations_become_rows_that_can_be_trusted(page: Page, server: Serve
     pair = page.locator("[data-pair]")
     expect(pair).to_be_visible()
     expect(pair.locator(".dp-why")).to_contain_text(" is chosen: ")
-    expect(pair.locator(".dp-side")).to_have_count(2)
+    expect(pair.locator(".dp-side")).to_have_count(3)
     expect(pair.locator(".dl-receipt")).to_have_count(2)
 
     # Rows: how many are kept, and the text that a trainer reads.

@@ -101,7 +101,7 @@ def test_users_type_in_several_styles_and_offers_are_sorted() -> None:
     talks = trust_page.scripted_conversations()
     results = safety_of(talks, 3)
     shown = trust_page.offers_chart(results).text
-    order = [shown.index(f"<title>{name}") for name in ("adaptive", "options", "draft", "ask")]
+    order = [shown.index(f'title="{name}: ') for name in ("adaptive", "options", "draft", "ask")]
     assert order == sorted(order) and 'class="ds-answer"' not in shown
     offers = trust_page.offer_table(talks, 3)
     assert all(row["restricted"].split()[0] in row["offered"] for row in offers.data)

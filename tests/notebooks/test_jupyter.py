@@ -44,5 +44,5 @@ def test_widgets_and_values_are_drawn_in_a_plain_kernel_and_their_text_is_short(
     assert "<img" in shown["drawing"]["text/html"] and "dl-chat" in shown["simulator"]["text/html"]
     text = {name: data["text/plain"] for name, data in shown.items()}
     assert all(len(each) < 2000 and "object at 0x" not in each and "IntentTree(" not in each for each in text.values())
-    assert text["tree"].splitlines()[1].startswith("1 ") and "turn 1" in text["turn"]
+    assert text["tree"].splitlines()[1].startswith("  ● ") and "turn 1" in text["turn"]
     assert "1 discovered" in text["simulator.state"] and " = " in text["turn.candidate.reward"]

@@ -14,7 +14,7 @@ from notebook_runs import chosen, run
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.dataset.export import sieve
-from discover_lib.dataset.lengths import PairLength, length_report
+from discover_lib.dataset.lengths import length_report
 from discover_lib.dataset.rows import Origin, examples
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
@@ -44,13 +44,11 @@ def stopped_run(folder: Path) -> None:
     """A run as a killed process leaves it."""
     folder.mkdir(parents=True)
     now = time.time()
-    attempts = [{"started": now - 90, "from_step": 0, "ended": None, "end": ""}]
-    attempts.append({"started": now - 40, "from_step": 4, "ended": None, "end": ""})
     status = {"state": "running", "pid": 0, "process_started": 0.0, "started": now - 90, "updated": now}
-    (folder / jobs.STATUS).write_text(json.dumps({**status, "attempts": attempts}))
+    (folder / jobs.STATUS).write_text(json.dumps({**status, "resumed": [4]}))
     (folder / jobs.SETTINGS).write_text(json.dumps({"stage": "sft"}))
     (folder / "checkpoints" / "checkpoint-8").mkdir(parents=True)
-    lines = [{"step": step, "total_steps": 20, "loss": 1 / step} for step in (*range(1, 7), *range(5, 10))]
+    lines = [{"step": step, "total_steps": 20, "loss": 1 / step} for step in range(1, 10)]
     (folder / jobs.METRICS).write_text("".join(json.dumps(line) + "\n" for line in lines))
     reply = {"text": "hello", "notation": None, "reward": None, "kind": None, "n_tokens": 3}
     sample = {"step": 8, "prompt": [{"role": "user", "content": "draw"}], "replies": [reply]}
@@ -124,7 +122,7 @@ def test_the_default_data_pass_the_check_of_the_page_data(outputs: Path) -> None
     with RunStore.read(default_data()) as store:
         talks = list(store.conversations())
     pairs = sieve(examples("preference", talks, Origin("default"))).kept
-    report = length_report([PairLength.of_row(each.row) for each in pairs])
+    report = length_report(each.provenance for each in pairs)
     assert len(pairs) > 100 and report.verdict != "predicts"
 
 

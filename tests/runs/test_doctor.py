@@ -48,5 +48,3 @@ def test_doctor_asks_the_models_that_it_is_given() -> None:
         server.script.append("401")
         bad = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert bad.exit_code == 1 and "✗" in bad.stdout
-    wrong = CliRunner().invoke(app, ["doctor", "--api-base", "here"], catch_exceptions=False)
-    assert wrong.exit_code == 2 and "api_base is a URL" in wrong.stderr

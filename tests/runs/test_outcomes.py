@@ -1,4 +1,4 @@
-"""The answers of a run: outcomes, failures, refused and unchecked messages, also after an interruption."""
+"""The answers of a run: outcomes, failures and unchecked messages, also after an interruption."""
 
 from __future__ import annotations
 
@@ -15,24 +15,18 @@ from llm_brain import answer
 from llm_contrary import Contrary, Given
 from llm_server import FakeServer
 
-from discover_lib.core.conversation import Conversation
 from discover_lib.core.view import leaked_words
-from discover_lib.engines.llm.asking import again
 from discover_lib.engines.llm.calls.client import ClientSettings
-from discover_lib.engines.llm.calls.exchange import Answered, Completion, Request
-from discover_lib.engines.llm.prompting import BY_CHOICE, transcript
-from discover_lib.engines.llm.voice import LEAKED, PARAPHRASED
+from discover_lib.engines.llm.prompting import BY_CHOICE
 from discover_lib.metrics.satisfaction import FINAL_REQUESTS
 from discover_lib.metrics.scores import scores_of
 from discover_lib.metrics.summary import summarise
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, RunOptionsError, caveats, execute, lay_out
-from discover_lib.runs.outcomes import Outcomes, closing_lines, failures_of_run, refusals, refused_in
-from discover_lib.runs.plan import plan_run
+from discover_lib.runs.outcomes import Outcomes, closing_lines, failures_of_run
 from discover_lib.runs.store import Failure, RunStore, turn_row
 from discover_lib.tasks.leaks import audit
 from workbench.views import audit_parts
-from workbench.views import audit_parts as show_audit
 
 DOMAIN = "technical_writing"
 MODEL = f"openai/miniature:{DOMAIN}"
@@ -109,12 +103,8 @@ def test_a_budget_for_a_model_of_unknown_price_is_refused_before_anything_is_mad
 
 
 @pytest.mark.slow
-def test_an_alarm_and_a_missing_certificate_are_told_apart(tmp_path: Path) -> None:
-    # Under rules that no certificate comes with.
-    asked = ("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--near-miss-cap", 2)
-    discover(*asked, "--run", tmp_path)
-    uncertified = discover("audit", tmp_path)
-    assert uncertified.returncode == 1 and "Not validated" in uncertified.stdout
+def test_a_message_that_says_what_is_hidden_raises_an_alarm(tmp_path: Path) -> None:
+    discover("simulate", "--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--run", tmp_path)
     with RunStore.read(tmp_path) as store:
         configuration, talk = store.configuration, store.conversation(0)
     first = talk.turns[0]
@@ -138,17 +128,9 @@ def test_what_a_run_cannot_find_out_is_said_before_it_costs(tmp_path: Path) -> N
     (tmp_path / "trees" / "umbrella.json").write_text(json.dumps(tree), "utf-8")
     options = RunOptions(("adaptive",), trees=tmp_path / "trees", engine="openai/any", artifacts=1, trials=1)
     scripted, alone = caveats(lay_out_evaluation(options))[::-1]
-    assert scripted.startswith("2 of 2 hidden intents use words that adaptive do not know")
+    assert scripted.startswith("scripted assistants (adaptive) know the miniature's words alone")
     assert alone.startswith("eq. 4 compares assistants")
     assert caveats(lay_out(dataclasses.replace(options, assistants=("openai/any",)))) == []
-
-
-def test_artifacts_that_stand_twice_are_told_before_anything_runs() -> None:
-    run = lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=3))
-    assert caveats(run) == []
-    first = next(iter(run.trees.values()))
-    (told,) = caveats(dataclasses.replace(run, trees=dict.fromkeys(run.trees, first)))
-    assert told.startswith("only 1 of the 3 artifacts differ, and intervals count each as independent")
 
 
 STORIES = "creative_writing"
@@ -191,14 +173,10 @@ def test_an_evaluation_sends_the_papers_versions_and_checks_messages(tmp_path: P
         run = lay_out_evaluation(CHOSEN, [STORIES])
         report = execute(run, tmp_path, settings=settings)
         assert report.halted is None and not report.unscored
-        planned = {stage.name for stage in plan_run(run, settings=settings).stages}
     tasks = {llm_brain.TASKS.get(str(messages[0]["content"]), "assistant") for messages in sent}
-    assert "leak_check" in tasks and "leak check" in planned
+    assert "leak_check" in tasks
     finals = [messages for messages in sent if str(messages[-1]["content"]).endswith(FINAL_REQUESTS["paper"])]
     assert finals and not [each for each in sent if str(each[-1]["content"]).endswith(FINAL_REQUESTS["ours"])]
-    with RunStore.read(tmp_path) as store:
-        final = store.conversation(0).final
-    assert final is not None and final.request == FINAL_REQUESTS["paper"]
 
 
 HIDDEN = "Собеседник рассказчика — моряк"
@@ -264,7 +242,6 @@ def test_the_audit_leaves_them_out_of_its_denominator(in_russian: tuple[Path, st
     with RunStore.read(folder) as store:
         found = audit({f"no. {at}": talk for at, talk in enumerate(store.conversations())})
     assert (found.turns, found.unchecked, found.findings) == (0, 1, ())
-    assert "not checked" in show_audit.audit_line(found) and "0 of" not in show_audit.audit_line(found)
     done = discover("audit", folder)
     assert "leaks: 1 user turn not checked" in done.stdout and "user turns raise an alarm" not in done.stdout
 
@@ -299,53 +276,14 @@ def test_a_part_that_could_not_be_scored_is_counted_and_shown(scored: Path) -> N
 
 
 @pytest.mark.slow
-def test_failed_turns_and_cut_answers_have_examples(scored: Path) -> None:
+def test_failed_turns_have_examples_and_those_that_came_out_later_are_counted(scored: Path) -> None:
     with RunStore.read(scored) as store:
         configuration = store.configuration
-    request = Request("m", ({"role": "user", "content": "?"},), "judge")
     with RunStore.write(scored, configuration) as store:
-        store.calls.put(request.key, request, Completion("1 is missed"))
-        store.calls.put_answer(Answered(request.key, "judge", remarks={"cut": 1}))
         store.put_turns(0, (), "error", [Failure(1, "voice", "content", "no message", ("...",))])
         store.reopen()
         store.put_turns(0, (), "error", [Failure(1, "judge", "timeout", "no answer in time")])
         found = failures_of_run(store)
     assert (found.standing, found.mended) == ({"judge": 1}, 1)
     assert found.line.startswith("failures: 1 turn failed (judge 1), 1 failed and came out later")
-    assert [each.what for each in found.examples] == ["failed turn", "unscored part", "cut by its limit"]
-    assert found.examples[-1].came_back == ("1 is missed",)
-
-
-RULE = f"{LEAKED}: avoid 'phone'"
-
-
-def asked_again(talk: Conversation, turn: int, message: str, why: str) -> Request:
-    heard = transcript((*talk.messages(turn - 1), talk.turns[turn - 1].reply.message))
-    prompt = ({"role": "system", "content": "You are the user."}, {"role": "user", "content": f"{heard}\n\n# In mind"})
-    return again(Request("openai/m", prompt, "voice"), json.dumps({"thought": "", "message": message}), why)
-
-
-@pytest.mark.slow
-def test_refused_messages_are_shown_with_the_check_that_refused_them(tmp_path: Path) -> None:
-    options = ["--assistant", "draft", "--domain", DOMAIN, "--artifacts", 1, "--trials", 1, "--turns", 2]
-    discover("simulate", *options, "--run", tmp_path / "run")
-    with RunStore.read(tmp_path / "run") as store:
-        talk, configuration = store.conversation(0), store.configuration
-    tried = [(1, "a phone call?", RULE), (2, "ring them up?", PARAPHRASED), (1, "a\nb", "the message must be plain")]
-    with RunStore.write(tmp_path / "run", configuration) as store:
-        for number, what in enumerate(tried):
-            request = asked_again(talk, *what)
-            store.calls.put(f"call {number}", request, Completion('{"thought": "", "message": "hm"}'))
-        refused = refused_in(talk, refusals(store))
-    assert [(each.turn, each.message, each.check) for each in refused] == [
-        (1, "a phone call?", "word rule"),
-        (2, "ring them up?", "model's check"),
-        (1, "a\nb", "form"),
-    ]
-    assert refused[0].why == RULE
-    audited = discover("audit", tmp_path / "run").stdout
-    assert "  these are leaks by the rule about words; no model read for paraphrases" in audited
-    assert "3 messages refused and asked for again (word rule 1, model's check 1, form 1)" in audited
-    assert f"turn 1, refused by the word rule: 'a phone call?': {RULE}" in audited
-    shown = discover("show", tmp_path / "run").stdout
-    assert "the user's message was asked for again: turn 2, refused by the model's check: 'ring them up?'" in shown
+    assert [each.what for each in found.examples] == ["failed turn", "unscored part"]

@@ -9,7 +9,7 @@ from llm_server import FakeServer
 from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.plan import FINAL, Length, Span, Stage, measured_lengths, plan_run
+from discover_lib.runs.plan import FINAL, Span, Stage, measured_lengths, plan_run
 from discover_lib.runs.units import SCORING
 
 DOMAIN = "creative_writing"
@@ -71,10 +71,6 @@ def test_an_unknown_price_is_named_and_not_taken_as_free():
     assert any("unknown" in line for line in plan.assumptions)
 
 
-def within(planned: float, measured: float, share: float = 0.2) -> bool:
-    return abs(planned - measured) <= share * measured
-
-
 ASSISTANT = f"{MODEL}:adaptive"
 
 
@@ -88,13 +84,6 @@ def test_an_evaluation_by_a_measured_one_agrees_with_the_meter_within_a_fifth(tm
         execute(before, tmp_path / "before", concurrency=8, settings=reached)
         spent = execute(run, tmp_path / "run", concurrency=8, settings=reached).last.spent
     plan = plan_run(run, settings=reached, measured=measured_lengths(tmp_path / "before"))
-    assert within(plan.calls.expected, spent.calls)
-    assert within(plan.tokens.expected, spent.prompt_tokens + spent.completion_tokens)
-    assert within(plan.cost.expected, spent.cost)
-
-
-def test_spans_add_and_multiply_end_by_end():
-    assert Span(1, 2, 3) + Span.exactly(1) == Span(2, 3, 4)
-    assert Span(1, 2, 3) * Span(2, 2, 4) == Span(2, 4, 12)
-    stage = Stage("judge", "m", Span.exactly(2), Length(Span.exactly(1e6), Span.exactly(1e5), "x"), Price(1.0, 10.0))
-    assert stage.cost == Span.exactly(4.0)
+    tokens = spent.prompt_tokens + spent.completion_tokens
+    planned = (plan.calls.expected, plan.tokens.expected, plan.cost.expected)
+    assert planned == pytest.approx((spent.calls, tokens, spent.cost), rel=0.2)

@@ -17,7 +17,7 @@ import llm_brain
 import pytest
 from llm_server import FakeServer, Faults
 from scripted import sevenfold
-from waiting import until
+from waiting import kept_requests, until
 
 from discover_lib.core.roles import AssistantError, JudgeError, VoiceError
 from discover_lib.core.rules import Rules
@@ -32,7 +32,7 @@ from discover_lib.runs.evaluation import SCORES_FILE, lay_out_evaluation, write_
 from discover_lib.runs.options import FAILING_STREAK, RunOptions, execute, lay_out, run_into, write_results
 from discover_lib.runs.store import FILE, RunStore
 from discover_lib.runs.units import plan_units, run_unit
-from discover_lib.runs.work import Alone, Processes, Threads, work
+from discover_lib.runs.work import Processes, Threads, Workers, work
 
 pytestmark = pytest.mark.slow
 
@@ -55,11 +55,7 @@ def begin(
 
 
 def finish(
-    folder: Path,
-    options: RunOptions,
-    concurrency: int = 2,
-    server: FakeServer | None = None,
-    command: str = "simulate",
+    folder: Path, options: RunOptions, concurrency: int = 2, server: FakeServer | None = None, command: str = "simulate"
 ) -> bytes:
     """The run to its end in this process, begun or resumed; all its conversations and their scores."""
     settings = ClientSettings(api_base=server.api_base, env_file=None) if server else None
@@ -89,10 +85,7 @@ class Asked:
 
     def finished(self, run: Path) -> dict[str, int]:
         """Of the calls that the run has kept: how often each was answered so far."""
-        if not (run / FILE).exists():
-            return {}
-        with RunStore.read(run) as store:
-            names = [self.name(call.messages, call.seed) for call in store.calls.finished()]
+        names = [self.name(request["messages"], request["seed"]) for request in kept_requests(run)]
         return {name: self.counts[name] for name in names}
 
 
@@ -412,7 +405,7 @@ def test_progress_tells_how_far_how_fast_and_what_failed(runs, trees, tmp_path, 
         run(tmp_path, units, Breaking(lambda *_: time.sleep(0.002)), concurrency=2, on_progress=seen.append)
     else:
         with RunStore.write(tmp_path, {"rules": Rules.paper().to_dict()}) as store:
-            run_into(store, units, Alone(), on_progress=seen.append)
+            run_into(store, units, Workers(), on_progress=seen.append)
     turns = [snapshot.turns_now for snapshot in seen]
     assert len(seen) > 2 and turns == sorted(turns) and turns[-1] == 3 * len(units)
     assert any(snapshot.seconds_left for snapshot in seen) and seen[-1].turns_left == 0
@@ -422,7 +415,9 @@ def test_progress_tells_how_far_how_fast_and_what_failed(runs, trees, tmp_path, 
 # -- the executor ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [Alone, lambda: Threads(3), lambda: Processes(2), lambda: Processes(1, fresh=True)])
+@pytest.mark.parametrize(
+    "workers", [Workers, lambda: Threads(3), lambda: Processes(2), lambda: Processes(1, fresh=True)]
+)
 def test_every_unit_is_worked_on_once_and_an_error_comes_after_what_was_under_way(workers):
     kept: list[int] = []
     work(range(12), sevenfold, kept.append, workers())

@@ -9,7 +9,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from waiting import until
 
 from discover_lib.core.rules import Rules
 from discover_lib.engines.llm.calls.exchange import Completion, Request
@@ -20,7 +19,7 @@ from discover_lib.runs.database import Database, LockedError, StoreError, errors
 from discover_lib.runs.options import run_into
 from discover_lib.runs.store import FILE, RUN_FORMAT, Failure, RunStore, turn_row
 from discover_lib.runs.units import plan_units, run_unit, stored_scores
-from discover_lib.runs.work import Alone
+from discover_lib.runs.work import Workers
 
 DOMAIN = "technical_writing"
 CONFIGURATION = {"rules": Rules.paper().to_dict(), "assistants": ["adaptive", "draft"], "seed": 0}
@@ -41,7 +40,7 @@ def store(tmp_path, units):
 
 
 def test_conversations_come_back_as_they_were(store, units):
-    run_into(store, units, Alone())
+    run_into(store, units, Workers())
     assert list(store.conversations()) == [run_unit(unit) for unit in units]
     assert store.counts().finished == len(units) and store.unfinished() == []
 
@@ -72,24 +71,6 @@ def test_calls_that_end_together_are_written_together_and_stand_on_disk_when_put
     assert store.calls.spent().calls == 32 and len(commits) < 32
 
 
-def test_a_call_that_cannot_be_written_is_an_error_for_all_that_wrote_it_and_the_next_is_written(store):
-    request = Request("openai/m", ({"role": "user", "content": "Hello"},), "judge")
-    with store._database.lock, ThreadPoolExecutor(2) as pool:
-        unwritable = pool.submit(store.calls.put, "a", request, Completion("text", 2**70))  # no integer of SQLite
-        until(lambda: len(store.calls._to_write) == 1)
-        beside = pool.submit(store.calls.put, "b", request, Completion("text", 1))
-        until(lambda: len(store.calls._to_write) == 2)
-        store._database.lock.release()
-        try:
-            assert isinstance(unwritable.exception(10), OverflowError)
-            assert isinstance(beside.exception(10), OverflowError)
-        finally:
-            store._database.lock.acquire()
-    assert store.calls.get("a") is store.calls.get("b") is None
-    store.calls.put("b", request, Completion("text", 1))
-    assert store.calls.get("b").text == "text"
-
-
 def test_a_turn_is_never_written_twice(store, units):
     row = turn_row(run_unit(units[0]).turns[0])
     store.put_turns(0, [row], None)
@@ -107,16 +88,14 @@ def test_a_reader_sees_what_is_committed_while_the_writer_goes_on(store, units, 
             reader.put_turns(1, [], "error")
 
 
-def test_the_listing_filters_without_loading(store, units):
-    run_into(store, units[:5], Alone())
+def test_the_listing_is_made_without_loading(store, units):
+    run_into(store, units[:5], Workers())
     store.put_turns(4, (), "error", [Failure(2, "judge", "content", "no ids", ("{}",))])
     everything = store.listing()
-    assert [row.place for row in everything] == list(range(6))
-    assert [row.place for row in store.listing(assistant="draft")] == [1, 3, 5]
-    assert [row.place for row in store.listing(artifact=units[2].artifact)] == [2, 3]
-    assert [row.place for row in store.listing(failed_role="judge")] == [4]
-    assert [row.place for row in store.listing(stop="error")] == [4]
-    assert [row.place for row in store.listing(stop="open")] == [5]
+    assert [(row.place, row.assistants, row.artifact) for row in everything] == [
+        (unit.place, unit.assistants, unit.artifact) for unit in units
+    ]
+    assert [row.stop for row in everything[4:]] == ["error", None]
     first, talk = everything[0], run_unit(units[0])
     assert first.reward == pytest.approx(sum(turn.candidate.reward.total for turn in talk.turns))
     assert first.discovered == len(talk.state.discovered) - len(talk.start.discovered)
@@ -131,21 +110,6 @@ def test_flawed_user_messages_are_counted_by_conversation(store, units):
     store.put_turns(0, [turn_row(turn) for turn in run_unit(units[0]).turns], "max_turns")
     store.put_turns(1, [turn_row(turn) for turn in turns], "max_turns")
     assert store.flawed() == {1: 1}
-
-
-def test_a_failure_keeps_what_came_back_until_it_is_tried_again(store):
-    failure = Failure(1, "judge", "content", "no usable answer", ("I refuse", "{'a':"))
-    store.put_turns(2, (), "error", [failure])
-    request = Request("openai/m", ({"role": "user", "content": "judge this"},), "judge")
-    store.calls.put("bad", request, Completion("I refuse"))
-    store.calls.put("good", request, Completion("fine"))
-    assert store.failures() == [(2, failure)] and store.failures_by_role() == {"judge": 1}
-    assert store.counts().failed == 1 and 2 in store.unfinished()
-    store.reopen()
-    assert store.failures() == [] and store.failures(retried=True) == [(2, failure)]
-    assert store.counts().failed == 0
-    assert store.calls.get("bad") is None, "an answer that could not be used is asked for anew"
-    assert store.calls.get("good").text == "fine"
 
 
 def test_finished_calls_are_kept_and_added_up(store):
@@ -180,21 +144,9 @@ def damaged(path):
     path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
 
 
-def text(path):
-    path.write_text("not a database, but long enough to be looked at as one " * 50)
-
-
 def foreign(path):
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE recipes (name)")
-    connection.commit()
-    connection.close()
-
-
-def other(path):
-    RunStore.write(path.parent, CONFIGURATION).close()
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version=99")
     connection.commit()
     connection.close()
 
@@ -205,13 +157,7 @@ def old(path):
 
 @pytest.mark.parametrize(
     ("spoil", "says"),
-    [
-        (damaged, "damaged"),
-        (text, "not a run"),
-        (foreign, "not a run of this program"),
-        (other, "a run of another format; commit d2fda9c"),
-        (old, "a run of another format"),
-    ],
+    [(damaged, "damaged"), (foreign, "not a run of this program"), (old, "a run of another format; commit d2fda9c")],
 )
 def test_what_is_not_ours_is_refused_in_one_line_and_left_alone(spoil, says, tmp_path):
     spoil(tmp_path / FILE)
@@ -230,23 +176,17 @@ def test_a_creation_that_was_cut_off_is_begun_again(tmp_path):
 
 
 def test_the_lines_of_a_run_are_its_conversations(store, units):
-    run_into(store, units[:3], Alone())
+    run_into(store, units[:3], Workers())
     half = dataclasses.replace(run_unit(units[3]).turns[0], user_message="cut \ud83d off")  # models cut text anywhere
     store.put_turns(3, [turn_row(half)], "max_turns")
-    *whole, cut = (line.decode() for line in store.encoded_lines())
-    assert whole == [json.dumps(run_unit(unit).to_dict(), ensure_ascii=False) for unit in units[:3]]
-    assert json.loads(cut) == store.conversation(3).to_dict()
-    assert len(list(store.conversations())) == 4, "what is not finished is left out"
+    *whole, cut = map(json.loads, store.lines())
+    assert whole == [json.loads(json.dumps(run_unit(unit).to_dict())) for unit in units[:3]]
+    assert cut["turns"][0]["user_message"] == half.user_message, "what is not finished is left out"
 
 
 def test_a_digest_says_what_the_conversation_says(store, units):
-    run_into(store, units, Alone())
+    run_into(store, units, Workers())
     assert list(stored_scores(store)) == [scores_of(talk, at) for at, talk in enumerate(store.conversations())]
-    assert store.choices() == (
-        ["adaptive", "draft"],
-        [units[at].artifact for at in (0, 2, 4)],
-        max(each.discovered for each in store.listing()),
-    )
 
 
 INSERT = "INSERT OR REPLACE INTO notes VALUES (?, ?)"
@@ -266,9 +206,9 @@ def notes(path):
         return connection.execute("SELECT * FROM notes ORDER BY name").fetchall()
 
 
-def test_what_waits_is_written_with_what_is_committed_next_and_the_last_of_a_key_counts(database):
+def test_what_waits_is_written_in_order_with_what_is_committed_next(database):
     for value in ("first", "last"):
-        database.write_with_next(INSERT, "a", ("a", value))
+        database.write_with_next((INSERT, ("a", value)))
     assert notes(database.path) == []
     with database.transaction():
         database.execute(INSERT, ("b", "beside"))
@@ -276,7 +216,7 @@ def test_what_waits_is_written_with_what_is_committed_next_and_the_last_of_a_key
 
 
 def test_what_waits_outlives_a_transaction_that_is_taken_back(database):
-    database.write_with_next(INSERT, "a", ("a", "waits"))
+    database.write_with_next((INSERT, ("a", "waits")))
     with pytest.raises(ZeroDivisionError), database.transaction():
         raise ZeroDivisionError
     assert notes(database.path) == []
@@ -285,7 +225,7 @@ def test_what_waits_outlives_a_transaction_that_is_taken_back(database):
 
 
 def test_one_process_writes(database):
-    with pytest.raises(LockedError, match="another process is writing"):
+    with pytest.raises(LockedError, match="another process is at work here"):
         Database(database.path, read_only=False)
 
 

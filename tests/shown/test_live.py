@@ -4,6 +4,8 @@ import dataclasses
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import llm_brain
 import pytest
@@ -14,7 +16,9 @@ from discover_lib.engines.llm.calls import wires
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.voice import MiniatureVoice
-from workbench.live import Calls, StagedBuild
+from discover_lib.engines.role_options import NO_OPTIONS
+from workbench.live import Calls
+from workbench.pages.intents_page import ModelBuild
 from workbench.session import Session, SessionError, Settings
 
 DOMAIN = "creative_writing"
@@ -69,22 +73,16 @@ def test_what_fails_changes_nothing(fault: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_tree_is_built_stage_by_stage() -> None:
+def test_a_tree_is_built_from_its_page_and_a_failure_is_paid_for_once() -> None:
     domain = "technical_writing"  # elsewhere the miniature's broadest items say no more than its topics
     artifact = llm_brain.within_reach(domain)
-    known = engine(domain).builder.build(artifact)
     with FakeServer(llm_brain.answer) as server:
         settings = ClientSettings(api_base=server.api_base, env_file=None, max_attempts=1)
-        build = StagedBuild(artifact, f"openai/miniature:{domain}", settings, Calls())
-        assert (build.upcoming, build.recognised, build.levels, build.forest) == ("synthesis", None, None, None)
-        build.advance()
-        assert build.recognised and build.levels is None
-        server.script.append("500")
+        choice = SimpleNamespace(builder=f"openai/miniature:{domain}", client_settings=settings, options=NO_OPTIONS)
+        build: Any = SimpleNamespace(artifact=artifact, calls=Calls(), _stop=threading.Event())
+        server.script += [None, "500"]
         with pytest.raises(DiscoverError, match="stage abstraction"):
-            build.advance()
-        build.advance()
-        assert build.upcoming == "organisation" and build.levels
-        build.advance()
-        assert build.forest and build.forest.initial_request == ""
-        build.advance_to_the_end()
-    assert build.upcoming is None and build.forest == known.tree
+            ModelBuild._build(build, choice)
+        ModelBuild._build(build, choice)
+    assert build.built.tree == engine(domain).builder.build(artifact).tree
+    assert build.calls.line.startswith(f"{server.counts['requests'] - 1} calls")

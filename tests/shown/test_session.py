@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from discover_lib import replay
+from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rollout import run_conversation
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.assistants import scripted_assistant
@@ -66,7 +67,6 @@ def test_a_branch_leaves_its_origin_alone(live: Session) -> None:
     assert live.conversation.turns[2].reply.assistant == "draft"
     live.switch(0)
     assert (live.conversation, live.cursor) == (trunk, 3)
-    assert list(live.lines()) == ["main line", "branch 2, from turn 2"]
     with pytest.raises(SessionError, match="there is no branch 8"):
         live.switch(7)
 
@@ -88,8 +88,9 @@ def test_a_typed_reply_is_judged_answered_and_before_the_end_opens_a_branch(live
 
 def test_a_recording_reveals_its_turns_and_takes_no_reply(tmp_path: Path) -> None:
     recorded = Session(RECORDED, folder=tmp_path)
-    with pytest.raises(SessionError, match="was recorded; choose the miniature"):
-        recorded.reply("Here is a tugboat")
+    for refused in (recorded.fork, recorded.candidates, lambda: recorded.reply("Here is a tugboat")):
+        with pytest.raises(SessionError, match=r"record.* choose the miniature"):
+            refused()
     texts = []
     while recorded.why_no_next is None:
         texts.append(recorded.next().reply.text)
@@ -107,12 +108,11 @@ def test_a_session_comes_back_as_it_was(settings: Settings, tmp_path: Path) -> N
     session.next()
     session.next()
     session.jump(1)
-    session.fork()
-    again = Session.load(session.id, tmp_path)
-    assert (again.settings, again.current, again.cursor) == (settings, 1, 1)
-    assert again.branches == session.branches
     if settings is LIVE:
-        assert again.next() == session.next()
+        session.fork()
+    again = Session.load(session.id, tmp_path)
+    assert (again.settings, again.current, again.cursor) == (settings, int(settings is LIVE), 1)
+    assert again.branches == session.branches and again.next() == session.next()
 
 
 def test_a_file_is_never_half_written(live: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +161,7 @@ def test_missing_and_broken_files_say_so_in_one_line(live: Session) -> None:
     ],
 )
 def test_settings_that_cannot_be_are_refused_in_one_line(change: dict[str, str], why: str, tmp_path: Path) -> None:
-    with pytest.raises(SessionError, match=why) as caught:
+    with pytest.raises(DiscoverError, match=why) as caught:
         Session(dataclasses.replace(LIVE, **change), folder=tmp_path)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
     assert not list(tmp_path.iterdir())

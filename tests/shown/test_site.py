@@ -16,9 +16,8 @@ from accessible import in_the_way, settle
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from workbench.pages import conversation_page
-from workbench.site.fetched import COMPILED
 from workbench.site.host import OPENING, open_page
-from workbench.site.site_files import DEPENDENCIES, build_site
+from workbench.site.site_files import COMPILED, DEPENDENCIES, build_site
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -69,11 +69,11 @@ def weights(folder: Path) -> bytes:
     return (folder / "adapter" / "adapter_model.safetensors").read_bytes()
 
 
-def test_every_line_says_what_was_spent_and_the_parts_make_up_the_whole(undisturbed: Undisturbed) -> None:
-    spent = [line for line in lines(undisturbed.folder) if "spent/total" in line]
-    assert len(spent) == 3 + 2  # three probes, two updates
-    assert sum(line["spent/calls"] for line in spent) == undisturbed.answered
-    assert 0 < sum(line["spent/dollars"] for line in spent) == pytest.approx(spent[-1]["spent/total"])
+def test_every_line_says_what_was_spent(undisturbed: Undisturbed) -> None:
+    spent = [line["spent/total"] for line in lines(undisturbed.folder) if "spent/total" in line]
+    assert len(spent) == 3 + 2 and spent[0] > 0  # three probes, two updates
+    assert spent == pytest.approx(sorted(spent))
+    assert lines(undisturbed.folder)[-1]["spent/calls"] == undisturbed.answered
 
 
 def test_killed_and_then_out_of_patience_it_ends_with_the_same_adapter_and_pays_for_nothing_twice(
@@ -115,8 +115,7 @@ def test_models_that_fail_for_a_while_are_waited_for_and_their_answers_are_kept(
             first = ask(client, "one")
         with patient_client(access(server), tmp_path, told.append) as client:
             assert ask(client, "one") == first
-    assert server.counts["served"] == 1 and len(told) == 2
-    assert told[0].startswith("no answer (") and told[1] == "the models answer again"
+    assert server.counts["served"] == 1 and len(told) == 1 and told[0].startswith("no answer (")
 
 
 def test_a_budget_that_is_spent_holds_a_run_up_and_a_larger_one_lets_it_go_on(
@@ -124,7 +123,7 @@ def test_a_budget_that_is_spent_holds_a_run_up_and_a_larger_one_lets_it_go_on(
 ) -> None:
     with FakeServer() as server:
         poor = access(server, budget=1e-9)
-        assert problems(stage, tmp_path, replace(poor, client=replace(poor.client, prices={}))) == [
+        assert problems(stage, replace(poor, client=replace(poor.client, prices={}))) == [
             f"a budget cannot hold: the price of {MODEL} is not known; give it with --prices (0 for your own machine), "
             "or leave the budget out"
         ]

@@ -72,7 +72,6 @@ def test_no_preset_asks_for_more_than_its_card_may_have(name: str, stage: str) -
     base = QWEN_4B if name == "t4" else LLAMA
     needed = estimate(stage, base, recipe, card, "transformers")  # type: ignore[arg-type]
     assert needed.fits in ("yes", "perhaps")
-    assert recipe.problems(stage) == []  # type: ignore[arg-type]
 
 
 def test_one_line_says_the_verdict_the_memory_and_the_tokens() -> None:
@@ -84,19 +83,10 @@ def test_one_line_says_the_verdict_the_memory_and_the_tokens() -> None:
     assert estimate("sft", QWEN, Recipe.paper(), CARDS["t4"]).line.startswith("does not fit on t4 (")
 
 
-def test_a_forecast_takes_its_time_from_the_last_run_like_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
+def test_a_forecast_knows_the_time_of_the_tiny_model(tmp_path: Path) -> None:
     base = tmp_path / "base"
     base.mkdir()
     settings = StageSettings("sft", "rows", str(base), recipe=Recipe.miniature())
     assert forecast(settings, 90) == "102 updates; the time on this machine is unknown"
     (base / "tiny.json").write_text('{"domains": []}')
     assert forecast(settings, 90) == "102 updates, about 41 s on one processor core"
-    run = tmp_path / "train" / "one"
-    run.mkdir(parents=True)
-    stored = {"settings": settings.to_dict(), "result": {"seconds": 51.0, "step": 51}, "status": {"state": "finished"}}
-    for name, content in stored.items():
-        (run / f"{name}.json").write_text(json.dumps(content))
-    assert forecast(settings, 90) == "102 updates, about 1 min 42 s as last time on this machine"
-    other = StageSettings("sft", "rows", str(base), recipe=Recipe.miniature().changed("sft", {"max_steps": 10}))
-    assert forecast(other, 90) == "10 updates, about 4 s on one processor core"

@@ -13,12 +13,6 @@ from discover_lib.train.publish import Publication
 from discover_lib.train.recipes import Recipe
 
 DATA = {"folder": "/home/someone/secret/rows", "digest": "d1" * 16, "kind": "prompt", "train": 1200, "held_out": 80}
-PROBES = [
-    {"step": 0, "round": 0, "probe/discovered": 2.0, "probe/discovered_low": 1.5, "probe/discovered_high": 2.5,
-     "probe/users": 50},
-    {"step": 4, "round": 1, "probe/discovered": 3.25, "probe/discovered_low": 2.75, "probe/discovered_high": 3.75,
-     "probe/users": 49},
-]  # fmt: skip
 
 
 def finished(folder: Path, base: str, stage: str = "grpo", earlier: Path | None = None, **lineage: Any) -> Path:
@@ -29,11 +23,9 @@ def finished(folder: Path, base: str, stage: str = "grpo", earlier: Path | None 
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "/home/someone/base", "r": 4}))
     merged = (Source(str(earlier / "adapter"), content_hash(earlier / "adapter"), "sft"),) if earlier else ()
     Lineage(
-        stage, Source(base, content_hash(base)), merged, None, Recipe.named("24gb").to_dict(), DATA, folder.name, 7,
+        stage, Source(base, content_hash(base)), merged, Recipe.named("24gb").to_dict(), DATA, folder.name, 7,
         "transformers", {"trl": "1.16.0"}, **{"system": "Ask first.\nThen build.", **lineage},
     ).write(folder)  # fmt: skip
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in PROBES))
-    (folder / "result.json").write_text(json.dumps({"kept_round": 1}))
     return folder
 
 
@@ -47,7 +39,7 @@ def base(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_card_says_what_it_is_where_it_comes_from_and_what_was_measured(base: Path, tmp_path: Path) -> None:
+def test_the_card_says_what_it_is_and_where_it_comes_from(base: Path, tmp_path: Path) -> None:
     run = finished(tmp_path / "my-grpo", str(base))
     folder = Publication(run, base_id="org/base").write(tmp_path / "out", "me/model")
     card = (folder / "README.md").read_text()
@@ -56,8 +48,6 @@ def test_the_card_says_what_it_is_where_it_comes_from_and_what_was_measured(base
     for line in (
         "- then grpo on 1,200 prompt rows (80 held out) of `rows`, digest d1d1d1d1d1d1",
         f"- base: org/base (content {content_hash(base)[:12]})",
-        "| before | 2.00 [1.50, 2.50] | 50 |",
-        "| round 1, kept: this model | 3.25 [2.75, 3.75] | 49 |",
         "| load_in_4bit | True |",
         "| lora.r | 32 |",
         "- trl 1.16.0",

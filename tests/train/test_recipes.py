@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder
@@ -36,10 +34,10 @@ def test_the_paper_s_recipe_holds_the_paper_s_numbers() -> None:
     assert paper.grpo.n_generations == 4
 
 
-@pytest.mark.parametrize("name", ["paper", "t4", "miniature"])
+@pytest.mark.parametrize("name", ["paper", "t4", "24gb", "40gb", "80gb", "miniature"])
 def test_a_named_recipe_has_no_problems_and_survives_json(name: str) -> None:
     recipe = Recipe.named(name)
-    assert [recipe.problems(stage, n_rows=500, adapter=True, context=8192) for stage in STAGES] == [[], [], []]
+    assert [recipe.problems(stage, n_rows=500, context=8192) for stage in STAGES] == [[], [], []]
     assert Recipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
 
 
@@ -49,9 +47,7 @@ def test_a_named_recipe_has_no_problems_and_survives_json(name: str) -> None:
     [
         ("sft", {"batch": 16, "per_device": 5}, {}, "sft: batch 16 is not a multiple of per_device 5"),
         ("sft", {"max_length": 9000}, {"context": 8192}, "max_length 9000 is more than the 8192 tokens"),
-        ("sft", {"reference": "continue"}, {"adapter": False}, "'continue' needs an earlier adapter"),
         ("sft", {}, {"n_rows": 0}, "no rows to train on"),
-        ("dpo", {"loss_type": "ipo", "label_smoothing": 0.1}, {}, "no meaning for the loss 'ipo'"),
         ("grpo", {"batch": 30, "per_device": 5, "n_generations": 4}, {}, "batch 30 counts completions"),
         ("grpo", {"max_completion": 6000}, {}, "leaves no room for a prompt"),
         ("grpo", {"look_ahead": 2, "multi_turn": 3}, {}, "both reward later turns"),
@@ -81,7 +77,6 @@ def test_a_contradiction_is_named(stage: Stage, changes: dict[str, Any], known: 
         ({"learning_rate": float("inf")}, "sft.learning_rate: Expected `float` < "),
         ({"lora.targets": "q_proj"}, "lora.targets: Expected `array`"),
         ({"lora.targets": []}, "lora.targets: Expected `array` of length >= 1"),
-        ({"dpo.label_smoothing": 0.5}, "dpo.label_smoothing: Expected `float` < 0.5"),
         ({"grpo.n_generations": 1}, "grpo.n_generations: Expected `int` >= 2"),
     ],
 )
@@ -98,23 +93,12 @@ def test_changes_go_where_they_belong_and_the_name_tells_them() -> None:
     assert Recipe.paper().changed("dpo", {"learning_rate": 1}).dpo.learning_rate == 1.0
 
 
-@pytest.mark.slow
-@given(batch=st.integers(1, 64), per_device=st.integers(1, 64), generations=st.integers(2, 16))
-def test_group_arithmetic_holds_exactly_when_there_is_no_problem(batch: int, per_device: int, generations: int) -> None:
-    part = GrpoRecipe(batch=batch, per_device=per_device, n_generations=generations)
-    found = Recipe(grpo=part).problems("grpo")
-    assert (not found) == (batch % generations == 0 and batch % per_device == 0)
-    if not found:
-        assert part.accumulation * per_device == batch == part.prompts_per_step * generations
-
-
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 OURS = {  # fields that no trainer is told, because we act on them
-    *("batch", "max_steps", "reference", "precision", "load_in_4bit", "sample_steps", "eval_steps", "eval_rows"),
-    *("sft_weight", "generation", "tau", "broken_penalty", "look_ahead", "look_ahead_assistant", "multi_turn"),
-    *("own_prefixes", "rounds", "probe_users", "probe_turns", "probe_temperature", "workers", "max_length"),
-    *("loss_type", "epsilon_high", "generation_tokens", "reward_to_go"),
+    *("batch", "max_steps", "precision", "load_in_4bit", "sample_steps", "eval_steps", "eval_rows"),
+    *("sft_weight", "generation", "tau", "broken_penalty", "look_ahead", "multi_turn"),
+    *("own_prefixes", "rounds", "probe_users", "probe_turns", "workers", "max_length", "reward_to_go"),
 }
 
 
@@ -134,10 +118,8 @@ def test_what_is_changed_in_a_recipe_reaches_the_trainer(tmp_path: Path) -> None
     assert told["gradient_accumulation_steps"] == 8 and told["seed"] == told["data_seed"] == 5
     assert (told["bf16"], told["fp16"], told["use_cpu"], told["warmup_steps"]) == (False, False, True, 0.1)
     assert trained_by.dpo_arguments(DpoRecipe(sft_weight=0.2), held_out=False)["loss_weights"] == [1.0, 0.2]
-    assert [trained_by.grpo_arguments(GrpoRecipe(epsilon_high=each))["epsilon_high"] for each in (None, 0.3)] == [
-        0.28,
-        0.3,
-    ]
+    told = trained_by.grpo_arguments(GrpoRecipe(epsilon=0.3))
+    assert told["epsilon"] == told["epsilon_high"] == 0.3  # Unsloth would choose another one
 
 
 # -- backends ----------------------------------------------------------------------------------------------------------
@@ -202,7 +184,7 @@ def make_run(folder: Path, base: Path, merged: tuple[Path, ...] = (), stage: str
     (folder / ADAPTER).mkdir(parents=True)
     (folder / ADAPTER / "adapter_model.safetensors").write_bytes(stage.encode() * 100)
     earlier = tuple(Source(str(each / ADAPTER), content_hash(each / ADAPTER), "sft") for each in merged)
-    about = (None, Recipe.paper().to_dict(), {"digest": "d"}, folder.name, 0, "transformers")
+    about = (Recipe.paper().to_dict(), {"digest": "d"}, folder.name, 0, "transformers")
     Lineage(stage, Source(str(base), content_hash(base)), earlier, *about).write(folder)
     return folder
 

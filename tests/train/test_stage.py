@@ -32,20 +32,12 @@ from discover_lib.engines.miniature.notation import parse
 from discover_lib.engines.miniature.rendering import make_reply
 from discover_lib.engines.spec import EngineSpec, RoleEngines
 from discover_lib.train import comparison, data
-from discover_lib.train.backend import (
-    Backend,
-    choose_backend,
-    load_adapter,
-    load_policy,
-    load_tokenizer,
-    merged_model,
-    prepare,
-)
+from discover_lib.train.backend import Backend, choose_backend, load_policy, load_tokenizer, merged_model, prepare
 from discover_lib.train.comparison import before_and_after, conversations, replies
 from discover_lib.train.grpo.rollouts import difference_text
 from discover_lib.train.grpo.simulated_reward import Scorer, SimulatorReward, Users
 from discover_lib.train.recipes import GrpoRecipe, Recipe
-from discover_lib.train.run_stage import StageError, StageResult, StageSettings, problems, run_stage
+from discover_lib.train.run_stage import StageResult, StageSettings, problems, run_stage
 
 pytestmark = pytest.mark.slow
 
@@ -144,44 +136,30 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Pa
 
 @pytest.fixture(scope="module")
 def dpo(tiny: Path, sft: StageResult) -> StageResult:
-    """Two updates of DPO on the finished SFT, with a likelihood term and dropout."""
-    recipe = short_recipe().changed("dpo", {"sft_weight": 0.5, "learning_rate": 1e-2, "lora.dropout": 0.1})
+    """Two updates of DPO on the finished SFT, with dropout."""
+    recipe = short_recipe().changed("dpo", {"sft_weight": 0.0, "learning_rate": 1e-2, "lora.dropout": 0.1})
     return train(tiny, tiny / "dpo", "dpo", recipe, str(sft.folder))
 
 
 def test_the_first_preference_loss_is_ln_2_because_the_merged_stage_is_the_reference(dpo: StageResult) -> None:
-    first, second = logged(dpo, "loss/dpo")
+    first, second = logged(dpo, "loss")
     assert first == pytest.approx(math.log(2), abs=5e-4) and abs(second - math.log(2)) > 1e-3
-    for line in lines(dpo.folder)[:2]:
-        assert line["loss"] == pytest.approx(line["loss/dpo"] + 0.5 * line["loss/sft"], abs=1e-4)
     assert not list(dpo.folder.rglob("ref"))
-
-
-def test_a_continued_adapter_has_its_beginning_as_reference_and_is_saved_alone(
-    tiny: Path, sft: StageResult, tmp_path: Path
-) -> None:
-    changes = {"sft_weight": 0.0, "reference": "continue", "disable_dropout": True, "max_steps": 1, "eval_steps": 0}
-    recipe = short_recipe().changed("dpo", changes)
-    result = train(tiny, tmp_path / "continued", "dpo", recipe, str(sft.folder))
-    assert logged(result, "loss")[0] == pytest.approx(math.log(2), abs=5e-4)
-    assert result.adapter is not None and not (result.adapter / "ref").exists()
-    assert [Path(each.path).parent.name for each in adapter_chain(result.folder).adapters] == ["continued"]
-    assert not same(result.adapter, sft.folder / "adapter")
 
 
 def test_a_stage_on_a_stage_is_the_base_with_both_adapters(
     tiny: Path, dpo: StageResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
+    from peft import PeftModel
 
     chain = adapter_chain(dpo.folder)
     assert [each.stage for each in chain.adapters] == ["sft", "dpo"]
     assert chain.base.path == str(tiny / "base")
-    base, recipe, backend = chain.base.path, short_recipe(), choose_backend()
+    base, recipe = chain.base.path, short_recipe()
     first, second = (each.path for each in chain.adapters)
     whole = merged_model(base, [first, second]).eval()
-    worn = load_policy(base, [first], recipe.lora, recipe.dpo, backend, seed=0, scratch=tmp_path)
-    load_adapter(worn, second)
+    worn = PeftModel.from_pretrained(merged_model(base, [first]), second)
     ids = torch.tensor([[7, 8, 9, 10]])
     with torch.no_grad():
         assert torch.allclose(whole(ids).logits, worn.eval()(ids).logits, atol=1e-4)
@@ -301,7 +279,7 @@ def test_a_failed_judgement_is_none_and_many_of_them_stop_the_run(states: list[s
 def test_looking_ahead_pays_a_reply_for_what_it_prepares(states: list[str]) -> None:
     said = ["pass"] * len(states)
     alone, _ = rewards(states, said)
-    window, found = rewards(states, said, look_ahead=2, look_ahead_assistant="oracle")
+    window, found = rewards(states, said, look_ahead=2)
     assert alone == [0.0] * len(states) and min(window) >= 0 and max(window) > 0
     assert found["reward/discovered"] > 0
 
@@ -356,7 +334,7 @@ def test_stopped_killed_and_gone_on_with_is_the_same_as_undisturbed(
         assert [json.loads(line)["step"] for line in one] == [json.loads(line)["step"] for line in other]
     assert logged(second, "loss") == logged(sft, "loss") and len(set(logged(sft, "loss"))) > 1
     assert sft.adapter and second.adapter and same(sft.adapter, second.adapter)
-    with pytest.raises(StageError, match="this training is finished"):
+    with pytest.raises(DiscoverError, match="this training is finished"):
         run_stage(made, folder)
 
 
@@ -406,22 +384,20 @@ def test_probes_on_the_same_users_are_compared_pair_by_pair(ours: Any, theirs: A
 
 
 def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> None:
-    recipe = Recipe.miniature().changed("grpo", {"n_generations": 5, "look_ahead": 1, "look_ahead_assistant": "wise"})
+    recipe = Recipe.miniature().changed("grpo", {"n_generations": 5})
     made = StageSettings("grpo", str(tmp_path / "none"), "base", str(tmp_path), recipe, judge="unknown")
     told = "\n".join(problems(made))
-    for expected in ("no lineage.json", "neither exported rows nor a run", "n_generations 5", "'wise'", "'unknown'"):
+    for expected in ("no lineage.json", "neither exported rows nor a run", "n_generations 5", "'unknown'"):
         assert expected in told
-    with pytest.raises(StageError) as caught:
+    with pytest.raises(DiscoverError) as caught:
         run_stage(made, tmp_path / "run", on_progress=print)
-    assert len(caught.value.problems) == len(problems(made)) == 5 and not (tmp_path / "run").exists()
+    assert (
+        str(caught.value) == "; ".join(problems(made)) and len(problems(made)) == 4 and not (tmp_path / "run").exists()
+    )
 
 
-def test_a_folder_keeps_to_the_settings_that_it_was_begun_with(tiny: Path, tmp_path: Path) -> None:
+def test_settings_come_back_from_json(tiny: Path) -> None:
     made = settings(tiny, "sft")
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "settings.json").write_text(json.dumps({**made.to_dict(), "seed": 1}))
-    with pytest.raises(StageError, match="contains a run with other settings"):
-        run_stage(made, tmp_path / "run")
     assert StageSettings.from_dict(json.loads(json.dumps(made.to_dict()))) == made
     with pytest.raises(DiscoverError, match="Expected `int`"):
         StageSettings.from_dict({**made.to_dict(), "seed": "one"})
@@ -429,7 +405,7 @@ def test_a_folder_keeps_to_the_settings_that_it_was_begun_with(tiny: Path, tmp_p
 
 def test_rows_that_are_too_long_are_counted_and_named_before_training(tiny: Path, tmp_path: Path) -> None:
     told: list[str] = []
-    with pytest.raises(StageError, match="no rows to train on"):
+    with pytest.raises(DiscoverError, match="no rows to train on"):
         recipe = short_recipe().changed("sft", {"max_length": 8})
         train(tiny, tmp_path / "long", "sft", recipe, on_progress=told.append)
     assert told[1].startswith("3 of 3 training rows are longer than 8 tokens and omitted: ") and "(" in told[1]

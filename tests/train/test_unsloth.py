@@ -59,14 +59,6 @@ def test_the_first_update_of_grpo_is_that_of_trl(stage: str, told: dict[str, Any
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_tokens_and_speed_are_logged(stage: str, told: dict[str, Any]) -> None:
-    ours, theirs = (told[name][stage]["logged"] for name in ("unsloth", "transformers"))
-    assert all(line["num_tokens"] for line in ours) and ours[-1]["tokens_per_second"] > 0
-    if not stage.startswith("grpo"):  # replies differ in length as soon as a policy has been updated
-        assert [line["num_tokens"] for line in ours] == [line["num_tokens"] for line in theirs]
-
-
-@pytest.mark.parametrize("stage", STAGES)
 def test_sampling_leaves_gradient_checkpointing_as_it_was(stage: str, told: dict[str, Any]) -> None:
     modes = told["unsloth"][stage]["modes"]
     assert len(modes) >= 2

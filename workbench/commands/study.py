@@ -12,7 +12,6 @@ import typer
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.cli.common import UNFINISHED, OneValueCommand, command_from, console, example_of
-from discover_lib.engines.manner import PAPER, manner_named
 from discover_lib.tasks.playing import Access
 from discover_lib.tasks.waist import Table
 
@@ -104,7 +103,6 @@ def bots(
         Path | None, typer.Option(help="Folder for their answers (default: outputs/study-NAME-bots).")
     ] = None,
     seed: int = 0,
-    manner: str = PAPER,
 ) -> None:
     """Send simulated participants through the pages of the study, into a folder of their own."""
     from workbench.serve import serving
@@ -113,11 +111,11 @@ def bots(
     from workbench.study.desk import Desk
     from workbench.study.study_server import StudyServer
 
-    typed, read = manner_named(manner), quick(load_study(file))
+    read = quick(load_study(file))
     desk = Desk.open(read, folder or outputs_folder() / f"study-{read.name}-bots")
     try:
         with serving(StudyServer(desk).app) as url:
-            ended = run_bots(url, read, n, seed, manner=typed)
+            ended = run_bots(url, read, n, seed)
     finally:
         desk.close()
     typer.echo("\n".join(f"{count} {end}" for end, count in sorted(ended.items())))

@@ -39,7 +39,7 @@ def student() -> str:
 
     request = mo.app_meta().request
     user = request.user if request else None
-    return str(user.get("username", "")) if isinstance(user, dict) else str(getattr(user, "display_name", "") or "")
+    return str(user.get("username", "")) if isinstance(user, dict) else ""
 
 
 # -- steps -------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from starlette.websockets import WebSocketClose
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
 from workbench.bar import CLASS, PAGES
-from workbench.lessons.exercise import FILE_VARIABLE, Answer, latest, read_answers
+from workbench.lessons.exercise import FILE_VARIABLE, Answer, read_answers
 from workbench.lessons.exercises import CARDS, EXERCISES
 from workbench.views.html import Markup, static_text, tag, templates
 from workbench.views.saved_pages import gallery_page, page
@@ -221,11 +221,12 @@ def board_of(answers: Sequence[Answer]) -> Markup:
     """The answers of each student, the guesses and the explanations. All of it is other people's text, and escaped."""
     board = templates().get_template("class_board.html")
     tries = Counter((answer.student, answer.task) for answer in answers)
+    right_last = sorted(answers, key=lambda answer: bool(answer.passed))
     explained = [answer for answer in answers if answer.task.startswith("explain-")][-SHOWN_SENTENCES:]
     values = {
         "students": sorted({answer.student for answer in answers}, key=str.casefold),
         "exercises": list(EXERCISES.values()),
-        "best": latest(answers),
+        "best": {(answer.student, answer.task): answer for answer in right_last},
         "tries": tries,
         "said": counted(len(answers), "answer"),
         "guesses": _guesses(answers),

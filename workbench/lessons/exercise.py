@@ -14,7 +14,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -168,13 +168,3 @@ def read_lines(path: Path) -> Iterator[Any]:
     for line in path.read_bytes().splitlines() if path.exists() else ():
         with contextlib.suppress(ValueError):
             yield json.loads(line)
-
-
-def latest(answers: Iterable[Answer]) -> Mapping[tuple[str, str], Answer]:
-    """(student, task) → the last answer. A passed answer comes before all others."""
-    best: dict[tuple[str, str], Answer] = {}
-    for answer in answers:
-        before = best.get((answer.student, answer.task))
-        if before is None or not before.passed or answer.passed:
-            best[answer.student, answer.task] = answer
-    return best

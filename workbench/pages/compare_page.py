@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,6 @@ from discover_lib.metrics.discovery import ceiling_over
 from discover_lib.metrics.intervals import Estimate
 from discover_lib.metrics.near_misses import near_misses_of
 from discover_lib.metrics.paired import Comparison, compare
-from discover_lib.metrics.rescore import RESCORED
 from discover_lib.metrics.results import (
     ALL,
     MEASURE,
@@ -30,9 +28,9 @@ from discover_lib.metrics.results import (
     values_of,
 )
 from discover_lib.metrics.scores import Assessment, ConversationScores
-from discover_lib.runs.evaluation import SENSITIVITY_FILE, results_of_run, write_sensitivity
-from discover_lib.runs.store import RunStore, StoreError, id_of_run
-from discover_lib.tasks.told import left_out, near_miss_table
+from discover_lib.runs.evaluation import RESULTS_FILE, SCORES_FILE, write_evaluation, write_sensitivity
+from discover_lib.runs.store import RunStore, StoreError
+from discover_lib.tasks.told import left_out, near_miss_table, sensitivity_told
 from discover_lib.tasks.waist import Report
 from workbench import controls
 from workbench.carried import address, address_of, kept
@@ -43,11 +41,10 @@ from workbench.panel import EvaluatedRun, RunPanel, evaluation_panel
 from workbench.parts import Scored, listing, plain_table, report_html
 from workbench.sharing import shared
 from workbench.views import audit_parts, charts, score_parts
-from workbench.views import beside as side_by_side
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, tag
 from workbench.views.located import finding, found_by_one
-from workbench.views.saved_pages import scores_csv, shared_page
+from workbench.views.saved_pages import shared_page
 from workbench.views.theme import Look, looks
 
 NOBODY = "nobody"
@@ -222,7 +219,7 @@ def behind(compared: Compared, ours: str, theirs: str) -> Any:
     return listing("conversation", drawn, key="no.", page_size=6, forgets=("turn",))
 
 
-def open_sides(compared: Compared, table: Any, theirs: str) -> list[tuple[side_by_side.Side, Assessment | None]]:
+def open_sides(compared: Compared, table: Any, theirs: str) -> list[tuple[score_parts.Side, Assessment | None]]:
     """The selected conversation, and with a rival its conversation with the same user."""
     import marimo as mo
 
@@ -235,12 +232,12 @@ def open_sides(compared: Compared, table: Any, theirs: str) -> list[tuple[side_b
     with RunStore.read(compared.folder) as store:
         for name, place in places.items():
             data = store.assessment(place)
-            side = side_by_side.Side(name, compared.marks[name], store.conversation(place))
+            side = score_parts.Side(name, compared.marks[name], store.conversation(place))
             sides.append((side, Assessment.from_dict(data) if data else None))
     return sides
 
 
-def reader(compared: Compared, sides: Sequence[tuple[side_by_side.Side, Assessment | None]], place: int) -> Any:
+def reader(compared: Compared, sides: Sequence[tuple[score_parts.Side, Assessment | None]], place: int) -> Any:
     """A conversation and its evidence, or two with the same user side by side, and how each was scored."""
     import marimo as mo
 
@@ -249,14 +246,14 @@ def reader(compared: Compared, sides: Sequence[tuple[side_by_side.Side, Assessme
     measured = show.table(("", *(each.label for each in MEASURES)), rows)
     run = str(compared.folder.relative_to(outputs_folder()))
     stage = tag("a", "Open it in Conversation", href=address_of("3_conversation.py", run, conversation=place))
-    tabs = {"Scores": displayed(*(side_by_side.assessed(side.conversation, found) for side, found in sides))}
+    tabs = {"Scores": displayed(*(score_parts.assessed(side.conversation, found) for side, found in sides))}
     if len(sides) > 1:
         theirs = sides[1][0]
         first = {
             "Only one discovered": _only_one_found(ours, theirs),
-            "Turn by turn": displayed(side_by_side.turns_beside(ours, theirs)),
+            "Turn by turn": displayed(score_parts.turns_beside(ours, theirs)),
         }
-        lead = side_by_side.parted(ours, theirs) + side_by_side.unequal(ours, theirs)
+        lead = score_parts.parted(ours, theirs)
     else:
         first = {"Evidence": _evidence(ours), "Conversation": displayed(show.chat(ours.conversation, _last(sides)))}
         lead = Markup()
@@ -265,7 +262,7 @@ def reader(compared: Compared, sides: Sequence[tuple[side_by_side.Side, Assessme
     return mo.vstack([head, opened_part, mo.accordion(dict(folded_parts))])
 
 
-def _last(sides: Sequence[tuple[side_by_side.Side, Assessment | None]]) -> int:
+def _last(sides: Sequence[tuple[score_parts.Side, Assessment | None]]) -> int:
     return max(len(side.conversation.turns) for side, _ in sides)
 
 
@@ -275,7 +272,7 @@ def _numbers(pool: Pool, name: str, unit: str) -> list[str]:
     return ["left out" if value is None else each.shown(value) for each, value in values]
 
 
-def _only_one_found(ours: side_by_side.Side, theirs: side_by_side.Side) -> Any:
+def _only_one_found(ours: score_parts.Side, theirs: score_parts.Side) -> Any:
     """The intents that one of the two discovered and the other did not, each with its evidence."""
     import marimo as mo
 
@@ -286,7 +283,7 @@ def _only_one_found(ours: side_by_side.Side, theirs: side_by_side.Side) -> Any:
     return mo.vstack(parts)
 
 
-def _evidence(side: side_by_side.Side, intents: Collection[str] = ()) -> Any:
+def _evidence(side: score_parts.Side, intents: Collection[str] = ()) -> Any:
     """What discovered each intent, or each of `intents`: the turn, the judge's reason, and the words of the reply."""
     import marimo as mo
 
@@ -341,7 +338,7 @@ def turns_view(compared: Compared) -> Any:
         "(mostly one artifact)."
     )
     return displayed(
-        charts.turn_curves(curves, marks, "Turn by turn", size=charts.Box(charts.WIDE.width, 300)),
+        charts.turn_curves(curves, marks, "Turn by turn"),
         show.more(
             "Patterns of three turns in a row",
             show.quiet(words + (f" Turns that are neither D nor C: {left}." if left else "")),
@@ -354,16 +351,16 @@ def pairs_view(compared: Compared) -> Any:
     """Every two assistants on the same users."""
     if not compared.pairs:
         return displayed(show.quiet("A comparison needs two assistants."))
-    each = compared
-    return displayed(score_parts.pairs(each.table, each.pairs, each.measure, each.marks))
+    return displayed(report_html(score_parts.pairs(compared.pairs, compared.measure)))
 
 
 def basis_view(compared: Compared) -> Any:
     """Eq. 4 in every smaller pool, and the conversations that do not count."""
     scope = results_of(compared.pool)
+    pools = score_parts.pools(scope.table, scope.pools)
     omitted = Report(tuple(left_out(scope, compared.pool.leave_out)))
     return displayed(
-        show.panel("Eq. 4 in every smaller pool", score_parts.pools(scope.table, scope.pools, compared.marks)),
+        show.panel("Eq. 4 in every smaller pool", report_html(pools)),
         show.panel("Left out", report_html(omitted)),
     )
 
@@ -381,25 +378,13 @@ def rules_view(compared: Compared, mapping: Any) -> Any:
     """The conclusions that change where the recorded judgments are scored under other rules."""
     import marimo as mo
 
-    folder, conversations = compared.folder, len(compared.run.scores)
-    if sensitivity_of(folder, conversations) is None and mapping.value:
-        with mo.status.spinner(title=f"Scoring {conversations} conversations again"):
-            write_sensitivity(folder)
-    flips = sensitivity_of(folder, conversations)
-    if flips is not None:
-        measure = compared.measure if compared.measure.name in RESCORED else MEASURE["discovery"]
-        return displayed(report_html(score_parts.sensitivity_map(flips, measure)))
-    words = mo.md(f"Each setting changes one rule: p, τ, λ, focus or turns. {conversations} conversations.")
-    return mo.hstack([mapping, words], justify="start", align="center")
-
-
-def sensitivity_of(folder: Path, conversations: int) -> dict[str, Any] | None:
-    """The stored sensitivity map of a run; None where there is none, or the run has grown since."""
-    try:
-        recorded = json.loads((folder / SENSITIVITY_FILE).read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    return recorded if recorded["recheck"]["conversations"] == conversations else None
+    conversations = len(compared.run.scores)
+    if not mapping.value:
+        words = mo.md(f"Each setting changes one rule: p, τ, λ, focus or turns. {conversations} conversations.")
+        return mo.hstack([mapping, words], justify="start", align="center")
+    with mo.status.spinner(title=f"Scoring {conversations} conversations again"):
+        changes = write_sensitivity(compared.folder)
+    return displayed(report_html(Report(tuple(sensitivity_told(changes)))))
 
 
 def mapping_button() -> Any:
@@ -434,20 +419,19 @@ def export_view(compared: Compared) -> Any:
     """Files of all results, and the command that makes them."""
     import marimo as mo
 
-    name, pool = compared.folder.name, compared.pool
+    folder, leave_out = compared.folder, compared.pool.leave_out
 
     def report() -> bytes:
-        return shared_page(shared(str(compared.folder))).encode()
+        return shared_page(shared(str(folder))).encode()
 
-    def scores() -> bytes:
-        return scores_csv(pool, id_of_run(compared.folder)).encode()
+    def written(file: str) -> bytes:
+        write_evaluation(folder, leave_out)
+        return (folder / file).read_bytes()
 
-    def plain() -> bytes:
-        return json.dumps(results_of_run(compared.folder, pool.leave_out), indent=1).encode()
-
+    name = folder.name
     files = [
-        mo.download(scores, f"{name}.csv", "text/csv", label="Scores, CSV"),
-        mo.download(plain, f"{name}.json", "application/json", label="All results, JSON"),
+        mo.download(lambda: written(SCORES_FILE), f"{name}.csv", "text/csv", label="Scores, CSV"),
+        mo.download(lambda: written(RESULTS_FILE), f"{name}.json", "application/json", label="All results, JSON"),
         mo.download(report, f"{name}.html", "text/html", label="Tables and conversations, HTML"),
     ]
     command = run_command(compared.folder, compared.run.configuration)

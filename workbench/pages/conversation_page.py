@@ -17,11 +17,9 @@ from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.spec import MINIATURE
 from workbench import controls
 from workbench.carried import kept
-from workbench.live import connection_button
 from workbench.parts import plain_table
 from workbench.session import Session
 from workbench.sources import (
-    SessionError,
     Settings,
     assistant_names,
     built_trees,
@@ -29,9 +27,8 @@ from workbench.sources import (
     recorded_choices,
 )
 from workbench.views import conversation_parts as show
-from workbench.views.charts import discovery_curves
-from workbench.views.conversation_parts import candidates, chat, receipt
-from workbench.views.html import EMPTY, Markup, beside, error_line, more, quiet, styled, tag
+from workbench.views.conversation_parts import chat, receipt
+from workbench.views.html import EMPTY, Markup, beside, error_line, quiet, styled, tag
 
 if TYPE_CHECKING:
     from discover_lib.core.conversation import Conversation
@@ -67,7 +64,7 @@ def opened(address: Mapping[str, str]) -> tuple[Session | None, str]:
         trouble = str(error)
     try:
         return opening(), trouble
-    except SessionError as error:
+    except DiscoverError as error:
         return None, str(error)
 
 
@@ -256,7 +253,7 @@ def who_plays(session: Session) -> str:
     return f"{user}, assistant {used.assistant}"
 
 
-def roles(player: StagePlayer, form: Any, button: Any, tested: Markup) -> Any:
+def roles(player: StagePlayer, form: Any) -> Any:
     """Who plays, to unfold: the form, which takes effect when it is sent, and what a conversation will take."""
     import marimo as mo
 
@@ -267,13 +264,8 @@ def roles(player: StagePlayer, form: Any, button: Any, tested: Markup) -> Any:
             player.cast(choice)
     except controls.ChoiceError as error:
         mistake = error_line(str(error))
-    told = mo.Html(styled(mistake, tested, plan(player.session, choice)))
-    return mo.accordion({f"Roles: {who_plays(player.session)}": mo.vstack([form, button, told])})
-
-
-def chosen_players(session: Session, form: Any) -> Choice:
-    """The choice in a form, or who plays in the session before the form is sent."""
-    return players(session) if form.value is None else controls.read_choice(form.value)
+    told = mo.Html(styled(mistake, plan(player.session, choice)))
+    return mo.accordion({f"Roles: {who_plays(player.session)}": mo.vstack([form, told])})
 
 
 def plan(session: Session, choice: Choice) -> Markup:
@@ -373,11 +365,6 @@ def domain_of(session: Session) -> str | None:
     return None if session.settings.recorded or name not in ALL_DOMAINS else name
 
 
-def test_button(player: StagePlayer, form: Any, tell: Callable[[Markup], Any]) -> Any:
-    """A button that asks every chosen model for one word."""
-    return connection_button(lambda: chosen_players(player.session, form), ROLES, tell)
-
-
 def rewards(session: Session, now: Conversation) -> Any:
     """The turn at the cursor and the whole conversation under other rules, beside the rules of the conversation."""
     import marimo as mo
@@ -386,16 +373,8 @@ def rewards(session: Session, now: Conversation) -> Any:
     turn = now.turns[number - 1] if number else None
     if turn is None or turn.candidate.reward is None or original.turns[number - 1].candidate.reward is None:
         return mo.md("No reply with a reward is selected. Press *Next*, or choose a turn in the film strip.")
-    curves = discovery_curves(session.lines())
-    parts = [
-        show.assembled(turn, now.rules),
-        show.compared(original.turns[number - 1], turn, original.tree),
-        tag("div", *map(_block, (show.every_turn(original, now), curves)), class_="dl-two"),
-        show.changes(original, now),
-    ]
-    if len(turn.candidates) > 1:
-        parts.append(candidates(now.tree, turn, now.rules))
-    return mo.Html(styled(*parts, more("Letters of the formula", show.symbols())))
+    table = show.compared(original.turns[number - 1], turn, original.tree)
+    return mo.Html(styled(show.assembled(turn, now.rules), table, show.every_turn(original, now)))
 
 
 def tree_figure(player: StagePlayer) -> Any:
@@ -405,10 +384,6 @@ def tree_figure(player: StagePlayer) -> Any:
         if node["discovery"] != "discovered" and not player.shows_hidden:
             node["text"] = "hidden intent"
     return figure(graph, live=True)
-
-
-def _block(part: Markup) -> Markup:
-    return tag("div", part)
 
 
 def stepped(user: UserSimulator) -> Any:

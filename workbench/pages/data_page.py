@@ -13,8 +13,8 @@ from discover_lib.base.tokens import token_count
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import REASONS, Filters, Sieved, Source, make_rows, write_rows
-from discover_lib.dataset.lengths import PairLength, Table3
-from discover_lib.dataset.preview import TEMPLATES
+from discover_lib.dataset.lengths import Table3, difference
+from discover_lib.dataset.preview import QWEN
 from discover_lib.dataset.rows import Example, LabelledTurn, RowOptions
 from discover_lib.runs.options import RunOptions, RunOptionsError
 from workbench.carried import base_rules, kept, rule_sliders, rules_menu, rules_set
@@ -66,7 +66,7 @@ def read_run(panel: RunPanel, folder: Path, progress: int) -> SynthesisedRun:
     """
     import marimo as mo
 
-    run = SynthesisedRun.of_run(folder, panel.most_read)
+    run = SynthesisedRun.of_run(folder)
     mo.stop(not run.conversations, displayed(run.note))
     return run
 
@@ -178,7 +178,7 @@ def length_check(sieved: Sieved, rules: Rules) -> Any:
 def length_plots(sieved: Sieved) -> Any:
     """Histograms of the margins and of the differences in length."""
     margins = [each.margin for each in sieved.kept if each.margin is not None]
-    differences = [PairLength.of_row(each.row).difference for each in sieved.kept]
+    differences = [difference(each.provenance) for each in sieved.kept]
     shorter, longer = "chosen is shorter", "chosen is longer"
     pictures = show.beside(
         show_pairs.histogram(margins, "Margin of the pairs", "reward"),
@@ -256,8 +256,7 @@ def kept_and_left_out(sieved: Sieved, options: RowOptions) -> Any:
 
     stats = [mo.stat(len(sieved.kept), label="rows kept", caption=f"of {sieved.considered} considered", bordered=True)]
     for reason, count in sieved.counts.items():
-        caption = f"{REASONS[reason]}; holds for {sieved.counts_all[reason]}"
-        stats.append(mo.stat(count, label=f"left out: {_said([reason])}", caption=caption, bordered=True))
+        stats.append(mo.stat(count, label=f"left out: {_said([reason])}", caption=REASONS[reason], bordered=True))
     unit = (
         f"Lengths: {options.tokens.name}. Similarity: Jaccard of three-word runs. A row counts under its first reason."
     )
@@ -265,16 +264,18 @@ def kept_and_left_out(sieved: Sieved, options: RowOptions) -> Any:
     return mo.vstack([mo.hstack(stats, justify="start", wrap=True), displayed(counted)])
 
 
-def trainer_reads(example: Example, template: str, filters: Filters) -> Any:
-    """The text that a trainer makes of a row under a chat template, with what carries loss; then the row itself."""
+def trainer_reads(example: Example, filters: Filters) -> Any:
+    """The text that a trainer makes of a row for Qwen2.5, with the loss marked; then the row itself."""
     import marimo as mo
 
     why = ", ".join(REASONS[each] for each in filters.reasons(example))
     note = show.error_line(f"The filters leave this row out: {why}.") if why else show.EMPTY
     if not example.train:
         return displayed(note)
-    marked = show_pairs.loss(TEMPLATES[template].sequences(example.train))
-    text = displayed(note, show.panel("The text, with the loss marked", show.quiet(CARRIES[example.kind]), marked))
+    marked = show_pairs.loss(QWEN.sequences(example.train))
+    text = displayed(
+        note, show.panel("The text for Qwen2.5, with the loss marked", show.quiet(CARRIES[example.kind]), marked)
+    )
     return mo.vstack([text, mo.accordion({"The whole row, with the columns on its origin": mo.json(example.row)})])
 
 
@@ -328,9 +329,8 @@ def page_menus() -> tuple[Any, Any, Any, Any]:
     menus = mo.ui.dictionary(
         {
             "kind": kept(mo.ui.radio, "kind", KINDS, value="preference pairs", label="Rows", inline=True),
-            "template": kept(menu, "template", list(TEMPLATES), value="Qwen2.5", label="Chat template of"),
             "kinds": kept(mo.ui.multiselect, "rows", KINDS, value=list(KINDS), label="Rows"),
-            "files": kept(menu, "files", ["jsonl", "parquet", "datasets"], value="jsonl", label="Format"),
+            "files": kept(menu, "files", ["jsonl", "parquet"], value="jsonl", label="Format"),
         }
     )
     tabs = kept(mo.ui.tabs, "tab", dict.fromkeys(TABS, ""), value=TABS[0])

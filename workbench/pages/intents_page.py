@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -19,7 +20,7 @@ from discover_lib.base.words import counted
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Message
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import BuildError, BuiltTree, Recognised
+from discover_lib.core.roles import BuildError, BuiltTree, Recognised, RoleError
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import Rules
 from discover_lib.core.view import leaked_words
@@ -40,7 +41,7 @@ from discover_lib.runs.store import RunStore
 from workbench import controls
 from workbench.carried import address_of, kept
 from workbench.jobs import folder_of
-from workbench.live import Calls, Errand, StagedBuild, connection_button
+from workbench.live import Calls, Errand
 from workbench.map import NEW_TEXT, IntentMap
 from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
@@ -437,18 +438,17 @@ def results(folder: Path) -> Any:
 
 
 class ModelBuild:
-    """A tree that a language model builds of an artifact, stage by stage, from an accordion.
+    """A tree that a language model builds of an artifact, from an accordion.
 
     Args:
-        moved: called after every stage.
+        moved: called when the work begins and ends.
     """
 
-    def __init__(self, artifact: Artifact, form: Any, moved: Callable[[], Any], tell: Callable[[Markup], Any]) -> None:
+    def __init__(self, artifact: Artifact, form: Any, moved: Callable[[], Any]) -> None:
         self.artifact, self.note, self.calls = artifact, "", Calls()
-        self._form, self._moved = form, moved
-        self.build: StagedBuild | None = None
+        self._form, self._moved, self._stop = form, moved, threading.Event()
+        self.built: BuiltTree | None = None
         self._errand = Errand(moved, self._ended)
-        self.test = connection_button(self._choice, ("builder",), tell)
 
     def _choice(self) -> controls.Choice:
         return controls.read_choice(self._form.value)
@@ -457,7 +457,7 @@ class ModelBuild:
         self.note = trouble
         self._moved()
 
-    def _press(self, action: str) -> None:
+    def _press(self) -> None:
         if self._errand.running:
             return
         try:
@@ -465,17 +465,24 @@ class ModelBuild:
         except controls.ChoiceError as error:
             self._ended(str(error))
             return
-        if self.build is None or self.build.model != choice.builder:
-            self.build = StagedBuild(self.artifact, choice.builder, choice.client_settings, self.calls, choice.options)
-        self.note = ""
-        self._errand.start(getattr(self.build, action))
+        self.note, self.built, self._stop = "", None, threading.Event()
+        self._errand.start(self._build, choice)
 
-    def _cancel(self, _: Any) -> None:
-        if self.build is not None:
-            self.build.cancel()
+    def _build(self, choice: controls.Choice) -> None:
+        """Ask for all stages; a stage that was done before costs nothing again."""
+        from discover_lib.engines.llm.builder import LLMBuilder
+        from discover_lib.engines.llm.calls.client import LLMClient
+        from discover_lib.engines.llm.calls.exchange import LLMError
 
-    def view(self, tested: Markup) -> Any:
-        """The form, the price before anything is spent, the stages so far, and the map of the built tree."""
+        with LLMClient(choice.client_settings, cache=self.calls, stop=self._stop) as client:
+            builder = LLMBuilder(client, choice.builder, **choice.options.of("builder"))
+            try:
+                self.built = builder.build(self.artifact)
+            except (RoleError, LLMError) as error:
+                raise DiscoverError(" ".join(str(error).split())) from error
+
+    def view(self) -> Any:
+        """The form, the price before anything is spent, and the requirements and the map of the built tree."""
         import marimo as mo
 
         choice, trouble = controls.Choice(), EMPTY
@@ -483,30 +490,16 @@ class ModelBuild:
             choice = self._choice()
         except controls.ChoiceError as error:
             trouble = error_line(str(error))
-        by_model = choice.builder != controls.MINIATURE
-        parts: list[Any] = [self._form, self.test, mo.Html(styled(trouble, tested))]
-        if by_model:
+        parts: list[Any] = [self._form, mo.Html(styled(trouble))]
+        if choice.builder != controls.MINIATURE:
             caption = "Estimate for one tree of an artifact of about 800 tokens: expected (low to high)"
             parts.append(mo.Html(styled(controls.plan_table(controls.builder_stages(choice), caption))))
-            presses = {"Next stage": "advance", "All stages": "advance_to_the_end"}
-            buttons = [
-                mo.ui.button(label=label, on_click=lambda _, name=name: self._press(name))
-                for label, name in presses.items()
-            ]
-            stop = mo.ui.button(label="Stop", on_click=self._cancel)
-            parts += [mo.hstack([*buttons, stop], justify="start"), mo.Html(styled(self._so_far()))]
-            if self.build and self.build.forest:
-                parts.append(mo.ui.anywidget(IntentMap(self.build.forest).widget))
+            build = mo.ui.button(label="Build the tree", on_click=lambda _: self._press())
+            stop = mo.ui.button(label="Stop", on_click=lambda _: self._stop.set())
+            line = "Building the tree …" if self._errand.running else self.calls.line
+            told = quiet(line) + (error_line(self.note) if self.note else EMPTY)
+            parts += [mo.hstack([build, stop], justify="start"), mo.Html(styled(told))]
+            if self.built:
+                parts.append(mo.Html(styled(show.recognised(self.built.recognised))))
+                parts.append(mo.ui.anywidget(IntentMap(self.built.tree).widget))
         return mo.accordion({f"Builder: {choice.builder}": mo.vstack(parts)})
-
-    def _so_far(self) -> Markup:
-        if self.build is None:
-            return quiet("No stage is done.")
-        where = (
-            f"running {self.build.upcoming} …" if self._errand.running else f"next: {self.build.upcoming or 'nothing'}"
-        )
-        line = quiet(f"{len(self.build.done)} of 4 stages done; {where}. {self.calls.line}")
-        parts = [line, error_line(self.note) if self.note else EMPTY]
-        if self.build.recognised:
-            parts.append(show.recognised(self.build.recognised))
-        return Markup("").join(parts)

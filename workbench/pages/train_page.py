@@ -12,7 +12,7 @@ from typing import Any
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import REPOSITORY, outputs_folder, read_json
 from discover_lib.core.conversation import Conversation, Message
-from discover_lib.dataset.preview import TEMPLATES, tiny_sequences
+from discover_lib.dataset.preview import QWEN, tiny_sequences
 from discover_lib.engines.local.dialect import dialect_of
 from discover_lib.engines.local.lineage import LineageError
 from discover_lib.engines.local.names import base_folder
@@ -40,7 +40,7 @@ from workbench.controls import (
     read_choice,
 )
 from workbench.echo import train_command
-from workbench.jobs import configuration_of, places_scored, training_places
+from workbench.jobs import configuration_of, training_places
 from workbench.panel import TrainingPanel, talks_earlier
 from workbench.parts import plain_table
 from workbench.views import conversation_parts as show
@@ -87,7 +87,7 @@ def stage_menus(activity: int) -> Any:
             "base": kept(menu, "base", [TINY, OTHER], value=TINY, label="Base model"),
             "model": kept(mo.ui.text, "model", value="", placeholder="Qwen/Qwen3-0.6B, or a folder", label="Its name"),
             "stage": kept(menu, "stage", STAGES, value=next(iter(STAGES)), label="Stage"),
-            "data": kept(menu, "data", known | places_scored(), value=first, label="Data", searchable=True),
+            "data": kept(menu, "data", known, value=first, label="Data", searchable=True),
             "from": kept(menu, "from", starts, value="the unchanged base", label="Start from", searchable=True),
             "recipe": kept(menu, "recipe", presets, value="automatic", label="Recipe"),
             "backend": kept(menu, "backend", ["auto", "unsloth", "transformers"], value="auto", label="Backend"),
@@ -219,7 +219,7 @@ def obstacles(settings: StageSettings, judging: Judging, recipe_problems: Sequen
         lines.insert(0, "name the base model")
     if missing := missing_libraries():
         lines.append(f"training needs {', '.join(missing)}; `make train` installs them")
-    return lines or problems(settings, run_folder(settings), judging.access)
+    return lines or problems(settings, judging.access)
 
 
 # -- before and while it runs ------------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def moments(panel: TrainingPanel, folder: Path | None, activity: int, progress: 
             stored = [dict(follow(job.folder, domain, tree))]
     if stored:
         return [Moment.of(step, talk) for step, talk in stored[0].items()]
-    lines = job.samples().lines
+    lines = job.samples()
     first = [line for line in lines if line["prompt"] == lines[0]["prompt"]]
     replies_of = ((line, line["replies"][0]) for line in first)
     return [Moment(line["step"], line["prompt"], each["text"], each.get("reward")) for line, each in replies_of]
@@ -322,8 +322,7 @@ def loss_curve(panel: TrainingPanel) -> Any:
     status, logged = panel.status, panel.logged
     if status is None:
         return displayed(show.quiet("No training run yet."))
-    resumed = [each.from_step for each in status.attempts]
-    curve = show_training.main_curve(logged, status.total_steps, resumed, run_before(panel))
+    curve = show_training.main_curve(logged, status.total_steps, status.resumed, run_before(panel))
     result = panel.job.result() if panel.job and status.state == "finished" else {}
     turned = show_training.turning(logged, result.get("rows"))
     return displayed(curve + turned + show_training.alarm_lines(logged))
@@ -333,7 +332,7 @@ def run_before(panel: TrainingPanel) -> Sequence[Mapping[str, Any]]:
     """What the newest other run of the same stage has logged."""
     stage = panel.job.settings()["stage"] if panel.job else ""
     others = [TrainingJob(folder) for folder in panel.known().values() if folder != panel.get_folder()]
-    return next((job.metrics().lines for job in others if job.settings()["stage"] == stage), ())
+    return next((job.metrics() for job in others if job.settings()["stage"] == stage), ())
 
 
 def same_user(listed: Sequence[Moment], update: Any) -> Any:
@@ -399,16 +398,15 @@ def all_curves(panel: TrainingPanel) -> Any:
     status, logged = panel.status, panel.logged
     if status is None or panel.job is None:
         return displayed(show.quiet("No training run yet."))
-    resumed = [each.from_step for each in status.attempts]
     kept_round = show_training.kept_round(panel.job.result() if status.state == "finished" else {})
-    return displayed(kept_round, show_training.curves(logged, status.total_steps, resumed))
+    return displayed(kept_round, show_training.curves(logged, status.total_steps, status.resumed))
 
 
 def samples_table(panel: TrainingPanel) -> Any:
     """Everything that the model wrote while it trained, with what each reply earned where a judge heard it."""
     import marimo as mo
 
-    samples = [(line, each) for line in (panel.job.samples().lines if panel.job else ()) for each in line["replies"]]
+    samples = [(line, each) for line in (panel.job.samples() if panel.job else ()) for each in line["replies"]]
     known = [name for name in ("kind", "reward") if any(each.get(name) not in (None, "") for _, each in samples)]
     lines = [
         {
@@ -437,11 +435,11 @@ def row_preview(rows: Sequence[Row], number: int, settings: StageSettings) -> An
     if not rows:
         return displayed(show.quiet("There is no such row in these data: choose others."))
     row, tiny = rows[min(number, len(rows)) - 1], dialect_of(settings.base).text == "notation"
-    made = tiny_sequences(row, row["domain"]) if tiny else TEMPLATES["Qwen2.5"].sequences(row)
+    made = tiny_sequences(row, row["domain"]) if tiny else QWEN.sequences(row)
     heard = (
         "A message parser translates the user’s words for the tiny model."
         if tiny
-        else "Other bases have other templates; the page Data shows them."
+        else "Other bases have other chat templates."
     )
     note = show.quiet(
         f"{CARRIES[settings.stage]} This is how {'the tiny model' if tiny else 'Qwen2.5'} reads the row. {heard}"

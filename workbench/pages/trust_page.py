@@ -39,8 +39,9 @@ from discover_lib.runs.units import plan_units, run_units
 from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
 from discover_lib.tasks.agree import told as told_agreement
 from discover_lib.tasks.certify import certify, told, trust_in
-from discover_lib.tasks.leaks import Audit, finished_conversations
+from discover_lib.tasks.leaks import Audit, finished_conversations, told_leaks
 from discover_lib.tasks.safety import Safety, exposure, offered, rule_for
+from discover_lib.tasks.waist import Report
 from workbench.carried import kept
 from workbench.controls import displayed
 from workbench.jobs import find_runs, labelled
@@ -171,7 +172,7 @@ def leak_table(audited: Audit) -> Any:
         }
         for each in sorted(audited.findings, key=lambda each: each.severity != "alarm")
     ]
-    line = displayed(audit_parts.audit_line(audited))
+    line = displayed(report_html(Report(told_leaks(audited, {})[:1])))
     return mo.vstack([line, plain_table(rows, wrapped_columns=["message", "hidden intent"])]) if rows else line
 
 
@@ -379,7 +380,7 @@ def offers_chart(results: Sequence[Safety]) -> Any:
     import marimo as mo
 
     mo.stop(not results, mo.md("No finished conversation of the miniature has a hidden intent at this depth."))
-    return displayed(audit_parts.safety_answer(results), audit_parts.safety_table(audit_parts.most_first(results)))
+    return displayed(report_html(audit_parts.safety_told(results)))
 
 
 def offer_table(talks: Sequence[Conversation], depth: int) -> Any:

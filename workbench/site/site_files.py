@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 import shutil
+import subprocess
+import sys
+import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from importlib.metadata import distribution
+from collections.abc import Callable, Sequence
+from importlib.metadata import distribution, version
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,6 @@ from discover_lib.base.files import REPOSITORY, data_folder, read_yaml
 from discover_lib.engines.miniature.lexicon import LEXICON_FOLDER
 from discover_lib.engines.miniature.phrases import PHRASES
 from workbench.pages import conversation_page
-from workbench.site.fetched import PYODIDE_FILES, compiled_wheel, pyodide_folder
 from workbench.site.host import OPENING, PageModel
 from workbench.stage import StagePlayer
 from workbench.story import PEOPLE, WHAT_IT_IS, StoryTeller, averages, averages_line, six_rules
@@ -30,6 +33,9 @@ from workbench.views.html import EMPTY, Markup, joined, own_markdown, static_tex
 from workbench.views.moments import stage_script
 from workbench.views.saved_pages import embedded
 
+PYODIDE = "314.0.7"
+PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+COMPILED = "msgspec"  # reads the scores; PyPI has its wheel for Pyodide
 # Packages that the browser needs, in pure Python. The other packages that pip installs are left out.
 DEPENDENCIES = (
     *("defusedxml", "markdown-it-py", "markupsafe", "mdurl", "pyyaml", "tinycss2", "typing-extensions", "webencodings"),
@@ -51,27 +57,6 @@ STAGE = (
     "# What does each reply discover?\n\nPress *Next*: the assistant replies, the user answers, and the map shows the "
     "intents that the reply discovered."
 )
-
-
-@dataclass(frozen=True)
-class SitePage:
-    """A page of the site.
-
-    Attributes:
-        name: of its file and in the menu.
-        model: the name of its script, and of its model for `host.open_page`.
-        sheets: style sheets beside `site.css`.
-        before, after: finished fragments around the widget.
-        values: of its model, to begin with; what needs no Python works with them at once.
-    """
-
-    file: str
-    name: str
-    model: str
-    sheets: tuple[str, ...]
-    before: Markup
-    after: Markup
-    values: Mapping[str, Any]
 
 
 def build_site(
@@ -102,21 +87,20 @@ def build_site(
         pages = [_story_page(), _simulator_page(Path(scratch))]
         session = next(Path(scratch).glob("*.json")).read_text(encoding="utf-8")
     data_zip(out / "python" / "data.zip", session)
-    sheets = dict.fromkeys(("workbench.css", "site.css", *(sheet for page in pages for sheet in page.sheets)))
+    sheets = dict.fromkeys(("workbench.css", "site.css", *(sheet for page in pages for sheet in page["sheets"])))
     for name in (*sheets, *SCRIPTS):
         text = stage_script() if name == "stage.js" else static_text(name)
         (out / name).write_text(text, encoding="utf-8")
     template = templates().get_template("site_page.html")
     for page in pages:
-        values = {"page": page, "pages": pages, "project": project, "values": embedded(page.values)}
-        (out / page.file).write_text(template.render(**values, policy=Markup(POLICY)), encoding="utf-8")
+        values = {"page": page, "pages": pages, "project": project, "values": embedded(page["values"])}
+        (out / page["file"]).write_text(template.render(**values, policy=Markup(POLICY)), encoding="utf-8")
     return sorted(path for path in out.rglob("*") if path.is_file())
 
 
-def _copied(source: Path, target: Path) -> Path:
+def _copied(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
-    return target
 
 
 # -- what the browser runs ---------------------------------------------------------------------------------------------
@@ -157,23 +141,114 @@ def data_zip(target: Path, opening: str) -> None:
 # -- pages -------------------------------------------------------------------------------------------------------------
 
 
-def _story_page() -> SitePage:
+# For the template. `name` is the page's in the menu. `model` is its script, and its model for `host.open_page`. The
+# `sheets` are style sheets beside `site.css`. The page works with the model's first `values` before Python is there.
+
+
+def _story_page() -> dict[str, Any]:
     teller = StoryTeller(PEOPLE)
     stories = [teller.tell(person) for person in range(len(PEOPLE))]
-    values = {"story": stories[0], "mine": {}, "person": 0, "sent": {}, "stories": stories}
     line = averages_line(averages("svg_drawing", people=30))
-    after = joined([line, _prose(six_rules()), _prose(WHAT_IT_IS)])
-    return SitePage("index.html", "Start", "story", ("story.css",), own_markdown(STORY), after, values)
+    return {
+        "file": "index.html",
+        "name": "Start",
+        "model": "story",
+        "sheets": ("story.css",),
+        "before": own_markdown(STORY),
+        "after": joined([line, _prose(six_rules()), _prose(WHAT_IT_IS)]),
+        "values": {"story": stories[0], "mine": {}, "person": 0, "sent": {}, "stories": stories},
+    }
 
 
-def _simulator_page(folder: Path) -> SitePage:
-    model = PageModel()
+def _simulator_page(folder: Path) -> dict[str, Any]:
+    model = PageModel(growing="")
     StagePlayer(conversation_page.opening(folder), widget=model)
-    values = {name: getattr(model, name) for name in ("record", "now", "setup")}
-    return SitePage(
-        "simulator.html", "Conversation", "stage", ("map.css", "stage.css"), own_markdown(STAGE), EMPTY, values
-    )
+    return {
+        "file": "simulator.html",
+        "name": "Conversation",
+        "model": "stage",
+        "sheets": ("map.css", "stage.css"),
+        "before": own_markdown(STAGE),
+        "after": EMPTY,
+        "values": {name: getattr(model, name) for name in ("record", "now", "setup", "growing")},
+    }
 
 
 def _prose(text: str) -> Markup:
     return tag("div", own_markdown(text), class_="dl-text")
+
+
+# -- downloads: Pyodide from npm and one compiled library from PyPI, kept in a cache -----------------------------------
+
+
+def cache_folder() -> Path:
+    """The folder of the downloads: `discover-lib` in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "discover-lib"
+
+
+def pyodide_folder(given: Path | None = None) -> Path:
+    """The folder of Pyodide's files: the given folder, or the cache, filled from npm.
+
+    Raises:
+        DiscoverError: files are missing in the given folder, or npm is missing or failed.
+    """
+    if given is not None:
+        missing = [name for name in PYODIDE_FILES if not (given / name).is_file()]
+        if missing:
+            raise DiscoverError(f"{given} lacks {', '.join(missing)}: give a folder of npm's package pyodide@{PYODIDE}")
+        return given
+    folder = cache_folder() / f"pyodide-{PYODIDE}"
+    if not folder.is_dir():
+        _unpacked_from_npm(folder)
+    return folder
+
+
+def compiled_wheel(pyodide: Path) -> Path:
+    """The wheel of the compiled library for this Pyodide, in the installed version.
+
+    Raises:
+        DiscoverError: pip cannot download it.
+    """
+    wanted = version(COMPILED)
+    folder = cache_folder() / "wheels"
+    platform, python = _target(pyodide)
+    pattern = f"{COMPILED}-{wanted}-*-{platform}.whl"
+    for wheel in folder.glob(pattern):
+        return wheel
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", f"{COMPILED}=={wanted}"]
+    command += ["--no-deps", "--only-binary", ":all:", "--platform", platform, "--python-version", python]
+    run([*command, "--dest", folder], f"pip cannot get {COMPILED} {wanted} for {platform}")
+    return next(folder.glob(pattern))
+
+
+def _target(pyodide: Path) -> tuple[str, str]:
+    """The platform tag and the Python version ("3.14") of wheels for this Pyodide."""
+    told = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))["info"]
+    return f"pyemscripten_{told['abi_version']}_wasm32", ".".join(told["python"].split(".")[:2])
+
+
+def _unpacked_from_npm(folder: Path) -> None:
+    if shutil.which("npm") is None:
+        raise DiscoverError(
+            f"npm is missing, which Pyodide comes from: install Node.js, or unpack pyodide@{PYODIDE} of npm yourself "
+            "and give its folder as --pyodide FOLDER"
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        command = ["npm", "pack", f"pyodide@{PYODIDE}", "--silent", "--pack-destination", scratch]
+        run(command, f"npm cannot get pyodide@{PYODIDE}")
+        with tarfile.open(next(Path(scratch).glob("pyodide-*.tgz"))) as package:
+            package.extractall(scratch, filter="data")
+        (Path(scratch) / "package").rename(folder)
+
+
+def run(command: Sequence[str | Path], trouble: str) -> None:
+    """Run a command.
+
+    Raises:
+        DiscoverError: it failed. The message has `trouble` and the last line of its errors.
+    """
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = re.findall(r"(?:ERROR|error).*", done.stderr) or done.stderr.strip().splitlines() or ["no reason given"]
+        raise DiscoverError(f"{trouble}: {lines[-1].strip()}")

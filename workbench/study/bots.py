@@ -22,7 +22,6 @@ import msgspec
 
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.engines.manner import Manner
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.metrics.discovery import share_discovered
@@ -44,11 +43,10 @@ class Bot:
 
     Args:
         number: number of the participant. The same number gives the same answers on the same pages.
-        manner: typing style. None means the paper's.
     """
 
-    def __init__(self, url: str, study: Study, number: int, seed: int = 0, manner: Manner | None = None) -> None:
-        self.url, self.study, self.number, self.manner = url, study, number, manner
+    def __init__(self, url: str, study: Study, number: int, seed: int = 0) -> None:
+        self.url, self.study, self.number = url, study, number
         self.rng: random.Random = derive_rng(seed, "bot", number)
         opener = urllib.request.HTTPCookieProcessor(CookieJar())
         self._opener = urllib.request.build_opener(opener)
@@ -61,20 +59,17 @@ class Bot:
         Raises:
             RuntimeError: the pages do not end.
         """
-        page = self.get("/?bot=1")
+        page = self.ask("/?bot=1")
         for _ in range(MOST_PAGES):
             step = _STEP.search(page)
             if step is None:
                 return "done"
-            page = self.post("/", {"step": step[1], **self.filled(step[1], page)})
+            page = self.ask("/", {"step": step[1], **self.filled(step[1], page)})
         raise RuntimeError(f"bot {self.number} still has forms to fill in after {MOST_PAGES} pages")
 
-    def get(self, path: str) -> str:
-        with self._opener.open(self.url + path, timeout=60) as answer:
-            return answer.read().decode("utf-8")
-
-    def post(self, path: str, fields: Mapping[str, str]) -> str:
-        body = urllib.parse.urlencode(fields).encode("utf-8")
+    def ask(self, path: str, fields: Mapping[str, str] | None = None) -> str:
+        """The page at a path, or the page that answers a form with these fields."""
+        body = None if fields is None else urllib.parse.urlencode(fields).encode("utf-8")
         with self._opener.open(self.url + path, body, timeout=60) as answer:
             return answer.read().decode("utf-8")
 
@@ -95,8 +90,7 @@ class Bot:
                 return {"rating": self.rating(study.rating.points)}
             case "final":
                 rated = {name: self.rating(scale.points) for name, scale in study.final.scales.items()}
-                kept = {"text": replies[-1]} if study.final.keep_text else {}
-                return rated | dict.fromkeys(study.final.texts, OPINION) | kept
+                return rated | dict.fromkeys(study.final.texts, OPINION)
         if 'value="finish"' in page:
             self._found, self._user, self._heard = self.found, None, 0
             return {"action": "finish"}
@@ -108,7 +102,7 @@ class Bot:
     def message(self, replies: list[str]) -> str:
         """The simulated user's next message."""
         if self._user is None:
-            roles = engine(self._domain, manner=self.manner)
+            roles = engine(self._domain)
             tree = roles.builder.build(generate_artifact(self._domain, "eval", self.number % 100)).tree
             self._user = UserSimulator(tree, roles.judge, roles.voice, seed=derive_seed(self.number, "bot"))
             return tree.initial_request
@@ -138,12 +132,12 @@ def quick(study: Study) -> Study:
     return msgspec.structs.replace(study, chat=msgspec.structs.replace(study.chat, reply_seconds=0.0))
 
 
-def run_bots(url: str, study: Study, n: int, seed: int = 0, manner: Manner | None = None) -> Counter[str]:
+def run_bots(url: str, study: Study, n: int, seed: int = 0) -> Counter[str]:
     """Send simulated participants through the pages. Returns last step → number of participants."""
 
     def run(number: int) -> Any:
         try:
-            return Bot(url, study, number, seed, manner).run()
+            return Bot(url, study, number, seed).run()
         except (urllib.error.URLError, RuntimeError, OSError) as error:
             return f"failed: {error}"
 

@@ -21,7 +21,7 @@ from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.spec import asked_assistants
 from discover_lib.runs.options import RunOptionsError, check_assistant
 
-SEVERAL = 2  # conditions, at least
+PLACEHOLDER = "CHANGE-ME"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
@@ -62,7 +62,6 @@ class FreeText(_Part, frozen=True):
 class Final(_Part, frozen=True):
     scales: dict[str, Scale]
     texts: dict[str, FreeText] = {}
-    keep_text: bool = False  # ask for the final text; otherwise the last artifact of the assistant counts
 
 
 class Question(_Part, frozen=True):
@@ -96,11 +95,11 @@ class Data(_Part, frozen=True):
 
 
 class Rights(_Part, frozen=True):
-    """The rights of participants for the information sheet. `discover study check` names each missing field."""
+    """The rights of participants for the information sheet. `discover study check` names each field to be filled in."""
 
-    legal_basis: str = ""
-    complaints: str = ""
-    distress: str = ""
+    legal_basis: str = PLACEHOLDER
+    complaints: str = PLACEHOLDER
+    distress: str = PLACEHOLDER
     withdraw_until: datetime.date | None = None
 
 
@@ -197,7 +196,7 @@ def _problem(study: Study) -> str:
     """The first problem of a study, or ""."""
     chat, scales = study.chat, {"rating": study.rating, **study.final.scales}
     impossible: Mapping[str, bool] = {
-        "conditions: give at least two": len(study.conditions) < SEVERAL,
+        "conditions: give at least two": len(study.conditions) < 2,
         "tasks: give at least one": not study.tasks,
         "tasks: give each at least one topic": not all(task.topics for task in study.tasks.values()),
         "participants: at least one for every cell of a block": study.participants < len(study.cells),
@@ -226,9 +225,6 @@ def _problem(study: Study) -> str:
             known = ", ".join(ALL_DOMAINS)
             return f"tasks.{name}.domain: {scripted[0]} is scripted and needs a domain of the miniature ({known})"
     return ""
-
-
-PLACEHOLDER = "CHANGE-ME"
 
 
 def unfilled(study: Study) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from workbench.study.design import Study
+from workbench.study.design import PLACEHOLDER, Study
 from workbench.views.html import rich_text, static_text
 from workbench.views.saved_pages import page
 
@@ -90,19 +90,15 @@ def information(study: Study) -> dict[str, str]:
         "Publication": data.published,
         "How long we keep it": f"Until {data.keep_until}. Backups: {data.backups}.",
         "Leaving": "You may leave at any time. You do not have to give a reason. Your code is on every page. With it "
-        f"you can delete everything that you wrote until {rights.withdraw_until or _placeholder('withdraw_until')}. We "
+        f"you can delete everything that you wrote until {rights.withdraw_until or PLACEHOLDER}. We "
         "then keep only a count of people who left. We cannot delete text that is already published.",
-        "Legal basis": rights.legal_basis or _placeholder("legal_basis"),
+        "Legal basis": rights.legal_basis,
         "Your rights": "You may ask for a copy of your data. You may ask us to correct or delete it. We need your code "
         "to know which answers are yours.",
-        "Complaints": rights.complaints or _placeholder("complaints"),
-        "If something upsets you": rights.distress or _placeholder("distress"),
+        "Complaints": rights.complaints,
+        "If something upsets you": rights.distress,
         "Contact": ", ".join(filter(None, (contact.name, contact.institution, contact.email, contact.board))),
     }
-
-
-def _placeholder(name: str) -> str:
-    return f"[to be filled in: rights.{name}]"
 
 
 def debrief_text(study: Study) -> str:

@@ -6,11 +6,10 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from discover_lib.base.cells import FORMULA, harmless_row
 from discover_lib.base.errors import DiscoverError
@@ -29,28 +28,22 @@ from workbench.study.desk import EXPORTED, Desk, Progress, Round
 from workbench.study.study_pages import AGREEMENT, debrief_text, information, personal_data
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(NamedTuple):
     """One conversation of a participant who finished the study."""
 
     code: str
     progress: Progress
-    place: int  # 0 for the first conversation of a participant
-
-    @property
-    def round(self) -> Round:
-        return self.progress.rounds[self.place]
-
-    def ratings(self) -> dict[str, int | None]:
-        return dict((self.round.final or {})["ratings"])
+    place: int  # 1 for the first conversation of a participant
+    round: Round
+    final: Mapping[str, Any]
 
 
 def finished(desk: Desk) -> Iterator[Finished]:
     """The conversations of the participants who finished."""
     for code, progress in desk.everybody():
         if progress.closed == "done":
-            for place in range(len(progress.rounds)):
-                yield Finished(code, progress, place)
+            for place, round in enumerate(progress.rounds, 1):
+                yield Finished(code, progress, place, round, round.final or {})
 
 
 def progress_lines(desk: Desk) -> list[str]:
@@ -128,7 +121,7 @@ def _ratings(desk: Desk, scale: str) -> dict[str, dict[str, list[float]]]:
     """Condition → code → the participant's rating on a final scale."""
     values: dict[str, dict[str, list[float]]] = {arm: {} for arm in desk.study.conditions}
     for row in finished(desk):
-        if (rating := row.ratings()[scale]) is not None:
+        if (rating := row.final["ratings"][scale]) is not None:
             values[row.round.arm][row.code] = [float(rating)]
     return values
 
@@ -170,7 +163,6 @@ COLUMNS = {
     "left": "number of times the participant left the page",
     "failures": "failed replies",
     "late": "replies after `reply_seconds`, whose time may reveal the condition",
-    "text": "the final text of the participant, or else the last artifact in a reply",
 }
 MESSAGES = {
     "participant": COLUMNS["participant"],
@@ -184,9 +176,8 @@ MESSAGES = {
 
 
 def _texts_of(row: Finished) -> list[str]:
-    final = row.round.final or {}
     said = [exchange.said["text"] for exchange in row.round.exchanges]
-    return [*said, *final.get("texts", {}).values(), final.get("text", "")]
+    return [*said, *row.final["texts"].values()]
 
 
 def export_study(desk: Desk, personal: Personal = "refuse") -> int:
@@ -223,12 +214,6 @@ def redacted(text: str) -> str:
     return text
 
 
-def last_artifact(replies: Sequence[str]) -> str:
-    """The last reply at least half as long as the longest: an artifact, not a remark."""
-    longest = max(map(len, replies))
-    return next(reply for reply in reversed(replies) if 2 * len(reply) >= longest)
-
-
 def _answers(study: Study) -> dict[str, str]:
     """The columns of the study file's questions."""
     scales = {
@@ -239,7 +224,7 @@ def _answers(study: Study) -> dict[str, str]:
 
 
 def _row(desk: Desk, row: Finished, clean: Any) -> dict[str, Any]:
-    progress, round, final = row.progress, row.round, row.round.final or {}
+    progress, round, final = row.progress, row.round, row.final
     said = [exchange.said for exchange in round.exchanges]
     replies = [exchange.reply for exchange in round.exchanges if exchange.reply]
     watched = [*said, final]
@@ -250,7 +235,7 @@ def _row(desk: Desk, row: Finished, clean: Any) -> dict[str, Any]:
         "task": progress.task,
         "topic": progress.topic,
         "condition": round.arm,
-        "place": row.place + 1,
+        "place": row.place,
         "slot": progress.slot,
         "exchanges": len(replies),
         "minutes": f"{(final['at'] - said[0]['at']) / 60:.1f}",
@@ -262,8 +247,7 @@ def _row(desk: Desk, row: Finished, clean: Any) -> dict[str, Any]:
         "failures": sum(exchange.failures for exchange in round.exchanges),
         "late": sum(reply["late"] for reply in replies),
     }
-    texts = {"text": final.get("text") or last_artifact([reply["text"] for reply in replies])} | final["texts"]
-    return values | row.ratings() | {name: clean(text) for name, text in texts.items()}
+    return values | final["ratings"] | {name: clean(text) for name, text in final["texts"].items()}
 
 
 def _messages(desk: Desk, row: Finished, clean: Any) -> list[dict[str, Any]]:
@@ -277,7 +261,7 @@ def _messages(desk: Desk, row: Finished, clean: Any) -> list[dict[str, Any]]:
             told.append(("assistant", reply["text"], reply["at"], ratings.get(turn)))
         for role, text, at, rating in told:
             line = {"turn": turn, "role": role, "text": text, "seconds": f"{at - began:.0f}", "rating": rating}
-            lines.append({"participant": desk.pseudonym(row.code), "place": row.place + 1} | line)
+            lines.append({"participant": desk.pseudonym(row.code), "place": row.place} | line)
     return lines
 
 

@@ -21,7 +21,6 @@ from starlette.routing import Route
 
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Reply
-from discover_lib.core.roles import AssistantError
 from discover_lib.engines.spec import EngineSpec, RoleEngines, asked_assistants
 from workbench.lessons.classroom import form_of
 from workbench.study import study_pages as pages
@@ -222,17 +221,14 @@ class StudyServer:
         began = time.monotonic()
         try:
             reply, cost = await run_in_threadpool(self.assistants.reply, code, progress)
-        except AssistantError as error:
-            kind = getattr(error.__cause__, "kind", "content")
-            self.desk.add(code, "spent" if kind == "budget" else "failed", round=place, error=kind, message=str(error))
-            return
         except Exception as error:  # any failure shows an apology, and the participant can try again
-            self.desk.add(code, "failed", round=place, error=type(error).__name__, message=str(error))
+            kind = getattr(error.__cause__, "kind", type(error).__name__)
+            self.desk.add(code, "spent" if kind == "budget" else "failed", round=place, error=kind, message=str(error))
             return
         seconds = time.monotonic() - began
         await asyncio.sleep(max(0.0, pending.said["at"] + self.study.chat.reply_seconds - self.desk.clock()))
         late = seconds > self.study.chat.reply_seconds > 0
-        what = {"text": reply.text, "tokens": reply.n_tokens, "counting": reply.counting, "cost": cost}
+        what = {"text": reply.text, "tokens": reply.n_tokens, "cost": cost}
         notation = {"notation": reply.notation} if reply.notation else {}
         self.desk.add(code, "replied", round=place, seconds=round(seconds, 3), late=late, **what, **notation)
 
@@ -257,14 +253,11 @@ class StudyServer:
                 problem = f"“{wanted.question}” Please write at least {wanted.minimum} characters."
                 problem += f" You have {len(texts[name])}."
                 return self._shown(code, problem=problem, values=form)
-        if final.keep_text and not form.get("text", "").strip():
-            return self._shown(code, problem="Please enter your final text.", values=form)
         looks = personal_data("\n".join(texts.values()))
         if looks and form.get("confirmed") != "1":
             return self._shown(code, values=form, personal=looks)
-        kept = {"text": form["text"].strip()} if final.keep_text else {}
         watched = {"pasted": _count(form.get("pasted")), "left": _count(form.get("left"))}
-        progress = self.desk.add(code, "final", round=place, ratings=ratings, texts=texts, **kept, **watched)
+        progress = self.desk.add(code, "final", round=place, ratings=ratings, texts=texts, **watched)
         if progress.rounds[-1].final:
             self.desk.add(code, "closed", why="done")
             self.assistants.forget(code)

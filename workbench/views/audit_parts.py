@@ -1,4 +1,4 @@
-"""HTML fragments for the audit of a simulated user: certificate, leaks, agreement, house rules; and a run in short.
+"""HTML fragments for the audit of a simulated user: certificate, agreement, house rules; and a run in short.
 
 `certificate_chip` and `run_view` read the folder of a run. The other functions are pure.
 """
@@ -12,21 +12,19 @@ from urllib.parse import quote
 
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.leak_words import NOT_CHECKED
-from discover_lib.base.words import counted
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.agreement import KIND, Agreement, Disagreement
-from discover_lib.metrics.intervals import Estimate, Share, percent
+from discover_lib.metrics.intervals import Estimate, percent
 from discover_lib.runs.outcomes import closing_lines, failures_of_run
 from discover_lib.runs.store import Listed, RunStore
 from discover_lib.tasks.certify import trust_in
-from discover_lib.tasks.leaks import UNREAD, Audit, told_failures
+from discover_lib.tasks.leaks import told_failures
 from discover_lib.tasks.safety import HEAD, MEANING, Safety, row_of
-from discover_lib.tasks.waist import Report, Table
+from discover_lib.tasks.waist import Chart, Report, Table
 from workbench.parts import report_html
 from workbench.views import conversation_parts as show
 from workbench.views.charts import dots
-from workbench.views.html import Markup, chip, more, part, quiet, signed, table, tag
-from workbench.views.html import styled as styled
+from workbench.views.html import Markup, chip, part, quiet, signed, tag
 
 # -- the certificate --------------------------------------------------------------------------------------------------
 
@@ -46,23 +44,7 @@ def certificate_chip(folder: Path) -> Markup:
     )
 
 
-# -- leaks ------------------------------------------------------------------------------------------------------------
-
-
-def audit_line(result: Audit) -> Markup:
-    """What the audit found, in one line."""
-    slight = len(result.findings) - len(result.alarms)
-    alarms = (
-        f"{len(result.alarms)} of {result.turns:,} user messages may have a leak" if result.turns else "no user turn"
-    )
-    rest = f"; a person should read {slight} slight findings" if slight else ""
-    tone = "warn" if result.alarms else "open" if result.unchecked else None
-    unread = UNREAD.format(counted(result.unchecked, "user turn")) if result.unchecked else ""
-    if unread and not result.turns:
-        return tag("p", tag("b", NOT_CHECKED), f": {unread}.", class_="dl-told", data_tone=tone)
-    rest += f"; {unread}" if unread else ""
-    words = f": {result.alarm_rate} with its 95% interval{rest}."
-    return tag("p", tag("b", alarms), words, class_="dl-told", data_tone=tone)
+# -- agreement --------------------------------------------------------------------------------------------------------
 
 
 def agreement_picture(rows: Iterable[Agreement]) -> Markup:
@@ -76,14 +58,13 @@ def agreement_picture(rows: Iterable[Agreement]) -> Markup:
     if not kappas:
         return quiet("Agreement is not defined here for any two judges.")
     least = min(kappas, key=lambda name: kappas[name].mean)
-    share = two[least].percent.value
-    same = "" if share is None else f"; they agree on {percent(share)} of the intents"
+    share = two[least].percent
+    same = ""
+    if share is not None and share.value is not None:
+        same = f"; they agree on {percent(share.value)} of the intents"
     words = f"The two that differ most are {least}: κ = {kappas[least].mean:.2f}{same}."
     title = "agreement κ beyond chance (1: always the same, 0: same as chance), 95% intervals"
     return tag("p", tag("b", words)) + dots(kappas, title, to_one=True)
-
-
-# -- agreement --------------------------------------------------------------------------------------------------------
 
 
 def disagreement(case: Disagreement, conversation: Conversation) -> Markup:
@@ -102,55 +83,16 @@ def disagreement(case: Disagreement, conversation: Conversation) -> Markup:
 # -- house rules -------------------------------------------------------------------------------------------------------
 
 
-def safety_answer(results: Sequence[Safety]) -> Markup:
-    """How often each assistant offered a restricted value, most often first, and the differences in words."""
-    first = results[0].assistant
-    verdicts = [tag("li", tag("b", each.assistant), _against(each.difference, first)) for each in results[1:]]
-    rows = _estimates({each.assistant: each.offers for each in most_first(results)})
-    picture = dots(rows, "share of conversations with a restricted offer, 95% intervals", to_one=True)
-    return picture + tag("ul", *verdicts)
-
-
-def most_first(results: Sequence[Safety]) -> list[Safety]:
-    """The assistants that offer restricted values most often, first."""
-    return sorted(results, key=lambda each: -(each.offers.value or 0.0))
-
-
-def _against(difference: Estimate | None, first: str) -> str:
-    if difference is None or difference.low is None or difference.high is None:
-        return f" is not compared with {first}: it had other users, or too few."
-    points = f"{100 * abs(difference.mean):.0f} points"
-    mean, low, high = map(_in_points, (difference.mean, difference.low, difference.high))
-    bounds = f"[{low}, {high}]"
-    if difference.low <= 0 <= difference.high:
-        return f" is not distinguishable from {first} with these users: {mean} points {bounds}."
-    how = "more" if difference.mean > 0 else "less"
-    return f" offers restricted content {points} {how} often than {first}, with the same users {bounds}."
-
-
-def _in_points(share: float) -> str:
-    """A difference of shares in points, with its sign; 0 has none."""
-    points = round(100 * share)
-    return f"{points:+d}".replace("-", "−") if points else "0"
-
-
-def _estimates(shares: Mapping[str, Share]) -> dict[str, Estimate]:
-    """Name → share with its interval, where it is defined."""
-    return {
-        name: Estimate(each.value, each.low, each.high, each.n, 1)
-        for name, each in shares.items()
-        if each.value is not None
+def safety_told(results: Sequence[Safety]) -> Report:
+    """How often each assistant offered a restricted value, most often first, with all numbers."""
+    ordered = sorted(results, key=lambda each: -(each.offers.value or 0.0))
+    offers = {
+        each.assistant: Estimate(each.offers.value, each.offers.low, each.offers.high, each.offers.n, 1)
+        for each in ordered
+        if each.offers.value is not None
     }
-
-
-def safety_table(results: Sequence[Safety]) -> Markup:
-    """All numbers, folded away."""
-    return more("All numbers", table(HEAD, map(_unbroken, map(row_of, results))), quiet(MEANING, small=True))
-
-
-def _unbroken(row: Sequence[str]) -> list[Markup]:
-    """Cells whose numbers stay whole, an interval below its mean."""
-    return [tag("span", cell.replace(" [", "\n["), class_="dl-num dl-lines") for cell in row]
+    chart = Chart.dots(offers, "share of conversations with a restricted offer, 95% intervals", to_one=True)
+    return Report((chart, Table(HEAD, tuple(tuple(row_of(each)) for each in ordered), MEANING)))
 
 
 # -- a run in a few lines ----------------------------------------------------------------------------------------------

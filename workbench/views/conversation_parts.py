@@ -6,25 +6,19 @@ Every function is pure and returns `Markup`. `static/parts.jinja` has the larger
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from discover_lib.base.glossary import TERMS
-from discover_lib.core.advance import focus as roots_in_focus
-from discover_lib.core.advance import frontier
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
-from discover_lib.core.intents import Intent, IntentTree
+from discover_lib.core.intents import IntentTree
 from discover_lib.core.roles import Recognised
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState, Transition
-from discover_lib.metrics.rescore import other_choices
-from discover_lib.metrics.transcript import in_words, level_name, news
+from discover_lib.metrics.transcript import in_words, level_name
 from workbench.views.charts import reward_of
-from workbench.views.html import EMPTY, Markup, code, error_line, explained, hidden, more, number_mark, subscripts
+from workbench.views.html import EMPTY, Markup, code, error_line, explained, hidden, more, number_mark, subscripts, term
 from workbench.views.html import artifact as artifact
 from workbench.views.html import beside as beside
-from workbench.views.html import drawing as drawing
-from workbench.views.html import heading as heading
 from workbench.views.html import in_tokens as in_tokens
 from workbench.views.html import joined as joined
 from workbench.views.html import notice as notice
@@ -36,77 +30,32 @@ from workbench.views.html import signed as signed
 from workbench.views.html import styled as styled
 from workbench.views.html import table as table
 from workbench.views.html import tag as tag
-from workbench.views.html import term as term
 
 # -- the intent outline ------------------------------------------------------------------------------------------------
 
 _GLYPH = Markup(
-    '<circle class="dl-g-glow" r="12"/><circle class="dl-g-ring" r="10"/>'
-    '<circle class="dl-g-off" r="5.2"/>'
-    '<path class="dl-g-half" d="M0-7 7 0 0 7-7 0z"/><path class="dl-g-half-fill" d="M0-7V7L-7 0z"/>'
-    '<circle class="dl-g-on" r="7"/><path class="dl-g-tick" d="M-3.2.2-.9 2.6 3.4-2.4"/>'
+    '<circle class="dl-g-off" r="5.2"/><path class="dl-g-half" d="M0-7 7 0 0 7-7 0z"/>'
+    '<path class="dl-g-half-fill" d="M0-7V7L-7 0z"/><circle class="dl-g-on" r="7"/>'
+    '<path class="dl-g-tick" d="M-3.2.2-.9 2.6 3.4-2.4"/>'
 )
 
 
-def outline(
-    tree: IntentTree,
-    state: IntentState,
-    rules: Rules | None = None,
-    focus: Iterable[str] | None = None,
-    label: str = "What the user wants",
-) -> Markup:
-    """The intents, one a row, indented by depth; state by colour and by shape.
-
-    Args:
-        focus: roots that are in focus; by default those that the judge will be shown next.
-    """
-    upcoming = roots_in_focus(tree, state, rules or Rules.paper())
-    movable, focused = frontier(tree, state, upcoming), set(upcoming if focus is None else focus)
-    trees = [
-        {"root": root.id, "focus": int(root.id in focused), "rows": list(_outline_rows(root, state, movable))}
-        for root in tree.roots
-    ]
-    return part("outline", trees, label)
+def outline(tree: IntentTree, state: IntentState) -> Markup:
+    """The intents, one a row, indented by depth, each with the mark of its state."""
+    rows = []
+    for key, intent in tree.intents.items():
+        level, satisfied = level_name(state[key]), key in state.satisfied
+        spoken = hidden(f" ({level}{', satisfied' if satisfied else ''})")
+        indent = f"margin-left:{1.4 * (tree.depth(key) - 1):.1f}em"
+        row = (state_glyph(level, satisfied), tag("span", intent.text, spoken))
+        rows.append(tag("li", *row, class_="dl-item", data_id=key, style=indent))
+    return tag("ol", *rows, class_="dl-plain", aria_label="Intents")
 
 
-def _outline_rows(
-    intent: Intent, state: IntentState, movable: Collection[str], rails: tuple[bool, ...] = ()
-) -> Iterator[dict[str, Any]]:
-    """The row of an intent and of all below it; `rails` says per level above whether a sibling follows."""
-    level, satisfied = level_name(state[intent.id]), intent.id in state.satisfied
-    lines = ["through" if passing else "none" for passing in rails[:-1]]
-    yield {
-        "id": intent.id,
-        "text": intent.text,
-        "state": level,
-        "satisfied": int(satisfied),
-        "frontier": int(intent.id in movable),
-        "glyph": state_glyph(level, satisfied),
-        "open": bool(intent.children),
-        "rails": [*lines, "tee" if rails[-1] else "end"] if rails else [],
-    }
-    for child in intent.children:
-        yield from _outline_rows(child, state, movable, (*rails, child is not intent.children[-1]))
-
-
-def state_glyph(state: str, satisfied: bool = False, **attributes: str | float) -> Markup:
-    """The mark of a state as in the outline; `attributes` are further ones, such as `data_frontier=1`."""
-    marked = {"data_state": state, "data_satisfied": int(satisfied), **attributes}
-    return tag("svg", _GLYPH, class_="dl-glyph", viewBox="-13 -13 26 26", aria_hidden="true", **marked)
-
-
-def state_legend() -> Markup:
-    """What shapes and colours of the outline mean."""
-    marks = (
-        (state_glyph("undiscovered"), "undiscovered"),
-        (state_glyph("emerging"), "emerging"),
-        (state_glyph("discovered"), "discovered"),
-        (state_glyph("discovered", satisfied=True), "satisfied"),
-        (state_glyph("undiscovered", data_frontier=1), "frontier"),
-    )
-    entries = (tag("span", glyph, " ", term(name)) for glyph, name in marks)
-    focus = tag("span", term("focus"), class_="dl-legend-band")
-    return tag("div", *entries, focus, class_="dl-legend")
+def state_glyph(state: str, satisfied: bool = False) -> Markup:
+    """The mark of a state."""
+    how: dict[str, Any] = {"data_state": state, "data_satisfied": int(satisfied), "aria_hidden": "true"}
+    return tag("svg", _GLYPH, class_="dl-glyph", viewBox="-13 -13 26 26", **how)
 
 
 # -- the conversation --------------------------------------------------------------------------------------------------
@@ -249,29 +198,6 @@ SAYABLE = {  # what the user pursues → the state of these intents, and how the
 }
 
 
-def candidates(tree: IntentTree, judged: Turn | Sequence[Candidate], rules: Rules) -> Markup:
-    """Candidate replies side by side: their reward split and what each would move.  Of a turn, the chosen is marked."""
-    chosen = judged.chosen if isinstance(judged, Turn) else None
-    replies = judged.candidates if isinstance(judged, Turn) else tuple(judged)
-    cards = [
-        {
-            "name": each.reply.assistant or f"Reply {place + 1}",
-            "status": "" if chosen is None else "chosen" if place == chosen else "rejected",
-            "reward": each.reward,
-            "error": each.error or "",
-            "moves": [
-                (state_glyph(level_name(move.after), move.satisfied), tree.text(move.intent_id), news(move))
-                for move in each.transitions
-            ],
-            "length": length_sum(each.reply, rules),
-            "reply": each.reply,
-            "written": as_written(each.reply),
-        }
-        for place, each in enumerate(replies)
-    ]
-    return part("candidates", cards)
-
-
 # -- how a tree is built -----------------------------------------------------------------------------------------------
 
 
@@ -318,16 +244,6 @@ def assembled(turn: Turn, rules: Rules) -> Markup:
     return part("assembled", sums)
 
 
-def symbols() -> Markup:
-    """The letters of the reward, each with its sentence of the glossary."""
-    names = ("reward", "discovery reward", "length penalty", "price of a token", "free tokens", "near-miss weight")
-    rows = (
-        tag("li", tag("b", subscripts(TERMS[name].symbol)), f" {name}: {TERMS[name].meaning}")
-        for name in (*names, "threshold")
-    )
-    return tag("ul", *rows, class_="dl-plain dl-small")
-
-
 # -- the same turn under other rules -----------------------------------------------------------------------------------
 
 
@@ -368,19 +284,3 @@ def every_turn(original: Conversation, now: Conversation) -> Markup:
     before = "" if now.rules == original.rules else f"; under the {original.rules.name} rules {signed(sum(were))}"
     now_earned, then_earned = ({f"turn {at}": value for at, value in enumerate(each, 1)} for each in (are, were))
     return reward_of(now_earned, then_earned) + quiet(f"In all {signed(round(sum(are), 3))}{before}.")
-
-
-def changes(original: Conversation, now: Conversation) -> Markup:
-    """Which intents end in another state under other rules, and which turns prefer another reply."""
-    tree = original.tree
-    states = [
-        (tree.text(key), level_name(original.state[key]), level_name(now.state[key]))
-        for key in tree.intents
-        if original.state[key] is not now.state[key]
-    ]
-    replies = [
-        (f"Turn {choice.turn}", *(choice.candidates[place].reply.assistant for place in (choice.then, choice.now)))
-        for choice in other_choices(original, now)
-    ]
-    parts = [table(("", "Before", "Now"), [*states, *replies])] if states or replies else []
-    return joined([*parts, quiet("Every intent ends in the same state.") if not states else EMPTY])

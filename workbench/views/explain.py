@@ -1,7 +1,6 @@
 """Explanations of numbers: words, a small picture, and the call that computes the number.
 
-An `Explanation` is a plain record. The stage shows it in a popover. `explained` shows it as HTML without a script, in a
-number that unfolds.
+An `Explanation` is a plain record. The stage shows it in a popover.
 """
 
 from __future__ import annotations
@@ -15,10 +14,7 @@ from discover_lib.core.conversation import Reply
 from discover_lib.core.reward import Reward
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Transition
-from discover_lib.metrics.intervals import Estimate
-from discover_lib.metrics.paired import Comparison, p_text
-from discover_lib.metrics.results import Measure
-from workbench.views.html import Markup, code, in_tokens, signed, subscripts, tag
+from workbench.views.html import in_tokens, signed
 
 TURN = "turn = conversation.turns[{index}]"
 
@@ -110,43 +106,6 @@ def of_share(text: str, share: float, after: Discovery, index: int, key: str) ->
     return Explanation(_title("discovery reward"), f"“{text}”: {why}.", call)
 
 
-# -- scores of an evaluation -------------------------------------------------------------------------------------------
-
-
-def of_score(name: str, measure: Measure, estimate: Estimate) -> Explanation:
-    """A mean of an evaluation and its interval."""
-    interval = (
-        f"From {measure.shown(estimate.low)} to {measure.shown(estimate.high)}: {TERMS['95 % interval'].meaning}"
-        if estimate.low is not None and estimate.high is not None
-        else "One artifact gives no interval."
-    )
-    words = f"{measure.meaning} {name}: the mean over {estimate.n_artifacts} artifacts. {interval}"
-    call = (
-        "from discover_lib.metrics.intervals import bootstrap_mean\n"
-        "from discover_lib.metrics.results import Pool\n"
-        f"bootstrap_mean(Pool(scores).values({measure.name!r})[{name!r}])"
-    )
-    return Explanation(_title(measure.term), words, call)
-
-
-def of_comparison(compared: Comparison, measure: Measure) -> Explanation:
-    """The p of two assistants."""
-    n = compared.difference.n_artifacts
-    words = (
-        f"Both have the users of the same {n} artifacts, so each artifact gives one difference. If the two were equal, "
-        f"each difference could have the other sign. p = {p_text(compared.p)} is the share of all choices of signs "
-        "with a mean at least as far from 0."
-    )
-    if compared.family > 1:
-        words += f" {compared.family} pairs are compared, and Holm’s correction makes it {p_text(compared.p_adjusted)}."
-    call = (
-        "from discover_lib.metrics.paired import compare\n"
-        "from discover_lib.metrics.results import Pool\n"
-        f"compare(Pool(scores).values({measure.name!r}))"
-    )
-    return Explanation("Permutation test p", words, call)
-
-
 def _sum(reward: Reward) -> Mapping[str, Any]:
     return {"kind": "sum", "gained": reward.discovered, "charge": -reward.penalty}
 
@@ -157,13 +116,3 @@ def _reward_call(index: int, part: str) -> str:
         f"{TURN.format(index=index - 1)}\n"
         f"reward(conversation.tree, turn.before, turn.after, turn.reply.n_tokens, conversation.rules).{part}"
     )
-
-
-# -- the same without a script -----------------------------------------------------------------------------------------
-
-
-def explained(number: str, explanation: Explanation) -> Markup:
-    """A number that unfolds into its explanation."""
-    summary = tag("summary", number, aria_label=f"{number}: explain this number")
-    told = tag("b", subscripts(explanation.title)), tag("p", explanation.words), code(explanation.call, "dl-call")
-    return tag("details", summary, tag("div", *told, class_="dl-explain-body"), class_="dl-explain")

@@ -144,10 +144,6 @@ def explained(text: str, sentence: str) -> Markup:
     return tag("abbr", subscripts(text), class_="dl-term", title=sentence, tabindex=0)
 
 
-def heading(text: str) -> Markup:
-    return tag("h3", text, class_="dl-h")
-
-
 def hidden(text: str) -> Markup:
     """Words for screen readers alone."""
     return tag("span", text, class_="dl-sr")
@@ -185,30 +181,12 @@ def beside(*fragments: Markup) -> Markup:
     return tag("div", *(tag("div", joined([each])) for each in fragments), class_="dl-beside")
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> Markup:
-    """A plain table of texts and fragments."""
-    return grid(head, (cells(row) for row in rows), caption)
-
-
-def cells(row: Sequence[str], classes: Sequence[str] = (), **attributes: str | float | None) -> Markup:
-    """A row of a table; `classes` are those of its cells."""
-    named = [*classes, *[""] * (len(row) - len(classes))]
-    return tag(
-        "tr", *(tag("td", cell, class_=name or None) for cell, name in zip(row, named, strict=True)), **attributes
-    )
-
-
-def grid(
-    head: Sequence[str],
-    rows: Iterable[Markup],
-    caption: str = "",
-    class_: str | None = None,
-) -> Markup:
-    """A table of finished rows in a frame that scrolls."""
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "", class_: str | None = None) -> Markup:
+    """A table of texts and fragments in a frame that scrolls."""
     columns = (tag("th", text, scope="col") for text in head)
+    body = (tag("tr", *(tag("td", cell) for cell in row)) for row in rows)
     title = tag("caption", caption) if caption else EMPTY
-    body = tag("table", title, tag("thead", tag("tr", *columns)), tag("tbody", *rows), class_=class_)
-    return scrolling(body)
+    return scrolling(tag("table", title, tag("thead", tag("tr", *columns)), tag("tbody", *body), class_=class_))
 
 
 def scrolling(wide: Markup) -> Markup:

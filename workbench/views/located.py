@@ -8,7 +8,7 @@ a guess. An intent without such a place has no mark.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -84,8 +84,6 @@ def evidence(conversation: Conversation, turn: Turn, transition: Transition) -> 
 
 
 def _on_drawing(found: Evidence, text: str, drawings: Sequence[tuple[int, int]], place: int, how: How) -> Evidence:
-    from discover_lib.engines.miniature.svg.read import part_of
-
     start, end = drawings[place]
     return replace(found, drawing=place, part=part_of(text[start:end], found.reason), how=how)
 
@@ -194,22 +192,38 @@ def marked_reply(turn: Turn, evidence: Sequence[Evidence], texts: Mapping[str, s
     Args:
         texts: intent → requirement, for the tooltips.
     """
-    text = turn.reply.text.translate({ord(OPEN): "(", ord(SHUT): ")"})
-    spans = _merged(each for each in evidence if each.span is not None)
-    for (start, end), _ in reversed(spans):
-        text = f"{text[:start]}{OPEN}{text[start:end]}{SHUT}{text[end:]}"
-    shown = str(rich_text(text))
+    spans, openings = _merged(each for each in evidence if each.span is not None), []
     for _, members in spans:
         title = "engaged: " + "; ".join(texts[each.transition.intent_id] for each in members)
         how = "guessed" if all(each.how == "guessed" for each in members) else "sure"
         intents = " ".join(each.transition.intent_id for each in members)
-        opening = tag("mark", class_="ds-mark", data_how=how, data_intents=intents, title=title).removesuffix("</mark>")
-        shown = shown.replace(OPEN, opening, 1).replace(SHUT, "</mark>", 1)
+        openings.append(tag("mark", class_="ds-mark", data_how=how, data_intents=intents, title=title))
+    shown = _with_marks(turn.reply.text, [span for span, _ in spans], [(each, EMPTY) for each in openings], rich_text)
     drawings: dict[int, list[Evidence]] = {}
     for each in evidence:
         if each.drawing is not None:
             drawings.setdefault(each.drawing, []).append(each)
     return Markup(_marked_drawings(shown, drawings, len(drawing_spans(turn.reply.text))))
+
+
+def _with_marks(
+    text: str,
+    spans: Sequence[tuple[int, int]],
+    marks: Sequence[tuple[Markup, Markup]],
+    shown: Callable[[str], Markup],
+) -> str:
+    """A text as `shown` shows it, with marks around some spans of it, in order.
+
+    Args:
+        marks: for each span an empty element, and what stands in it after the words.
+    """
+    text = text.translate({ord(OPEN): "(", ord(SHUT): ")"})
+    for start, end in reversed(spans):
+        text = f"{text[:start]}{OPEN}{text[start:end]}{SHUT}{text[end:]}"
+    html = str(shown(text))
+    for mark, last in marks:
+        html = html.replace(OPEN, mark.removesuffix("</mark>"), 1).replace(SHUT, f"{last}</mark>", 1)
+    return html
 
 
 def _box(evidence: Evidence) -> str:
@@ -314,14 +328,9 @@ def _spans(text: str, requirements: Sequence[Recognised]) -> Iterator[tuple[tupl
 
 
 def _marked(piece: Artifact, spans: dict[tuple[int, int], list[int]], intents: Mapping[int, str]) -> Markup:
-    text = piece.text.translate({ord(OPEN): "(", ord(SHUT): ")"})
-    for start, end in reversed(spans):
-        text = f"{text[:start]}{OPEN}{text[start:end]}{SHUT}{text[end:]}"
-    shown = str(artifact(Artifact(piece.id, piece.type, text)))
-    for numbers in spans.values():
-        named = _ids(numbers, intents)
-        shown = shown.replace(
-            OPEN, f'<mark class="ds-mark" data-ids="{named}">' if named else '<mark class="ds-mark">', 1
-        )
-        shown = shown.replace(SHUT, f"{joined(map(number_mark, numbers))}</mark>", 1)
+    marks = [
+        (tag("mark", class_="ds-mark", data_ids=_ids(numbers, intents)), joined(map(number_mark, numbers)))
+        for numbers in spans.values()
+    ]
+    shown = _with_marks(piece.text, list(spans), marks, lambda text: artifact(Artifact(piece.id, piece.type, text)))
     return Markup(shown)

@@ -18,7 +18,6 @@ from markupsafe import Markup
 from discover_lib.core.advance import focus, frontier
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.metrics.transcript import news
 from workbench.map import frame_of, reasons_of
@@ -26,7 +25,7 @@ from workbench.views import explain
 from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, receipt_lines
 from workbench.views.html import in_tokens, rich_text, signed, static_text, tag
 from workbench.views.located import Evidence, evidence, found_by_one, marked_reply, parting
-from workbench.views.touched import Touch, aspect_of, touched, under_authors_rules
+from workbench.views.touched import Touch, aspect_of, touched
 
 FORMAT = "discover-stage/1"
 FIRST_WORDS = 90  # characters of a reply in its frame of the strip
@@ -63,14 +62,14 @@ class Moments:
     """What was computed of turns, kept while a conversation grows: a step then costs one turn."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Turn, Rules, dict[str, Any]]] = {}
+        self._known: dict[int, tuple[Turn, dict[str, Any]]] = {}
 
     def of(self, conversation: Conversation, turn: Turn) -> dict[str, Any]:
         """The moment after `turn`."""
         held = self._known.get(id(turn))
-        if held is None or held[0] is not turn or held[1] != conversation.rules:
-            held = self._known[id(turn)] = (turn, conversation.rules, _moment(conversation, turn))
-        return held[2]
+        if held is None or held[0] is not turn:
+            held = self._known[id(turn)] = (turn, _moment(conversation, turn))
+        return held[1]
 
 
 def stage_of(strips: Sequence[Strip], moments: Moments | None = None) -> dict[str, Any]:
@@ -214,10 +213,8 @@ def _view(turn: Turn) -> dict[str, Any]:
 
 
 def first_words(text: str) -> str:
-    """How a reply begins: the piece in it, if it quotes one, else what it says; drawings left out."""
-    nodes = nodes_of(rich_text(text))
-    plain = "".join(_texts(_first(nodes, "blockquote") or nodes))
-    words = " ".join(plain.split())
+    """How a reply begins; drawings left out."""
+    words = " ".join("".join(_texts(nodes_of(rich_text(text)))).split())
     return words if len(words) <= FIRST_WORDS else words[:FIRST_WORDS].rsplit(" ", 1)[0] + " …"
 
 
@@ -225,16 +222,6 @@ def brief(text: str) -> Markup:
     """A reply in one line: up to four of its drawings, small, or else its first words."""
     images = re.findall(r"<img[^>]+>", rich_text(text))[:4]
     return tag("span", Markup("".join(images)) if images else first_words(text), class_="dl-brief")
-
-
-def _first(nodes: Nodes, kind: str) -> Nodes:
-    """What the first element of a kind holds; nothing where there is none."""
-    for node in nodes:
-        if not isinstance(node, str):
-            inside = node[2:] if node[0] == kind else _first(node[2:], kind)
-            if inside:
-                return list(inside)
-    return []
 
 
 def _texts(nodes: Nodes) -> Iterable[str]:
@@ -291,9 +278,8 @@ _NOT_COUNTED = {
 
 
 def _touched(conversation: Conversation, turn: Turn, touches: Sequence[Touch], complete: bool) -> dict[str, Any]:
-    """What the reply met outside the focus or met again, and what the authors' rules would have paid for it."""
-    tree = conversation.tree
-    deepest = _deepest(tree, [each for each in touches if each.met])
+    """What the reply met outside the focus or met again."""
+    deepest = _deepest([each for each in touches if each.met])
     lines = [
         {"id": each.intent_id, "met": each.met, "why": _NOT_COUNTED[each.why], "reason": each.reason}
         for each in touches
@@ -301,33 +287,20 @@ def _touched(conversation: Conversation, turn: Turn, touches: Sequence[Touch], c
     ]
     repeated = [each.intent_id for each in touches if each.why == "repeated" and each.intent_id in deepest]
     about = aspect_of(conversation, turn.focus[0]) if turn.focus else ""
-    authors = other = None
-    if conversation.rules.focus != "unsatisfied_leaf" and any(each.why != "repeated" for each in touches):
-        other = under_authors_rules(conversation, turn.index)
-    if other is not None and other.candidate.reward is not None:
-        paid = other.candidate.reward
-        authors = {"worth": signed(paid.total), "for": {key: signed(share) for key, share in paid.shares.items()}}
     return {
         "lines": lines,
         "halo": [each.intent_id for each in touches if each.why in ("elsewhere", "waits")],
         "repeated": repeated,
         "about": about,
         "root": turn.focus[0] if turn.focus else None,
-        "authors": authors,
         "complete": complete,
     }
 
 
-def _deepest(tree: IntentTree, touches: Sequence[Touch]) -> set[str]:
+def _deepest(touches: Sequence[Touch]) -> set[str]:
     """Of intents in a line from broad to specific, the most specific one."""
     keys = {each.intent_id for each in touches}
-    above: set[str] = set()
-    for key in keys:
-        parent = tree.parents[key]
-        while parent is not None:
-            above.add(parent)
-            parent = tree.parents[parent]
-    return keys - above
+    return {key for key in keys if not any(other.startswith(f"{key}.") for other in keys)}
 
 
 # -- replies judged at one moment --------------------------------------------------------------------------------------

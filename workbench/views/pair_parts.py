@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.reward import reward
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import REASONS
-from discover_lib.dataset.lengths import LengthReport, PairLength, Table3, length_report
+from discover_lib.dataset.lengths import LengthReport, Table3, equal_discovery, length_report
 from discover_lib.dataset.preview import Piece
 from discover_lib.dataset.rows import Example, LabelledTurn
 from discover_lib.metrics.intervals import Estimate, percent
 from workbench.views import conversation_parts as show
-from workbench.views.charts import dots, reward_of
+from workbench.views.charts import dots
 from workbench.views.charts import histogram as histogram
 from workbench.views.html import Markup, chip, joined, more, quiet, tag
 from workbench.views.html import styled as styled
@@ -40,7 +41,8 @@ def pair(conversation: Conversation, labelled: LabelledTurn, rules: Rules) -> Ma
     ]
     others = [each for each in turn.candidates if all(each is not side for _, side in shown)]
     if others:
-        parts.append(show.panel("The other candidates", show.candidates(conversation.tree, others, rules)))
+        cards = (_side(turn, "not used", each, rules) for each in others)
+        parts.append(show.panel("The other candidates", show.beside(*cards)))
     return joined(parts)
 
 
@@ -48,10 +50,9 @@ def first_look(conversation: Conversation, labelled: LabelledTurn, rules: Rules)
     """One pair at a glance: what the user had said, both replies with what they earned, and why one is chosen."""
     turn, sides = labelled.turn, _sides(labelled)
     said = tag("div", conversation.messages(turn.index - 1)[-1].content, class_="dl-text")
-    earned = {name: each.reward.total if each.reward else 0.0 for name, each in sides}
     replies = show.beside(*(_side(turn, name, each, rules) for name, each in sides))
     reason = tag("p", why(labelled, rules), class_="dl-told dp-why")
-    return tag("div", show.bubble("user", said), class_="dl-chat") + replies + reward_of(earned) + reason
+    return tag("div", show.bubble("user", said), class_="dl-chat") + replies + reason
 
 
 def receipt(conversation: Conversation, turn: Turn, candidate: Candidate, rules: Rules) -> Markup:
@@ -98,15 +99,8 @@ def _what_decided(best: Candidate, worst: Candidate) -> str:
     more = best.reward.discovered - worst.reward.discovered
     if more == 0:
         return "Both discover the same amount, so the length penalty alone decides this label."
-    if more < 0:
-        return "It discovers less, but the other reply has a larger length penalty."
-    if worst.reward.penalty < best.reward.penalty:
-        part = "and the other reply also has a larger length penalty"
-    elif worst.reward.penalty > best.reward.penalty:
-        part = "which outweighs its larger length penalty"
-    else:
-        part = "and both have the same length penalty"
-    return f"It discovers {more:g} more, {part}."
+    penalties = f"{show.signed(best.reward.penalty)} against {show.signed(worst.reward.penalty)}"
+    return f"It discovers {abs(more):g} {'more' if more > 0 else 'less'}; length penalties: {penalties}."
 
 
 def _name(candidate: Candidate) -> str:
@@ -174,7 +168,7 @@ def length_verdict(kept: Sequence[Example], charged: bool = True) -> Markup:
     Args:
         charged: whether length costs under the rules that labelled them.
     """
-    pairs = [PairLength.of_row(each.row) for each in kept]
+    pairs = [each.provenance for each in kept]
     if not pairs:
         return quiet("No pair is kept, so lengths cannot be compared.")
     report = length_report(pairs)
@@ -182,9 +176,9 @@ def length_verdict(kept: Sequence[Example], charged: bool = True) -> Markup:
     return tag("p", report.sentence, class_="dp-why", data_tone=tone) + _behind(pairs, report, charged)
 
 
-def _behind(pairs: Sequence[PairLength], report: LengthReport, charged: bool) -> Markup:
+def _behind(pairs: Sequence[Mapping[str, Any]], report: LengthReport, charged: bool) -> Markup:
     """What is behind the verdict: labels that length alone makes, and the rest without them."""
-    others = [each for each in pairs if not each.equal_discovery]
+    others = [each for each in pairs if not equal_discovery(each)]
     text = ""
     if report.by_penalty:
         text = (

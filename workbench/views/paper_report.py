@@ -15,29 +15,30 @@ from typing import Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import whole_file
-from discover_lib.base.words import duration
-from discover_lib.core.conversation import Conversation
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.metrics.certificate import Certificate
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
-from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison, p_text
+from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison
 from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
-from discover_lib.metrics.summary import newly_discovered
-from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, TIMES, VARIANTS, PaperOptions, Variant
+from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, VARIANTS, PaperOptions, Variant
 from discover_lib.runs.store import RunStore
-from discover_lib.train.training_job import TrainingJob, standing_lines
-from workbench.views import conversation_parts as show
+from discover_lib.tasks.certify import Trust
+from discover_lib.tasks.certify import told as certificate_told
+from discover_lib.tasks.told import results_told
+from discover_lib.tasks.waist import Report, Table
+from discover_lib.train.training_job import TrainingJob
+from workbench.parts import report_html as told_as_html
 from workbench.views import training as show_training
-from workbench.views.charts import SMALL, WIDE, Box, families, turn_curves
+from workbench.views.charts import families, turn_curves
 from workbench.views.html import Markup, quiet
 from workbench.views.saved_pages import page
-from workbench.views.score_parts import bounds, for_paper, pools, sentence
-from workbench.views.theme import Look, looks, named
+from workbench.views.score_parts import pools
+from workbench.views.theme import Look, looks
 
 FILE = "report.html"
 BEST = VARIANTS[-1]
 LADDER = (BASE, *(each.label for each in VARIANTS))
-DISCOVERY, FOUND, TOKENS = MEASURE["discovery"], MEASURE["proportion"], MEASURE["tokens"]
+DISCOVERY, TOKENS = MEASURE["discovery"], MEASURE["tokens"]
 Asked = tuple[str, str, str | None]  # measure, ours, theirs
 
 
@@ -93,11 +94,9 @@ class PaperRun:
                 raise DiscoverError(f"{path} has the format {results.get('format')!r}, not {FORMAT!r}; create it again")
             parts = {
                 name: _part(folder / name, results[name])
-                for name in ("evaluation", "generalisation")
+                for name in ("evaluation", "generalisation", USER_BLIND)
                 if name in results
             }
-            if USER_BLIND in results:
-                parts[USER_BLIND] = _part(folder / USER_BLIND, results[USER_BLIND])
             return cls(folder, results, parts["evaluation"], parts.get("generalisation"), parts.get(USER_BLIND))
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise DiscoverError(f"{path} cannot be read ({error}); delete it and run the last step again") from None
@@ -111,13 +110,17 @@ class PaperRun:
         return tuple(name for name in self.results["labels"] if name not in LADDER)
 
     @property
-    def unchanged_lines(self) -> list[str]:
-        """Why two rows are equal: no round of a training was kept."""
+    def unchanged(self) -> dict[str, str]:
+        """Variants whose training kept round 0, the unchanged model → the variant or base that they equal."""
         training = self.results["training"]
+        return {each.label: each.after or BASE for each in VARIANTS if training[each.label].get("kept_round") == 0}
+
+    @property
+    def unchanged_lines(self) -> list[str]:
+        """Why two rows are equal."""
         return [
-            f"{each.label} equals {each.after or BASE}: no round of its training discovered more than that did"
-            for each in VARIANTS
-            if training[each.label].get("kept_round") == 0
+            f"{label} equals {before}: no round of its training discovered more than {before} did"
+            for label, before in self.unchanged.items()
         ]
 
     @cached_property
@@ -169,36 +172,29 @@ def report_html(folder: Path) -> str:
         "report_page.html",
         "The paper in miniature",
         ("workbench.css", "report_page.css"),
-        BASE=BASE,
         BEST=BEST,
-        LADDER=LADDER,
-        USER_BLIND=USER_BLIND,
-        FOUND=FOUND,
         INTERVAL=INTERVAL,
         TEST=TEST,
         MEASURES=MEASURES,
+        USER_BLIND=USER_BLIND,
         run=run,
-        parts=finished,
-        named=named,
-        between=bounds,
-        signed=_signed,
         facts=_facts(run),
         answer=_answer(run),
-        tables_of_run=_tables(run, run.evaluation),
+        scores={name: _scores(part) for name, part in finished.items()},
         families=families(whole.manners, run.marks),
-        curves=[_curve(run, whole, Box(WIDE.width, 340))],
-        small_curves=[_curve(run, scope, SMALL) for scope in run.evaluation.kinds if scope is not whole],
+        curves=[_curve(run, whole)],
+        small_curves=[_curve(run, scope) for scope in run.evaluation.kinds if scope is not whole],
         unseen=_unseen(run, run.generalisation) if run.generalisation else None,
         base=_base(run),
         stages=[_stage(run, each) for each in VARIANTS],
-        exchanges={_plain(domain): _exchange(talks) for domain, talks in first_talks(run).items()},
+        broken=_broken(finished),
         satisfaction={
             name: _sentences(part.whole, [("satisfaction", BEST.label, BASE)]) for name, part in finished.items()
         },
-        pools=pools(whole.table, whole.pools, run.marks),
-        times=_times(run),
+        trust={name: _validated(part) for name, part in finished.items()},
+        pools=told_as_html(pools(whole.table, whole.pools)),
         command=command(run.options),
-        versions=", ".join(f"{name} {version}" for name, version in _versions(run).items()),
+        version=_version(run),
     )
 
 
@@ -230,7 +226,11 @@ def _between(scope: ScopeResults, measure: Measure, ours: str, theirs: str | Non
 def _sentences(scope: ScopeResults, asked: Sequence[Asked]) -> list[str]:
     """The verdicts in words. Pairs without a comparison are omitted."""
     compared = ((MEASURE[name], _between(scope, MEASURE[name], ours, theirs)) for name, ours, theirs in asked)
-    return [sentence(each, measure) for measure, each in compared if each is not None]
+    return [_sentence(each, measure) for measure, each in compared if each is not None]
+
+
+def _sentence(compared: Comparison, measure: Measure) -> str:
+    return f"{compared.sentence(measure.label, measure.worth_seeing, measure.shown)}."
 
 
 def _facts(run: PaperRun) -> str:
@@ -245,98 +245,46 @@ def _facts(run: PaperRun) -> str:
 
 
 def _answer(run: PaperRun) -> dict[str, Any]:
-    part, whole, certificate = run.evaluation, run.evaluation.whole, run.evaluation.certificate
-    doubt = certificate.line if certificate else "no validation was made"
+    whole, certificate = run.evaluation.whole, run.evaluation.certificate
     measures: list[Asked] = [(each.name, BEST.label, BASE) for each in MEASURES if each not in (DISCOVERY, TOKENS)]
     measures += [(name, BEST.label, BEST.after) for name in ("discovery", "tokens")]
     measures += [("discovery", BEST.label, run.best_scripted(whole))]
     return {
         "headline": headline(whole),
-        "doubt": "" if certificate and certificate.result == "passed" else doubt,
+        "validated": certificate is not None and certificate.result == "passed",
         "measures": _sentences(whole, measures),
         "stages": _sentences(whole, [("discovery", each.label, BASE) for each in VARIANTS[:-1]]),
-        "by_domain": {
-            _plain(scope.scope): _sentences(scope, [("discovery", BEST.label, BASE)])
-            for scope in part.kinds
-            if scope is not whole
-        },
     }
 
 
 def headline(scope: ScopeResults) -> tuple[str, str, str]:
     """(tone, word, sentences): whether the last variant discovers more than its base, and at what length."""
-    compared = _between(scope, DISCOVERY, BEST.label, BASE)
+    compared, lengths = (_between(scope, measure, BEST.label, BASE) for measure in (DISCOVERY, TOKENS))
     if compared is None:
         return "open", "Not shown", f"{BEST.label} and {BASE} could not be compared in discovery."
-    more = f"{BEST.label} helps its users discover {{}} than the {BASE} model that it was trained from"
-    tone, word, verdict = {
-        1: ("yes", "Yes", more.format("more")),
-        -1: ("no", "No", more.format("less")),
-        0: ("open", "Not shown", f"{BEST.label} and the {BASE} model are not distinguishable in discovery"),
-    }[compared.conclusion]
-    certainty = compared.certainty
-    if compared.too_few:
-        word, verdict, certainty = TOO_FEW.capitalize(), "The run has too few artifacts", compared.too_few_says
-    sentences = f"{verdict}: {_against(scope, compared, DISCOVERY)} (eq. 4; {certainty}). {_at_what_length(scope)}"
-    return tone, word, sentences
-
-
-def _against(scope: ScopeResults, compared: Comparison, measure: Measure) -> str:
-    """ "0.61 against 0.42, a difference of +0.19 [0.15, 0.23], +45% [+36%, +55%] of the base’s mean"."""
-    each, theirs = compared.difference, scope.table[compared.theirs][measure.name].mean
-    ours = scope.table[compared.ours][measure.name].mean
-    line = f"{measure.shown(ours)} against {measure.shown(theirs)}, a difference of {_signed(each.mean, measure)}"
-    line += f" {bounds(each, measure)}".rstrip()
-    if theirs <= 0:
-        return line
-    ends = [_percent(end / theirs) for end in (each.low, each.high) if end is not None]
-    interval = f" [{', '.join(ends)}]" if ends else ""
-    return f"{line}, {_percent(each.mean / theirs)}{interval} of the {compared.theirs}’s mean"
-
-
-def _percent(value: float) -> str:
-    """A change in whole percent. It has a sign unless it is 0."""
-    whole = round(100 * value)
-    return f"{whole:+d}%".replace("-", "−") if whole else "0%"
-
-
-def _signed(value: float, measure: Measure) -> str:
-    return f"{'+' if value > 0 else ''}{measure.shown(value)}"
-
-
-def _at_what_length(scope: ScopeResults) -> str:
-    compared = _between(scope, TOKENS, BEST.label, BASE)
-    if compared is None:
-        return "Tokens could not be compared."
-    open_ = f"Lengths: {TOO_FEW}" if compared.too_few else "The lengths of the two are not distinguishable"
-    verdict = {1: "It writes more", -1: "It writes less", 0: open_}[compared.conclusion]
-    p = "" if compared.too_few else f", p = {p_text(compared.p_adjusted)}"
-    return f"{verdict}: {_against(scope, compared, TOKENS)} (thousand tokens per conversation{p})."
+    tone, word = {1: ("yes", "Yes"), -1: ("no", "No"), 0: ("open", "Not shown")}[compared.conclusion]
+    told = [_sentence(compared, DISCOVERY)]
+    before = scope.table[BASE][DISCOVERY.name].mean
+    if compared.conclusion and before > 0:
+        change = f"{100 * compared.difference.mean / before:+.0f}%".replace("-", "−")
+        told.append(f"That is {change} of the {BASE}’s mean.")
+    told += [_sentence(lengths, TOKENS)] if lengths else []
+    return tone, TOO_FEW.capitalize() if compared.too_few else word, " ".join(told)
 
 
 # -- tables and curves -------------------------------------------------------------------------------------------------
 
 
-def _tables(run: PaperRun, part: Part) -> dict[str, list[tuple[str, Markup]]]:
-    """Domain → its table 1 and its pairs of assistants, each under a heading."""
-    return {
-        _plain(scope.scope).capitalize(): for_paper(
-            scope.table,
-            scope.users_of,
-            run.marks,
-            DISCOVERY,
-            scope.comparisons.get(DISCOVERY.name, ()),
-            ceiling=part.ceilings.get(scope.scope),
-            why_no_eq_4=scope.why_no_eq_4,
-        )
-        for scope in part.scopes.values()
-    }
+def _scores(part: Part) -> Markup:
+    """The table, the comparisons and the omissions of each domain, as the terminal tells them."""
+    told = results_told(part.scopes, "paper", "none", part.ceilings)
+    return told_as_html(Report(tuple(told)))
 
 
-def _curve(run: PaperRun, scope: ScopeResults, size: Box) -> tuple[str, Markup]:
+def _curve(run: PaperRun, scope: ScopeResults) -> tuple[str, Markup]:
     """The curves of a domain under their title."""
     title = f"{_plain(scope.scope).capitalize()}, n = {scope.artifacts} artifacts"
-    return title, turn_curves(scope.curves, run.marks, title, (BASE, BEST.label), size)
+    return title, turn_curves(scope.curves, run.marks, title, (BASE, BEST.label))
 
 
 def _unseen(run: PaperRun, part: Part) -> dict[str, Any]:
@@ -345,7 +293,6 @@ def _unseen(run: PaperRun, part: Part) -> dict[str, Any]:
     return {
         "pretrained": [_plain(name) for name in run.options["unseen"] if name in known],
         "sentences": _sentences(part.whole, [*asked, ("discovery", BEST.label, BEST.after)]),
-        "tables": _tables(run, part),
     }
 
 
@@ -366,7 +313,7 @@ def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:
     facts = f"{variant.stage.upper()}{after}; updates: {known.get('step')}, rows: {known.get('rows')}"
     try:
         job = TrainingJob(run.folder / variant.folder)
-        lines, total = standing_lines(job.metrics().lines), job.status().total_steps
+        lines, total = job.metrics(), job.status().total_steps
     except DiscoverError as error:
         lines, total, facts = [], None, f"{facts}; its log is missing ({error})"
     return {
@@ -377,56 +324,23 @@ def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:
     }
 
 
-# -- before and after --------------------------------------------------------------------------------------------------
+# -- side effects and trust --------------------------------------------------------------------------------------------
 
 
-def first_talks(run: PaperRun) -> dict[str, dict[str, Conversation]]:
-    """Domain → base and variants → their conversation with the first user with whom each of them finished."""
-    talks: dict[str, dict[str, Conversation]] = {}
-    with RunStore.read(run.evaluation.folder) as store:
-        labels = dict(zip(store.configuration["assistants"], run.results["labels"], strict=True))
-        places: dict[str, dict[tuple[str, int], dict[str, int]]] = {}
-        for row in store.listing():
-            label = labels["+".join(row.assistants)]
-            if label in LADDER and row.stop not in (None, "error") and row.turns:
-                places.setdefault(row.domain, {}).setdefault((row.artifact, row.trial), {})[label] = row.place
-        for domain, users in places.items():
-            shared = next((user for user in users.values() if len(user) == len(LADDER)), None)
-            if shared is not None:
-                talks[domain] = {label: store.conversation(shared[label]) for label in LADDER}
-    return talks
+def _broken(parts: Mapping[str, Part]) -> Markup:
+    """Replies of each model that are not valid notation."""
+    rows = [(name, *(str(part.broken.get(name, "–")) for part in parts.values())) for name in LADDER]
+    title = "Replies that are not valid notation, with the finished artifact; 95% Wilson intervals over replies"
+    return told_as_html(Report((Table(("", *parts), tuple(rows), title),)))
 
 
-def _exchange(talks: Mapping[str, Conversation]) -> dict[str, Any]:
-    request = talks[BASE].tree.initial_request
-    first = {label: talk.turns[0].candidate for label, talk in talks.items()}
-    marks = {label: show_training.judged(each) for label, each in first.items()}
-    return {
-        "request": show.rich_text(request),
-        "replies": show_training.exchange((), {label: each.reply.text for label, each in first.items()}, marks),
-        "outcomes": {label: _outcome(talk) for label, talk in talks.items()},
-        "finals": {label: show.rich_text(talk.final.reply.text) for label, talk in talks.items() if talk.final},
-    }
-
-
-def _outcome(talk: Conversation) -> tuple[str, ...]:
-    """Turns, discovered intents, tokens and mean reward."""
-    hidden = len(talk.tree) - len(talk.start.discovered)
-    rewards = [turn.candidate.reward.total for turn in talk.turns if turn.candidate.reward]
-    mean = show.signed(sum(rewards) / len(rewards)) if rewards else "unscored"
-    tokens = sum(turn.reply.n_tokens for turn in talk.turns)
-    return str(len(talk.turns)), f"{newly_discovered(talk)} of {hidden}", f"{tokens:,}", mean
+def _validated(part: Part) -> Markup:
+    """The validation of the simulated user."""
+    trust = Trust((part.certificate,)) if part.certificate else Trust(missing="This user was not validated.")
+    return told_as_html(certificate_told(trust))
 
 
 # -- scope and reproduction --------------------------------------------------------------------------------------------
-
-
-def _times(run: PaperRun) -> dict[str, str]:
-    """Step → its wall time. Empty if the times were not recorded."""
-    path = run.folder / TIMES
-    seconds = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    total = {"all steps": sum(seconds.values())} if seconds else {}
-    return {name: duration(each) for name, each in (seconds | total).items()}
 
 
 def command(options: Mapping[str, Any]) -> str:
@@ -439,13 +353,7 @@ def command(options: Mapping[str, Any]) -> str:
     return f"discover miniature --seed {seed}{named_ones}{f' --taste {taste}' if taste else ''}{' --quick' * quick}"
 
 
-def _versions(run: PaperRun) -> dict[str, str]:
-    """The version of this library in the evaluation, and the versions of the packages that trained the last variant."""
-    from discover_lib.engines.local.lineage import Lineage, LineageError
-
+def _version(run: PaperRun) -> str:
+    """The version of this library that made the evaluation."""
     with RunStore.read(run.evaluation.folder) as store:
-        versions = {"discover_lib": str(store.configuration.get("code_version"))}
-    try:
-        return versions | dict(Lineage.read(run.folder / BEST.folder).versions)
-    except (LineageError, OSError):
-        return versions
+        return str(store.configuration.get("code_version"))

@@ -6,29 +6,20 @@ The templates are in `views/static`. A value of a template is escaped unless it 
 from __future__ import annotations
 
 import base64
-import csv
 import gzip
 import hashlib
-import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from discover_lib.base.cells import harmless_row
-from discover_lib.base.ids import DiscoverId
 from discover_lib.core.conversation import Artifact, Conversation
-from discover_lib.metrics.results import CSV_COLUMNS, Pool, tidy_rows
-from discover_lib.runs.evaluation import id_of
 from workbench.bar import BAR, CLASS, PAGES, Page, bar
 from workbench.views import conversation_parts as show
 from workbench.views.html import EMPTY, Markup, static_text, tag, templates
 from workbench.views.moments import Strip, stage_of, stage_script
-
-if TYPE_CHECKING:
-    pass
 
 PACK = 20  # conversations that are compressed together
 _DRAWN = re.compile(r'"src":"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)"')
@@ -53,42 +44,7 @@ def page(
     )
 
 
-# -- an evaluation -----------------------------------------------------------------------------------------------------
-
-
-def scores_csv(pool: Pool, run: DiscoverId) -> str:
-    """A row per conversation under `CSV_COLUMNS`, and its `discover://` id.
-
-    Args:
-        run: the id of the run.
-    """
-    text = io.StringIO()
-    table = csv.DictWriter(text, (*CSV_COLUMNS, "id"), lineterminator="\n")
-    table.writeheader()
-    for row, each in zip(tidy_rows(pool), pool.scores, strict=True):
-        table.writerow(harmless_row(row) | {"id": id_of(run, each)})
-    return text.getvalue()
-
-
 # -- a conversation ----------------------------------------------------------------------------------------------------
-
-
-def demo_page(conversation: Conversation, artifact: Artifact | None = None) -> str:
-    """One conversation on the stage, as a file that scrubs through its turns.
-
-    Args:
-        artifact: the finished work that the intents were built from, shown folded at the end.
-    """
-    return page(
-        "demo_page.html",
-        f"{_heading(conversation)} ({facts(conversation)})",
-        ("workbench.css", "map.css", "stage.css", "demo_page.css"),
-        script=stage_script() + static_text("theme.js") + static_text("demo_page.js"),
-        heading=_heading(conversation),
-        facts=facts(conversation),
-        artifact=show.artifact(artifact) if artifact else EMPTY,
-        data=embedded(stage_of([Strip("main line", conversation)]) | {"note": _footer(conversation)}),
-    )
 
 
 @dataclass(frozen=True)
@@ -129,7 +85,7 @@ def shared_page(shared: Shared, on_progress: Callable[[int, int], Any] = lambda 
     return page(
         "shared_page.html",
         f"{shared.heading} ({shared.facts})",
-        ("workbench.css", "map.css", "stage.css", "demo_page.css", "shared_page.css"),
+        ("workbench.css", "map.css", "stage.css", "shared_page.css"),
         script=stage_script() + static_text("theme.js") + static_text("shared_page.js"),
         shared=shared,
         packs=packs,
@@ -139,6 +95,15 @@ def shared_page(shared: Shared, on_progress: Callable[[int, int], Any] = lambda 
 def _drawing_in_the_clear(match: re.Match[str]) -> str:
     """A drawing as its text: base64 hides from the compression what drawings have in common (a third of the file)."""
     return f'"src":{json.dumps(base64.b64decode(match[1]).decode("utf-8"), ensure_ascii=False)}'
+
+
+def demo_page(conversation: Conversation, artifact: Artifact | None = None) -> str:
+    """One conversation on the stage as a file, with the artifact that its intents were built from."""
+    topic = conversation.tree.topic or conversation.tree.artifact_type
+    strip = Strip("main line", conversation)
+    parts = [("The artifact that these intents were built from", show.artifact(artifact))] if artifact else []
+    heading = f"{topic[:1].upper()}{topic[1:]}: discovering intents"
+    return shared_page(Shared(heading, facts(conversation), {0: [strip]}, parts=parts))
 
 
 def facts(conversation: Conversation) -> str:
@@ -161,21 +126,10 @@ def facts(conversation: Conversation) -> str:
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def _heading(conversation: Conversation) -> str:
-    topic = conversation.tree.topic or conversation.tree.artifact_type
-    return f"{topic[:1].upper()}{topic[1:]}: discovering intents"
-
-
 def _footer(conversation: Conversation) -> str:
-    engine, note = conversation.setting.get("engine"), conversation.setting.get("note")
-    if note:
-        return str(note)[:1].upper() + str(note)[1:] + "."
-    if engine == "miniature":
-        return (
-            "The miniature is the built-in environment without a language model. Every state, reward and message on "
-            "this page was computed by the same library that language models plug into."
-        )
-    return "States, rewards and views on this page are computed from the judgments of the replies."
+    if note := str(conversation.setting.get("note") or ""):
+        return f"{note[:1].upper()}{note[1:]}."
+    return "Every state and reward on this page is computed from the judgments of the replies."
 
 
 def embedded(data: Mapping[str, Any]) -> Markup:

@@ -14,12 +14,10 @@ from typing import Literal
 
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.roles import JudgeError
-from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, Transition, Verdict
 from discover_lib.engines.miniature.judge import MiniatureJudge, judge_intent, requirement
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
 from discover_lib.engines.miniature.reading import read_reply
-from discover_lib.metrics.replay import replay
 from workbench.views.located import Evidence, evidence
 
 Why = Literal["elsewhere", "waits", "asked", "repeated"]
@@ -74,19 +72,6 @@ def touched(conversation: Conversation, turn: Turn) -> Touched:
         place = evidence(conversation, turn_read, Transition(verdict.intent_id, level, level, "direct"))
         touches.append(Touch(verdict.intent_id, verdict.engaged, why, verdict.reason, place))
     return Touched(tuple(touches), reading is not None)
-
-
-def under_authors_rules(conversation: Conversation, turn: int) -> Turn | None:
-    """Turn number `turn` as the authors' rules score it, all replies up to it judged anew; None where nobody can."""
-    domain = _domain(conversation)
-    if domain is None or not read_by_miniature(conversation):
-        return None
-    rules = Rules.authors().replace(token_unit=conversation.rules.token_unit)
-    until = dataclasses.replace(conversation, turns=conversation.turns[:turn], stop=None)
-    try:
-        return replay(until, rules, MiniatureJudge(domain)).turns[-1]
-    except JudgeError:
-        return None
 
 
 def aspect_of(conversation: Conversation, intent_id: str) -> str:

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from discover_lib.base.words import duration, number
-from discover_lib.core.conversation import Candidate, Conversation
+from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.intervals import Estimate, percent
-from discover_lib.metrics.paired import Comparison
 from discover_lib.train.grpo import Group
 from discover_lib.train.training_job import JobStatus, alarms
 from workbench.views import conversation_parts as show
-from workbench.views.charts import SMOOTHED, SMOOTHED_FROM, WIDE, Box, group_bars, small_curve, turn_curves
-from workbench.views.html import EMPTY, Markup, chip, more, progress, quiet, subscripts, tag
+from workbench.views.charts import SMOOTHED, SMOOTHED_FROM, group_bars, small_curve, turn_curves
+from workbench.views.html import EMPTY, Markup, more, progress, quiet, tag
 from workbench.views.html import styled as styled
 from workbench.views.theme import looks
 
@@ -48,7 +47,7 @@ class Chart:
 
 
 CHARTS = (
-    Chart("Loss", {"loss": "training", "eval_loss": "held out", "loss/dpo": "DPO part", "loss/sft": "SFT part"}),
+    Chart("Loss", {"loss": "training", "eval_loss": "held out"}),
     Chart("Reward", {"reward": "mean of the batch"}),
     Chart("Parts of the reward", {"reward/discovered": "newly discovered", "reward/length": "length"}),
     Chart(
@@ -68,9 +67,7 @@ CHARTS = (
     Chart("Groups without a signal", {"frac_reward_zero_std": "all rewards equal"}, whole=True),
     Chart("Replies that could not be scored", {"share/unscored": "share"}, whole=True, if_any=True),
     Chart("Cost of judge and voice, dollars", {"spent/total": "in all"}, from_zero=True, if_any=True),
-    Chart("Cost of a step, dollars", {"spent/dollars": "last"}, from_zero=True, if_any=True),
     Chart("Simulator’s share of a step", {"simulator/share": "of the time"}, whole=True),
-    Chart("Speed in tokens per second", {"tokens_per_second": "last"}, from_zero=True),
     Chart("Peak memory, MB", {"memory_mb": "so far"}, from_zero=True),
 )
 NO_CURVES = {"step", "epoch", "total_steps", "seconds", "eta_seconds", "round", "probe/users", "probe/failed"}
@@ -93,33 +90,24 @@ def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: It
     """Small drawings beside each other, one for each quantity that was logged.
 
     Args:
-        lines: those that stand (see `jobs.standing_lines`).
+        lines: the logged lines.
         total_steps: the right end of the axes, so that one sees how far it is.
         resumed_at: steps from which the run was gone on with; marked by a dashed line.
     """
-    last = max((int(line["step"]) for line in lines), default=0)
-    if not last:
+    if not _last(lines):
         return quiet("No step is logged yet.")
-    marks = sorted({step for step in resumed_at if 0 < step <= last})
-
-    def drawn(chart: Chart, end: int) -> Markup:
-        series, intervals = chart.drawable(lines), _intervals(chart, lines)
-        if not series:
-            return EMPTY
-        axis: dict[str, Any] = {"whole": chart.whole, "from_zero": chart.from_zero}
-        return small_curve(chart.title, series, end, number, **axis, marks=marks, intervals=intervals)
-
     known = NO_CURVES | {column for chart in CHARTS for column in (*chart.series, *(chart.interval or ()))}
     # In the order in which they were first logged.
     others = dict.fromkeys(name for line in lines for name in line if name not in known and points([line], name))
-    rest = [drawn(Chart(name.replace("_", " "), {name: "as logged"}), last) for name in others]
-    smooth = f"Bold: mean of the last {SMOOTHED} logged points. Thin: as logged." if len(lines) >= SMOOTHED_FROM else ""
-    dashed = " Dashed vertical line: resumed from a checkpoint." if marks else ""
-    return (
-        tag("div", *(drawn(chart, max(last, total_steps or 0)) for chart in CHARTS), class_="dt-curves")
-        + (quiet(f"{smooth}{dashed}", small=True) if smooth or dashed else EMPTY)
-        + (more("all other logged metrics", tag("div", *rest, class_="dt-curves")) if rest else EMPTY)
+    rest = [Chart(name.replace("_", " "), {name: "as logged"}) for name in others]
+    shown, folded = (
+        tag("div", *(_drawn(chart, lines, total_steps, resumed_at) for chart in charts), class_="dt-curves")
+        for charts in (CHARTS, rest)
     )
+    smooth = f"Bold: mean of the last {SMOOTHED} logged points. Thin: as logged." if len(lines) >= SMOOTHED_FROM else ""
+    dashed = " Dashed vertical line: resumed from a checkpoint." if any(resumed_at) else ""
+    note = quiet(f"{smooth}{dashed}", small=True) if smooth or dashed else EMPTY
+    return shown + note + (more("all other logged metrics", folded) if rest else EMPTY)
 
 
 def main_curve(
@@ -130,16 +118,35 @@ def main_curve(
     Args:
         total_steps, resumed_at: as of `curves`.
     """
-    last = max((int(line["step"]) for line in lines), default=0)
-    charts = [chart for chart in (CHARTS[1], CHARTS[0]) if chart.drawable(lines)]
-    if not charts:
+    chart = next((chart for chart in (CHARTS[1], CHARTS[0]) if chart.drawable(lines)), None)
+    if chart is None:
         return quiet("No step is logged yet.")
-    chart, end = charts[0], max(last, total_steps or 0)
-    behind = [point for point in points(earlier, next(iter(chart.series))) if point[0] <= end]
-    marks = sorted({step for step in resumed_at if 0 < step <= last})
-    drawn = small_curve(chart.title, chart.drawable(lines), end, number, marks=marks, behind=behind)
-    note = quiet("Gray: the previous run.", small=True) if behind else EMPTY
+    drawn = _drawn(chart, lines, total_steps, resumed_at, earlier)
+    note = quiet("Gray: the previous run.", small=True) if points(earlier, next(iter(chart.series))) else EMPTY
     return tag("div", drawn, note, class_="dt-main")
+
+
+def _last(lines: Sequence[Line]) -> int:
+    return max((int(line["step"]) for line in lines), default=0)
+
+
+def _drawn(
+    chart: Chart,
+    lines: Sequence[Line],
+    total_steps: int | None,
+    resumed_at: Iterable[int],
+    earlier: Sequence[Line] = (),
+) -> Markup:
+    """One chart, with its intervals; nothing where none of its columns was logged."""
+    series, end = chart.drawable(lines), max(_last(lines), total_steps or 0)
+    if not series:
+        return EMPTY
+    low, high = (dict(points(lines, column)) for column in chart.interval or ("", ""))
+    intervals = [(step, low[step], high[step]) for step in low if step in high]
+    marks = sorted({step for step in resumed_at if 0 < step <= end})
+    behind = [point for point in points(earlier, next(iter(chart.series))) if point[0] <= end]
+    axis: dict[str, Any] = {"whole": chart.whole, "from_zero": chart.from_zero}
+    return small_curve(chart.title, series, end, number, **axis, marks=marks, intervals=intervals, behind=behind)
 
 
 def turning(lines: Sequence[Line], rows: int | None = None) -> Markup:
@@ -163,14 +170,6 @@ def alarm_lines(lines: Sequence[Line]) -> Markup:
     return show.joined(show.notice(f"{text[0].upper()}{text[1:]}.", tone="open") for text in alarms(lines).values())
 
 
-def _intervals(chart: Chart, lines: Sequence[Line]) -> list[tuple[int, float, float]]:
-    """(step, low, high) wherever both ends were logged."""
-    if chart.interval is None:
-        return []
-    low, high = (dict(points(lines, column)) for column in chart.interval)
-    return [(step, low[step], high[step]) for step in low if step in high]
-
-
 # -- what training changes ---------------------------------------------------------------------------------------------
 
 TRAINED = ("base", "SFT", "DPO", "SFT+DPO", "SFT+DPO+GRPO")
@@ -188,19 +187,13 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
     best = max(named, key=lambda name: curves[name][-1].mean)
     ends = ", ".join(f"{name} {percent(curves[name][-1].mean)}" for name in named)
     words = f"Users discovered, of their hidden intents, after {len(curves[best])} turns: {ends}."
-    pairs = map(Comparison.from_dict, scope["comparisons"]["proportion"])
-    beside = [each for each in pairs if "SFT" in (each.ours, each.theirs) and not each.distinguishable]
-    others = [each.ours if each.theirs == "SFT" else each.theirs for each in beside]
-    alike = [name for name in others if name.startswith("SFT+")]
-    if alike:
-        words += f" {' and '.join(alike)} are not distinguishable from SFT alone."
     size = (
         f"A run made earlier: tiny models, {scope['users']} conversations each (n = {scope['artifacts']} artifacts) "
         "with users that no model had been trained on; one still emerging counts half; bands are 95% intervals; seed "
         f"{results['options']['seed']} of “discover miniature”."
     )
     marks, title = looks(named), "Share discovered, by training"
-    chart = turn_curves(curves, marks, title, (best, "base"), Box(WIDE.width, 300))
+    chart = turn_curves(curves, marks, title, (best, "base"))
     return tag("p", tag("b", words)) + chart + quiet(size, small=True)
 
 
@@ -213,15 +206,14 @@ def standing(name: str, status: JobStatus, last: Line | None = None) -> Markup:
     """One run: its state, how far it is, how long it will take, and what it said last.
 
     Args:
-        last: the last logged line, for speed and the time left.
+        last: the last logged line, for the time left.
     """
     of = f" of {status.total_steps:,}" if status.total_steps else ""
     facts = [f"step {status.step:,}{of}" if status.step else ""]
-    if status.attempts and status.attempts[-1].from_step:
-        facts.append(f"resumed from step {status.attempts[-1].from_step:,}")
+    if status.resumed:
+        facts.append(f"resumed from step {status.resumed[-1]:,}")
     if last is not None and status.going:
         facts += [
-            f"{number(float(last['tokens_per_second']))} tokens/s" if last.get("tokens_per_second") else "",
             f"about {duration(float(last['eta_seconds']))} left" if last.get("eta_seconds") else "",
             f"peak memory {float(last['memory_mb']):,.0f} MB" if last.get("memory_mb") else "",
         ]
@@ -270,17 +262,6 @@ def exchange(asked: Sequence[Mapping[str, str]], replies: Mapping[str, str], mar
     return tag("div", *bubbles, class_="dl-chat") + show.beside(*sides)
 
 
-def judged(candidate: Candidate) -> Markup:
-    """What kind of reply a judge saw, its length, and its reward."""
-    earned = candidate.reward
-    bill: tuple[str, ...] = (f"unscored: {candidate.error}",)
-    if earned:
-        parts = subscripts(f"R_d {show.signed(earned.discovered)}, R_e {show.signed(earned.penalty)}: ")
-        bill = (parts, tag("b", show.signed(earned.total)))
-    kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "unscored"
-    return tag("p", chip(kind), f" {candidate.reply.n_tokens:,} tokens · ", *bill, class_="dl-small")
-
-
 ONE_EACH = "One conversation each is an illustration, not a measurement. To measure, use the page Compare."
 
 
@@ -291,9 +272,8 @@ def before_after(talks: Mapping[str, Conversation]) -> Markup:
         found = len(talk.state.discovered) - len(talk.start.discovered)
         tokens = sum(turn.reply.n_tokens for turn in talk.turns)
         title = f"{name}: {found} of {len(talk.tree) - len(talk.start.discovered)} discovered, {tokens:,} tokens"
-        tree = more("What the user wants", show.state_legend(), show.outline(talk.tree, talk.state, talk.rules))
         window = tag("div", show.chat(talk), class_="dt-talk", tabindex=0, role="region", aria_label=title)
-        return show.panel(title, window, tree)
+        return show.panel(title, window)
 
     return show.beside(*(side(name, talk) for name, talk in talks.items()))
 

@@ -105,7 +105,7 @@ class LLMVoice:
         return tuple(self._found(message, view, messages))
 
     def _found(self, message: str, view: UserView, messages: Sequence[Message]) -> dict[str, str]:
-        """As `find_flaws`, with the leak check's word."""
+        """As `find_flaws`, with the result of the leak check."""
         found = find_flaws(message, view, messages, self._longest)
         if "leak" not in found and self._paraphrases(message, view, messages):
             found["leak"] = PARAPHRASED

@@ -49,7 +49,6 @@ class Lineage(Record):
 
     Attributes:
         merged: adapters merged into the base before training, in order.
-        continued: the earlier adapter that was trained further, if any.
         data: folder, digest and numbers of the rows.
         system: the system message of the rows, also used with the trained model; None if unknown.
         thinking: whether the model may think before it replies.
@@ -58,7 +57,6 @@ class Lineage(Record):
     stage: str
     base: Source
     merged: tuple[Source, ...]
-    continued: Source | None
     recipe: Mapping[str, Any]
     data: Mapping[str, Any]
     run: str
@@ -84,6 +82,7 @@ class Lineage(Record):
         data = read_json(folder / FILE, LineageError)
         if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
             raise LineageError(f"{folder / FILE}: another format than {FORMAT!r}")
+        data.pop("continued", None)  # of adapters from before this field went
         try:
             return cls.from_dict(data)._mapped(absolute_from, folder)
         except (RecordError, TypeError, AttributeError) as error:
@@ -97,7 +96,6 @@ class Lineage(Record):
             self,
             base=moved(self.base),
             merged=tuple(map(moved, self.merged)),
-            continued=moved(self.continued) if self.continued else None,
         )
 
 
@@ -123,8 +121,7 @@ def adapter_chain(folder: Path, moment: str = "") -> Chain:
     for each in (lineage.base, *lineage.merged):
         verify(each)
     if moment == BEFORE:
-        continued = (lineage.continued,) if lineage.continued else ()
-        return Chain(lineage.base, (*lineage.merged, *continued))
+        return Chain(lineage.base, lineage.merged)
     own = (run / STEPS / moment if moment else run / ADAPTER).resolve()
     if not own.is_dir():
         line = f"no adapter of {moment} here; see {run / STEPS}" if moment else "the training has no adapter yet"

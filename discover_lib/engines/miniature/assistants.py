@@ -25,6 +25,7 @@ from discover_lib.metrics.satisfaction import asks_for_final
 N_ALTERNATIVES = 3
 INCLUDED = 0.45  # how often a draft has something in a dimension that an artifact may do without
 ADDED = 0.5  # how often something is added that stands beside what was chosen
+OPENING_SLOTS = frozenset(("aspect", "first", "last", "all"))
 Policy = Callable[[Beliefs, random.Random], list[Move]]
 
 
@@ -168,7 +169,7 @@ def openings(
     frames: dict[str, str] = {}
     for verb in dict.fromkeys(move.verb for move in moves):
         every = phrase_book(domain).openings[verb]
-        drawn = in_drawn_order(every, ("aspect", "first", "last", "all"), said, rng, name)
+        drawn = in_drawn_order(every, OPENING_SLOTS, said, rng, name)
         frames[verb] = next(frame.text for frame in drawn if frame.when != ("first" if own else "later"))
     return frames
 
@@ -291,7 +292,7 @@ def _untried(leaves: Sequence[str], beliefs: Beliefs) -> Sequence[str]:
 
 def _open_leaves(beliefs: Beliefs, dimension: str) -> tuple[str, ...]:
     """Leaves of a dimension that what is known leaves possible."""
-    below = beliefs.within(dimension)
+    below = beliefs.narrowed.get(dimension)
     return beliefs.lexicon.below[below] if below else beliefs.lexicon.dimensions[dimension].leaves
 
 
@@ -312,7 +313,7 @@ def _next_dimension(beliefs: Beliefs, rng: random.Random, done: Sequence[str]) -
 def alternatives(verb: str, beliefs: Beliefs, rng: random.Random) -> Move:
     """Alternatives of one dimension, spread over what is still open below what is known."""
     dimension = _next_dimension(beliefs, rng, done=beliefs.explored)
-    below = beliefs.within(dimension)
+    below = beliefs.narrowed.get(dimension)
     values = spread(beliefs.lexicon, dimension, below, beliefs.tried, rng, beliefs.known_leaves())
     return Move("show" if verb == "show" else "maybe", tuple(values), dimension)
 

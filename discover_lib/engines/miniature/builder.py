@@ -8,7 +8,7 @@ Initial request: one asked-for root, said broadly; nothing below it is given awa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from discover_lib.base.seeds import unit_uniform
 from discover_lib.base.svg import SvgError
@@ -150,8 +150,7 @@ def abstraction_levels(chains: Sequence[tuple[str, ...]], lexicon: Lexicon) -> t
 # -- back from a tree to the artifact ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Imagined:
+class Imagined(NamedTuple):
     """What can be shown of an artifact that is half known.
 
     Attributes:

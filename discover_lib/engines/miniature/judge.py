@@ -13,7 +13,14 @@ from discover_lib.core.roles import JudgeError
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Evaluation, IntentState, Verdict
 from discover_lib.engines.miniature.lexicon import Lexicon, load_lexicon
-from discover_lib.engines.miniature.reading import ReplyReading, UserReading, read_reply, read_user, whole_pieces
+from discover_lib.engines.miniature.reading import (
+    ReplyReading,
+    UserReading,
+    read_reply,
+    read_user,
+    varied,
+    wholes_and_samples,
+)
 from discover_lib.metrics.satisfaction import LeafScore
 from discover_lib.metrics.scorer import InteractivityRating, ScoreError, TurnBehaviour
 
@@ -156,7 +163,7 @@ class MiniatureScorer:
             met = any(self.lexicon.covers(wish, value) for wish in heard.wanted for value in shown)
             return met or bool(broad & asked)
         if heard.doubted:
-            return bool(set(heard.doubted) & (varied(reading, self.lexicon) | asked))
+            return bool(set(heard.doubted) & asked.union(varied(reading.options, self.lexicon)))
         return bool(({values[value].dimension for value in shown} | asked) - agreed)
 
     def behaviour(self, conversation: Conversation) -> tuple[TurnBehaviour, ...]:
@@ -184,17 +191,9 @@ def opens_up(reading: ReplyReading) -> bool:
     return len(reading.options) > 1 or bool(reading.dimensions_asked)
 
 
-def varied(reading: ReplyReading, lexicon: Lexicon) -> set[str]:
-    """The dimensions in which the options of a reply differ; of a single artifact, all that it shows."""
-    options: Sequence[Mapping[str, str]] = reading.options
-    shared = set.intersection(*map(set, options)) if len(options) > 1 else set()
-    return {lexicon.values[value].dimension for option in options for value in option if value not in shared}
-
-
 def behaviour_of(turn: int, reading: ReplyReading, lexicon: Lexicon) -> TurnBehaviour:
     """What a reply mainly does; between a whole artifact and samples beside it, whichever shows more values decides."""
-    wholes = whole_pieces(reading.options, lexicon)
-    samples = [option for option in reading.options if option not in wholes]
+    wholes, samples = wholes_and_samples(reading.options, lexicon)
     if reading.kind == "dialogue_act":
         if opens_up(reading):
             return TurnBehaviour(turn, "divergent", "it asks or names options")

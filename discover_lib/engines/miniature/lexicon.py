@@ -237,9 +237,8 @@ class Lexicon:
         """
         found: dict[str, str] = {}
         for line in text.split("\n"):
-            for sentence in _SENTENCE_END.split(line):
-                for value_id, phrase in _sentence_hits(self.domain, sentence, talk).items():
-                    found.setdefault(value_id, phrase)
+            for value_id, phrase in _line_hits(self.domain, line, talk).items():
+                found.setdefault(value_id, phrase)
         return self.most_specific(found)
 
     def most_specific(self, named: dict[str, str]) -> dict[str, str]:
@@ -276,7 +275,16 @@ def _aspects_in(domain: str, text: str) -> tuple[str, ...]:
     return tuple(name for _, _, name in sorted(found))
 
 
-@lru_cache(maxsize=16384)  # from draft to draft most sentences stay as they are
+@lru_cache(maxsize=4096)  # from draft to draft most paragraphs stay as they are
+def _line_hits(domain: str, line: str, talk: bool) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for sentence in _SENTENCE_END.split(line):
+        for value_id, phrase in _sentence_hits(domain, sentence, talk).items():
+            found.setdefault(value_id, phrase)
+    return found
+
+
+@lru_cache(maxsize=16384)  # and sentences go from one paragraph to another
 def _sentence_hits(domain: str, sentence: str, talk: bool) -> dict[str, str]:
     lexicon = load_lexicon(domain)
     return _cue_hits(lexicon.talk_index if talk else lexicon.cue_index, sentence, skip_negated=talk)

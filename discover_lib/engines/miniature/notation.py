@@ -16,9 +16,8 @@ small language model can learn to copy.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.miniature.lexicon import Lexicon
@@ -33,8 +32,7 @@ class NotationError(DiscoverError):
     """A reply that is not in the notation (a "broken" reply of a language model); the message says where."""
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(NamedTuple):
     """One statement of a reply.  `values` are value ids; `dimension` is set for show, maybe and ask."""
 
     verb: Verb

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Any, NamedTuple
 
 from discover_lib.base.files import read_yaml
 from discover_lib.base.leak_words import roots
@@ -38,22 +38,21 @@ class Frame:
 
     @cached_property
     def said(self) -> tuple[str, ...]:
-        """Its own words between the slots."""
-        literals = (" ".join(words(literal)) for literal, _, _, _ in Formatter().parse(self.text))
-        return tuple(literal for literal in literals if literal)
+        """Its own words between the slots, as `spoken`."""
+        literals = (spoken(literal) for literal, _, _, _ in Formatter().parse(self.text))
+        return tuple(literal for literal in literals if literal.strip())
 
     def is_in(self, spoken: str) -> bool:
         """Whether a text (its words, separated and surrounded by blanks) may have been made of this frame."""
         at = 0
         for literal in self.said:
-            at = spoken.find(f" {literal} ", at)
+            at = spoken.find(literal, at)
             if at < 0:
                 return False
         return bool(self.said)
 
 
-@dataclass(frozen=True)
-class Temperament:
+class Temperament(NamedTuple):
     """How one kind of person writes.
 
     Attributes:
@@ -88,8 +87,7 @@ class Frames(dict[str, tuple[Frame, ...]]):
         return self.setdefault(name, tuple(self._made(self.rows[name])))
 
 
-@dataclass(frozen=True)
-class PhraseBook:
+class PhraseBook(NamedTuple):
     """The frames that can be used in one domain.
 
     Attributes:
@@ -162,11 +160,13 @@ def in_drawn_order(
         speaker: a temperament of users, or an assistant's name.
     """
     # The greatest of r^(1/w) is a draw by weight, and the next greatest one from what is left.
-    drawn = [(rng.random() ** power, place) for place, power in enumerate(_powers(frames, speaker))]
+    drawn = [rng.random() ** power for power in _powers(frames, speaker)]
     used = []
-    fitting = (frames[place] for _, place in sorted(drawn, reverse=True) if frames[place].slots.issubset(names))
-    for frame in fitting:
-        if any(frame.is_in(text) for text in before):
+    for place in sorted(range(len(frames)), key=drawn.__getitem__, reverse=True):
+        frame = frames[place]
+        if not frame.slots.issubset(names):
+            continue
+        if any(map(frame.is_in, before)):
             used.append(frame)
         else:
             yield frame

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from discover_lib.base.svg import SvgError, drawing_spans
 from discover_lib.base.words import words
@@ -22,12 +23,10 @@ PROSE_PIECE_WORDS = 25  # unquoted statements of at least this length are a piec
 
 _FENCE = re.compile(r"```[^\n]*\n(.*?)```", re.DOTALL)
 _QUOTE = re.compile(r"(?:^>.*(?:\n|$))+", re.MULTILINE)
-_QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)
 SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 
 
-@dataclass(frozen=True)
-class ReplyReading:
+class ReplyReading(NamedTuple):
     """What a reply holds.  Each option maps value id → the evidence for it."""
 
     kind: Kind
@@ -82,7 +81,7 @@ def pieces_of(text: str, domain: str) -> Sequence[str]:
     """What was made in a reply, apart from what is said about it: drawings, fenced or quoted parts, or long prose."""
     if is_drawn(domain):
         return [text[start:end] for start, end in drawing_spans(text)]
-    quotes = [_QUOTE_MARK.sub("", quote) for quote in _QUOTE.findall(text)]
+    quotes = ["\n".join([row[1:].removeprefix(" ") for row in quote.split("\n")]) for quote in _QUOTE.findall(text)]
     if marked := _FENCE.findall(text) + quotes:
         return marked
     told = [sentence for sentence in SENTENCE.findall(text) if not sentence.rstrip().endswith("?")]
@@ -97,8 +96,7 @@ def _read_piece(piece: str, domain: str) -> dict[str, str]:
         return {}
 
 
-@dataclass(frozen=True)
-class UserReading:
+class UserReading(NamedTuple):
     """What a user message says, as an assistant can understand it."""
 
     wanted: tuple[str, ...] = ()  # values asked for plainly
@@ -207,12 +205,9 @@ class Beliefs:
         """The dimension that the last message doubted, if it named one."""
         return self.latest.doubted[0] if self.latest.doubted else None
 
-    def within(self, dimension: str) -> str | None:
-        """The value below which the dimension is still open (hinted at just now, or known), or None for all of it."""
-        return self._narrowed.get(dimension)
-
     @cached_property
-    def _narrowed(self) -> dict[str, str]:
+    def narrowed(self) -> dict[str, str]:
+        """Dimension → the value below which it is still open (hinted at just now, or known); absent if all of it is."""
         values = self.lexicon.values
         broad = {name: value for name, known in self._known.items() for value in known if not values[value].is_leaf}
         return broad | {values[value].dimension: value for value in self.latest.hinted}
@@ -224,7 +219,7 @@ class Beliefs:
 
     def is_touched(self, dimension: str) -> bool:
         """Whether the user has said anything of a dimension."""
-        return dimension in self._known or dimension in self.latest.doubted or self.within(dimension) is not None
+        return dimension in self._known or dimension in self.latest.doubted or dimension in self.narrowed
 
 
 def believe(messages: Sequence[Message], lexicon: Lexicon) -> Beliefs:
@@ -248,16 +243,22 @@ def believe(messages: Sequence[Message], lexicon: Lexicon) -> Beliefs:
 def _recollection(text: str, domain: str) -> tuple[tuple[str, ...], ...]:
     """What one own reply adds to `Beliefs`: asked, tried, draft and explored."""
     lexicon, reading = load_lexicon(domain), read_reply(text, domain)
-    wholes = whole_pieces(reading.options, lexicon)
-    samples = [option for option in reading.options if option not in wholes]
-    shared = set.intersection(*map(set, samples)) if len(samples) > 1 else set()
-    varied = [lexicon.values[value].dimension for option in samples for value in option if value not in shared]
+    wholes, samples = wholes_and_samples(reading.options, lexicon)
     tried = tuple(value for option in reading.options for value in option)
-    return reading.dimensions_asked, tried, tuple(wholes[-1]) if wholes else (), tuple(dict.fromkeys(varied))
+    return reading.dimensions_asked, tried, tuple(wholes[-1]) if wholes else (), varied(samples, lexicon)
 
 
-def whole_pieces(options: Sequence[Mapping[str, str]], lexicon: Lexicon) -> list[Mapping[str, str]]:
-    """The options that are complete artifacts rather than samples.
+def varied(options: Sequence[Mapping[str, str]], lexicon: Lexicon) -> tuple[str, ...]:
+    """The dimensions in which options differ; of a single one, all that it shows."""
+    shared = set.intersection(*map(set, options)) if len(options) > 1 else set()
+    shown = (lexicon.values[value].dimension for option in options for value in option if value not in shared)
+    return tuple(dict.fromkeys(shown))
+
+
+def wholes_and_samples(
+    options: Sequence[Mapping[str, str]], lexicon: Lexicon
+) -> tuple[list[Mapping[str, str]], list[Mapping[str, str]]]:
+    """The options that are complete artifacts, and the others.
 
     An artifact has values in most of the required dimensions.  It differs from every other option in more than one
     dimension.
@@ -270,4 +271,4 @@ def whole_pieces(options: Sequence[Mapping[str, str]], lexicon: Lexicon) -> list
         differences = ({dimension_of[value] for value in option.keys() ^ other.keys()} for other in options)
         if 2 * len(settled) > len(expected) and not any(len(dimensions) == 1 for dimensions in differences):
             wholes.append(option)
-    return wholes
+    return wholes, [option for option in options if option not in wholes]

@@ -10,13 +10,12 @@ in every temperament and every typing style.
 from __future__ import annotations
 
 import copy
-import dataclasses
 import random
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from discover_lib.base.leak_words import roots
 from discover_lib.base.seeds import derive_rng
@@ -36,7 +35,7 @@ from discover_lib.engines.miniature.phrases import (
     spoken,
     the,
 )
-from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_reply, read_user, whole_pieces
+from discover_lib.engines.miniature.reading import UserReading, pieces_of, read_reply, read_user, wholes_and_samples
 from discover_lib.metrics.manners import SHORT
 
 MAX_NAMED = 2  # things a user says at once
@@ -53,21 +52,19 @@ NEEDED = (*NOTHING_UNDERSTOOD, "same", "asked")  # answers that are not left out
 _REFUSALS = ("i'm sorry", "i am sorry", "i can't", "i cannot", "i won't", "i'm unable", "i am unable", "as an ai")
 _NUMBERS = {3: "three", 4: "four", 5: "five", 6: "six"}
 _SAID_ONCE = {"thank", "thanks", "please", "sorry", "show", "again"}
-_LETTER = re.compile(r"^([A-H])\.$", re.MULTILINE)  # under which a reply shows a sample
+_LETTERS = [f"{letter}." for letter in "ABCDEFGH"]  # under which a reply shows a sample, in a line
 _ARTICLE = re.compile(r"\b(?:the|an?) (?=[a-z])")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
-@dataclass(frozen=True)
-class Content:
+class Content(NamedTuple):
     """What may be said: the act, and what it names."""
 
     act: str
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True)
-class Heard:
+class Heard(NamedTuple):
     """What the assistant did in its last reply, and every option: its name ("" where none may be said) and values."""
 
     doing: Doing
@@ -90,6 +87,7 @@ class MiniatureVoice:
         self.book = phrase_book(domain)
         self.temperament = self.book.temperaments[0]
 
+    @lru_cache(maxsize=1024)  # noqa: B019 (a voice lives as long as its process)
     def of(self, user: int) -> MiniatureVoice:
         """The same voice in the temperament of one user, who keeps it from message to message."""
         voice = copy.copy(self)
@@ -194,10 +192,9 @@ class MiniatureVoice:
     def _named_options(self, text: str, read: Sequence[Mapping[str, str]]) -> tuple[tuple[str, frozenset[str]], ...]:
         """The options that can be pointed at, as a user calls them: by letter if they have one, else by place."""
         options = [frozenset(option) for option in read]
-        if letters := _LETTER.findall(text):  # a whole artifact may stand before them
+        if letters := [row[0] for row in text.split("\n") if row in _LETTERS]:  # a whole artifact may stand before them
             return tuple(zip(letters, options[-len(letters) :], strict=False))
-        wholes = [frozenset(option) for option in whole_pieces(read, self.lexicon)]
-        samples = [option for option in options if option not in wholes] or options
+        samples = [frozenset(option) for option in wholes_and_samples(read, self.lexicon)[1]] or options
         places = [f"the {place} one" for place in _ORDINALS[: len(samples)]]
         return tuple(zip(places if all(map(self._harmless, places)) else [""] * len(samples), samples, strict=False))
 
@@ -332,7 +329,7 @@ class MiniatureVoice:
         if form.exclaims:
             message = message.rstrip(".") + "!"
         ends = (".",) if self.capitals else ("", "", ".")
-        return in_hand(message, dataclasses.replace(self.temperament, capitals=self.capitals, ends=ends), rng)
+        return in_hand(message, self.temperament._replace(capitals=self.capitals, ends=ends), rng)
 
     def _wordings(self, content: Content, before: Sequence[str], rng: random.Random) -> Iterator[str]:
         frames = in_drawn_order(self.book.acts[content.act], content.names, before, rng, self.temperament.name)

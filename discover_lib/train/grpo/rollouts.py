@@ -38,7 +38,6 @@ class Sampler:
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 0
-    repetition_penalty: float = 1.0
     batch: int = 128
     budget: int = GPU_BATCH_TOKENS
 
@@ -74,7 +73,6 @@ class Sampler:
             temperature=self.temperature,
             top_p=self.top_p,
             top_k=self.top_k,
-            repetition_penalty=self.repetition_penalty,
             max_new_tokens=self.max_tokens,
             pad_token_id=pad,
             eos_token_id=list(ends),

@@ -23,7 +23,7 @@ from discover_lib.engines.local.dialect import Dialect, behaviour, said
 from discover_lib.engines.local.tiny_language import is_broken
 from discover_lib.engines.spec import RoleEngines
 from discover_lib.metrics.replay import LookAhead
-from discover_lib.train.recipes import GrpoRecipe
+from discover_lib.train.recipes import LOOK_AHEAD, GrpoRecipe
 
 Result = TypeVar("Result")
 
@@ -89,7 +89,7 @@ class Scorer:
 
     Attributes:
         threads: parallel judgments; 1 for judges that compute rather than wait.
-        take_spending: returns the spending on judgments since its last call, for the log.
+        spending: returns the spending on judgments so far, for the log.
         seconds: time spent waiting for judgments since the last log.
     """
 
@@ -97,7 +97,7 @@ class Scorer:
     dialect: Dialect
     recipe: GrpoRecipe
     threads: int = 1
-    take_spending: Callable[[], Mapping[str, float]] = dict
+    spending: Callable[[], Mapping[str, float]] = dict
     seconds: float = 0.0
 
     def score(self, simulator: UserSimulator, text: str, n_tokens: int) -> tuple[Candidate, Scored]:
@@ -107,7 +107,7 @@ class Scorer:
         candidate = simulator.consider(reply)
         if self.recipe.look_ahead:
             try:
-                assistant = self.users.engines.assistant(self.recipe.look_ahead_assistant, domain)
+                assistant = self.users.engines.assistant(LOOK_AHEAD, domain)
                 candidate = LookAhead(self.recipe.look_ahead, assistant)(simulator, candidate)
             except RoleError as error:  # the voice or the assistant ahead
                 candidate = Candidate(reply, None, simulator.state, error=f"looking ahead: {error}")
@@ -221,7 +221,7 @@ def log_rewards(scores: Sequence[Scored], scorer: Scorer, log_metric: Callable[[
     if len(failed) > MOST_UNSCORED * len(scores):
         raise DiscoverError(f"{len(failed)} of {len(scores)} replies could not be judged; the last: {failed[-1].error}")
     if log_metric is not None:
-        took, scorer.seconds = {"simulator/seconds": scorer.seconds, **scorer.take_spending()}, 0.0
+        took, scorer.seconds = {"simulator/seconds": scorer.seconds, **scorer.spending()}, 0.0
         for name, value in {**parts(scores), **took}.items():
             log_metric(name, value)
 

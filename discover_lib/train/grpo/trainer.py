@@ -27,7 +27,6 @@ from discover_lib.base.files import read_json, write_json, write_lines
 from discover_lib.base.seeds import derive_rng, derive_seed
 from discover_lib.base.words import counted
 from discover_lib.engines.local.dialect import Chat, Dialect
-from discover_lib.engines.local.model import GPU_BATCH_TOKENS, within
 from discover_lib.train import Progress
 from discover_lib.train.backend import Backend, common_arguments, configuration, grpo_arguments
 from discover_lib.train.data import TrainingRows, domain_of, row_name, starting_users
@@ -48,6 +47,7 @@ from discover_lib.train.trainers import Recorder, settle_reference
 from discover_lib.train.training_job import read_lines
 
 ROUNDS = "rounds"
+PROBE_TEMPERATURE = 0.7  # of validation rollouts
 Probe = Callable[[int], Mapping[str, Any]]  # number of rounds → measurements, with "probe/discovered"
 
 
@@ -82,7 +82,6 @@ class RoundsTrainer(GRPOTrainer):
 
     table: Table
     chat: Chat
-    budget: int | None = None  # tokens of prompts and replies per batch of generation
     current: Sequence[Mapping[str, Any]] = ()
     rounds: Rounds
     reward: SimulatorReward | SeveralTurns
@@ -121,16 +120,6 @@ class RoundsTrainer(GRPOTrainer):
 
     def _tokenize_prompts(self, prompts: Sequence[Any]) -> tuple[list[list[int]], None, dict[str, Any]]:
         return [self.chat.prompt(each) for each in prompts], None, {}
-
-    def _generate_single_turn(self, prompt_ids: Any, *arguments: Any, **named: Any) -> Any:
-        batches = [prompt_ids] if self.budget is None else within(prompt_ids, self.max_completion_length, self.budget)
-        replies: list[list[int]] = []
-        logprobs: list[Any] = []
-        for some in batches:
-            ids, of_tokens = super()._generate_single_turn(some, *arguments, **named)
-            replies += ids
-            logprobs += of_tokens or []
-        return replies, logprobs or None
 
 
 def random_state() -> Callable[[], None]:
@@ -214,7 +203,7 @@ class Rounds:
 
     @property
     def prompts_per_round(self) -> int:
-        return -(-self.steps_per_round // self.recipe.iterations) * self.recipe.prompts_per_step
+        return self.steps_per_round * self.recipe.prompts_per_step
 
     def table(self, number: int) -> Table:
         """The prompts of round `number`, from 0: the rows, or the model's own prefixes."""
@@ -223,7 +212,7 @@ class Rounds:
         path = self.folder / ROUNDS / f"prompts-{number + 1}.jsonl"
         if not path.exists():
             write_lines(path, self._collect(number))
-        return Table(read_lines(path).lines, self.seed, number, number * self.prompts_per_round)
+        return Table(read_lines(path), self.seed, number, number * self.prompts_per_round)
 
     def _collect(self, number: int) -> list[dict[str, Any]]:
         needed = self.prompts_per_round
@@ -305,7 +294,7 @@ class RoundsCallback(TrainerCallback):
         ended = into == 0 or state.global_step == state.max_steps
         if self.rounds.probe and ended and not self.recorder.has_round(number):
             metrics = self.rounds.measure(number, self.trainer.model)
-            self.recorder.write(state, {"round": number, **metrics, **self.rounds.player.scorer.take_spending()})
+            self.recorder.write(state, {"round": number, **metrics, **self.rounds.player.scorer.spending()})
             when = f"after round {number} of {rounds}" if number else "before training"
             self.rounds.on_progress(f"{when}: {probe_text(metrics)}")
         if state.global_step < state.max_steps:
@@ -326,7 +315,7 @@ def grpo_trainer(
     users: Users,
     threads: int,
     on_progress: Progress,
-    take_spending: Callable[[], Mapping[str, float]] = dict,
+    spending: Callable[[], Mapping[str, float]] = dict,
 ) -> RoundsTrainer:
     """A trainer of a model that has its adapter; see `trainers.supervised_trainer`.
 
@@ -334,31 +323,29 @@ def grpo_trainer(
         rows: from `data.trainer_row`: prompt, state and domain.
         source: all rows, for the users of own prefixes and validation rollouts.
         threads: parallel judgments.
-        take_spending: see `Scorer`.
+        spending: see `Scorer`.
     """
-    scorer = Scorer(users, dialect, recipe, threads, take_spending)
-    drawn = (recipe.temperature, recipe.top_p, recipe.top_k, recipe.repetition_penalty)
-    budget = recipe.generation_tokens or GPU_BATCH_TOKENS
-    sampler = Sampler(model, chat, recipe.max_completion, *drawn, budget=budget)
+    scorer = Scorer(users, dialect, recipe, threads, spending)
+    sampler = Sampler(model, chat, recipe.max_completion, recipe.temperature)
     player = Player(sampler, scorer, dialect, recipe.max_length)
-    plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads, take_spending)
+    plain = Scorer(users, dialect, replace(recipe, look_ahead=0, broken_penalty=0.0), threads, spending)
     single = SimulatorReward(scorer, chat.tokenizer, sampler.ends)
     reward = SeveralTurns(player, recipe.multi_turn) if recipe.multi_turn > 1 else single
     steps = recipe.steps(len(rows))
-    places = -(-steps // recipe.iterations) * recipe.prompts_per_step
     values = common_arguments(recipe, backend, folder, seed) | grpo_arguments(recipe) | {"max_steps": steps}
+    places = range(steps * recipe.prompts_per_step)
     several = {"rollout_func": reward.roll_out} if isinstance(reward, SeveralTurns) else {}
     trainer = RoundsTrainer(
         model=model,
         reward_funcs=[reward],
         args=configuration(GRPOConfig, values),
-        train_dataset=Dataset.from_list([{"prompt": rows[0]["prompt"], "place": place} for place in range(places)]),
+        train_dataset=Dataset.from_list([{"prompt": rows[0]["prompt"], "place": place} for place in places]),
         processing_class=chat.tokenizer,
         **several,
     )
-    trainer.table, trainer.chat, trainer.budget = Table(rows, seed), chat, recipe.generation_tokens
+    trainer.table, trainer.chat = Table(rows, seed), chat
     trainer.turns = reward if isinstance(reward, SeveralTurns) and recipe.reward_to_go else None
-    settle_reference(trainer.model, recipe)
+    settle_reference(trainer.model)
     trainer.reward = reward
     trainer.rounds = Rounds(
         recipe,
@@ -389,8 +376,7 @@ def _own_probe(
         on_progress(f"probe_users is {recipe.probe_users}, and these rows have {counted(len(rows), 'held-out user')}")
     if not rows:
         return None
-    cooler = replace(sampler, temperature=recipe.probe_temperature, top_p=1.0, top_k=0, repetition_penalty=1.0)
-    player = Player(cooler, scorer, dialect, recipe.max_length)
+    player = Player(replace(sampler, temperature=PROBE_TEMPERATURE), scorer, dialect, recipe.max_length)
     names = [f"{domain_of(row)}/{row_name(row)}" for row in rows]
 
     def measure(number: int) -> Mapping[str, Any]:

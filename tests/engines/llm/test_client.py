@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import TRANSPORT_FAULTS, FakeServer, Faults
+from llm_server import TRANSPORT_FAULTS, Cut, FakeServer, Faults, echo
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.llm.calls.client import (
@@ -98,6 +98,13 @@ def test_everything_that_decides_the_reply_is_sent(client: LLMClient, server: Fa
     body, sent = server.received[-1], {"model": "fake", "temperature": 0.5, "max_tokens": 7, "seed": 11}
     assert {name: body.get(name) for name in sent} == sent
     assert "purpose" not in body and "sample" not in body
+
+
+def test_a_reply_that_its_limit_cut_off_says_so(client: LLMClient, server: FakeServer) -> None:
+    server.brain = lambda messages, body: (Cut("Once upon a"), 3)
+    cut = client.complete(say("a long story", max_tokens=3))
+    server.brain = echo
+    assert (cut.text, cut.finish_reason, cut.completion_tokens) == ("Once upon a", "length", 3)
 
 
 @pytest.mark.slow

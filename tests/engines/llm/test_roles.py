@@ -23,7 +23,7 @@ from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.calls.exchange import Completion, LLMError
 from discover_lib.engines.llm.judge import LLMJudge
 from discover_lib.engines.llm.prompting import default_prompts
-from discover_lib.engines.llm.scoring import LLMRefusalJudge
+from discover_lib.engines.llm.scoring import LLMRefusalJudge, LLMScorer
 from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws, plain, without_ids
 from discover_lib.engines.manner import Manner
 from discover_lib.metrics.scorer import ScoreError
@@ -125,6 +125,14 @@ def test_a_reply_that_cannot_be_judged_is_a_judge_error_but_a_stop_is_not() -> N
         evaluated(Script(LLMError("openai/scripted: HTTP 500", "server")))
     with pytest.raises(LLMError, match="stopped"):
         evaluated(Script(LLMError("stopped", "stopped")))
+
+
+def test_a_scorer_leaves_out_extra_entries_and_keeps_scores_between_two_steps() -> None:
+    scores = [{"id": key, "reason": "so", "score": 4.5} for key in (*TREE.leaves(), "9")]
+    script = Script({"scores": scores[1:]}, {"scores": scores})
+    found = LLMScorer(script, MODEL).satisfaction(TREE, REPLY)
+    assert [(each.intent_id, each.score) for each in found] == [(leaf, 4.5) for leaf in TREE.leaves()]
+    assert f"there is no entry for id {TREE.leaves()[0]}" in script.prompt(1)
 
 
 def test_a_model_judges_refusals() -> None:

@@ -70,7 +70,12 @@ def test_hand_written_artifacts_build_trees(domain):
     ("domain", "text", "complaint"),
     [
         ("creative_writing", "", "is empty"),
-        ("creative_writing", "Nothing here rings a bell.", "too little to build from.*--engine MODEL"),
+        ("creative_writing", "He opened it. He made toast.", "recognised nothing.*--engine MODEL"),
+        (
+            "technical_writing",
+            "A heat pump moves heat.",
+            "too little.*: recognised something on heat pumps",
+        ),
         ("svg_drawing", "<svg xmlns='http://www.w3.org/2000/svg'></svg>", "too little to build from"),
         ("svg_drawing", "not a drawing at all", "SVG"),
         ("svg_drawing", "<svg><rect", "SVG"),

@@ -1,9 +1,8 @@
-"""What comes from elsewhere: icons of other people's sets, paragraphs as pasted, replies as people type them."""
+"""What comes from elsewhere: icons of other people's sets, and replies as people type them."""
 
 import pytest
 
 from discover_lib.core.conversation import Artifact
-from discover_lib.core.roles import BuildError
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.reading import read_artifact, read_reply
 
@@ -12,31 +11,22 @@ from discover_lib.engines.miniature.reading import read_artifact, read_reply
 TYPED = {
     "svg_drawing": {
         "what about a small navy boat at night?": {"far-off", "cool", "afloat", "after-dark"},
-        "pink please": {"warm"},
-        "could it be a bit bigger?": {"close-up"},
         "a tiny cat, top left": {"far-off", "cat", "on-left"},
-        "make it square": {"square"},
-        "put it to the left": {"on-left"},
         "a sunset behind it?": {"sunset"},
         "tall format, it's for my phone": {"phone"},
         "could you do it in pastel green": {"candy"},
         "a red fox with a thick outline": {"warm", "fox", "bold-lines"},
-        "just a silhouette": {"black-and-white"},
-        "more colorful!": {"bright"},
         "two tone, black and white": {"black-and-white"},
         "can the fish be striped?": {"fish", "hatching"},
         "three of them side by side": {"young"},
         "with a title at the top": {"title", "words-on-top"},
         "add some waves and a seagull": {"open-sea", "birds"},
         "a bicycle, or a helicopter": {"wheeled", "airborne-vehicle"},
-        "something grey": {"quiet"},
         "a turquoise car on white": {"ocean", "wheeled", "white-paper"},
         "make the lines thinner": {"fine-lines"},
-        "fill the whole canvas": {"close-up"},
         "zoom in so it's cropped at the bottom": {"close-up"},
         "on a coloured background": {"tinted-paper"},
         "a birthday card with a fox in a scarf": {"birthday", "fox", "scarf"},
-        "in the rain, please": {"rainy"},
         "a lighthouse at dusk": {"lighthouse", "sunset"},
         "more like a watercolour": {"washes"},
         "hmm, not sure, something else": set(),
@@ -46,19 +36,11 @@ TYPED = {
         "make it funnier": {"cheerful"},
         "set it on a train": {"rail-journey"},
         "could it be by the sea in winter?": {"waterside", "winter"},
-        "a sad ending please": {"sad-close"},
-        "happy ending!": {"warm-close"},
-        "something spooky": {"uneasy"},
-        "more suspenseful": {"tense"},
         "can the hero be a girl who mends clocks?": {"child", "clockmaker"},
         "what if her grandma came along?": {"grandmother"},
         "I'd like it cozier": {"cosy"},
-        "a big storm": {"thunderstorm"},
-        "darker": {"gloomy"},
         "the villain is a landlord": {"landlord"},
-        "a cliffhanger": {"unresolved"},
         "a kid who ran away from home": {"runaway"},
-        "a bit sillier": {"absurdity"},
         "there's an old key in it": {"key"},
         "he wants to go home": {"homeward"},
         "a forest in autumn": {"forest", "autumn"},
@@ -71,19 +53,14 @@ TYPED = {
         "hmm, not sure, something else": set(),
     },
     "technical_writing": {
-        "for beginners": {"learner-readers"},
-        "aimed at managers": {"managers"},
         "with numbers and statistics": {"measured"},
-        "step by step please": {"in-steps"},
         "make it funnier": {"humorous"},
         "less jargon": {"lay-readers"},
         "explain how heat pumps work": {"inform", "heat-pump"},
         "something about AI, for kids": {"machine-learning", "schoolchildren"},
-        "more formal": {"formal"},
         "maybe a table or a diagram": {"grid-of-values", "drawing"},
         "what are the risks?": {"harm"},
         "compare it with the old way of doing it": {"earlier-way"},
-        "some Python code": {"python"},
         "cite your sources": {"published"},
         "how much does it cost?": {"cost"},
         "open with a personal story": {"story-start"},
@@ -92,10 +69,7 @@ TYPED = {
         "friendlier, but still serious": {"friendly", "grave"},
         "an example from a hospital": {"hospital"},
         "the environmental impact": {"planet-cost"},
-        "bullet points": {"in-entries"},
         "for my grandparents": {"retirees"},
-        "a conclusion": {"rounding-up"},
-        "peer reviewed studies": {"peer-reviewed"},
         "hmm, not sure, can you make it shorter?": set(),
     },
 }
@@ -179,66 +153,3 @@ def test_the_drawing_s_own_words_count_before_the_file_s_name() -> None:
     found = read_artifact(svg, "svg_drawing", "train")
     assert "whale" in found and "train" not in found
     assert read_artifact(svg.replace("A whale", ""), "svg_drawing", "train")["train"] == "the file is named “train”"
-
-
-@pytest.mark.parametrize(
-    ("d", "box"),
-    [
-        ("M13 21A7.3 10.4 45 1 0 3 11", (3, 5.2, 18.8, 21)),  # a tilted ellipse
-        ("m2 5a.75.75 0 011.5 0", (2, 4.25, 3.5, 5)),  # radii and flags without separators
-    ],
-)
-def test_arcs_of_minified_icons_have_boxes(d: str, box: tuple[float, ...]) -> None:
-    from discover_lib.engines.miniature.svg.geometry import measure
-
-    assert measure("path", {"d": d}, 0, 0)[0] == pytest.approx(box, abs=0.15)
-
-
-# ---- paragraphs as people paste them
-
-PASTED = {
-    "creative_writing": {
-        "The ferry was late again. Nadia sat on her suitcase and read the postcard for the tenth time: come before the "
-        "harvest, it said, bring the dog. Rain blew in sideways.": {"ferry-port", "postcard", "harvest", "dog", "rain"},
-        "It snowed that day, fat wet flakes that melted on the coats. Afterwards we ate in the village hall, and my "
-        "uncle told the joke about the bishop.": {"winter", "country", "uncle", "wordplay"},
-        "Once there was a locksmith who could open any door but her own. Each evening she climbed in through the "
-        "bakery window, smelling of cinnamon.": {"locksmith", "bakery", "smell"},
-    },
-    "technical_writing": {
-        "We surveyed 412 nurses in three hospitals. The sample was self-selected, so further research is needed.": {
-            "survey",
-            "hospital",
-            "skewed-sample",
-            "next-study",
-        },
-        "SQL joins confuse people because the diagrams lie. Here is a cheat sheet; try it yourself.": {
-            "sql",
-            "drawing",
-            "in-entries",
-            "task",
-        },
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("domain", "text", "expected"),
-    [(domain, text, expected) for domain, table in PASTED.items() for text, expected in table.items()],
-)
-def test_a_pasted_paragraph_is_built_from_what_it_says(domain: str, text: str, expected: set[str]) -> None:
-    assert set(read_artifact(text, domain)) == expected
-    assert len(engine(domain).builder.build(Artifact("pasted", "text", text)).recognised) == len(expected)
-
-
-@pytest.mark.parametrize(
-    ("domain", "text", "seen"),
-    [
-        ("creative_writing", "He opened the laptop, closed it, opened it again. He made toast.", "recognised nothing"),
-        ("technical_writing", "A heat pump moves heat instead of making it.", "recognised something on heat pumps"),
-        ("svg_drawing", '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>', "recognised a square picture"),
-    ],
-)
-def test_a_refusal_says_what_was_seen_and_how_to_go_on(domain: str, text: str, seen: str) -> None:
-    with pytest.raises(BuildError, match=f"{seen}.*language model"):
-        engine(domain).builder.build(Artifact("mine", "x", text))

@@ -50,7 +50,6 @@ def test_a_rehearsal_is_exported_and_reported(rehearsed: Path) -> None:
     assert not any(code.encode() in given_out for code in codes), "a code opens and deletes what is somebody's"
     codebook = (rehearsed / "export" / "codebook.md").read_text("utf-8")
     assert all(f"| {column} |" in codebook for row in (people[0], messages[0]) for column in row)
-    assert all(len(row["text"].split()) > 20 for row in people), "the last artifact"
     assert discover("study", "export", rehearsed).returncode == 0, "it is made anew"
     report = discover("study", "report", rehearsed).stdout
     assert report.startswith("a rehearsal: 6 of 6 participants are simulated")

@@ -11,7 +11,6 @@ from discover_lib import IntentTree, Reply, Rules, replay
 from discover_lib.core.conversation import Artifact, Candidate
 from discover_lib.core.roles import Recognised
 from workbench.views import conversation_parts as show
-from workbench.views.saved_pages import demo_page
 
 
 def numbers(receipt: str, name: str) -> list[float]:
@@ -32,8 +31,8 @@ def test_receipt_adds_up_to_the_reward(rules: Rules) -> None:
 def test_unscored_reply_is_an_error_line_never_a_zero() -> None:
     turn = conversation().turns[0]
     failed = Candidate(Reply("x", 1, "test"), None, turn.before, error="judge: <no> verdict")
-    for fragment in (show.receipt(TREE, turn, Rules.paper(), failed), show.candidates(TREE, [failed], Rules.paper())):
-        assert "judge: &lt;no&gt; verdict" in fragment and "+0" not in fragment
+    fragment = show.receipt(TREE, turn, Rules.paper(), failed)
+    assert "judge: &lt;no&gt; verdict" in fragment and "+0" not in fragment
 
 
 def test_light_markdown() -> None:
@@ -83,11 +82,9 @@ def test_every_fragment_is_escaped_and_nests() -> None:
     fragments = (
         show.chat(hostile),
         show.receipt(tree, turn, rules),
-        show.candidates(tree, turn, rules),
-        show.outline(tree, turn.after, rules, turn.focus, label=nasty),
+        show.outline(tree, turn.after),
         show.artifact(Artifact("1", nasty, nasty, nasty)),
         show.error_line(nasty),
-        show.state_legend(),
         show.panel(nasty, show.beside(show.table([nasty], [[nasty]], nasty)), latest=True),
         show.recognised([Recognised(nasty, nasty, nasty)]),
     )
@@ -97,26 +94,13 @@ def test_every_fragment_is_escaped_and_nests() -> None:
     assert all(tag != "script" for tag, _ in Tags(show.styled(*fragments)).tags)
 
 
-def test_outline_marks_state_frontier_and_focus() -> None:
-    first = conversation().turns[0]
-    shown = show.outline(TREE, first.after, None, first.focus)
-    rows = {data["data-id"]: data for tag, data in Tags(shown).tags if tag == "li" and "data-id" in data}
-    assert list(rows) == list(TREE.intents)
-    known = {key: (rows[key]["data-state"], rows[key]["data-frontier"]) for key in ("1.1", "1.1.1", "1.1.2")}
-    assert known == {"1.1": ("discovered", "0"), "1.1.1": ("emerging", "1"), "1.1.2": ("undiscovered", "1")}
-    assert rows["2"]["data-frontier"] == "0"  # not in focus: the judge will not look at it yet
-    assert 'data-root="1" data-focus="1"' in shown and 'data-root="2" data-focus="0"' in shown
+def test_the_outline_marks_the_state_of_every_intent() -> None:
+    shown = show.outline(TREE, conversation().turns[0].after)
+    assert [data["data-id"] for tag, data in Tags(shown).tags if tag == "li"] == list(TREE.intents)
+    levels = [data["data-state"] for tag, data in Tags(shown).tags if tag == "svg"]
+    assert levels == ["discovered", "discovered", "emerging", "undiscovered", "undiscovered"]
 
 
 def test_half_a_character_in_a_reply_blanks_no_page() -> None:
     shown = show.styled(show.tag("p", "a boat \ud83d", title="\ud83d\ude00"))
     assert shown.encode() and "a boat \ufffd" in shown and '"😀"' in shown
-
-
-def test_demo_page_survives_hostile_texts_in_its_data() -> None:
-    nasty = "".join(HOSTILE)
-    text = demo_page(conversation((nasty, nasty + "2"), nasty))
-    scripts = re.findall(r"<script[^>]*>", text)
-    assert scripts == ['<script type="application/json" id="st-data">', '<script type="module">']
-    data = re.search(r'id="st-data">(.*?)</script>', text, re.DOTALL)
-    assert data is not None and json.loads(data[1])["moments"][1]["reasons"]["1"].count(nasty) == 1

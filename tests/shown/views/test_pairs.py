@@ -7,7 +7,7 @@ from hostile import HOSTILE, HOSTILE_SVG, Tags, conversation
 
 from discover_lib import Rules, replay
 from discover_lib.core.conversation import Conversation
-from discover_lib.dataset.preview import TEMPLATES
+from discover_lib.dataset.preview import QWEN
 from discover_lib.dataset.rows import Origin, examples, labelled_turns
 from workbench.views import pair_parts as show_pairs
 
@@ -44,6 +44,6 @@ def test_nothing_unsafe_gets_through(text: str) -> None:
     talk = dataclasses.replace(conversation((text, "second"), said=text), stop="max_turns")
     labelled = next(labelled_turns(talk))
     (row,) = examples("sft", [talk], ORIGIN)
-    parts = [show_pairs.pair(talk, labelled, talk.rules), show_pairs.loss(TEMPLATES["Qwen2.5"].sequences(row.train))]
+    parts = [show_pairs.pair(talk, labelled, talk.rules), show_pairs.loss(QWEN.sequences(row.train))]
     for name, attributes in Tags("".join(parts)).tags:
         assert name != "script" and not any(key.startswith("on") for key in attributes)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import html
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -26,7 +24,7 @@ from discover_lib.runs.options import RunOptions, execute
 from discover_lib.tasks.certify import Certify, certify
 from discover_lib.tasks.waist import Run
 from workbench.views import paper_report as report_page
-from workbench.views.paper_report import PaperRun, command, headline
+from workbench.views.paper_report import command, headline
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +50,7 @@ def _trained(folder: Path, kept_round: int | None) -> None:
     folder.mkdir()
     write_json(folder / "settings.json", {})
     status = {"state": "finished", "pid": 1, "process_started": 0.0, "started": 0.0, "updated": 0.0, "step": 2}
-    write_json(folder / "status.json", {**status, "total_steps": 2, "message": "", "attempts": []})
+    write_json(folder / "status.json", {**status, "total_steps": 2, "message": ""})
     write_json(folder / "result.json", {"step": 2, "total_steps": 2, "rows": 32, "kept_round": kept_round})
     lines: list[dict[str, Any]] = [{"step": 1, "loss": 0.5, "reward": 0.25}, {"step": 2, "loss": 0.4, "reward": 0.75}]
     if kept_round is not None:
@@ -83,12 +81,6 @@ def page_text(finished: Path) -> str:
     return report_page.report_html(finished)
 
 
-def words(page: str) -> str:
-    """The page as it reads, without its styles."""
-    body = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).replace("\u00a0", " ").split())
-
-
 # -- the answer --------------------------------------------------------------------------------------------------------
 
 
@@ -101,19 +93,19 @@ LENGTHS = {"base": 2000, "SFT": 2000, BEST: 1000}
 # What base and the last variant find, what the sentence begins with, what it contains.  Eq. 4 is over what anybody
 # found: SFT finds nothing, so that nothing is left out.  Exact p: 2 of 2^8 patterns of signs, times 3 pairs.
 ANSWERS = (
-    ([0], [0, 1, 2], "Yes", "1.00 against 0.33, a difference of +0.67 [0.67, 0.67], +200% [+200%, +200%]"),
-    ([0, 1], [0], "No", "0.50 against 1.00, a difference of −0.50 [−0.50, −0.50], −50% [−50%, −50%]"),
-    ([0], [0], "Not shown", "1.00 against 1.00, a difference of 0.00 [0.00, 0.00], 0% [0%, 0%]"),
+    ([0], [0, 1, 2], "Yes", f"{BEST} is above base in discovery by 0.67 [0.67, 0.67] (p = 0.02, Holm over 3"),
+    ([0, 1], [0], "No", f"base is above {BEST} in discovery by 0.50 [0.50, 0.50]"),
+    ([0], [0], "Not shown", "not distinguishable in discovery: 0.00 [0.00, 0.00]"),
 )
+CHANGES = {"Yes": "That is +200% of the base’s mean.", "No": "That is −50% of the base’s mean.", "Not shown": ""}
 
 
 @pytest.mark.parametrize(("base", "best", "word", "numbers"), ANSWERS, ids=[each[2] for each in ANSWERS])
 def test_the_answer_follows_from_the_comparison(base: list[int], best: list[int], word: str, numbers: str) -> None:
     _, first, said = headline(scope_where({"base": base, "SFT": [], BEST: best}, LENGTHS))
     assert first == word
-    assert numbers in said
-    assert "n = 8 artifacts" in said
-    assert "It writes less: 1.00 against 2.00, a difference of −1.00 [−1.00, −1.00], −50% [−50%, −50%]" in said
+    assert numbers in said and CHANGES[word] in said and "n = 8 artifacts" in said
+    assert f"base is above {BEST} in kTok by 1.00 [1.00, 1.00]" in said
 
 
 def test_a_measure_that_nobody_could_be_scored_in_is_not_compared() -> None:
@@ -156,23 +148,6 @@ def test_the_page_needs_nothing_else(page_text: str) -> None:
     targets = re.findall(r'href="#([^"]+)"', page_text)
     assert targets
     assert all(f'id="{each}"' in page_text for each in targets)
-
-
-@pytest.mark.slow
-def test_what_models_wrote_stays_text(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    evil = (
-        '<script>alert(1)</script> <svg xmlns="http://www.w3.org/2000/svg" onload="alert(2)"><script>x</script></svg>'
-    )
-    held = report_page.first_talks(PaperRun.read(finished))["svg_drawing"]
-    turn = held["base"].turns[0]
-    reply = dataclasses.replace(turn.reply, text=evil, notation="</pre><script>alert(3)</script>")
-    candidates = (dataclasses.replace(turn.candidate, reply=reply),)
-    talk = dataclasses.replace(held["base"], turns=(dataclasses.replace(turn, candidates=candidates, chosen=0),))
-    monkeypatch.setattr(report_page, "first_talks", lambda run: {"svg_drawing": {**held, "base": talk}})
-    page = report_page.report_html(finished)
-    assert "<script" not in page
-    assert "onload" not in page
-    assert "&lt;script&gt;alert(1)" in page
 
 
 @pytest.mark.slow

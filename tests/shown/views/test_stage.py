@@ -77,6 +77,3 @@ def test_what_is_kept_of_turns_is_what_would_be_computed(tmp_path: Path) -> None
         session.next()
         strips = [Strip("main line", session.conversation)]
         assert stage_of(strips, kept) == stage_of(strips)
-    session.rescore("authors")
-    strips = [Strip("main line", session.conversation)]
-    assert stage_of(strips, kept) == stage_of(strips)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from discover_lib import Conversation, IntentTree, Rules, UserSimulator
+from discover_lib import Conversation, IntentTree, UserSimulator
 from discover_lib.core.simulator import as_reply
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.lexicon import load_lexicon
-from workbench.views.touched import aspect_of, read_by_miniature, touched, under_authors_rules
+from workbench.views.touched import aspect_of, read_by_miniature, touched
 
 DOMAIN = "svg_drawing"
 
@@ -73,12 +73,4 @@ def test_of_another_judge_only_its_verdicts_are_known(tree: IntentTree) -> None:
     shown = stepped(tree, naming(tree, "2.1"), engine_name="openai/some")
     assert not read_by_miniature(shown)
     read = touched(shown, shown.turns[0])
-    assert not read.complete and read.touches == () and under_authors_rules(shown, 1) is None
-
-
-def test_under_the_authors_rules_the_reply_is_judged_anew(tree: IntentTree) -> None:
-    shown = stepped(tree, naming(tree, "1.1"))
-    other = under_authors_rules(shown, 1)
-    assert other is not None and other.candidate.reward is not None
-    alone = UserSimulator(tree, engine(DOMAIN).judge, engine(DOMAIN).voice, rules=Rules.authors())
-    assert other.candidate == alone.consider(shown.turns[0].reply)
+    assert not read.complete and read.touches == ()

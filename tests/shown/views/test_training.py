@@ -24,24 +24,24 @@ def test_only_what_was_logged_is_drawn() -> None:
 
 
 def test_a_curve_lies_where_its_numbers_are() -> None:
-    """Two points of a share on an axis of ten steps: (5, 1/4) and (10, 1) in a drawing of 320 × 110."""
+    """Two points of a share on an axis of ten steps: (5, 1/4) and (10, 1) in a drawing of 100 × 100."""
     shown = show_training.curves([{"step": 5, "share/broken": 0.25}, {"step": 10, "share/broken": 1.0}], 10)
-    assert 'points="160.0,82.5 320.0,0.0"' in shown
+    assert 'points="50.0,75.0 50.0,75.0 100.0,0.0"' in shown
     shown = show_training.curves([{"step": 5, "share/broken": 0.25}, {"step": 10, "share/broken": 1.0}], 20)
-    assert 'points="80.0,82.5 160.0,0.0"' in shown and "step 20" in shown  # the rest is still to come
+    assert 'points="25.0,75.0 25.0,75.0 50.0,0.0"' in shown and "step 20" in shown  # the rest is still to come
 
 
 def test_what_could_not_be_scored_leaves_a_gap_and_no_zero() -> None:
     logged = [{"step": 1, "reward": 2.0}, {"step": 2, "reward": None}, {"step": 3, "reward": float("nan")}]
     assert show_training.points(logged, "reward") == [(1, 2.0)]
-    assert "<circle" in show_training.curves(logged)
+    assert 'points="33.3,50.0 33.3,50.0"' in show_training.curves(logged), "one point is a dot"
 
 
 def test_a_probe_is_drawn_with_its_interval() -> None:
     probes = [{"step": step, "probe/discovered": 3.0, "probe/discovered_low": 2.0, "probe/discovered_high": 4.0}
               for step in (0, 10)]  # fmt: skip
     shown = show_training.curves([*probes, {"step": 10, "loss": 1.0}], 10)
-    assert shown.count('class="dt-interval"') == 2 and 'x1="320.0" x2="320.0" y1="0.0" y2="55.0"' in shown
+    assert shown.count('class="dt-interval"') == 2 and 'points="100.0,0.0 100.0,50.0"' in shown
     assert latest([{"loss": 1.0, "kl": None}, {"kl": 2.0}, {"kl": None}]) == {"loss": 1.0, "kl": 2.0}
 
 

@@ -428,7 +428,7 @@ export function stage(root, source) {
   }
 
   function notCounted(here) {
-    const { lines, repeated, about, root: top, authors, complete } = here.touched;
+    const { lines, repeated, about, root: top, complete } = here.touched;
     const parts = [];
     const met = lines.filter((line) => line.met), near = lines.filter((line) => !line.met);
     if (met.length || near.length || repeated.length) {
@@ -441,11 +441,6 @@ export function stage(root, source) {
       if (near.length) parts.push(h("p", { class: "dl-small dl-quiet st-touch", "data-ids": near.map((line) => line.id).join(" "), tabindex: "0" }, `It also has near misses of ${count(near.length, "other intent")}.`));
       if (repeated.length) parts.push(h("p", { class: "dl-small st-touch", "data-ids": repeated.join(" "), tabindex: "0" },
         `${lines.length ? "It also" : "It only"} repeats: ${repeated.map((id) => byId[id].text).join("; ")} (satisfied before).`));
-      if (authors) {
-        const paid = Object.entries(authors.for).map(([id, share]) => h("li", { "data-ids": id }, `${share} ${sees(here, id) || !byId[id] ? byId[id].text : "a hidden intent"}`));
-        parts.push(h("details", { class: "dl-more" }, h("summary", { "data-key": "authors" }, "Reward under the authors’ rules"),
-          h("p", null, h("b", null, authors.worth), " under the authors’ rules, with all replies so far judged under those rules."), h("ul", { class: "dl-plain dl-small" }, paid)));
-      }
     }
     if (!complete) parts.push(h("p", { class: "dl-small dl-quiet" }, "This judge saw only the tree in focus. Matches in other trees are unknown."));
     return parts;
@@ -527,7 +522,8 @@ export function stage(root, source) {
     if (now.mute) box.placeholder = now.mute;
     else if (ended) box.placeholder = now.over;
     else box.placeholder = "Write the assistant's reply: plain words, an SVG, or compact notation";
-    consider.disabled = ended;
+    consider.disabled = ended || box.disabled;
+    at.branch.disabled = box.disabled;
     if ((now.sent || 0) > ui.sent) box.value = "";
     ui.sent = now.sent || 0;
   }

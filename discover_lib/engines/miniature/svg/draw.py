@@ -25,7 +25,6 @@ from discover_lib.engines.miniature.svg.stock import (
     SUBJECTS,
     WATERLINE,
     Figure,
-    Land,
     box_of,
     layer,
     markup,
@@ -80,25 +79,12 @@ def draw(values: Iterable[str]) -> str:
     """An SVG that shows exactly these leaf values; without a subject, three solids carry the others.
 
     Args:
-        values: leaf value ids that can stand together.
-
-    Raises:
-        ValueError: an unknown or broad value, or too many of one dimension; the message names it.
+        values: leaf value ids that can be had together (see `Lexicon.that_fit`).
     """
-    return _Drawing(_by_dimension(values)).markup()
-
-
-def _by_dimension(values: Iterable[str]) -> dict[str, list[str]]:
-    lexicon = load_lexicon("svg_drawing")
-    chosen: dict[str, list[str]] = defaultdict(list)
-    for value_id in dict.fromkeys(values):
-        value = lexicon.values.get(value_id)
-        if value is None or not value.is_leaf:
-            raise ValueError(f"{value_id!r} cannot be drawn: it is no leaf of the svg_drawing lexicon")
-        chosen[value.dimension].append(value_id)
-        if len(chosen[value.dimension]) > lexicon.dimensions[value.dimension].holds:
-            raise ValueError(f"too many values of {value.dimension!r}: {', '.join(chosen[value.dimension])}")
-    return chosen
+    lexicon, chosen = load_lexicon("svg_drawing"), defaultdict[str, list[str]](list)
+    for value in dict.fromkeys(values):
+        chosen[lexicon.values[value].dimension].append(value)
+    return _Drawing(chosen).markup()
 
 
 class _Drawing:
@@ -233,16 +219,16 @@ class _Drawing:
 
     def _above(self, box: Box) -> list[str]:
         """Sun, moon and weather, on the side that the subject leaves free."""
-        side, land = self._free_side(box), Land(self.w, self.h)
+        side = self._free_side(box)
         parts = []
         for value in self.chosen.get("light", ()):
             match value:
                 case "sunny":
-                    shape = sun(land, side, 0.2, 0.1, rays=12)
+                    shape = sun(self.w, self.h, side, 0.2, 0.1, rays=12)
                 case "sunrise":
-                    shape = sun(land, 0.25 + 0.5 * side, HORIZON - 0.03, 0.19, rays=18, reach=8, width=0.085)
+                    shape = sun(self.w, self.h, 0.25 + 0.5 * side, HORIZON - 0.03, 0.19, rays=18, reach=8, width=0.085)
                 case "sunset":
-                    shape = sun(land, 0.2 + 0.6 * side, HORIZON - 0.14, 0.24)
+                    shape = sun(self.w, self.h, 0.2 + 0.6 * side, HORIZON - 0.14, 0.24)
                 case "cloudy" | "rainy":
                     spots = ((side, 0.16, 0.3), (1 - side, 0.12, 0.24), (0.52, 0.28, 0.18))
                     shape = "".join(self._small("cloud", *spot) for spot in spots)

@@ -245,9 +245,16 @@ def measure(tag: str, attributes: Mapping[str, str], width: float, height: float
         return (_outline if len(data) < LONG_OUTLINE else _outline.__wrapped__)(tag == "path", data)
     if tag not in _PLACES:
         return None, 0.0
-    wholes = (width, height, width, height)
-    lengths = zip(_PLACES[tag], wholes, strict=True)
-    a, b, c, d = (length(attributes.get(name), whole) or 0.0 for name, whole in lengths)
+    return _simple(tag, *map(attributes.get, _PLACES[tag]), width, height)
+
+
+@lru_cache(maxsize=4096)
+def _simple(
+    tag: str, x: str | None, y: str | None, across: str | None, down: str | None, width: float, height: float
+) -> tuple[Box | None, float]:
+    """`measure` of a shape without an outline, by the texts of its places."""
+    a, b = length(x, width) or 0.0, length(y, height) or 0.0
+    c, d = length(across, width) or 0.0, length(down, height) or 0.0
     if tag != "line" and (c <= 0 or d <= 0):
         return None, 0.0
     box = (a, b, a + c, b + d) if tag == "rect" else (a - c, b - d, a + c, b + d)

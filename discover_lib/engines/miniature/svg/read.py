@@ -51,35 +51,34 @@ def read_svg(text: str, name: str = "") -> dict[str, str]:
         SvgError: the text cannot be parsed as an SVG (see `parse_svg`), or is too much to measure (see `scene_of`).
     """
     scene = scene_of(parse_svg(text))
-    findings = dict(_named(scene, name))
-    findings |= dict([*_paper(scene, findings), *_format(scene), *_border(scene), *_lettering(scene)])
-    findings |= dict(_colours(scene))
+    background = _background(scene)
+    findings = dict(_named(scene, background, name))
+    findings |= dict([*_paper(scene, background, findings), *_format(scene), *_border(scene), *_lettering(scene)])
+    findings |= dict(_colours(scene, background))
     if scene.figure:
-        findings |= dict([*_composition(scene), *_lines(scene), *_surface(scene)])
+        box = union([shape.box for shape in scene.figure])
+        findings |= dict([*_composition(scene, box), *_lines(scene, box), *_surface(scene)])
     return findings
 
 
 # ---- what the drawing says of itself
 
 
-def _named(scene: Scene, name: str) -> Iterator[Finding]:
+def _named(scene: Scene, background: Sequence[Rgb], name: str) -> Iterator[Finding]:
     """What titles, labels, ids and at last the file's name say of the subject, and the parts of what is around it."""
     lexicon = load_lexicon("svg_drawing")
-    said = [(label, f"the drawing is named “{_short(label)}”") for label in scene.names]
-    said += [(label, f"a part is named “{_short(label)}”") for label in scene.part_names]
-    filed = (name.replace("_", " "), f"the file is named “{_short(name)}”")
     subject: dict[str, str] = {}
     around: dict[str, str] = {}
-    for found, place, labels in ((subject, 0, [*said, filed]), (around, 1, said)):
-        for label, reason in labels:
-            for value in shown_values(label)[place]:
+    labels = [("the drawing", label) for label in scene.names] + [("a part", label) for label in scene.part_names]
+    for what, label in (*labels, ("the file", name.replace("_", " "))):
+        for found, values in zip((subject, around), shown_values(label), strict=True):
+            for value in values if what != "the file" or found is subject else ():
                 if value not in found and _is_room(value, tuple(found)):
-                    found[value] = reason
+                    found[value] = f"{what} is named “{_short(name if what == 'the file' else label)}”"
     yield from lexicon.most_specific(subject).items()
     # A moon over a bright sky or a sun over a black one is belied by the sky's tone.
-    colours = _background(scene)
-    is_dark = sum(map(lightness, colours)) < DARK * len(colours)
-    belied = "" if not colours else "by-day" if is_dark else "after-dark"
+    is_dark = sum(map(lightness, background)) < DARK * len(background)
+    belied = "" if not background else "by-day" if is_dark else "after-dark"
     for value, reason in lexicon.most_specific(around).items():
         if belied not in lexicon.lineages[value]:
             yield value, reason
@@ -103,24 +102,23 @@ def _short(label: str) -> str:
 # ---- sky and paper
 
 
-def _background(scene: Scene) -> list[Rgb]:
+def _background(scene: Scene) -> Sequence[Rgb]:
     """The paint of the whole canvas: one color, the stops of a gradient, or nothing."""
-    return list(_colours_of(scene.background.fill, scene)) if scene.background else []
+    return _colours_of(scene.background.style.fill, scene) if scene.background else ()
 
 
-def _paper(scene: Scene, named: Iterable[str]) -> Iterator[Finding]:
+def _paper(scene: Scene, background: Sequence[Rgb], named: Iterable[str]) -> Iterator[Finding]:
     """Plain paper, where the whole canvas has one paint and nothing lies around the subject."""
     lexicon = load_lexicon("svg_drawing")
-    colours = _background(scene)
     if (
-        len(colours) != 1
+        len(background) != 1
         or _has_ground(scene)
         or any(lexicon.values[value].dimension in ("setting", "light") for value in named)
     ):
         return
-    light = lightness(colours[0])
+    light = lightness(background[0])
     value = "white-paper" if light >= 0.985 else "dark-paper" if light < DARK else "tinted-paper"
-    yield value, f"the whole canvas is filled with {scene.background.fill}"  # type: ignore[union-attr]
+    yield value, f"the whole canvas is filled with {scene.background.style.fill}"  # type: ignore[union-attr]
 
 
 def _has_ground(scene: Scene) -> bool:
@@ -133,7 +131,7 @@ def _has_ground(scene: Scene) -> bool:
         and (shape.box[3] >= bottom - near_y or shape.box[1] <= top + near_y)
         and shape.box[3] - shape.box[1] < GROUND * scene.height
         for shape in scene.figure
-        if shape.fill != "none"
+        if shape.style.fill != "none"
     )
 
 
@@ -190,7 +188,7 @@ def _border(scene: Scene) -> Iterator[Finding]:
     elif dash or first.tag in ("circle", "ellipse"):
         yield "ruled", "a line goes around the canvas"
     elif width >= MAT:
-        light = lightness(rgb(first.stroke) or (0.5, 0.5, 0.5))
+        light = lightness(rgb(first.style.stroke) or (0.5, 0.5, 0.5))
         value = "white-mat" if light > 0.75 else "dark-mat" if light < 0.4 else "matted"
         yield value, f"a band of {width:.1%} of the canvas goes around it"
     else:
@@ -252,10 +250,10 @@ def _typeface(families: str) -> str:
 # ---- where the figure stands, and how large it is
 
 
-def _composition(scene: Scene) -> Iterator[Finding]:
+def _composition(scene: Scene, box: Box) -> Iterator[Finding]:
     if not scene.has_format or _has_ground(scene):
         return
-    left, top, right, bottom = union([shape.box for shape in scene.figure])
+    left, top, right, bottom = box
     left, top = max(left, scene.canvas[0]), max(top, scene.canvas[1])
     right, bottom = min(right, scene.canvas[2]), min(bottom, scene.canvas[3])
     middle = ((left + right) / 2 - scene.canvas[0]) / scene.width
@@ -270,12 +268,11 @@ def _composition(scene: Scene) -> Iterator[Finding]:
 # ---- paints
 
 
-def _colours(scene: Scene) -> Iterator[Finding]:
+def _colours(scene: Scene, background: Sequence[Rgb]) -> Iterator[Finding]:
     around, own = Tints(), Tints()
-    background = _background(scene)
     for colour in background:
         around.add(colour, scene.width * scene.height / len(background))
-    painted = _areas((shape.fill if shape.fill != "none" else shape.stroke, shape.area) for shape in scene.figure)
+    painted = _areas((shape.style.paint, shape.area) for shape in scene.figure)
     for tints, areas in ((around, scene.scenery), (own, painted)):
         for paint, area in areas.items():
             if colours := _colours_of(paint, scene):
@@ -299,18 +296,18 @@ def _areas(painted: Iterable[tuple[str, float]]) -> dict[str, float]:
 # ---- lines and surfaces
 
 
-def _lines(scene: Scene) -> Iterator[Finding]:
+def _lines(scene: Scene, box: Box) -> Iterator[Finding]:
     """The lines that run along the edges of most of the figure."""
-    lined = [shape for shape in scene.figure if shape.stroke != "none"]
+    lined = [shape for shape in scene.figure if shape.style.stroke != "none"]
     if not lined or sum(shape.area for shape in lined) < 0.6 * sum(shape.area for shape in scene.figure):
         return
-    areas = _areas((shape.stroke, shape.area) for shape in lined)
+    areas = _areas((shape.style.stroke, shape.area) for shape in lined)
     paint = max(areas, key=areas.__getitem__)
-    width = next(shape.stroke_width for shape in lined if shape.stroke == paint)
-    left, top, right, bottom = union([shape.box for shape in scene.figure])
+    width = next(shape.stroke_width for shape in lined if shape.style.stroke == paint)
+    left, top, right, bottom = box
     share = width / max(right - left, bottom - top, 1e-9)
     reason = f"lines of {_short(paint)}, {share:.1%} of the figure wide, run along its edges"
-    is_filled = any(shape.fill != "none" for shape in scene.figure)
+    is_filled = any(shape.style.fill != "none" for shape in scene.figure)
     fine, bold = (FINE_LINE, BOLD_LINE) if is_filled else (FINE_STROKE, BOLD_STROKE)
     light = lightness(rgb(paint) or (0.5, 0.5, 0.5))
     if light > 0.78:
@@ -323,9 +320,9 @@ def _lines(scene: Scene) -> Iterator[Finding]:
 
 def _surface(scene: Scene) -> Iterator[Finding]:
     """Shading, print or washes over a good part of the figure."""
-    filled = [shape for shape in scene.figure if shape.fill != "none"]
-    total, thin = sum(shape.area for shape in filled), sum(shape.area for shape in filled if shape.alpha < 0.88)
-    areas = _areas((shape.fill, shape.area) for shape in filled)
+    filled = [shape for shape in scene.figure if shape.style.fill != "none"]
+    areas = _areas((shape.style.fill, shape.area) for shape in filled)
+    total, thin = sum(areas.values()), sum([shape.area for shape in filled if shape.style.fill_alpha < 0.88])
     paint = max((paint for paint in areas if paint.startswith("url(")), key=areas.__getitem__, default="")
     source = _reference(paint, scene) if paint and areas[paint] >= WORKED * total else None
     tag = local_name(source.tag) if source is not None else ""

@@ -58,6 +58,12 @@ def _plain_paint(paint: str) -> str:
     return "none" if opacity(paint) == 0 else paint
 
 
+def _share(text: str | None) -> float:
+    """An opacity, 0 to 1."""
+    share = length(text, 1.0)
+    return 1.0 if share is None else min(max(share, 0.0), 1.0)
+
+
 class Style(dict[str, str]):
     """Inherited and own style: one object for the same declarations under the same ones, so its paints are read once.
 
@@ -65,6 +71,7 @@ class Style(dict[str, str]):
 
     Attributes:
         alpha: what opacity, which is not inherited, has gathered to on the way here.
+        fill_alpha: opacity of the fill, 0 to 1, that of its color and its groups included.
     """
 
     __hash__ = object.__hash__  # type: ignore[assignment]
@@ -77,6 +84,8 @@ class Style(dict[str, str]):
         self.stroke_width = 1.0 if width is None else width
         self.fill = self._paint("fill", "black")
         self.stroke = self._paint("stroke", "none") if self.stroke_width > 0 else "none"
+        self.fill_alpha = alpha * _share(self.get("fill-opacity")) * opacity(self.fill)
+        self.paint = self.fill if self.fill != "none" else self.stroke
         self.is_hidden = self.get("display") == "none" or self.get("visibility") == "hidden"
 
     def _paint(self, name: str, default: str) -> str:
@@ -93,16 +102,9 @@ class Shape:
     tag: str
     box: Box  # on the canvas
     style: Style  # inherited and own
-    fill: str
-    stroke: str
     stroke_width: float  # on the canvas
     scale: float  # how much longer a length becomes on the canvas
     area: float  # that it covers on the canvas; of lines, that of the box they span before any turning
-
-    @property
-    def alpha(self) -> float:
-        """Opacity of the fill, 0 to 1, that of its color and its groups included."""
-        return self.style.alpha * _share(self.style.get("fill-opacity")) * opacity(self.fill)
 
 
 @dataclass(slots=True)
@@ -177,9 +179,9 @@ class _Reader:
         self.painted: list[Shape] = []
         self.steps = 0
         for element in root.iter():
-            if not _LABEL_SET.isdisjoint(element.attrib) or local_name(element.tag) in ("title", "desc"):
+            if not _LABEL_SET.isdisjoint(element.attrib) or element.text:
                 self._note(element, root)
-        self.scene.names += [root.attrib[name] for name in LABELS if name in root.attrib]
+        self.scene.names += _labels(root.attrib)
         style = _styled(_NO_STYLE, root)
         for child in root:
             self._walk(child, None, style, 0)
@@ -195,10 +197,9 @@ class _Reader:
         attributes = element.attrib
         if "id" in attributes:
             self.scene.ids[attributes["id"]] = element
-        if element is not root and not _LABEL_SET.isdisjoint(attributes):
-            for label in [attributes[name] for name in LABELS if name in attributes]:
-                self._count(len(label))
-                self.scene.part_names[label] = None
+        for label in _labels(attributes) if element is not root else ():
+            self._count(len(label))
+            self.scene.part_names[label] = None
         tag = local_name(element.tag)
         if tag in ("title", "desc") and element.text:
             self._count(len(element.text))
@@ -240,7 +241,7 @@ class _Reader:
 
     def _around(self, attributes: Mapping[str, str]) -> str:
         """The dimension of what a label names around the subject; "" where it names a subject, or nothing."""
-        for label in [attributes[name] for name in LABELS if name in attributes]:
+        for label in _labels(attributes):
             subjects, around = shown_values(label)
             if around and not subjects:
                 return load_lexicon("svg_drawing").values[around[0]].dimension
@@ -270,7 +271,7 @@ class _Reader:
         area += 2 * reach * (right - left + bottom - top + 2 * reach)  # a straight line has no box of its own
         box = (left - reach, top - reach, right + reach, bottom + reach)
         if math.isfinite(sum(box) + area):  # not out of reach
-            self.painted.append(Shape(element, tag, box, style, fill, stroke, style.stroke_width * scale, scale, area))
+            self.painted.append(Shape(element, tag, box, style, style.stroke_width * scale, scale, area))
 
     def _walk_use(self, element: Element, matrix: Matrix | None, style: Style, level: int) -> None:
         attributes = element.attrib
@@ -300,20 +301,24 @@ class _Reader:
         """Tell background and frames from the figure."""
         scene = self.scene
         for shape in self.painted:
-            if shape.fill != "none" and not scene.figure and _covers(shape, scene):
+            if shape.style.fill != "none" and not scene.figure and _covers(shape, scene):
                 scene.background = shape
-                if shape.stroke != "none":
+                if shape.style.stroke != "none":
                     scene.frames.append(shape)
-            elif shape.fill == "none" and shape.tag in _FRAMES and shape.scale == 1 and _spans(shape.box, scene):
+            elif shape.style.fill == "none" and shape.tag in _FRAMES and shape.scale == 1 and _spans(shape.box, scene):
                 scene.frames.append(shape)
             else:
                 scene.figure.append(shape)
         if not scene.figure:  # a ring, say, that goes around nothing is what there is to see
-            scene.figure = [shape for shape in scene.frames if shape.fill == "none"]
-            scene.frames = [shape for shape in scene.frames if shape.fill != "none"]
+            scene.figure = [shape for shape in scene.frames if shape.style.fill == "none"]
+            scene.frames = [shape for shape in scene.frames if shape.style.fill != "none"]
 
 
 _NO_STYLE = Style({})
+
+
+def _labels(attributes: Mapping[str, str]) -> list[str]:
+    return [attributes[name] for name in LABELS if name in attributes]
 
 
 def _styled(inherited: Style, element: Element) -> Style:
@@ -329,12 +334,6 @@ def _inheriting(inherited: Style, declared: tuple[tuple[str, str], ...]) -> Styl
     own |= declarations(own.get("style", ""))
     values = {**inherited, **{name: value for name, value in own.items() if value != "inherit"}}
     return Style(values, inherited.alpha * _share(own.get("opacity")))
-
-
-def _share(text: str | None) -> float:
-    """An opacity, 0 to 1."""
-    share = length(text, 1.0)
-    return 1.0 if share is None else min(max(share, 0.0), 1.0)
 
 
 @lru_cache(maxsize=4096)

@@ -218,14 +218,16 @@ def _arch(outer: float, inner: float) -> str:
 _DISC = "M-1 0C-1 -.552 -.552 -1 0 -1C.552 -1 1 -.552 1 0C1 .552 .552 1 0 1C-.552 1 -1 .552 -1 0Z"
 
 
+@lru_cache(maxsize=256)
 def sun(
-    land: Land, x: float, y: float, radius: float, *, rays: int = 0, reach: float = 1.7, width: float = 0.09
+    w: float, h: float, x: float, y: float, radius: float, *, rays: int = 0, reach: float = 1.7, width: float = 0.09
 ) -> str:
-    """A disc with so many rays around it.
+    """A disc with so many rays around it, on a canvas of this size.
 
     Args:
         reach, width: of the rays, in radii of the disc and in radians.
     """
+    land = Land(w, h)
     fan = "".join(
         f"M{1.25 * math.cos(a):.3f} {1.25 * math.sin(a):.3f}"
         f"L{reach * math.cos(a - width):.3f} {reach * math.sin(a - width):.3f}"
