@@ -95,6 +95,19 @@ def test_the_button_opens_an_editable_copy_with_the_arguments_of_the_page(server
         assert "/auth/login" in answer.url  # without the token
 
 
+def test_the_bar_is_one_stop_of_the_keyboard(server: Server, page: Tab) -> None:
+    page.goto(f"{server.url}/")
+    words = page.locator("#page-bar .words > *")
+    assert words.evaluate_all("all => all.filter(each => each.tabIndex >= 0).length") == 1
+    words.first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(words.nth(1)).to_be_focused()
+    page.keyboard.press("End")
+    expect(words.last).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(words.first).to_be_focused()
+
+
 @pytest.mark.browser  # one server for all tests that ask it
 @pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "cross-site"}], ids=["a program", "another site"])
 def test_only_a_page_of_the_workbench_opens_a_copy(server: Server, headers: dict[str, str]) -> None:
