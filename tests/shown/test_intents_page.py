@@ -89,4 +89,4 @@ def test_files_become_cards_and_one_run(tmp_path: Path, monkeypatch: pytest.Monk
     with RunStore.read(folder) as store:
         assert len(store.listing()) == 4 and store.configuration["kind"] == "evaluate"
     page = results(folder).text
-    assert page.count("3_conversation.py") == 4 and "6_compare.py" in page and "own-trees" in page
+    assert page.count("3_conversation.py") == 4 and "6_compare.py" in page
