@@ -79,7 +79,6 @@ if TYPE_CHECKING:
     from discover_lib.train.run_stage import StageSettings
     from discover_lib.train.training_job import JobStatus
 
-# Of these three, length alone does not tell the chosen reply.
 FIRST_SYNTHESIS = RunOptions(
     ("ask", "options", "adaptive"), domain="svg_drawing", split="train", artifacts=20, candidates=1
 )

@@ -178,11 +178,11 @@ class LengthReport:
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        way = "longer" if self.auc > 0.5 else "shorter"
+        way = "longer" if self.chosen_longer > self.chosen_shorter else "shorter"
         interval = "" if self.low is None or self.high is None else f", 95% interval {self.low:.2f} to {self.high:.2f}"
         words = {
             "predicts": f"Length alone predicts the label: the {way} reply is preferred",
-            "some": f"Length says a little about the label: the {way} reply is preferred somewhat more often",
+            "some": f"Length says a little about the label: the {way} reply is preferred more often",
             "not_distinguishable": "Length alone does not predict the label: not distinguishable from chance",
             "too_few": "Too few artifacts to say whether length predicts the label",
         }[self.verdict]
@@ -197,8 +197,8 @@ class LengthReport:
 def length_report(rows: Iterable[Mapping[str, Any]], resamples: int = RESAMPLES) -> LengthReport:
     """Does length alone predict the label of preference rows?  The interval comes from resampled artifacts.
 
-    The verdict is "predicts" if the whole interval is at least `STRONG_AUC` from chance, and "some" if it only excludes
-    chance.
+    The verdict is "predicts" if the whole interval of the AUC is at least `STRONG_AUC` from chance.  It is "some" if
+    this interval, or the one of the share of pairs whose longer reply is chosen, excludes 0.5.
 
     Raises:
         ValueError: no pairs.
@@ -212,12 +212,16 @@ def length_report(rows: Iterable[Mapping[str, Any]], resamples: int = RESAMPLES)
     by_artifact = grouped(zip((row["artifact"] for row in kept), differences, strict=True))
     groups = [np.array(by_artifact[name], dtype=float) for name in sorted(by_artifact)]
     low = high = None
+    often = False  # whether one of both lengths is chosen more often than chance
     if len(groups) > 1:
         drawn = np.random.default_rng(0).integers(0, len(groups), size=(resamples, len(groups)))
         values = _aucs(groups, np.array([np.bincount(places, minlength=len(groups)) for places in drawn]))
         low, high = (float(each) for each in np.quantile(values, TAILS))
+        leads, sizes = np.array([np.sign(each).sum() for each in groups]), np.array([len(each) for each in groups])
+        lead = np.quantile(leads[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), TAILS)
+        often = bool(lead[0] > 0 or lead[1] < 0)
     return LengthReport(
-        verdict=_verdict(low, high, len(groups)),
+        verdict=_verdict(low, high, often, len(groups)),
         n_pairs=len(kept),
         n_artifacts=len(groups),
         auc=float(_aucs(groups, np.ones((1, len(groups)), dtype=int))[0]),
@@ -229,12 +233,12 @@ def length_report(rows: Iterable[Mapping[str, Any]], resamples: int = RESAMPLES)
     )
 
 
-def _verdict(low: float | None, high: float | None, n_artifacts: int) -> LengthVerdict:
+def _verdict(low: float | None, high: float | None, often: bool, n_artifacts: int) -> LengthVerdict:
     if low is None or high is None or n_artifacts < FEWEST_ARTIFACTS:
         return "too_few"
     if low >= 0.5 + STRONG_AUC or high <= 0.5 - STRONG_AUC:
         return "predicts"
-    return "some" if low > 0.5 or high < 0.5 else "not_distinguishable"
+    return "some" if often or low > 0.5 or high < 0.5 else "not_distinguishable"
 
 
 def _aucs(groups: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:

@@ -30,7 +30,7 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
 }
 TRAIN, HELD_OUT = "train", "test"
 NAMED = 3  # omitted rows in a report
-# Conversations whose rows pass the checks: the length of a reply does not predict its label (`dataset.lengths`).
+# Length says only a little about the labels of these conversations (`dataset.lengths`).
 DEFAULT_RUN = RunOptions(("ask", "adaptive"), domain="svg_drawing", split="train", artifacts=100, candidates=1)
 IGNORED = -100  # label of a token that carries no loss
 

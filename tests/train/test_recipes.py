@@ -227,12 +227,12 @@ def test_a_base_that_changed_or_went_away_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_default_data_pass_the_check_of_lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_length_says_only_a_little_about_the_labels_of_the_default_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     folder = default_data()
     assert default_data() == folder and len(load_rows(folder, "sft", "notation").train) == 90
     length = make_rows("preference", [Conversations.of_run(folder)]).length
-    assert length is not None and length.verdict == "not_distinguishable"
+    assert length is not None and length.verdict == "some"
 
 
 def test_the_example_run_shows_a_user_at_every_checkpoint() -> None:
