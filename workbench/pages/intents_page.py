@@ -297,9 +297,23 @@ class OwnArtifacts:
         self.trees: dict[str, IntentTree] = {}
         self._maps: dict[str, IntentMap] = {}
         self._cards = {each.artifact.id: self._card(each) for each in readings}
+        # Made once: a menu that is made again for a changed card shows the value of another card.
+        self._kinds = {each.artifact.id: self._kind(each) for each in readings}
 
-    def _card(self, reading: Reading) -> tuple[Reading, Any, list[Any]]:
-        """The reading of one artifact, the menu of its kind, and the controls that correct it."""
+    def _kind(self, reading: Reading) -> Any:
+        """The menu of an artifact's kind, which reads it anew."""
+        import marimo as mo
+
+        name, now = reading.artifact.id, controls.domain_label(reading.artifact.domain)
+
+        def read_as(domain: str) -> None:
+            self._cards[name] = self._card(read(name, reading.artifact.text, domain))
+            self._changed()
+
+        return mo.ui.dropdown(controls.domain_labels(), value=now, label="Read as", on_change=read_as)
+
+    def _card(self, reading: Reading) -> tuple[Reading, list[Any]]:
+        """The reading of one artifact, and the controls that correct it."""
         import marimo as mo
 
         name, lexicon = reading.artifact.id, reading.lexicon
@@ -316,20 +330,12 @@ class OwnArtifacts:
             if text.strip():
                 self.trees[name] = replace(self.trees[name], initial_request=text.strip())
 
-        def read_as(domain: str) -> None:
-            self._cards[name] = self._card(read(name, reading.artifact.text, domain))
-            self._changed()
-
-        kinds = controls.domain_labels()
-        kind = mo.ui.dropdown(
-            kinds, value=controls.domain_label(reading.artifact.domain), label="Read as", on_change=read_as
-        )
         doubts = mo.ui.multiselect(kept_values, list(kept_values), label="Keep", full_width=True, on_change=rebuild)
         known = {value.text: value.id for value in lexicon.values.values() if value.id not in reading.found}
         adds = mo.ui.multiselect(known, label="Add intents", full_width=True, on_change=rebuild)
         request = mo.ui.text(reading.tree().initial_request, label="First request", full_width=True, on_change=ask)
         self._take(name, reading.tree())
-        return reading, kind, [*([doubts] if kept_values else []), adds, request]
+        return reading, [*([doubts] if kept_values else []), adds, request]
 
     def _take(self, name: str, tree: IntentTree) -> None:
         self.trees[name] = tree
@@ -342,11 +348,11 @@ class OwnArtifacts:
         import marimo as mo
 
         cards = []
-        for name, (reading, kind, corrections) in self._cards.items():
+        for name, (reading, corrections) in self._cards.items():
             tree, map_view = self.trees[name], mo.ui.anywidget(self._maps[name].widget)
             corrected = mo.vstack([*corrections, map_view])
             shown = mo.accordion({"Correct the intents": corrected}) if len(tree) > 1 else corrected
-            cards.append(mo.vstack([mo.Html(styled(_head(reading, tree))), kind, shown]))
+            cards.append(mo.vstack([mo.Html(styled(_head(reading, tree))), self._kinds[name], shown]))
         return mo.Html(styled(tag("div", *map(controls.placed, cards), class_="in-cards")))
 
 
