@@ -66,10 +66,8 @@ def evaluate(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any
         judge_intent(Intent(intent_id, text), requirement(text, domain), reply.options, load_lexicon(domain))
         for intent_id, text in asked + _ITEM.findall(wishes)
     ]
-    entries = [
-        {"id": each.intent_id, "reason": each.reason, "engaged": each.engaged, "near_misses": list(each.near_misses)}
-        for each in verdicts
-    ]
+    fields = ("reason", "engaged", "near_misses")
+    entries = [{"id": each.intent_id, **{name: getattr(each, name) for name in fields}} for each in verdicts]
     return {"kind_reason": reply.kind_reason, "kind": reply.kind, "intents": entries}
 
 
@@ -80,17 +78,10 @@ def speak(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
     # Of what is latent the category alone is shown.
     items = _CATEGORY.findall(wanting) or ["0"] if kind == "latent" else [key for key, _ in _ITEM.findall(wanting)]
     texts = dict(_ITEM.findall(mind))
-    view = UserView(
-        tuple(intent_id for intent_id, _ in _ITEM.findall(achieved)),
-        None if kind == "nothing" else kind,  # type: ignore[arg-type]
-        tuple(items),
-        texts,
-        changed=tuple(_NEW.findall(mind)),
-    )
-    return {
-        "thought": f"speaking of what is {kind}",
-        "message": engine(domain).voice.speak(view, messages, body["seed"]),
-    }
+    known = tuple(dict(_ITEM.findall(achieved)))
+    pursuing = None if kind == "nothing" else kind
+    view = UserView(known, pursuing, tuple(items), texts, changed=tuple(_NEW.findall(mind)))  # type: ignore[arg-type]
+    return {"thought": f"of what is {kind}", "message": engine(domain).voice.speak(view, messages, body["seed"])}
 
 
 def check_leak(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,9 +121,8 @@ _built: dict[frozenset[str], BuiltTree] = {}  # texts of a stage → the tree th
 
 def synthesise(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]:
     (artifact,) = [text for tag, text in _quotations(prompt) if tag == "artifact"]
-    built = engine(domain).builder.build(
-        Artifact(_line(prompt, "Filed under the name"), _line(prompt, "Type of artifact"), artifact)
-    )
+    named = Artifact(_line(prompt, "Filed under the name"), _line(prompt, "Type of artifact"), artifact)
+    built = engine(domain).builder.build(named)
     for texts in ([each.text for each in built.recognised], [each.text for each in built.tree.intents.values()]):
         _built[frozenset(texts)] = built
     items = [{"text": each.text, "aspect": each.dimension, "evidence": each.reason} for each in built.recognised]
@@ -147,11 +137,11 @@ def abstract(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any
         below = [heights[child.id] for child in intent.children if child.id in heights]
         if below or intent.text in specific:
             heights[intent.id] = 1 + max(below, default=-1)
-    levels = [
-        {"items": [tree.text(intent_id) for intent_id in tree.intents if heights.get(intent_id) == height]}
-        for height in range(1, max(heights.values()) + 1)
-    ]
-    return {"levels": levels}
+    levels: list[list[str]] = [[] for _ in range(max(heights.values()))]
+    for intent_id, text in ((each.id, each.text) for each in tree.intents.values()):
+        if heights.get(intent_id):
+            levels[heights[intent_id] - 1].append(text)
+    return {"levels": [{"items": texts} for texts in levels]}
 
 
 def _tree_of(texts: Iterable[str]) -> IntentTree:
@@ -187,14 +177,9 @@ def compare(prompt: str, domain: str, body: Mapping[str, Any]) -> dict[str, Any]
     pairs = []
     for number, *texts in _PAIR.findall(prompt):
         narrow, broad = (lexicon.value_of_text(text) for text in texts)
-        pairs.append(
-            {
-                "number": int(number),
-                "reason": f"{narrow} lies under {broad}",
-                "narrow_implies_broad": lexicon.covers(broad, narrow),
-                "broad_implies_narrow": lexicon.covers(narrow, broad),
-            }
-        )
+        implied = {"narrow_implies_broad": lexicon.covers(broad, narrow)}
+        implied["broad_implies_narrow"] = lexicon.covers(narrow, broad)
+        pairs.append({"number": int(number), "reason": f"{narrow} lies under {broad}", **implied})
     return {"pairs": pairs}
 
 

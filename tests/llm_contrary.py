@@ -1,19 +1,11 @@
 """A model that does its work and gets something wrong in every answer it can: a brain for `llm_server`.
 
-It is the miniature behind the wire (`llm_brain`), held to what the prompts ask of a capable model (five trees), whose
-answers pass through a list of *habits*.  A habit is a function of one answer; what it does not concern it returns as
-it is:
-
-    def cut(answer: Given) -> str: return answer.text[: len(answer.text) // 2] if answer.task == "user_reply" else ...
-    brain = Contrary(habits=(denies_an_edge, cut))
-    with FakeServer(brain) as server: ...
-
-`Contrary()` is the same model without habits.
+The answers of the miniature behind the wire (`llm_brain`) pass through a list of *habits*.  A habit is a function of
+one answer and returns other answers as they are.  `Contrary()` is the same model without habits.
 """
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import threading
@@ -100,38 +92,22 @@ def _as_the_prompts_ask(task: str, messages: list[dict[str, Any]], text: str) ->
     return json.dumps(data, ensure_ascii=False)
 
 
-# -- habits of a builder -------------------------------------------------------------------------------------------
-
-
-def edits(*tasks: str) -> Callable[[Callable[[Given, Any], None]], Habit]:
-    """A habit that edits the data of answers to these prompts."""
-
-    def decorate(edit: Callable[[Given, Any], None]) -> Habit:
-        @functools.wraps(edit)
-        def habit(given: Given) -> str:
-            if given.task not in tasks:
-                return given.text
-            data = json.loads(given.text)
-            edit(given, data)
-            return json.dumps(data, ensure_ascii=False)
-
-        return habit
-
-    return decorate
-
-
-@edits("superset_check")
-def denies_an_edge(given: Given, data: Any) -> None:
+def denies_an_edge(given: Given) -> str:
     """One edge of every forest is denied, without a better place."""
+    if given.task != "superset_check":
+        return given.text
+    data = given.data
     pair = data["pairs"][len(given.prompt) % len(data["pairs"])]  # the same in every run
     pair |= {"narrow_implies_broad": False, "reason": "a counter-example comes to mind"}
+    return json.dumps(data, ensure_ascii=False)
 
 
-@edits("initial_request")
-def leaks_in_the_request(given: Given, data: Any) -> None:
+def leaks_in_the_request(given: Given) -> str:
     """Every first message reveals a hidden intent, until it is asked for again."""
-    if not given.asked_again:
-        data["request"] = f"hi, could you make me something? {_LATENT.findall(given.prompt)[-1].lower()}"
+    if given.task != "initial_request" or given.asked_again:
+        return given.text
+    leak = _LATENT.findall(given.prompt)[-1].lower()
+    return json.dumps(given.data | {"request": f"hi, could you make me something? {leak}"}, ensure_ascii=False)
 
 
 contrary = Contrary(habits=(denies_an_edge, leaks_in_the_request))

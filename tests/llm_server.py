@@ -1,16 +1,6 @@
 """An OpenAI-compatible server for tests: real HTTP on a free loopback port, with faults on demand.
 
-In a thread of the test:
-
-    with FakeServer(brain, latency_seconds=0.01, faults=Faults(rate=0.3)) as server:
-        settings = ClientSettings(api_base=server.api_base)
-        ...
-        assert server.counts["requests"] == 12
-
-In a process of its own, so that it does not share the client's interpreter (`ServerProcess`, or by hand):
-
-    python tests/llm_server.py llm_brain:answer 1
-
+`FakeServer` runs in a thread of the test, `ServerProcess` in another process, apart from the client's interpreter.
 A brain, `brain(messages, body) -> (text, completion tokens)`, decides the text.  The server knows only HTTP.
 """
 
@@ -38,17 +28,8 @@ Messages = list[dict[str, Any]]
 Brain = Callable[[Messages, dict[str, Any]], tuple[str, int]]
 
 # Faults below the text: the client must try again.
-TRANSPORT_FAULTS = (
-    "429",
-    "500",
-    "503",
-    "timeout",
-    "cut_before",
-    "cut_body",
-    "malformed_body",
-    "truncated_body",
-    "empty",
-)
+BODY_FAULTS = ("cut_before", "cut_body", "malformed_body", "truncated_body", "empty")
+TRANSPORT_FAULTS = ("429", "500", "503", "timeout", *BODY_FAULTS)
 # Faults in the text, applied to JSON answers only: the first group can be mended, the second must be asked for again.
 MENDABLE_FAULTS = ("fenced", "prose", "trailing_comma", "python_literal", "thinking")
 UNMENDABLE_FAULTS = ("truncated_text", "wrong_ids", "refusal")
@@ -220,9 +201,6 @@ class FakeServer:
             raise _CutError
 
 
-# -- HTTP ------------------------------------------------------------------------------------------------------------
-
-
 async def _read_request(reader: asyncio.StreamReader) -> tuple[str, str, dict[str, str], bytes]:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.rstrip().split("\r\n")
@@ -262,9 +240,6 @@ def _reply(body: Mapping[str, Any], text: str, tokens: int, *, with_usage: bool)
     return reply
 
 
-# -- broken texts ----------------------------------------------------------------------------------------------------
-
-
 # Fault → a JSON text as a careless model would send it; only `UNMENDABLE_FAULTS` change the content.
 MANGLED: dict[str, Callable[[str], str]] = {
     "fenced": lambda text: f"```json\n{text}\n```",
@@ -276,9 +251,6 @@ MANGLED: dict[str, Callable[[str], str]] = {
     "wrong_ids": lambda text: re.sub(r'("id"\s*:\s*")[^"]*"', r'\g<1>99.99"', text),
     "refusal": lambda text: "I'm sorry, but I can't help with that.",
 }
-
-
-# -- a process of its own --------------------------------------------------------------------------------------------
 
 
 class ServerProcess:

@@ -35,9 +35,6 @@ def test_of_an_installed_package_nothing_is_written_among_the_packages(tmp_path,
     assert files.outputs_folder() == tmp_path / "outputs"
 
 
-# -- YAML that somebody brings -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

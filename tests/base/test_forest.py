@@ -21,16 +21,9 @@ def test_a_text_loses_the_words_of_the_broader_one(text: str, above: str, shown:
     assert shortened(text, above) == shown
 
 
-TREE = IntentTree.from_dict(
-    {
-        "topic": "boats",
-        "initially_discovered": ["2"],
-        "roots": [
-            {"id": "1", "text": "a <b>boat</b>", "children": [{"id": "1.1", "text": "a <b>boat</b> in the rain"}]},
-            {"id": "2", "text": "rain", "children": [{"id": f"2.{k}", "text": f"{k} clouds"} for k in (1, 2)]},
-        ],
-    }
-)
+BOAT = {"id": "1", "text": "a <b>boat</b>", "children": [{"id": "1.1", "text": "a <b>boat</b> in the rain"}]}
+RAIN = {"id": "2", "text": "rain", "children": [{"id": f"2.{k}", "text": f"{k} clouds"} for k in (1, 2)]}
+TREE = IntentTree.from_dict({"topic": "boats", "initially_discovered": ["2"], "roots": [BOAT, RAIN]})
 
 
 @pytest.mark.slow

@@ -83,17 +83,10 @@ def test_what_goes_into_json_comes_back_the_same(tree: Tree) -> None:
 def test_the_plain_form_is_what_the_hints_say() -> None:
     tree = Tree("oak", (Leaf("a"),), Shade.DARK, {"b": Shade.LIGHT}, frozenset({"z", "y"}), {"c": (1, 2)})
     assert list(tree.to_dict().items()) == [
-        ("leaves", [{"name": "a", "weight": 1.0}]),
-        ("kind", "oak"),
-        ("half", None),
-        ("shade", "dark"),
-        ("shades", {"b": "light"}),
-        ("tags", ["y", "z"]),
-        ("pair", {"c": [1, 2]}),
-        ("below", []),
-        ("first", None),
+        ("leaves", [{"name": "a", "weight": 1.0}]), ("kind", "oak"), ("half", None), ("shade", "dark"),
+        ("shades", {"b": "light"}), ("tags", ["y", "z"]), ("pair", {"c": [1, 2]}), ("below", []), ("first", None),
         ("extra", {}),
-    ]
+    ]  # fmt: skip
 
 
 def test_a_field_at_its_default_may_be_left_out_and_a_derived_one_is_written_but_not_read() -> None:
@@ -109,16 +102,12 @@ GOOD = Tree("oak", (), Shade.DARK, {}, frozenset(), {}).to_dict()
 @pytest.mark.parametrize(
     ("record", "data", "says"),
     [
-        (Sum, {"one": 1}, "Sum: 'other' is missing"),
         (Sum, {"one": 1, "othr": 2}, "Sum: 'other' is missing, 'othr' is unknown"),
-        (Sum, {"one": 1, "other": 2, "third": 3}, "Sum: 'third' is unknown"),
         (Sum, [1, 2], "Sum: must be an object, got [1, 2]"),
-        (Sum, None, "Sum: must be an object, got None"),
         (Tree, GOOD | {"shade": "grey"}, "Tree: 'shade' cannot be 'grey'"),
         (Tree, GOOD | {"leaves": 3}, "Tree: 'leaves' cannot be 3"),
         (Tree, GOOD | {"shades": ["dark"]}, "Tree: 'shades' cannot be ['dark']"),
         (Tree, GOOD | {"leaves": [{"nme": "a"}]}, "Leaf: 'name' is missing, 'nme' is unknown"),
-        (Tree, GOOD | {"first": "a"}, "Leaf: must be an object, got 'a'"),
     ],
 )
 def test_what_is_not_of_the_form_is_one_line_that_names_the_field(record: type[Record], data: Any, says: str) -> None:

@@ -3,21 +3,8 @@
 import pytest
 from scripted import EchoVoice, ScriptedJudge, artifact, forest, question, state_of
 
-from discover_lib import (
-    Discovery,
-    Evaluation,
-    IntentState,
-    Rules,
-    UserSimulator,
-    Verdict,
-    advance,
-    finished,
-    focus,
-    initial_state,
-    reward,
-    user_view,
-)
-from discover_lib.core.advance import walk
+from discover_lib import Discovery, Evaluation, IntentState, Rules, UserSimulator, Verdict, reward, user_view
+from discover_lib.core.advance import advance, finished, focus, initial_state, walk
 from discover_lib.core.intents import Intent
 
 AUTHORS = Rules.authors()
@@ -34,8 +21,6 @@ def moved(before: IntentState, evaluation: Evaluation) -> str:
     """Ids that the reply touched in any way, θ included."""
     return " ".join(each.intent_id for each in advance(TREE, before, evaluation, AUTHORS)[1])
 
-
-# -- which verdicts count ----------------------------------------------------------------------------------------------
 
 ALL_BUT_1_2 = state("1.1", satisfied="1 1.1.1")  # of root 1 only the leaf 1.2 is not satisfied
 
@@ -59,23 +44,13 @@ ALL_BUT_1_2 = state("1.1", satisfied="1 1.1.1")  # of root 1 only the leaf 1.2 i
         pytest.param(state(), artifact("2", "2.1"), "", id="the next root waits"),
         pytest.param(state(), artifact("1", n2=4), "1", id="even its near misses are thrown away"),
         pytest.param(ALL_BUT_1_2, question("1.2", "2"), "1.2", id="a probe completes nothing"),
-        pytest.param(
-            ALL_BUT_1_2, artifact("1.2", "2", "2.1"), "1.2 2 2.1", id="current root completed: the next counts"
-        ),
+        pytest.param(ALL_BUT_1_2, artifact("1.2", "2", "2.1"), "1.2 2 2.1", id="root completed: the next counts"),
         pytest.param(ALL_BUT_1_2, artifact("1.2", n2=1), "1.2 2", id="and so do its near misses"),
         pytest.param(ALL_BUT_1_2, artifact("1.2", "2", "2.1", "3"), "1.2 2 2.1", id="the one after never counts"),
     ],
 )
-def test_a_verdict_counts_under_a_parent_that_passed_now_or_is_done(
-    before: IntentState, evaluation: Evaluation, counted: str
-) -> None:
+def test_a_verdict_counts_under_a_parent_that_passed_now_or_is_done(before, evaluation, counted: str) -> None:
     assert moved(before, evaluation) == counted
-
-
-def test_satisfied_is_sticky_and_a_probe_never_satisfies() -> None:
-    after = advance(TREE, state(satisfied="1"), question("1", "1.1"), AUTHORS)[0]
-    assert (after.satisfied, after.discovered) == ({"1"}, {"1", "1.1"})
-    assert advance(TREE, after, artifact(n1=4), AUTHORS)[0].satisfied == {"1"}
 
 
 # -- thresholds --------------------------------------------------------------------------------------------------------
@@ -86,14 +61,8 @@ def test_two_thresholds_each_used_once() -> None:
     for _ in range(6):
         now = advance(TREE, now, artifact(n1=1), AUTHORS)[0]
         seen.append((now["1"].level, tuple(round(each, 6) for each in now.thresholds["1"])))
-    assert seen == [  # 0.25 a reply against 0.6, then against 0.3
-        (0, (0.35, 0.3)),
-        (0, (0.1, 0.3)),
-        (0.5, (0.3,)),
-        (0.5, (0.05,)),
-        (1, ()),
-        (1, ()),
-    ]
+    # 0.25 a reply against 0.6, then against 0.3
+    assert seen == [(0, (0.35, 0.3)), (0, (0.1, 0.3)), (0.5, (0.3,)), (0.5, (0.05,)), (1, ()), (1, ())]
 
 
 @pytest.mark.parametrize(("misses", "level"), [(1, 0), (2, 0.5), (3, 0.5), (9, 0.5)])
@@ -123,9 +92,6 @@ def test_a_pair_of_thresholds_can_be_given(pair: tuple | list) -> None:
     assert initial_state(TREE, AUTHORS, thresholds={"1": pair}).thresholds["1"] == (0.4, 0.5)
     by_hand = IntentState({}, thresholds={"1": pair})
     assert advance(TREE, by_hand, artifact(n1=2), AUTHORS)[0].thresholds["1"] == (0.5,)
-
-
-# -- focus, end, walk --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -160,9 +126,6 @@ def test_walk(now: IntentState, engaged: str, asked: str) -> None:
         return Verdict(intent.id, intent.id in engaged.split())
 
     assert [verdict.intent_id for verdict in walk(TREE, now, AUTHORS, decide)] == asked.split()
-
-
-# -- the user's view ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -203,16 +166,9 @@ def test_pursued(now: IntentState, pursuing: str, items: str) -> None:
         pytest.param(state(), state("1"), {"1": 1.0}, id="one in a single step"),
         pytest.param(state("1"), state(satisfied="1"), {}, id="satisfying what is discovered earns nothing"),
         pytest.param(state("1 1.1"), state("1 1.1 1.1.1"), {"1.1.1": 1.0}, id="no roll-up where the parent counts"),
-        pytest.param(
-            state("1.1", "1"), state("1.1 1.2", "1"), {"1": 0.5, "1.2": 1.0}, id="a parent counts 1 with its children"
-        ),
+        pytest.param(state("1.1", "1"), state("1.1 1.2", "1"), {"1": 0.5, "1.2": 1.0}, id="1 with its children"),
         pytest.param(state(), state("2.1"), {"2": 1.0, "2.1": 1.0}, id="even one that stays undiscovered itself"),
-        pytest.param(
-            state("1.2"),
-            state("1.1.1 1.2"),
-            {"1": 1.0, "1.1": 1.0, "1.1.1": 1.0},
-            id="the roll-up climbs level by level",
-        ),
+        pytest.param(state("1.2"), state("1.1.1 1.2"), {"1": 1.0, "1.1": 1.0, "1.1.1": 1.0}, id="level by level"),
     ],
 )
 def test_the_reward_is_the_change_of_level(before: IntentState, after: IntentState, shares: dict) -> None:

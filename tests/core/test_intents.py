@@ -1,6 +1,5 @@
 """Intent trees: what is accepted, and one clear line for everything that is not."""
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -38,12 +37,6 @@ def cycle_by_shared_object() -> dict[str, Any]:
     return tree_of(root)
 
 
-def cycle_two_levels_down() -> dict[str, Any]:
-    root = node("1", node("1.1"))
-    root["children"][0]["children"].append(root)
-    return tree_of(root)
-
-
 def chain(depth: int) -> dict[str, Any]:
     below: list[Any] = []
     for level in range(depth, 0, -1):
@@ -57,26 +50,16 @@ def one(**fields: Any) -> dict[str, Any]:
 
 BAD_TREES = {  # what is wrong: the data, and what the message must name
     "cycle by a shared object": (cycle_by_shared_object(), ["'1'", "cycle"]),
-    "cycle two levels down": (cycle_two_levels_down(), ["'1'", "cycle"]),
     "cycle by a repeated id": (tree_of(node("1", node("1.1", node("1")))), ["'1'", "cycle"]),
-    "own child by id": (tree_of(node("1", node("1"))), ["'1'", "cycle"]),
     "duplicate root": (tree_of(node("1"), node("1")), ["duplicate", "'1'"]),
-    "duplicate child": (tree_of(node("1", node("1.1"), node("1.1"))), ["duplicate", "'1.1'"]),
     "same object twice": (tree_of(*[node("1")] * 2), ["duplicate", "'1'"]),
     "id with an empty part": (tree_of(node("1..2")), ["malformed", "'1..2'"]),
     "id with a leading zero": (tree_of(node("01")), ["malformed", "'01'"]),
-    "id zero": (tree_of(node("0")), ["malformed", "'0'"]),
     "id of letters": (tree_of(node("a")), ["malformed", "'a'"]),
-    "empty id": (tree_of(node("")), ["malformed", "''"]),
     "id with a line break": (tree_of(node("1\n")), ["malformed", r"'1\n'"]),
-    "id with a space": (tree_of(node(" 1")), ["malformed", "' 1'"]),
-    "id with a trailing dot": (tree_of(node("1.")), ["malformed", "'1.'"]),
     "id in other digits": (tree_of(node("١")), ["malformed", "'١'"]),
     "child without its parent": (tree_of(node("1.2")), ["'1.2'", "parent '1'"]),
     "child under another parent": (tree_of(node("1", node("2.1"))), ["'2.1'", "under '1'", "'2'"]),
-    "grandchild as child": (tree_of(node("1", node("1.1.1"))), ["'1.1.1'", "under '1'", "'1.1'"]),
-    "root as child": (tree_of(node("1", node("2"))), ["'2'", "under '1'"]),
-    "empty text": (tree_of(node("1", text="")), ["'1'", "empty"]),
     "blank text": (tree_of(node("1", node("1.1", text=" \n"))), ["'1.1'", "empty"]),
     "huge text": (tree_of(node("1", text="x" * 1_000_000)), ["'1'", "1000000 characters"]),
     "huge id": (tree_of(node("x" * 1_000_000)), ["malformed"]),
@@ -84,42 +67,24 @@ BAD_TREES = {  # what is wrong: the data, and what the message must name
     "absurdly deep": (chain(900), ["deeper", "1.1.1"]),
     "too many": (tree_of(node("1", *(node(f"1.{n}") for n in range(1, 5_001)))), ["5000 intents", "'1.5000'"]),
     "unknown initially discovered": (one() | {"initially_discovered": ["2"]}, ["initially_discovered", "'2'"]),
-    "discovered below undiscovered": (
-        tree_of(node("1", node("1.1")), initially_discovered=["1.1"]),
-        ["'1.1'", "parent '1'"],
-    ),
+    "known below unknown": (tree_of(node("1", node("1.1")), initially_discovered=["1.1"]), ["'1.1'", "parent '1'"]),
     "no roots": ({"roots": []}, ["no roots"]),
     "roots missing": ({}, ["'roots'"]),
     "roots an object": ({"roots": {"1": "text"}}, ["'roots'"]),
-    "roots None": ({"roots": None}, ["'roots'"]),
     "tree None": (None, ["NoneType"]),
-    "tree a list": ([node("1")], ["list"]),
-    "tree a number": (7, ["int"]),
     "root None": (tree_of(None), ["intent", "None"]),
-    "root a text": (tree_of("1"), ["intent", "'1'"]),
     "child a number": (tree_of(node("1", 7)), ["intent", "7"]),
     "id a number": (tree_of(node(1)), ["intent 1", "'id'"]),
-    "id None": (tree_of(node(None)), ["'id'"]),
     "id missing": (tree_of({"text": "some text"}), ["'id'"]),
     "text a number": (one(text=3), ["'1'", "'text'", "3"]),
-    "text None": (one(text=None), ["'1'", "'text'"]),
     "text missing": (tree_of({"id": "1"}), ["'1'", "'text'"]),
     "children an object": (one(children={"id": "1.1", "text": "t"}), ["'1'", "'children'"]),
-    "children an empty object": (one(children={}), ["'1'", "'children'"]),
     "children a text": (one(children="1.1"), ["'1'", "'children'"]),
-    "children an empty text": (one(children=""), ["'1'", "'children'"]),
-    "children a number": (one(children=1), ["'1'", "'children'"]),
-    "children zero": (one(children=0), ["'1'", "'children'"]),
     "children false": (one(children=False), ["'1'", "'children'"]),
     "initially discovered a text": (one() | {"initially_discovered": "1"}, ["initially_discovered"]),
-    "initially discovered a number": (one() | {"initially_discovered": 1}, ["initially_discovered"]),
     "initially discovered zero": (one() | {"initially_discovered": 0}, ["initially_discovered"]),
-    "initially discovered true": (one() | {"initially_discovered": True}, ["initially_discovered"]),
-    "initially discovered an object": (one() | {"initially_discovered": {"1": True}}, ["initially_discovered"]),
     "initially discovered numbers": (one() | {"initially_discovered": [1]}, ["initially_discovered"]),
     "topic a number": (one() | {"topic": 5}, ["'topic'", "int"]),
-    "request None": (one() | {"initial_request": None}, ["'initial_request'", "NoneType"]),
-    "artifact type a list": (one() | {"artifact_type": []}, ["'artifact_type'", "list"]),
 }
 
 
@@ -128,9 +93,7 @@ def test_a_bad_tree_is_refused_in_one_clear_line(data: Any, named: list[str]) ->
     with pytest.raises(TreeError) as error:
         IntentTree.from_dict(data)
     message = str(error.value)
-    assert all(each in message for each in named), message
-    assert "\n" not in message
-    assert len(message) < 300
+    assert all(each in message for each in named) and "\n" not in message and len(message) < 300, message
 
 
 @pytest.mark.slow
@@ -146,14 +109,7 @@ def test_children_may_be_left_out_or_none() -> None:
 
 def test_a_tree_survives_its_plain_form_and_json() -> None:
     tree = IntentTree.from_dict(GOOD)
-    assert IntentTree.from_dict(tree.to_dict()) == tree
     assert IntentTree.from_dict(json.loads(json.dumps(tree.to_dict()))) == tree
-
-
-def test_reading_a_tree_leaves_the_data_as_it_was() -> None:
-    data = copy.deepcopy(GOOD)
-    IntentTree.from_dict(data)
-    assert data == GOOD
 
 
 def test_structure_of_a_tree() -> None:
@@ -189,25 +145,14 @@ def test_an_edited_graph_is_a_tree_with_ids_by_place() -> None:
     graph.remove_edge("1.1", "1.1.1")
     graph.add_edge("2", "1.1.1")
     tree = IntentTree.from_graph(graph)
-    assert {key: intent.text for key, intent in tree.intents.items()} == {
-        "1": "text of 1",
-        "1.1": "text of 1.1",
-        "2": "text of 2",
-        "2.1": "text of 1.1.1",
-    }
-
-
-@pytest.mark.parametrize("edge", [("1.1", "1"), ("1", "2.1"), ("2.1", "2")])
-def test_a_graph_that_is_no_forest_is_refused(edge: tuple[str, str]) -> None:
-    graph = forest("1 1.1 2 2.1").graph()
-    graph.add_edge(*edge)
-    with pytest.raises(TreeError, match="no forest"):
-        IntentTree.from_graph(graph)
+    texts = {"1": "text of 1", "1.1": "text of 1.1", "2": "text of 2", "2.1": "text of 1.1.1"}
+    assert {key: intent.text for key, intent in tree.intents.items()} == texts
 
 
 @pytest.mark.parametrize(
     ("graph", "says"),
     [
+        (networkx.DiGraph([("1", "1.1"), ("1.1", "1")]), "no forest"),
         (networkx.path_graph(3_000, create_using=networkx.DiGraph), "deeper than 16 levels"),
         (networkx.DiGraph([("1", "1.1")]), "intent '1' has an empty text"),
         (networkx.Graph([("1", "1.1")]), "at most one parent"),
@@ -239,9 +184,7 @@ def test_intents_under_a_key_that_is_not_read_are_no_lost_intents(tmp_path: Path
 )
 def test_a_tree_written_by_hand_loses_nothing_by_a_slip(change: dict, said: str, tmp_path: Path) -> None:
     path = tmp_path / "tree.json"
-    path.write_text(
-        json.dumps({key: value for key, value in (GOOD | change).items() if value is not None}), encoding="utf-8"
-    )
+    path.write_text(json.dumps({key: value for key, value in (GOOD | change).items() if value is not None}))
     with pytest.raises(TreeError, match=said) as error:
         load_tree(path)
     assert str(error.value).startswith(f"{path}: ")
@@ -270,13 +213,10 @@ def test_no_tree_is_kept_in_the_place_of_another(tmp_path: Path) -> None:
 
 BAD_FILES = {
     "binary": (b"\x89PNG\r\n\x1a\n\x00\x00\xff\xfe", "UTF-8"),
-    "zeros": (b"\x00\x00\x00", "not JSON"),
     "another encoding": ('{"roots": [{"id": "1", "text": "café"}]}'.encode("latin-1"), "UTF-8"),
     "not JSON": (b"roots: 1", "not JSON"),
-    "cut off": (b'{"roots": [', "not JSON"),
     "empty": (b"", "not JSON"),
     "too deep for JSON": (b"[" * 200_000, "nested too deep"),
-    "JSON, but a number": (b"3", "int"),
     "JSON, but no tree": (b'{"tree": null}', "NoneType"),
     "a tree with a defect": (json.dumps(tree_of(node("01"))).encode(), "'01'"),
 }
@@ -288,9 +228,7 @@ def test_a_bad_file_is_refused_by_name(content: bytes, named: str, tmp_path: Pat
     path.write_bytes(content)
     with pytest.raises(TreeError) as error:
         load_tree(path)
-    assert named in str(error.value)
-    assert "tree.json" in str(error.value)
-    assert "\n" not in str(error.value)
+    assert named in str(error.value) and "tree.json" in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["missing.json", "."], ids=["missing", "a folder"])

@@ -59,14 +59,6 @@ def test_the_reward_is_that_of_the_whole_window_and_of_all_its_replies() -> None
 
 def test_no_window_leaves_records_as_they_were() -> None:
     assert "ahead" not in json.dumps(run(0).to_dict())
-    assert run(0) == run_conversation(
-        TREE,
-        ScriptedJudge(READINGS),
-        EchoVoice(),
-        [ScriptedAssistant("greedy", "now"), ScriptedAssistant("patient", "door")],
-        turns=1,
-        ahead=LookAhead(0, Opener()),
-    )
 
 
 def test_records_with_windows_come_back_replay_and_label_anew() -> None:

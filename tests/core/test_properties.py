@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import RULES, evaluations, modest, trees
 
-from discover_lib import Discovery, Evaluation, IntentState, IntentTree, Rules, advance, focus, initial_state, reward
+from discover_lib import Discovery, Evaluation, IntentTree, Rules, advance, focus, initial_state, reward
 from discover_lib.core.advance import finished, walk
 from discover_lib.core.state import Verdict
 from discover_lib.core.view import user_view
@@ -128,18 +128,6 @@ def test_a_reward_is_at_most_the_number_of_intents_and_its_parts_add_up(case: Ca
     assert earned <= len(case.tree)  # over a conversation nothing is earned twice
     if case.rules.discovery_reward == "newly_discovered":
         assert earned == len(case.states[-1].discovered) - len(case.states[0].discovered)
-
-
-@holds
-def test_a_state_survives_its_plain_form(case: Case) -> None:
-    for state in case.states:
-        assert IntentState.from_dict(state.to_dict()) == state
-
-
-@holds
-def test_advancing_is_a_function_of_its_arguments(case: Case) -> None:
-    for before, after, reply in zip(case.states, case.states[1:], case.replies, strict=False):
-        assert advance(case.tree, before, reply, case.rules)[0] == after
 
 
 @holds

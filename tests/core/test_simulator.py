@@ -11,14 +11,8 @@ from discover_lib.core.roles import JudgeError, VoiceError
 from discover_lib.core.rollout import run_conversation
 
 TREE = forest("1 1.1 2 2.1", "1")
-READINGS = {
-    "chat": question(),
-    "ask": question("1.1"),
-    "hint": question(n1_1=1),
-    "draft": artifact("1", "1.1"),
-    "build": artifact("1", "1.1", "2", "2.1"),
-    "garbled": None,
-}
+READINGS = {"chat": question(), "ask": question("1.1"), "hint": question(n1_1=1), "draft": artifact("1", "1.1")}
+READINGS |= {"build": artifact("1", "1.1", "2", "2.1"), "garbled": None}
 
 
 def simulator(seed: int = 7, voice: EchoVoice | None = None, **options) -> UserSimulator:
@@ -26,8 +20,6 @@ def simulator(seed: int = 7, voice: EchoVoice | None = None, **options) -> UserS
 
 
 class SilentVoice(EchoVoice):
-    """Cannot speak."""
-
     def speak(self, view: UserView, messages: Sequence[Message], seed: int) -> str:
         raise VoiceError("nothing came back")
 
@@ -37,8 +29,7 @@ class SilentVoice(EchoVoice):
 
 def test_the_best_candidate_goes_on_and_all_are_kept() -> None:
     turn = simulator().step(["chat", "draft", "hint"])
-    assert turn.chosen == 1
-    assert turn.reply.text == "draft"
+    assert (turn.chosen, turn.reply.text) == (1, "draft")
     assert [each.reply.text for each in turn.candidates] == ["chat", "draft", "hint"]
     assert [each.reward.total for each in turn.candidates] == [0, 1, 0]
 
@@ -50,14 +41,6 @@ def test_candidates_are_judged_against_the_same_frozen_conversation() -> None:
     user.judge.seen.clear()
     user.step(["draft", "ask", "build"])
     assert [(state, said) for _, state, said in user.judge.seen] == [(before, messages)] * 3
-
-
-def test_their_order_does_not_matter_to_what_they_are_worth() -> None:
-    texts = ["hint", "draft", "garbled", "build"]
-    forwards, backwards = simulator().step(texts), simulator().step(texts[::-1])
-    assert forwards.candidates == backwards.candidates[::-1]
-    assert forwards.after == backwards.after
-    assert forwards.reply == backwards.reply
 
 
 def test_considering_changes_nothing_and_tells_what_a_step_would_do() -> None:
@@ -81,27 +64,14 @@ def test_a_tie_in_tokens_too_is_drawn_by_the_seed() -> None:
     assert chosen == [simulator(seed).step(["ask", "ask"]).chosen for seed in range(40)]
 
 
-def test_length_can_decide_against_discovery_of_nothing_more() -> None:
-    long, nothing = Reply("ask", 1_400, "given"), Reply("chat", 10, "given")  # 1 − 1 against 0 − 0: a tie
-    assert simulator().step([long, nothing]).chosen == 1
-
-
-def test_a_text_is_counted_and_says_how() -> None:
-    reply = simulator().step("chat").reply
-    assert (reply.text, reply.n_tokens) == ("chat", 1)
-    assert "discover_lib.tokens" in reply.counting
-
-
 # -- when a role fails -------------------------------------------------------------------------------------------------
 
 
 def test_an_unscored_candidate_is_kept_with_its_error_and_never_wins() -> None:
     costly = Reply("chat", 5_000, "given")  # a reward of −1
     turn = simulator().step(["garbled", costly])
-    assert turn.chosen == 1
     garbled = turn.candidates[0]
-    assert garbled.reply.text == "garbled"
-    assert (garbled.evaluation, garbled.reward) == (None, None)
+    assert (turn.chosen, garbled.reply.text, garbled.evaluation, garbled.reward) == (1, "garbled", None, None)
     assert garbled.error == "judge: cannot read 'garbled'"
     assert garbled.after == turn.before
 
@@ -113,7 +83,6 @@ def test_an_unscored_candidate_never_wins_under_the_authors_rules_either() -> No
 @pytest.mark.parametrize(
     ("replies", "voice", "error"),
     [
-        pytest.param(["garbled", "garbled"], EchoVoice(), JudgeError, id="no candidate could be judged"),
         pytest.param("garbled", EchoVoice(), JudgeError, id="the only reply could not be judged"),
         pytest.param("chat", SilentVoice(), VoiceError, id="the user could not answer"),
         pytest.param([], EchoVoice(), ValueError, id="no reply"),
@@ -141,33 +110,14 @@ def test_all_discovered_ends_the_conversation_without_another_message() -> None:
         user.step("chat")
 
 
-def test_discovered_by_questions_alone_is_all_discovered_too() -> None:
-    user = UserSimulator(TREE, ScriptedJudge({"ask": question("1", "1.1", "2", "2.1")}), EchoVoice())
-    user.step("ask")
-    assert user.conversation.stop == "all_discovered"
-    assert not user.state.satisfied
-
-
-def test_the_authors_end_when_all_is_satisfied() -> None:
-    user = UserSimulator(TREE, ScriptedJudge(READINGS), EchoVoice(), rules=Rules.authors())
-    user.step("ask")
-    assert user.conversation.stop is None
-    user.step("build")
-    assert user.conversation.stop == "all_satisfied"
-
-
 @pytest.mark.parametrize(
     ("replies", "turns", "stop", "taken"),
     [
         pytest.param(["chat"], 5, "max_turns", 5, id="the last turn"),
-        pytest.param(["chat"], 1, "max_turns", 1, id="one turn only"),
-        pytest.param(["hint", "build"], 5, "all_discovered", 2, id="all discovered before"),
         pytest.param(["hint", "build"], 2, "all_discovered", 2, id="all discovered in the last turn"),
     ],
 )
-def test_a_run_stops_for_a_reason_and_the_user_is_silent_after_it(
-    replies: list[str], turns: int, stop: str, taken: int
-) -> None:
+def test_a_run_stops_for_a_reason_and_the_user_is_silent_after_it(replies, turns: int, stop: str, taken: int) -> None:
     assistant = ScriptedAssistant("one", *replies)
     record = run_conversation(TREE, ScriptedJudge(READINGS), EchoVoice(), [assistant], turns=turns)
     assert (record.stop, len(record.turns)) == (stop, taken)
@@ -259,10 +209,6 @@ def test_a_seed_is_a_conversation() -> None:
 
 def test_units_of_work_with_like_names_have_seeds_of_their_own() -> None:
     assert len({derive_seed(1, 23), derive_seed(12, 3), derive_seed(123), derive_seed(3, 12)}) == 4
-
-
-def test_given_thresholds_stand_whatever_the_seed() -> None:
-    assert simulator(5, thresholds={"2": 0.4}).state.thresholds["2"] == 0.4
 
 
 def test_the_voice_is_seeded_anew_each_turn() -> None:

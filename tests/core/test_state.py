@@ -1,7 +1,5 @@
 """The paper's transition: how one reply changes what a user knows of their own intents."""
 
-from dataclasses import replace
-
 import pytest
 from scripted import LEVELS, artifact, forest, question, state_of
 
@@ -50,19 +48,6 @@ def test_a_state_is_looked_up_and_a_loop_over_it_ends_at_once() -> None:
         list(START)
 
 
-def test_a_cascade_has_any_depth() -> None:
-    nothing = state_of(TREE)
-    assert step(artifact("1", "1.1", "1.1.1"), nothing).discovered == {"1", "1.1", "1.1.1"}
-
-
-def test_satisfied_and_discovered_never_go_back() -> None:
-    before = state_of(TREE, KNOWN, satisfied="1 1.1")
-    for evaluation in (artifact(n1=4, n1_1=4), question("1"), question(n1=1), artifact()):
-        after = step(evaluation, before)
-        assert after.discovered == before.discovered
-        assert after.satisfied == before.satisfied
-
-
 def test_probed_now_and_satisfied_by_a_later_artifact() -> None:
     probed, first = advance(TREE, START, question("1.2"), PAPER)
     built, second = advance(TREE, probed, artifact("1.2"), PAPER)
@@ -83,7 +68,6 @@ def test_probed_now_and_satisfied_by_a_later_artifact() -> None:
         pytest.param("undiscovered", 0.25, 1, "undiscovered", 0.0, id="0.25 = 0.25: not crossed, nothing left of θ"),
         pytest.param("undiscovered", 0.2, 1, "emerging", 0.2, id="0.25 > 0.2: one state up, θ as at the start"),
         pytest.param("undiscovered", 0.0, 1, "emerging", 0.0, id="θ = 0: the first near miss crosses"),
-        pytest.param("undiscovered", 0.0, 0, "undiscovered", 0.0, id="θ = 0 and no near miss: nothing"),
         pytest.param("emerging", 0.2, 1, "discovered", 0.2, id="emerging moves to discovered"),
         pytest.param("emerging", 0.4, 1, "emerging", 0.15, id="emerging stays below θ"),
         pytest.param("undiscovered", 0.4, 2, "emerging", 0.4, id="two near misses: 0.5 > 0.4"),
@@ -99,17 +83,10 @@ def test_near_misses(level: str, theta: float, misses: int, level_after: str, th
     assert after["1.2"] is LEVELS[level_after]
     assert after.thresholds == pytest.approx(before.thresholds | {"1.2": theta_after})
     assert not after.satisfied  # a near miss never satisfies
-    if misses:
-        (only,) = transitions
-        assert (only.intent_id, only.cause, only.before, only.after) == (
-            "1.2",
-            "tangential",
-            before["1.2"],
-            after["1.2"],
-        )
-        assert (only.score, only.theta, only.theta_left) == pytest.approx((misses * 0.25, theta, theta_after))
-    else:
-        assert transitions == ()
+    (only,) = transitions
+    assert (only.intent_id, only.cause) == ("1.2", "tangential")
+    assert (only.before, only.after) == (before["1.2"], after["1.2"])
+    assert (only.score, only.theta, only.theta_left) == pytest.approx((misses * 0.25, theta, theta_after))
 
 
 def test_theta_wears_down_over_replies_and_is_restored_by_each_crossing() -> None:
@@ -125,11 +102,6 @@ def test_theta_wears_down_over_replies_and_is_restored_by_each_crossing() -> Non
         ("emerging", 0.1),
         ("discovered", 0.6),
     ]
-
-
-def test_the_crossing_resets_to_the_drawn_theta_not_to_the_one_left() -> None:
-    before = IntentState(START.discovery, frozenset(), {"1.2": 0.1}, {"1.2": 0.7})
-    assert step(artifact(n1_2=1), before).thresholds["1.2"] == 0.7
 
 
 @pytest.mark.parametrize("crossing", [">", ">="])
@@ -176,25 +148,12 @@ def test_a_repeated_near_miss(counting: str, left: float) -> None:
         pytest.param(1, 4, 0.65, "undiscovered", id="one counts: 0.9 − 0.25"),
         pytest.param(2, 4, 0.4, "undiscovered", id="two count: 0.9 − 0.5"),
         pytest.param(3, 2, 0.4, "undiscovered", id="fewer than the cap: 0.9 − 0.5"),
-        pytest.param(4, 4, 0.9, "emerging", id="a cap of as many changes nothing"),
     ],
 )
-def test_a_cap_limits_the_near_misses_that_count_in_a_reply(
-    cap: int | None, misses: int, left: float, level: str
-) -> None:
+def test_a_cap_limits_the_near_misses_that_count_in_a_reply(cap, misses: int, left: float, level: str) -> None:
     after = step(artifact(n1_2=misses), state_of(TREE, KNOWN, theta=0.9), PAPER.replace(near_miss_cap=cap))
     assert after.thresholds["1.2"] == pytest.approx(left)
     assert after["1.2"].name.lower() == level
-
-
-def test_with_a_cap_of_one_an_intent_takes_as_many_replies_as_near_misses() -> None:
-    rules, state = PAPER.replace(near_miss_cap=1), state_of(TREE, KNOWN, theta=0.9)
-    seen = []
-    for reply in range(4):
-        verdict = Verdict("1.2", False, tuple(f"animal {reply}.{number}" for number in range(4)))
-        state = step(Evaluation("artifact", [verdict]), state, rules)
-        seen.append((round(state.thresholds["1.2"], 2), state["1.2"].name))
-    assert seen == [(0.65, "UNDISCOVERED"), (0.4, "UNDISCOVERED"), (0.15, "UNDISCOVERED"), (0.9, "EMERGING")]
 
 
 def test_the_cap_holds_for_new_near_misses_and_for_the_authors_rules_too() -> None:
@@ -261,12 +220,6 @@ def test_a_child_met_under_an_unmet_but_discovered_parent_moves() -> None:
     assert after.satisfied == {"1.1.1"}
 
 
-def test_the_order_of_verdicts_changes_nothing() -> None:
-    forwards = artifact("2", "2.1", n1_2=1)
-    backwards = replace(forwards, verdicts=forwards.verdicts[::-1])
-    assert advance(TREE, START, forwards, PAPER) == advance(TREE, START, backwards, PAPER)
-
-
 def test_an_unknown_intent_is_an_error_and_changes_nothing() -> None:
     with pytest.raises(ValueError, match=r"'7\.7'"):
         step(artifact("1.2", "7.7"))
@@ -321,9 +274,7 @@ def test_single_thetas_can_be_given() -> None:
         pytest.param({"8": 0.4}, PAPER, "'8'", id="unknown intent"),
         pytest.param({"1": (0.4, 0.5)}, PAPER, "'1'.*a number", id="a pair under the paper's rules"),
         pytest.param({"1": "0.4"}, PAPER, "'1'.*a number", id="a text"),
-        pytest.param({"1": None}, PAPER, "'1'.*a number", id="None"),
         pytest.param({"1": 0.4}, Rules.authors(), "'1'.*a pair", id="a number under the authors' rules"),
-        pytest.param({"1": (0.1, 0.2, 0.3)}, Rules.authors(), "'1'.*a pair", id="three numbers"),
     ],
 )
 def test_a_wrong_theta_is_refused(thresholds: dict, rules: Rules, named: str) -> None:
@@ -371,9 +322,7 @@ def visited(state: IntentState, engaged: str, rules: Rules = PAPER) -> list[str]
         pytest.param(state_of(TREE, "1 1.1 1.1.1 1.2 2"), "", "2 2.1 1 1.1 1.1.1 1.2", id="what was left unsatisfied"),
         pytest.param(state_of(TREE, "1 2"), "", "1 1.1 1.2 2", id="discovered outside the focus, not below it"),
         pytest.param(state_of(TREE, "1 2", satisfied="2"), "2.1", "1 1.1 1.2", id="outside and satisfied: not asked"),
-        pytest.param(
-            state_of(TREE, "1 1.1 1.1.1 1.2 2 2.1", satisfied="1 2"), "", "1.1 1.1.1 1.2 2.1", id="no focus left"
-        ),
+        pytest.param(state_of(TREE, "1 1.1 1.1.1 1.2 2 2.1", satisfied="1 2"), "", "1.1 1.1.1 1.2 2.1", id="no focus"),
     ],
 )
 def test_walk(state: IntentState, engaged: str, asked: str) -> None:

@@ -1,11 +1,9 @@
 """What the user may say: one group of what is missing, certain before hesitant before vague."""
 
-import json
-
 import pytest
 from scripted import artifact, forest, state_of
 
-from discover_lib import IntentState, IntentTree, Message, Rules, UserView, advance, user_view
+from discover_lib import IntentState, IntentTree, Message, Rules, advance, user_view
 from discover_lib.core.state import Discovery
 from discover_lib.core.view import leaked_words
 
@@ -29,9 +27,7 @@ def state(known: str = "", emerging: str = "", met: str = "") -> IntentState:
         pytest.param(state("", "1.1 2", "1"), "fuzzy", "1.1 2", id="fuzzy from any root"),
         pytest.param(state(), "latent", "1 1.1 1.1.1 1.2", id="latent from the focus root, itself too"),
         pytest.param(state(met="1 1.1"), "latent", "1.1.1 1.2", id="latent is what is undiscovered"),
-        pytest.param(
-            state(met="1 1.1 1.1.1 1.2"), "latent", "2 2.1", id="latent from the next root once it is the focus"
-        ),
+        pytest.param(state(met="1 1.1 1.1.1 1.2"), "latent", "2 2.1", id="latent from the next root in focus"),
         pytest.param(state(met="2"), "latent", "1 1.1 1.1.1 1.2", id="latent leaves a later root alone"),
         pytest.param(state(met="1 1.1 1.1.1 1.2 2 2.1"), None, "", id="nothing missing"),
     ],
@@ -58,13 +54,6 @@ def test_achieved_is_the_lowest_discovered_and_satisfied(now: IntentState, achie
     assert user_view(TREE, now, PAPER).achieved == tuple(achieved.split())
 
 
-@pytest.mark.parametrize("rules", [PAPER, Rules.authors()], ids=lambda rules: rules.name)
-@pytest.mark.parametrize("now", [state(), state("1"), state("", "1"), state("2", "1.1", "1")])
-def test_texts_are_those_of_the_shown_ids_and_no_others(now: IntentState, rules: Rules) -> None:
-    view = user_view(TREE, now, rules)
-    assert view.texts == {key: TREE.text(key) for key in (*view.achieved, *view.items)}
-
-
 def test_notes_say_why_and_what_changed_now() -> None:
     after, transitions = advance(TREE, state("1 2"), artifact("1"), PAPER)
     reasons = {"1": "there it is", "2": "no sign of it", "1.1": "not to be told"}
@@ -73,26 +62,9 @@ def test_notes_say_why_and_what_changed_now() -> None:
     assert view.changed == ("1",)
 
 
-def test_the_paper_is_the_default() -> None:
-    assert user_view(TREE, state("1")) == user_view(TREE, state("1"), PAPER)
-
-
-def test_a_view_survives_json() -> None:
-    view = user_view(TREE, state("2", "", "1"), PAPER, {"2": "because"})
-    back = UserView.from_dict(json.loads(json.dumps(view.to_dict())))
-    assert (back, back.to_dict()) == (view, view.to_dict())
-
-
-# -- the check on what was said ------------------------------------------------------------------------------------
-
-CAT = IntentTree.from_dict(
-    {
-        "roots": [
-            {"id": "1", "text": "has a sleeping animal", "children": [{"id": "1.1", "text": "has sleeping kittens"}]},
-            {"id": "2", "text": "set in a harbour"},
-        ]
-    }
-)
+KITTENS = {"id": "1.1", "text": "has sleeping kittens"}
+ANIMAL = {"id": "1", "text": "has a sleeping animal", "children": [KITTENS]}
+CAT = IntentTree.from_dict({"roots": [ANIMAL, {"id": "2", "text": "set in a harbour"}]})
 ASKED = [Message("user", "write me a story"), Message("assistant", "At sea, or in a harbour?")]
 
 

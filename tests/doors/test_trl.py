@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,13 +27,6 @@ def tokenizer() -> Any:
     return make_tokenizer(Family("Llama", TEMPLATE, marks, ("<e>",), "<pad>"), replies())
 
 
-class Trainer:
-    """As much of a trainer as a `rollout_func` with its own sampler asks for."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        self.processing_class = tokenizer
-
-
 def test_rollout_func_is_the_same_conversation(tokenizer: Any) -> None:
     turn = 0
 
@@ -44,12 +38,13 @@ def test_rollout_func_is_the_same_conversation(tokenizer: Any) -> None:
 
     whom = WHOM[:20]
     rows = [{"role": "user", "content": "x", USER: {"seed": seed, "artifact": artifact}} for seed, artifact in whom]
-    rollouts = rollout_func(max_tokens=10, max_length=10**6, complete=complete, **OPTIONS)(
-        [[row] for row in rows], Trainer(tokenizer)
-    )
-    expected = [
-        natively(*each, lambda reply: len(tokenizer(reply, add_special_tokens=False)["input_ids"])) for each in whom
-    ]
+    roll = rollout_func(max_tokens=10, max_length=10**6, complete=complete, **OPTIONS)
+    rollouts = roll([[row] for row in rows], SimpleNamespace(processing_class=tokenizer))  # all that is asked of it
+
+    def length(reply: str) -> int:
+        return len(tokenizer(reply, add_special_tokens=False)["input_ids"])
+
+    expected = [natively(*each, length) for each in whom]
     assert reward(rollouts["episode_reward"]) == [sum(each.rewards, 0.0) for each in expected]
     for talk, ids, own in zip(expected, rollouts["completion_ids"], rollouts["env_mask"], strict=True):
         assert len(ids) == len(own)

@@ -40,9 +40,8 @@ IN_FLIGHT = 8
 
 
 def settings(server: FakeServer) -> ClientSettings:
-    return ClientSettings(
-        api_base=server.api_base, env_file=None, first_wait_seconds=0.01, longest_wait_seconds=0.05, timeout_seconds=60
-    )
+    quick = {"first_wait_seconds": 0.01, "longest_wait_seconds": 0.05, "timeout_seconds": 60}
+    return ClientSettings(api_base=server.api_base, env_file=None, **quick)
 
 
 @pytest.fixture(autouse=True)
@@ -83,9 +82,8 @@ def over_http(
     """The conversation of `expected`, with judge and voice behind the wire."""
     model = f"openai/miniature:{domain}"
     judge, voice = LLMJudge(client, model), LLMVoice(client, model)
-    return run_conversation(
-        expected.tree, judge, voice, assistants, rules=expected.rules, seed=expected.seed, on_turn=on_turn
-    )
+    same = {"rules": expected.rules, "seed": expected.seed, "on_turn": on_turn}
+    return run_conversation(expected.tree, judge, voice, assistants, **same)
 
 
 def what_counts(conversation: Conversation) -> dict[str, Any]:

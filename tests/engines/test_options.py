@@ -35,12 +35,9 @@ def test_the_narrowest_wins_whatever_the_order() -> None:
     [
         ({"max_tokens": ["many"]}, "--max-tokens: a whole number of tokens from 1, or none, not 'many'"),
         ({"max_tokens": ["judge=0"]}, "not '0'"),
-        ({"max_tokens": ["4.5"]}, "not '4.5'"),
         ({"max_tokens": ["=5"]}, "no role before the = in '=5'"),
         ({"temperature": ["nan"]}, "--temperature: a number from 0 to 2, or none, not 'nan'"),
-        ({"temperature": ["voice=2.1"]}, "not '2.1'"),
         ({"timeout": ["inf"]}, "--timeout: a number of seconds above 0, not 'inf'"),
-        ({"timeout": ["none"]}, "not 'none'"),
         ({"reasoning_effort": ["judge=hard"]}, "--reasoning-effort: one of none, minimal, low"),
         ({"temperature": ["judge=0", "judge=1"]}, "--temperature is given twice for judge"),
     ],
@@ -53,9 +50,7 @@ def test_a_bad_value_is_one_line(texts: dict[str, list[str]], said: str) -> None
 
 def test_only_what_decides_replies_and_differs_is_stored() -> None:
     everyone = {"judge": "judge", "voice": "voice", "openai/a": "assistant"}
-    defaults = RoleOptions.read(
-        max_tokens=["judge=8192", "assistant=2048"], temperature=["0.7", "judge=0"], timeout=["9"]
-    )
+    defaults = RoleOptions.read(max_tokens=["judge=8192", "assistant=2048"], temperature=["0.7", "judge=0"])
     assert defaults.to_store(everyone) == {}
     options = RoleOptions.read(max_tokens=["8192"], reasoning_effort=["judge=low"])
     assert options.to_store(everyone) == {

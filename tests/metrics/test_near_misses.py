@@ -40,10 +40,6 @@ def test_a_worn_threshold_is_no_step() -> None:
     assert steps_of(talk(artifact(n1_1=2))) == (0, 0, 0, 0)  # 0.5 against 0.9
 
 
-def test_what_was_discovered_and_is_only_satisfied_is_no_step() -> None:
-    assert steps_of(talk(artifact("1"))) == (0, 0, 0, 0)
-
-
 def test_shares_are_means_over_artifacts_of_conversations_that_moved_something() -> None:
     met = talk(artifact("1.1"), artifact_id="hat")
     idle = talk(artifact(), artifact_id="cup")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discover_lib import discovery_scores
-from discover_lib.metrics.results import MEASURE, MEASURES, Pool, results_by_scope, table_of, values_of
+from discover_lib.metrics.results import MEASURES, Pool, results_by_scope, table_of, values_of
 from discover_lib.metrics.scores import ConversationScores, scores_of
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.options import RunOptions, lay_out
@@ -27,18 +27,13 @@ def scores(assistant: str, artifact: str, **numbers: Any) -> ConversationScores:
 @pytest.mark.slow
 @given(st.lists(st.lists(MOVES, min_size=3, max_size=3), min_size=1, max_size=4), st.sampled_from([0.0, 0.5, 1.0]))
 def test_eq_4_of_many_users_at_once_is_eq_4(users: list[list[dict[str, tuple[int, int]]]], emerging: float) -> None:
-    talks = [
-        scores(name, f"a{at}", moves=moves)
-        for at, row in enumerate(users)
-        for name, moves in zip("abc", row, strict=True)
-    ]
-    pool = Pool(talks, emerging=emerging)
-    written = discovery_scores(
-        {
-            name: {each.unit: each.levels(emerging=emerging) for each in talks if each.assistant == name}
-            for name in "abc"
-        }
-    )
+    talks = []
+    for at, row in enumerate(users):
+        talks += [scores(name, f"a{at}", moves=moves) for name, moves in zip("abc", row, strict=True)]
+    pool, levels = Pool(talks, emerging=emerging), {}
+    for talk in talks:
+        levels.setdefault(talk.assistant, {})[talk.unit] = talk.levels(emerging=emerging)
+    written = discovery_scores(levels)
     assert set(pool.discovery.left_out) == set(written.left_out)
     for name in "abc":
         assert pool.discovery[name] == pytest.approx(dict(written[name]))
@@ -50,20 +45,6 @@ def test_a_measure_is_what_its_conversation_says() -> None:
     assert {name: pool.per_user(name)["a"]["x/0"] for name in said} == said
     assert {*said} <= {each.name for each in MEASURES if each.of}
     assert pool.users_of["tokens"] == 1 and pool.users_of["satisfaction"] == 0
-
-
-def test_a_name_that_is_no_measure_measures_nothing() -> None:
-    with pytest.raises(LookupError, match="questions"):
-        Pool([scores("a", "x")]).per_user("questions")
-
-
-def test_every_measure_says_what_it_means() -> None:
-    for each in MEASURES:
-        assert each.meaning, each.name
-    assert not MEASURE["tokens"].is_share and not MEASURE["reward"].is_share and MEASURE["discovery"].is_share
-
-
-# -- the summary of a run --------------------------------------------------------------------------------
 
 
 def played(*assistants: str, **options: int) -> list[ConversationScores]:

@@ -15,17 +15,8 @@ import pytest
 from llm_server import TRANSPORT_FAULTS, Cut, FakeServer, Faults, echo
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.engines.llm.calls.client import (
-    Budget,
-    CallCache,
-    ClientSettings,
-    Completion,
-    LLMClient,
-    LLMError,
-    Price,
-    Request,
-)
-from discover_lib.engines.llm.calls.exchange import price_of, read_prices
+from discover_lib.engines.llm.calls.client import Budget, CallCache, ClientSettings, LLMClient
+from discover_lib.engines.llm.calls.exchange import Completion, LLMError, Price, Request, price_of, read_prices
 from discover_lib.engines.llm.calls.wires import redact
 
 # LiteLLM reads pydantic models in a way that pydantic is going to drop.
@@ -78,8 +69,6 @@ def all_at_once(client: LLMClient, requests: Sequence[Request]) -> list[Completi
 
 
 class Memory(CallCache):
-    """A cache in a dictionary."""
-
     def __init__(self) -> None:
         self.kept: dict[str, Completion] = {}
 
@@ -109,18 +98,13 @@ def test_a_reply_that_its_limit_cut_off_says_so(client: LLMClient, server: FakeS
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", TRANSPORT_FAULTS)
-def test_a_fault_of_the_line_is_asked_again_and_the_reply_is_whole(
-    client: LLMClient, server: FakeServer, fault: str
-) -> None:
+def test_a_fault_of_the_line_is_asked_again_and_the_reply_is_whole(client, server, fault: str) -> None:
     server.script.append(fault)
     waited = PATIENCE.get(fault)
     request = say(f"after {fault} comes the whole text", timeout_seconds=waited)
     completion = client.complete(request)
     assert completion.text == request.messages[0]["content"]
     assert completion.attempts == 2 or (waited and completion.attempts > 2)  # a busy machine may give up twice
-
-
-# -- errors ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -160,18 +144,11 @@ def test_duplicates_in_flight_share_one_call() -> None:
         assert sorted(each.cached for each in replies if isinstance(each, Completion)) == [False] + [True] * 7
 
 
-@pytest.mark.parametrize(
-    ("seed", "sent"), [(None, None), (0, 0), (2**31 - 1, 2**31 - 1), (2**31 + 5, 5), (-1, 2**31 - 1)]
-)
-def test_seeds_are_sent_as_31_bits_and_told_apart_by_all_of_them(
-    client: LLMClient, server: FakeServer, seed: int | None, sent: int | None
-) -> None:
+@pytest.mark.parametrize(("seed", "sent"), [(None, None), (0, 0), (2**31 + 5, 5), (-1, 2**31 - 1)])
+def test_seeds_are_sent_as_31_bits_and_told_apart_by_all_of_them(client, server, seed, sent) -> None:
     client.complete(say("seeded", seed=seed))
     assert server.received[-1].get("seed") == sent
     assert say("seeded", seed=5).key != say("seeded", seed=2**31 + 5).key
-
-
-# -- cache -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_finished_call_is_never_made_again(server: FakeServer) -> None:
@@ -185,9 +162,6 @@ def test_a_finished_call_is_never_made_again(server: FakeServer) -> None:
     assert server.counts["requests"] == before and client.spent.calls == 0
 
 
-# -- money -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("fault", "price", "cost", "spent"),
     [
@@ -197,9 +171,7 @@ def test_a_finished_call_is_never_made_again(server: FakeServer) -> None:
         ("400", DOLLAR, LLMError, 0),  # a failed call returns its reservation
     ],
 )
-def test_a_call_costs_its_tokens(
-    server: FakeServer, fault: str | None, price: Price | None, cost: Any, spent: float
-) -> None:
+def test_a_call_costs_its_tokens(server, fault: str | None, price: Price | None, cost: Any, spent: float) -> None:
     budget = Budget(50.0)
     prices = {"openai/fake": price} if price else {}
     server.script.extend([fault] if price else [])
@@ -226,9 +198,6 @@ def test_a_budget_is_never_exceeded_whatever_runs_at_once() -> None:
     assert "the budget of $21.0000 does not cover another call to openai/fake ($18.0000 spent" in str(refused[-1])
 
 
-# -- stopping --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_stop_ends_calls_in_flight_and_in_the_queue_at_once() -> None:
     stop = threading.Event()
@@ -248,9 +217,7 @@ def test_stop_ends_calls_in_flight_and_in_the_queue_at_once() -> None:
 SECRET = "sk-" + "abcdefghijklmnop1234567890"
 
 
-def test_the_key_goes_to_the_server_and_nowhere_else(
-    server: FakeServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_key_goes_to_the_server_and_nowhere_else(server, monkeypatch, caplog) -> None:
     monkeypatch.setenv("MY_SERVER_KEY", SECRET)
     caplog.set_level(logging.DEBUG)
     cache = Memory()
@@ -260,9 +227,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(
         assert SECRET not in repr((client.settings, client.spent, cache.kept, vars(client))) + caplog.text
 
 
-def test_a_providers_own_key_is_never_sent_to_another_address(
-    server: FakeServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_providers_own_key_is_never_sent_to_another_address(server, monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     with direct(server) as client:
         client.complete(say("a private server"))
@@ -270,17 +235,10 @@ def test_a_providers_own_key_is_never_sent_to_another_address(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "variable"),
-    [
-        ("openai/fake", "MY_SERVER_KEY"),
-        ("gpt-4.1", "OPENAI_API_KEY"),  # the server's address is for its own models only
-        ("anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
-    ],
+@pytest.mark.parametrize(  # the server's address is for its own models only
+    ("model", "variable"), [("openai/fake", "MY_SERVER_KEY"), ("gpt-4.1", "OPENAI_API_KEY")]
 )
-def test_a_missing_key_names_its_variable_and_sends_nothing(
-    server: FakeServer, monkeypatch: pytest.MonkeyPatch, model: str, variable: str
-) -> None:
+def test_a_missing_key_names_its_variable_and_sends_nothing(server, monkeypatch, model: str, variable: str) -> None:
     monkeypatch.delenv(variable, raising=False)
     before = server.counts["requests"]
     with direct(server, key_variable="MY_SERVER_KEY", env_file=None) as client, pytest.raises(LLMError) as caught:
@@ -289,9 +247,7 @@ def test_a_missing_key_names_its_variable_and_sends_nothing(
     assert caught.value.kind == "auth" and server.counts["requests"] == before
 
 
-def test_an_env_file_is_read_and_overrides_nothing(
-    server: FakeServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_env_file_is_read_and_overrides_nothing(server, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KEY_A", "set-before")
     monkeypatch.setenv("KEY_B", "")  # so that it is put back after the test
     monkeypatch.delenv("KEY_B")
@@ -305,20 +261,15 @@ def test_an_env_file_is_read_and_overrides_nothing(
 @pytest.mark.parametrize(
     "text",
     [
-        f"Incorrect API key provided: {SECRET}.",
-        "Authorization: Bearer abc.def.ghi123",
-        "key AIzaSyA1234567890abcdefghijklmnop",
-        "my value hunter2-hunter2 leaked",
+        f"Incorrect API key provided: {SECRET}. Authorization: Bearer abc.def.ghi123",
+        "key AIzaSyA1234567890abcdefghijklmnop, my value hunter2-hunter2 leaked",
     ],
 )
 def test_an_error_holds_no_key(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_PROVIDER_TOKEN", "hunter2-hunter2")
     clean = redact(text)
-    assert "[key]" in clean
+    assert clean.count("[key]") == 2
     assert not any(secret in clean for secret in (SECRET, "abc.def", "AIzaSy", "hunter2"))
-
-
-# -- prices ----------------------------------------------------------------------------------------------------------
 
 
 def test_own_prices_are_read_from_a_dated_file(tmp_path: Path) -> None:

@@ -20,10 +20,7 @@ from discover_lib.engines.llm.assistants import REPORTED
 from discover_lib.runs.store import RunStore
 from workbench.main import app
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.integration("transformers-serve"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.integration("transformers-serve")]
 START_SECONDS = 120.0
 NAME = f"openai/{MODEL}"
 DOMAIN = "creative_writing"

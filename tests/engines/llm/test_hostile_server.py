@@ -62,9 +62,6 @@ def client_of(address: str, **options: object) -> LLMClient:
 ASKED = Request("openai/m", ({"role": "user", "content": "draw"},), "assistant")
 
 
-# -- what cannot be read -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"choices":' + b"[" * 100_000 + b"]" * 100_000 + b"}"])
 def test_json_that_is_nested_without_end_is_no_completion(body: bytes) -> None:
     with Server(said(body)) as address, client_of(address) as client:
@@ -84,9 +81,6 @@ def test_what_is_no_count_of_tokens_is_unknown_and_costs_no_budget(count: object
         got = client.complete(ASKED)
         assert (got.text, got.prompt_tokens, got.completion_tokens, got.cost) == ("a boat", None, None, None)
         assert client.spent.cost == 0.0 and client.spent.unpriced == 1
-
-
-# -- what does not end -------------------------------------------------------------------------------------------------
 
 
 def endless(part: bytes) -> Answer:
@@ -110,9 +104,6 @@ def test_a_reply_that_does_not_end_is_given_up(answer: Answer, monkeypatch: pyte
         with pytest.raises(LLMError, match="the reply is longer than 1 MiB") as caught:
             client.complete(ASKED)
         assert caught.value.kind == "server"
-
-
-# -- keys --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", ["correct horse", "abc123", "correct-horse\n"])

@@ -20,9 +20,6 @@ LEAKS = {"reason": "snooping is listening in secret", "leaks": True, "ids": ["1.
 INNOCENT = {"reason": "only the topic", "leaks": False, "ids": []}
 
 
-# -- the check itself ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("replies", "ids", "unchecked"),
     [
@@ -49,8 +46,6 @@ def test_a_stopped_run_stops_here_too() -> None:
         LeakCheck(Script(checks=[LLMError("stopped", "stopped")]), "m").given_away("a lady", {"1.1": "A woman"}, [])
 
 
-# -- a built first message -------------------------------------------------------------------------------------------
-
 ROOTS = (
     Intent("1", "Has a secret listener", (Intent("1.1", "A woman listens at a keyhole"),)),
     Intent("2", "Is funny"),
@@ -69,14 +64,10 @@ PARAPHRASE = {"chosen": ["2"], "request": "hi, a funny poem about gossip? with a
         pytest.param([HONEST], ["no."], HONEST["request"], id="unchecked is kept"),
     ],
 )
-def test_a_first_message_that_leaks_in_other_words(
-    requests: list[Any], checks: list[Any], request_text: str | None
-) -> None:
+def test_a_first_message_that_leaks_in_other_words(requests: list, checks: list, request_text: str | None) -> None:
     client = Script(*requests, checks=checks)
     if request_text is None:
-        with pytest.raises(
-            BuildError, match=r"a, stage initial request: .*in other words.*A woman listens at a keyhole"
-        ):
+        with pytest.raises(BuildError, match=r"a, stage initial request: .*in other words.*A woman listens at a key"):
             LLMBuilder(client, "m").open(ORGANISED)
     else:
         assert LLMBuilder(client, "m").open(ORGANISED).tree.initial_request == request_text
@@ -85,8 +76,6 @@ def test_a_first_message_that_leaks_in_other_words(
         PARAPHRASE in requests
     )
 
-
-# -- a voice's message -----------------------------------------------------------------------------------------------
 
 FUZZY = UserView((), "fuzzy", ("1.1",), {"1.1": "A woman listens at a keyhole"})
 CLEAR = UserView((), "clear", ("1.1",), {"1.1": "A woman listens at a keyhole"})
@@ -113,9 +102,7 @@ def voice(client: Script, check: bool = True) -> LLMVoice:
         pytest.param([SNOOP], ["no."], SNOOP, (), id="unchecked"),
     ],
 )
-def test_a_message_that_leaks_in_other_words_is_treated_as_one_that_leaks(
-    spoken: list[Any], checks: list[Any], message: dict[str, str], flaws: tuple[str, ...]
-) -> None:
+def test_a_message_that_leaks_in_other_words_is_treated_as_one_that_leaks(spoken, checks, message, flaws) -> None:
     client = Script(*spoken, checks=checks)
     speaker = voice(client)
     told = speaker.speak(FUZZY, TALK, 1)

@@ -34,18 +34,8 @@ RIGHT: dict[type[BaseModel], dict[str, Any]] = {
         ],
     },
     answers.UserMessage: {"thought": "fuzzy, so I only hint", "message": "hm, the end feels off, maybe shorter"},
-    answers.SatisfactionScores: {
-        "scores": [
-            {"id": "1.1", "reason": "named in line two", "score": 5},
-            {"id": "1.10", "reason": "there is none", "score": 1},
-        ]
-    },
-    answers.BehaviourAnnotation: {
-        "turns": [
-            {"turn": 1, "reason": "three openings", "behaviour": "divergent"},
-            {"turn": 2, "reason": "one story", "behaviour": "convergent"},
-        ]
-    },
+    answers.SatisfactionScores: {"scores": [{"id": "1.1", "reason": "named in line two", "score": 5}]},
+    answers.BehaviourAnnotation: {"turns": [{"turn": 1, "reason": "three openings", "behaviour": "divergent"}]},
     answers.Hierarchy: {
         "items": [{"id": "2.1", "parent": None, "same_as": None}, {"id": "0.10", "parent": "2.1", "same_as": None}]
     },
@@ -71,21 +61,17 @@ def other(data: Any) -> Any:
 # What is read, as the answer that it was made of.
 READ: dict[str, Mangle] = {
     "as asked": lambda text, data: text,
-    "indented": lambda text, data: indented(data),
     "non-ASCII escaped": lambda text, data: json.dumps(data, ensure_ascii=True),
     "Windows line ends": lambda text, data: indented(data).replace("\n", "\r\n"),
     "byte order mark": lambda text, data: "\ufeff" + text,
     "a fence": lambda text, data: f"```json\n{text}\n```",
-    "a fence that never closes": lambda text, data: f"```json\n{text}",
     "prose around": lambda text, data: f"Sure! Here is the answer:\n\n{text}\n\nLet me know if anything is unclear!",
     "thinking with a draft": lambda text, data: f"<think>{json.dumps(other(data))}</think>\n{text}",
     "thinking whose opening tag is cut off": lambda text, data: f"so I would say yes.\n</think>\n{text}",
     "an object in a list": lambda text, data: f"[{text}]",
     "a trailing comma": lambda text, data: re.sub(r"([\]}])$", r",\1", text),
-    "trailing commas": lambda text, data: re.sub(r"\n(\s*[\]}])", r",\n\1", indented(data)).replace("[,", "["),
     "a Python dictionary": lambda text, data: repr(data),
     "keys without quotes": lambda text, data: re.sub(r'"(\w+)":', r"\1:", text),
-    "a JSON string that holds it": lambda text, data: json.dumps(text, ensure_ascii=False),
     "escaped quotes throughout": lambda text, data: text.replace('"', '\\"'),
     "fields in another order": lambda text, data: json.dumps(dict(reversed(data.items()))),
 }
@@ -94,20 +80,14 @@ READ: dict[str, Mangle] = {
 REFUSED: dict[str, tuple[Mangle, str]] = {
     "empty": (lambda text, data: "", "no JSON object"),
     "a refusal": (lambda text, data: "I'm sorry, but I can't help with that.", "no JSON object"),
-    "an empty object": (lambda text, data: "{}", "Field required"),
     "only thinking": (lambda text, data: f"<think>{text}</think>", "no JSON object"),
     "thinking that does not end": (lambda text, data: f"<think>I would say {text}", "thinking does not end"),
     "the form with dots": (lambda text, data: json.dumps(dict.fromkeys(data, "...")), "."),
-    "the same answer twice": (lambda text, data: f"{text}\n\n{text}", "not one whole JSON object"),
     "two answers": (lambda text, data: f"{text}\nOr rather:\n{json.dumps(other(data))}", "not one whole JSON object"),
-    "prose with braces": (lambda text, data: f"{text}\nHope that helps {{really}}.", "not one whole JSON object"),
-    "nested under answer": (lambda text, data: json.dumps({"answer": data}), "Field required"),
     "comments": (lambda text, data: indented(data).replace("{\n", "{ // here it is\n", 1), "not one whole JSON object"),
     "a field that nobody asked for": (lambda text, data: json.dumps({**data, "confidence": 0.9}), "confidence: Extra"),
-    "a field in capitals": (lambda text, data: text.replace(first_field(data), first_field(data).upper(), 1), "."),
     "a field twice": (lambda text, data: text[:-1] + f', "{first_field(data)}": "another"' + "}", "."),
     "a field missing": (lambda text, data: json.dumps(dict([*data.items()][1:])), "Field required"),
-    "a bracket of the wrong kind": (lambda text, data: text[:-1] + "]", "."),
     "HTML entities for quotes": (lambda text, data: html.escape(text), "."),
     "cut, then closed by a fence": (lambda text, data: f"```json\n{text[:-1]}\n```", "not one whole|no JSON object"),
 }
@@ -127,9 +107,7 @@ def test_what_was_said_is_read(kind: str, form: type[BaseModel]) -> None:
     text = READ[kind](json.dumps(RIGHT[form], ensure_ascii=False), RIGHT[form])
     answer = read_answer(text, form, lambda _: None, "stop")
     assert answer.value.model_dump() == right(form)
-    assert answer.clean == (
-        kind in ("as asked", "indented", "non-ASCII escaped", "Windows line ends", "fields in another order")
-    )
+    assert answer.clean == (kind in ("as asked", "non-ASCII escaped", "Windows line ends", "fields in another order"))
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
@@ -179,10 +157,7 @@ VALUES: list[tuple[tuple[type[BaseModel], dict[str, Any]], tuple[Any, ...], Any]
     *((entry(id=written), ID, "1.10") for written in ("[1.10]", " 1.10 ")),
     *((entry(id=written), ID, AGAIN) for written in ("", None, ["1.10"], 1.10, 1)),
     *((entry(engaged=value), (), AGAIN) for value in ("true", "yes", 1, 0.5, None, "partly")),
-    *(
-        (near(word), NEAR, [])
-        for word in ("none", "None.", "(none)", "N/A", "", " ", "-", "–", "nothing", "null", "[]")
-    ),
+    *((near(word), NEAR, []) for word in ("none", "(none)", "N/A", "", "-", "–", "nothing", "null", "[]")),
     (near("none", "a fox"), NEAR, ["a fox"]),
     *((near(value), NEAR, AGAIN) for value in ("...", 3, {"text": "a fox"}, None)),
     (entry(near_misses="a fox"), NEAR, AGAIN),
@@ -216,12 +191,9 @@ def test_a_value_is_read_as_what_it_says_or_not_at_all(
     assert found == expected and isinstance(found, bool) == isinstance(expected, bool)
 
 
-@pytest.mark.parametrize(
-    ("data", "told"), [(score(7), "scores.0.score: Input should be less"), (rating(9), "score: Input should be less")]
-)
-def test_a_complaint_names_the_place(data: tuple[type[BaseModel], Any], told: str) -> None:
-    with pytest.raises(UnusableError, match=f"^{told}"):
-        read(data[0], json.dumps(data[1]))
+def test_a_complaint_names_the_place() -> None:
+    with pytest.raises(UnusableError, match=r"^scores.0.score: Input should be less"):
+        read(answers.SatisfactionScores, json.dumps(score(7)[1]))
 
 
 @pytest.mark.parametrize("between", [" ", "\n"])

@@ -25,9 +25,6 @@ def write(folder: Path, name: str, text: str) -> PromptSet:
     return PromptSet(folder)
 
 
-# -- what the prompts are --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", STRUCTURED)
 def test_instructions_are_the_same_in_every_call(name: str) -> None:
     """Values stand in the last message only, so that providers can cache what comes before."""
@@ -102,16 +99,11 @@ def test_a_folder_replaces_prompts_by_name(tmp_path: Path) -> None:
     [
         ("interactivity_juge", "--- user ---\nhello", "unknown prompt 'interactivity_juge'"),
         ("interactivity_judge", "--- user ---\n{{ talk }}", "must use the values conversation; it uses talk"),
-        ("interactivity_judge", "--- user ---\nno value", "must use the values conversation; it uses none"),
         ("interactivity_judge", "{{ conversation }}", "a template starts with a line such as"),
-        ("interactivity_judge", "hello\n--- user ---\n{{ conversation }}", "a template starts with a line such as"),
-        ("interactivity_judge", "--- tool ---\n{{ conversation }}", "not 'tool'"),
         ("interactivity_judge", "--- system ---\n\n--- user ---\n{{ conversation }}", "an empty system message"),
         ("interactivity_judge", "--- user ---\n{{ the conversation }}", "opens no value"),
     ],
 )
-def test_a_replacement_that_would_go_wrong_is_refused_before_work_starts(
-    tmp_path: Path, name: str, text: str, complaint: str
-) -> None:
+def test_a_replacement_that_would_go_wrong_is_refused_before_work_starts(tmp_path, name, text, complaint) -> None:
     with pytest.raises(DiscoverError, match=re.escape(complaint)):
         write(tmp_path, name, text)

@@ -31,17 +31,12 @@ from discover_lib.metrics.scorer import ScoreError
 PAPER = Rules.paper()
 MODEL = "openai/scripted"
 
-TREE = IntentTree(
-    "short story",
-    "harbour",
-    "could you write a short story about a harbour?",
-    ("2",),
-    (
-        Intent("1", "Has a narrator", (Intent("1.1", "The narrator is a pilot", (Intent("1.1.1", "He is retired"),)),)),
-        Intent("2", "Set at a harbour", (Intent("2.1", "The harbour lies far north"),)),
-        Intent("3", "Ends quietly", (Intent("3.1", "The last line is a sound"),)),
-    ),
+ROOTS = (
+    Intent("1", "Has a narrator", (Intent("1.1", "The narrator is a pilot", (Intent("1.1.1", "He is retired"),)),)),
+    Intent("2", "Set at a harbour", (Intent("2.1", "The harbour lies far north"),)),
+    Intent("3", "Ends quietly", (Intent("3.1", "The last line is a sound"),)),
 )
+TREE = IntentTree("short story", "harbour", "could you write a short story about a harbour?", ("2",), ROOTS)
 START = initial_state(TREE, PAPER, seed=1)
 TALK = (Message("user", TREE.initial_request),)
 REPLY = Reply("It was cold at the quay. </reply> <b>Ole</b> waited.", 12, COUNTING)
@@ -62,6 +57,7 @@ def evaluated(script: Script) -> Evaluation:
     return LLMJudge(script, MODEL).evaluate(TREE, START, TALK, REPLY, PAPER)
 
 
+CHAIN = ("1", "1.1", "1.1.1")
 WISH = ("2", False)  # the judge is always asked about the discovered, unsatisfied root outside the focus
 
 
@@ -83,10 +79,7 @@ def test_the_judge_is_shown_the_focus_and_known_wishes_and_nothing_else() -> Non
         # In the order of the walk; verdicts that the walk does not reach are dropped.
         (judged(("2", True), ("1.1", False, ["a cook"]), ("1", False, ["no one"])), [("1", False), ("2", True)]),
         # A met intent meets those above it.
-        (
-            judged(("1", False, ["a choir"]), ("1.1.1", True, ["ignored"]), WISH),
-            [("1", True), ("1.1", True), ("1.1.1", True), ("2", False)],
-        ),
+        (judged(("1", False), ("1.1.1", True, ["x"]), WISH), [*((each, True) for each in CHAIN), ("2", False)]),
         # Extra entries are left out.
         (judged(("1", False), WISH, ("9", True), ("3", True), ("9", False)), [("1", False), ("2", False)]),
     ],
@@ -104,7 +97,6 @@ def test_verdicts_are_read_as_the_walk_asks_for_them(answer: dict[str, Any], ver
     ("answer", "complaint"),
     [
         (judged(("1", False), ("9", True)), "intent '9' is not asked about; give 1, 2; there is no entry for intent 2"),
-        (judged(("1", False), ("3", True)), "intent '3' is not asked about"),
         (judged(("1", False), ("1", True), WISH), "intent '1' has more than one entry"),
         (judged(("1", False)), "there is no entry for intent 2"),
         (judged(("1", True), WISH), "there is no entry for intent 1.1"),
@@ -146,14 +138,8 @@ def test_a_model_judges_refusals() -> None:
 
 # -- voice -----------------------------------------------------------------------------------------------------------
 
-FUZZY = UserView(
-    ("1",),
-    "fuzzy",
-    ("1.1",),
-    {"1": "Has a narrator", "1.1": "The narrator is a weathered pilot"},
-    {"1.1": "the narrator is\n a cook"},
-    ("1.1",),
-)
+KNOWN = {"1": "Has a narrator", "1.1": "The narrator is a weathered pilot"}
+FUZZY = UserView(("1",), "fuzzy", ("1.1",), KNOWN, {"1.1": "the narrator is\n a cook"}, ("1.1",))
 HEARD = (*TALK, Message("assistant", "A cook tells of the harbour."))
 
 
@@ -196,15 +182,8 @@ LONG = " ".join(["well"] * 41)
         (["maybe a weathered man", "maybe someone else"], "maybe someone else", "avoid 'weathered'", ()),
         (["- a **weathered** pilot", "a weathered man"], "a weathered man", "plain text", ("leak",)),  # fewer flaws
         ([LONG, f"{LONG} **now**"], LONG, "41 words", ("length",)),
-        *(
-            ([message, "maybe darker"], "maybe darker", "you are the user", ())
-            for message in (
-                "As an AI language model, I cannot role-play as a user.",
-                "I'm an AI, so i have no preference",
-                "sorry, I can't pretend to be a user",
-                "The assistant should offer a darker ending",
-            )
-        ),
+        (["As an AI language model, I cannot role-play.", "maybe darker"], "maybe darker", "you are the user", ()),
+        (["The assistant should offer more", "maybe darker"], "maybe darker", "you are the user", ()),
     ],
 )
 def test_a_flawed_message_is_asked_for_once_more_and_used_if_it_stays(
@@ -239,15 +218,11 @@ def test_what_stands_around_a_message_is_no_part_of_it(said: str) -> None:
     [
         ("something about who tells it feels off", []),
         ("the narrator is fine, and so is the harbour", []),  # achieved, and said before
-        ("i want pilots", ["leak"]),
         (" ".join(["well"] * 41), ["length"]),
         ("first\nsecond", ["markup"]),
-        ("# a title", ["markup"]),
         ("i like [1.1] more", ["markup"]),
         ("use <b>bold</b>", ["markup"]),
-        ("is 3 < 4 and 5 > 4?", []),
         ("```pilot", ["markup", "leak"]),
-        ("could it be told by an ai?", []),
         ("i'm an ai researcher, so keep it short", []),
         ("the user should see the error first", []),
     ],
@@ -258,13 +233,10 @@ def test_what_is_checked_in_a_message(message: str, kinds: list[str]) -> None:
     assert list(clear) == [kind for kind in kinds if kind != "leak"]
 
 
-LATENT = UserView(
-    ("1.1", "3"),
-    "latent",
-    ("1.2", "1.2.1"),
-    {"1.1": "Has a calm narrator", "3": "Ends quietly", "1.2": "The teller is old", "1.2.1": "The teller is a pilot"},
-    {"1.1": "calm from line one, see [1.1] and 1.2.1", "1.2.1": "the teller is a cook, not a pilot"},
-)
+ACHIEVED = {"1.1": "Has a calm narrator", "3": "Ends quietly"}
+TEXTS = {**ACHIEVED, "1.2": "The teller is old", "1.2.1": "The teller is a pilot"}
+NOTES = {"1.1": "calm from line one, see [1.1] and 1.2.1", "1.2.1": "the teller is a cook, not a pilot"}
+LATENT = UserView(("1.1", "3"), "latent", ("1.2", "1.2.1"), TEXTS, NOTES)
 
 
 def test_of_what_is_latent_the_voice_is_told_the_category_alone() -> None:
@@ -280,10 +252,8 @@ def test_of_what_is_latent_the_voice_is_told_the_category_alone() -> None:
     ("view", "heard", "shown"),
     [
         ({"achieved": ()}, "Here you are.", "something, of no category that you could name"),
-        ({"achieved": ("3",)}, "Here you are.", "something, of no category that you could name"),
         ({"achieved": ("1.1", "3")}, "Here you are.", "something of the category of [1.1]"),  # the nearest
         ({"achieved": ("1.1", "1.2")}, "Here you are.", "something of the category of [1.2]"),
-        ({"category": "narrator"}, "Here you are.", "something of the category 'narrator'"),  # known: achieved
         ({"category": "point of view"}, "Here you are.", "something of the category 'point of view'"),
         ({"category": "teller"}, "Here you are.", "something of the category of [1.1]"),  # the teller is hidden
         ({"category": "teller"}, "Who should the teller be?", "something of the category 'teller'"),  # it was said
@@ -296,9 +266,7 @@ def test_the_category_is_a_name_that_gives_nothing_away_or_the_nearest_thing_ach
     assert describe_latent(latent, (*TALK, Message("assistant", heard))) == f"- {shown}"
 
 
-VOICED = Intent(
-    "1", "Has a narrator", (Intent("1.1", "A pilot", (), "voice"), Intent("1.2", "A retired pilot", (), "voice"))
-)
+VOICED = Intent("1", "Has a narrator", (Intent("1.1", "A pilot", (), "voice"), Intent("1.2", "Retired", (), "voice")))
 AGED = Intent("1", "Has a narrator", (Intent("1.1", "A pilot", (), "voice"), Intent("1.2", "Retired", (), "age")))
 BOAT = Intent("1", "About a boat", (Intent("1.1", "About a ferry", (), "subject"),))
 TELLER = Intent("2", "Somebody tells it", (Intent("2.1", "A pilot tells it", (), "narrator"),))
@@ -329,10 +297,8 @@ def test_a_view_names_the_category_only_by_an_achieved_intent(
     ("note", "words"),
     [
         ("see 1.1", "see"),
-        ("[1.2] is half there", "is half there"),
         ("as in 4.2.1, a door", "as in, a door"),
         ("intent 3 asks for it", "asks for it"),
-        ("the line is 1.5 wide", "the line is 1.5 wide"),
         ("two of 3 stanzas rhyme", "two of 3 stanzas rhyme"),
     ],
 )
@@ -344,21 +310,14 @@ def test_ids_are_taken_out_of_a_judges_words_and_numbers_are_not(note: str, word
     assert without_ids(note, view) == words
 
 
-# -- assistants ------------------------------------------------------------------------------------------------------
-
-
 def test_an_assistant_sees_its_system_prompt_and_the_messages() -> None:
     script = Script(Completion("<think>a boat? {no}</think>\n\nHere is a boat. \n", 9, 7, finish_reason="stop"))
     asked = (Message("user", "a boat"), Message("assistant", "Small?", notation="ask size ?"), Message("user", "yes"))
     reply = LLMAssistant(cast(LLMClient, script), f"{MODEL}+clarifying", temperature=0.2).reply(asked, seed=3)
     assert reply == Reply("Here is a boat.", 5, COUNTING, f"{MODEL}+clarifying"), "7 tokens include the thinking"
     (request,) = script.asked
-    assert request.messages == (
-        *default_prompts().render("clarifying"),
-        {"role": "user", "content": "a boat"},
-        {"role": "assistant", "content": "Small?"},
-        {"role": "user", "content": "yes"},
-    )
+    said = [{"role": each.role, "content": each.content} for each in asked]
+    assert request.messages == (*default_prompts().render("clarifying"), *said)
     assert (request.model, request.temperature, request.seed) == (MODEL, 0.2, 3)
 
 
@@ -394,14 +353,12 @@ def request(chosen: list[str], text: str) -> str | None:
         (synthesis("a harbour at night", "Has a pilot", "Set north", "Ends quietly"), "one to 3 words"),
         (synthesis("harbour", "Has a pilot", "Ends quietly"), "at least 3"),
         (synthesis("harbour", "Has a pilot", "has a  PILOT.", "Ends quietly"), "'has a  PILOT.' stands twice"),
-        (synthesis("harbour", "Has a pilot", "!", "Ends quietly"), "has no words"),
         (synthesis("harbour", "Has a pilot", "long " * 500, "Ends quietly"), "2500 characters"),
         (abstraction(["a tabby cat", "red boots"], ["a cat", "boots"], ["an animal"]), None),
         (abstraction(["a tabby cat"]), "no broader level"),
         (abstraction(["a tabby cat"], []), "level 1 is empty"),
         (abstraction(["a tabby cat"], ["a cat", "stripes"]), "cannot be broader"),
         (abstraction(["a tabby cat", "boots"], ["A tabby cat!"]), "nothing broader than level 0"),
-        (abstraction(["a tabby cat", "red boots"], ["a cat", "red boots"], ["an animal", "boots"]), None),
         (abstraction(["a tabby cat", "red boots"], ["a cat", "A cat."]), "stands twice"),
         (abstraction(["a tabby cat"], ["a cat"], ["A short story"]), "says nothing beyond type and topic"),
         (request(["2"], "a short story about a harbour, please"), None),
@@ -409,12 +366,8 @@ def request(chosen: list[str], text: str) -> str | None:
         (request([], "a story"), "at least one"),
         (request(["1", "2", "3"], "a story"), "every requirement was chosen"),
         (request(["2"], "well " * 41), "41 words"),
-        (request(["2"], "a story\nat a harbour"), "plain text on one line"),
         (builder.leak_defect(TREE), None),
-        (
-            builder.leak_defect(replace(TREE, initial_request="a story about a harbour with a retired pilot")),
-            "leave out 'pilot', 'retired'",
-        ),
+        (builder.leak_defect(replace(TREE, initial_request="with a retired pilot")), "leave out 'pilot', 'retired'"),
     ],
 )
 def test_defects_of_a_builders_answers(found: str | None, complaint: str | None) -> None:
@@ -432,13 +385,8 @@ def hierarchy(**parents: str | None) -> dict[str, Any]:
 
 
 def verdicts(*holds: bool) -> dict[str, Any]:
-    rows = enumerate(holds, start=1)
-    return {
-        "pairs": [
-            {"number": number, "reason": "so", "narrow_implies_broad": each, "broad_implies_narrow": False}
-            for number, each in rows
-        ]
-    }
+    pair = {"reason": "so", "broad_implies_narrow": False}
+    return {"pairs": [{"number": at, **pair, "narrow_implies_broad": each} for at, each in enumerate(holds, start=1)]}
 
 
 @pytest.mark.parametrize("obeys", [True, False])

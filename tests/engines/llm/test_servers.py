@@ -21,10 +21,8 @@ from discover_lib.runs.store import RunStore
 pytestmark = pytest.mark.slow
 
 DOMAIN = "creative_writing"
-STRICT = {
-    "type": "json_schema",
-    "json_schema": {"name": "answer", "schema": LeakCheck.model_json_schema(), "strict": True},
-}
+SCHEMA = {"name": "answer", "schema": LeakCheck.model_json_schema(), "strict": True}
+STRICT = {"type": "json_schema", "json_schema": SCHEMA}
 MODEL = f"openai/miniature:{DOMAIN}"
 
 
@@ -32,9 +30,7 @@ def request(session: str, number: int = 0) -> Request:
     return Request("openai/m", ({"role": "user", "content": f"Hello {number}"},), "judge", session=session)
 
 
-def test_every_call_of_a_conversation_reaches_one_server_and_a_resumed_run_asks_for_nothing_again(
-    tmp_path: Path,
-) -> None:
+def test_a_conversation_has_one_server_and_a_resumed_run_asks_for_nothing_again(tmp_path: Path) -> None:
     options = RunOptions((MODEL + ":adaptive", MODEL + ":draft"), domain=DOMAIN, engine=MODEL, artifacts=3, turns=2)
     run = lay_out_evaluation(dataclasses.replace(options, domain=None), [DOMAIN])
     with FakeServer(llm_brain.answer) as one, FakeServer(llm_brain.answer) as two:

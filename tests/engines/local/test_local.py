@@ -172,9 +172,6 @@ def test_a_choice_falls_where_the_chance_does():
     assert choose(logits, chances, 0).tolist() == [1] * 5
 
 
-# -- adapters, merged folders, runs -----------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_merged_folder_says_what_base_and_adapter_say(folder, adapter, tmp_path):
     from discover_lib.engines.local.names import local_assistant

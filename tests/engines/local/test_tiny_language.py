@@ -7,18 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discover_lib.core.conversation import Message
-from discover_lib.engines.local.tiny_language import (
-    BROKEN,
-    MAX_REPLY_TOKENS,
-    UNKNOWN,
-    as_notation,
-    decode,
-    encode_messages,
-    is_broken,
-    save_tokenizer,
-    transcript,
-    vocabulary,
-)
+from discover_lib.engines.local import tiny_language
+from discover_lib.engines.local.tiny_language import as_notation, decode, encode_messages, is_broken, vocabulary
 from discover_lib.engines.miniature.lexicon import DOMAINS, SHIPPED_DOMAINS, load_lexicon
 from discover_lib.engines.miniature.notation import Move, NotationError, parse, write
 from discover_lib.engines.miniature.reading import UserReading
@@ -38,7 +28,7 @@ def tokenizer(tmp_path_factory):
     import tokenizers
 
     folder = tmp_path_factory.mktemp("tokenizer")
-    save_tokenizer(WORDS, folder)
+    tiny_language.save_tokenizer(WORDS, folder)
     return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
 
 
@@ -64,26 +54,20 @@ def test_the_words_of_all_lexicons_fit_together():
         (UserReading(), "something"),
         (UserReading(wanted=("ocean", "far-off")), "want colours ocean composition far-off"),
         (UserReading(liked=("cat",)), "like subject cat something"),
-        (UserReading(liked=("cat",), doubted=("format",)), "like subject cat doubt format"),
         (UserReading(hinted=("animal",), doubted=("subject",)), "hint subject animal doubt subject"),
         (UserReading(wanted=("ocean",), liked=("cat",)), "want colours ocean like subject cat"),
         (UserReading(final=True), "final"),
-        (UserReading(wanted=("ocean",), final=True), "want colours ocean final"),
     ],
 )
 def test_what_is_heard_of_a_user(reading, heard):
-    assert transcript(reading, "svg_drawing") == heard
+    assert tiny_language.transcript(reading, "svg_drawing") == heard
 
 
 def test_a_conversation_as_the_model_is_told_it():
     shown = make_reply([Move("show", ("cat", "fox"), "subject")], DRAWING, "tiny")
-    messages = [
-        Message("user", "can you draw me an animal?"),
-        Message("assistant", shown.text, shown.notation),
-        Message("user", "please make it a cat"),
-    ]
-    wire = encode_messages(messages, "svg_drawing")
-    assert wire == [
+    asked, answered = Message("user", "can you draw me an animal?"), Message("user", "please make it a cat")
+    messages = [asked, Message("assistant", shown.text, shown.notation), answered]
+    assert encode_messages(messages, "svg_drawing") == [
         {"role": "system", "content": "svg_drawing"},
         {"role": "user", "content": "want subject animal"},
         {"role": "assistant", "content": shown.notation},
@@ -103,8 +87,8 @@ def test_practice_replies_are_notation_that_survives_rendering(domain, seed):
     for heard, written in practice_conversation(lexicon, random.Random(seed), turns=2):
         said = parse(written, lexicon)
         assert write(said, lexicon) == written
-        assert UNKNOWN not in spoken(WORDS.encode(f"{heard} {written}"))
-        assert len(written.split()) < MAX_REPLY_TOKENS
+        assert tiny_language.UNKNOWN not in spoken(WORDS.encode(f"{heard} {written}"))
+        assert len(written.split()) < tiny_language.MAX_REPLY_TOKENS
         reply = decode(written, domain)
         assert (reply.notation, is_broken(reply)) == (written, False)
 
@@ -121,6 +105,6 @@ def test_a_broken_reply_keeps_its_words_and_shows_nothing(text):
     with pytest.raises(NotationError):
         parse(text, DRAWING)
     reply = decode(text, "svg_drawing", assistant="tiny")
-    assert is_broken(reply) and reply.text == BROKEN
+    assert is_broken(reply) and reply.text == tiny_language.BROKEN
     assert reply.notation == " ".join(text.split())
     assert reply.n_tokens == 16 * max(1, len(text.split()))

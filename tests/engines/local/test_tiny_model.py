@@ -122,9 +122,6 @@ def test_a_card_says_what_was_measured(tiny, recipe, tmp_path, monkeypatch):
     assert card["key"] == recipe.key
 
 
-# -- the base of the package ------------------------------------------------------------------------------------------
-
-
 def test_the_shipped_base_is_the_default_recipe_s(tiny):
     """Lexicons and practice have not changed since.  Otherwise make the base again with the card's command."""
     card = read_card(SHIPPED)

@@ -42,30 +42,14 @@ def test_every_reply_is_sound_notation_and_says_how_it_was_counted(domain, name)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "verbs"),
-    [
-        ("draft", {"draft"}),
-        ("ask", {"ask"}),
-        ("options", {"maybe"}),
-        ("adaptive", {"draft", "show"}),
-        ("mixed", {"draft", "show"}),
-        ("silent", {"pass"}),
-        ("verbose", {"draft", "recap"}),
-        ("oracle", {"draft"}),
-    ],
-)
+    [("draft", "draft"), ("ask", "ask"), ("options", "maybe"), ("adaptive", "draft show"), ("mixed", "draft show"),
+     ("silent", "pass"), ("verbose", "draft recap"), ("oracle", "draft")],
+)  # fmt: skip
 def test_each_keeps_to_its_kind_of_move(name, verbs):
     lexicon = load_lexicon("technical_writing")
     for index in range(5):
         for turn in talk("technical_writing", name, index).turns:
-            assert {move.verb for move in parse(turn.reply.notation or "", lexicon)} <= verbs
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rules", [Rules.paper(), Rules.authors()], ids=lambda rules: rules.name)
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_same_seed_same_conversation(domain, rules):
-    for name in SCRIPTED:
-        assert talk(domain, name, 2, 3, rules) == talk(domain, name, 2, 3, rules)
+            assert {move.verb for move in parse(turn.reply.notation or "", lexicon)} <= set(verbs.split())
 
 
 @pytest.mark.slow
@@ -84,14 +68,8 @@ def test_whatever_an_assistant_opens_with_is_read_as_the_same_move(domain):
     name, dimension = next(iter(lexicon.dimensions.items()))
     leaves = dimension.leaves[:2]
     whole = tuple(each.leaves[0] for each in lexicon.dimensions.values())
-    moves = {
-        "draft": Move("draft", whole),
-        "show": Move("show", leaves, name),
-        "maybe": Move("maybe", leaves, name),
-        "ask": Move("ask", dimension=name),
-        "recap": Move("recap", leaves),
-        "pass": Move("pass"),
-    }
+    moves = {"draft": Move("draft", whole), "show": Move("show", leaves, name), "maybe": Move("maybe", leaves, name)}
+    moves |= {"ask": Move("ask", dimension=name), "recap": Move("recap", leaves), "pass": Move("pass")}
     for verb in phrase_book(domain).openings.rows:
         plain = read_reply(make_reply([moves[verb]], lexicon, "x").text, domain)
         for frame in phrase_book(domain).openings[verb]:

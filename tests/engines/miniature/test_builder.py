@@ -71,11 +71,7 @@ def test_hand_written_artifacts_build_trees(domain):
     [
         ("creative_writing", "", "is empty"),
         ("creative_writing", "He opened it. He made toast.", "recognised nothing.*--engine MODEL"),
-        (
-            "technical_writing",
-            "A heat pump moves heat.",
-            "too little.*: recognised something on heat pumps",
-        ),
+        ("technical_writing", "A heat pump moves heat.", "too little.*: recognised something on heat pumps"),
         ("svg_drawing", "<svg xmlns='http://www.w3.org/2000/svg'></svg>", "too little to build from"),
         ("svg_drawing", "not a drawing at all", "SVG"),
         ("svg_drawing", "<svg><rect", "SVG"),
@@ -115,6 +111,3 @@ def test_a_builder_says_what_it_looked_for_in_vain():
     looked, silent = built.notes
     assert "nothing known about" in looked and "the mood" in looked and "the weather" not in looked
     assert "I never told her that I had burned it." in silent
-    assert (
-        engine("svg_drawing").builder.build(generate_artifact("svg_drawing", "eval", 0)).notes[0].startswith("looked")
-    )

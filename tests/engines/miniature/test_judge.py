@@ -25,21 +25,8 @@ def text(value: str) -> str:
     return LEXICON.values[value].text
 
 
-TREE = IntentTree.from_dict(
-    {
-        "artifact_type": "short story",
-        "topic": "test",
-        "initial_request": "can you write a short story?",
-        "initially_discovered": [],
-        "roots": [
-            {
-                "id": "1",
-                "text": text(TOP),
-                "children": [{"id": "1.1", "text": text(MIDDLE), "children": [{"id": "1.1.1", "text": text(LEAF)}]}],
-            }
-        ],
-    }
-)
+SECOND = {"id": "1.1", "text": text(MIDDLE), "children": [{"id": "1.1.1", "text": text(LEAF)}]}
+TREE = IntentTree.from_dict({"roots": [{"id": "1", "text": text(TOP), "children": [SECOND]}]})
 
 
 def judge(*moves: Move, tree: IntentTree = TREE, known: tuple[str, ...] = ()):
@@ -120,9 +107,7 @@ def test_a_requirement_in_words_of_your_own_is_decided_by_its_cues():
 
 def compound_tree(*values: str) -> IntentTree:
     together = " with ".join(LEXICON.values[value].say for value in values)
-    return IntentTree.from_dict(
-        {"roots": [{"id": "1", "text": f"Has {together}"}], "artifact_type": "", "topic": "", "initial_request": ""}
-    )
+    return IntentTree.from_dict({"roots": [{"id": "1", "text": f"Has {together}"}]})
 
 
 def test_part_of_a_compound_alone_is_neither_met_nor_a_near_miss():
@@ -136,10 +121,8 @@ def test_part_of_a_compound_alone_is_neither_met_nor_a_near_miss():
     ("message", "wanted", "liked", "hinted", "doubted"),
     [
         ("i want {leaf}", ["leaf"], [], [], []),
-        ("please make it {leaf}", ["leaf"], [], [], []),
         ("i like {leaf}, but something about {aspect} feels off", [], ["leaf"], [], ["hero"]),
         ("not sure, maybe {aspect} could be some other kind of {middle}", [], [], ["middle"], ["hero"]),
-        ("{leaf} would be great", [], ["leaf"], [], []),
         ("could you do {leaf}? but i love {elsewhere}", ["leaf"], ["elsewhere"], [], []),
         ("it is getting there, but something is missing, i can't say what", [], [], [], []),
     ],

@@ -10,7 +10,6 @@ from discover_lib.engines.miniature.rendering import make_reply, typed_reply
 
 LEXICON = load_lexicon("technical_writing")
 ONE, TWO = LEXICON.dimensions["tone"].leaves[:2]
-OTHER = LEXICON.dimensions["reader"].leaves[0]
 
 
 @st.composite
@@ -27,9 +26,8 @@ def moves(draw):
         "recap": Move("recap", tuple(in_order(whole, lexicon))),
         "pass": Move("pass"),
     }
-    return lexicon, tuple(
-        kinds[name] for name in draw(st.lists(st.sampled_from(sorted(kinds)), min_size=1, max_size=3))
-    )
+    names = draw(st.lists(st.sampled_from(sorted(kinds)), min_size=1, max_size=3))
+    return lexicon, tuple(kinds[name] for name in names)
 
 
 @pytest.mark.slow
@@ -51,15 +49,11 @@ def test_what_is_said_twice_counts_once(text):
         ("", "a reply begins with one of"),
         ("hello there", "a reply begins with one of draft, .*, not with 'hello there'"),
         ("draft", "pairs of dimension and value"),
-        (f"draft tone {ONE} reader", "pairs of dimension and value"),
-        (f"draft reader {ONE}", "not a value of 'reader'"),
         (f"draft colour {ONE}", "is not a value of 'colour'"),
         (f"draft tone {ONE} tone {TWO}", "at most 1"),
         (f"show tone {ONE}", "at least two different alternatives"),
-        (f"show tone {ONE} / {ONE}", "at least two different alternatives"),
         (f"show tone {ONE} {TWO}", "separated by '/'"),
         (f"maybe tone {ONE} / {TWO}", "must end with '?'"),
-        (f"show tone {ONE} / {OTHER}", "not a value of 'tone'"),
         ("ask ?", "must name a dimension"),
         (f"ask tone {ONE} ?", "'ask' is not followed by"),
         ("pass tone", "follows 'pass'"),
