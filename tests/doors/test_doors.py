@@ -23,7 +23,6 @@ PACKAGES = {
     "trl": "trl",
     "tinker": "tinker_cookbook",
     "inspect": "inspect_ai",
-    "nemo_gym": "sys",
 }
 TEXT = (ROOT / "docs" / "doors.md").read_text(encoding="utf-8")
 EXAMPLES = dict(re.findall(r"^## [^\n]*`(\w+)`[^\n]*\n.*?^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL))
@@ -39,10 +38,7 @@ def test_every_door_has_its_example_and_its_versions() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "door",
-    [
-        pytest.param(door, marks=[pytest.mark.integration(door)] * (door not in ("trl", "nemo_gym")))
-        for door in PACKAGES
-    ],
+    [pytest.param(door, marks=[pytest.mark.integration(door)] * (door != "trl")) for door in PACKAGES],
 )
 def test_the_example_runs(door: str, tmp_path: Path) -> None:
     script = tmp_path / "example.py"
