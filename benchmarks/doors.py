@@ -77,19 +77,6 @@ def doors() -> Iterator[tuple[str, Begin]]:
             return lambda text: not served.step(Reply(text=text)).done
 
         yield "OpenEnv (no server)", openenv
-    from discover_lib.doors.nemo_gym import UserSessions
-
-    class Server(UserSessions):
-        episode_options = OPTIONS
-
-    server = Server()
-
-    def nemo(seed: int, artifact: int) -> Step:
-        whom = {"seed": seed, "artifact": artifact}
-        at_once(server.reset(whom, "one"))
-        return lambda text: not any(at_once(server.step(text, whom, "one"))[2:4])
-
-    yield "NeMo Gym", nemo
     if importlib.util.find_spec("tinker_cookbook"):
         from discover_lib.doors.tinker import DiscoverUser as Tinker
 

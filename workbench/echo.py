@@ -57,13 +57,10 @@ def run_command(folder: Path, configuration: Mapping[str, Any]) -> str:
     return _joined(configuration["kind"], given, options.role_options.words())
 
 
-def export_command(
-    run: Path, out: Path, kind: str, files: str, options: RowOptions, filters: Filters, base: str = ""
-) -> str:
+def export_command(run: Path, out: Path, kind: str, options: RowOptions, filters: Filters, base: str = "") -> str:
     """The command that writes rows of a run.  It labels under the run's own rules, whatever `options.rules` says."""
     given = {
         "format": kind,
-        "files": files,
         "system": options.system,
         "text": options.text,
         "min-margin": f"{filters.min_margin:g}",

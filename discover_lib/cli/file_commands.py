@@ -68,10 +68,6 @@ def export_files(
         ),
     ],
     out: Path,
-    files: Annotated[
-        Literal["jsonl", "parquet"],
-        typer.Option(metavar="NAME", help="File type of training rows: jsonl or parquet."),
-    ] = "jsonl",
     system: str = "none",
     text: Annotated[
         Literal["content", "notation"],
@@ -106,7 +102,7 @@ def export_files(
         test_share=test_share,
         seed=seed,
     )
-    write_rows(rows, out, files)
+    write_rows(rows, out)
     splits = ", ".join(f"{len(kept)} to {split}" for split, kept in rows.splits.items())
     dropped = ", ".join(f"{reason} {count}" for reason, count in rows.sieved.counts.items()) or "none"
     typer.echo(f"{len(rows.sieved.kept)} {rows.kind} rows of {rows.sieved.considered} ({splits}) → {out}")

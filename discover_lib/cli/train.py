@@ -21,7 +21,7 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.words import duration, number
 from discover_lib.cli.common import DONE, STOPPED, Dollars, code_of_halt, progress
 from discover_lib.engines.local.dialect import PREFIX, is_local
-from discover_lib.engines.local.names import base_folder, serving
+from discover_lib.engines.local.names import base_folder
 from discover_lib.engines.local.names import merge as merge_local
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
@@ -194,11 +194,9 @@ def merge(
     model: Annotated[str, typer.Argument(help="Training run, or a local model as hf:DIR+ADAPTER.")],
     out: Annotated[Path, typer.Option(help="New folder for the merged model.")],
 ) -> None:
-    """Merge a model and its adapters into one folder, and print how to serve it."""
+    """Merge a model and its adapters into one folder, which servers can offer (docs/serving.md)."""
     folder = merge_local(model if is_local(model) else f"{PREFIX}{model}", out)
     typer.echo(f"merged → {folder}")
-    for what, line in serving(folder).items():
-        typer.echo(f"  {what}: {line}")
 
 
 def push(

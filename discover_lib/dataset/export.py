@@ -1,4 +1,4 @@
-"""Training rows as files for others: JSON lines or Parquet, which `datasets` reads; and a run as a folder for the Hub.
+"""Training rows as files for others: JSON lines, which `datasets` reads; and a run as a folder for the Hub.
 
 Filters decide which examples become rows and count the others.  Splits keep artifacts apart.
 
@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.files import whole_file, whole_folder, write_json, write_lines
+from discover_lib.base.files import read_json_lines, whole_file, whole_folder, write_json, write_lines
 from discover_lib.base.ids import DiscoverId
 from discover_lib.base.seeds import derive_seed
 from discover_lib.core.conversation import Conversation
@@ -30,8 +30,8 @@ from discover_lib.metrics.scores import scores_of
 from discover_lib.runs.evaluation import id_of
 from discover_lib.runs.store import RunStore, id_of_run
 
-Files = Literal["jsonl", "parquet"]
 FORMAT = "discover-rows/1"
+FILES = "jsonl"  # the kind of the files
 MARK = "dataset.json"  # a folder with this file is one of ours and may be replaced
 TEST_SHARE = 0.1  # of the artifacts
 
@@ -237,25 +237,25 @@ def make_rows(
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def write_rows(rows: RowSet, folder: Path, files: Files = "jsonl") -> None:
+def write_rows(rows: RowSet, folder: Path) -> None:
     """Write a row set into a new or empty folder, or in place of one that this function wrote.
 
     Raises:
-        DiscoverError: the folder holds something else, or a library for this kind of files is missing.
+        DiscoverError: the folder holds something else.
     """
     _check_free(folder)
     with whole_folder(folder) as target:
-        write = {"jsonl": _write_jsonl, "parquet": _write_parquet}[files]
-        write(target, {split: [each.row for each in kept] for split, kept in rows.splits.items()})
+        for split, kept in rows.splits.items():
+            write_lines(target / "data" / f"{split}.{FILES}", (each.row for each in kept))
         write_lines(
             target / "dropped.jsonl",
             ({"reasons": list(reasons), **each.provenance} for each, reasons in rows.sieved.dropped),
         )
-        write_json(target / MARK, description(rows, files))
-        (target / "README.md").write_text(card(description(rows, files)), encoding="utf-8")
+        write_json(target / MARK, description(rows))
+        (target / "README.md").write_text(card(description(rows)), encoding="utf-8")
 
 
-def description(rows: RowSet, files: Files) -> dict[str, Any]:
+def description(rows: RowSet) -> dict[str, Any]:
     """All facts about a row set, as plain JSON values; the card is the same in words."""
     options, filters = rows.options, rows.filters
     some = rows.sieved.kept[0]
@@ -263,7 +263,7 @@ def description(rows: RowSet, files: Files) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "kind": rows.kind,
-        "files": files,
+        "files": FILES,
         "columns": {"trained_on": list(some.train), "provenance": list(some.provenance)},
         "runs": [
             {**dataclasses.asdict(source.origin), "failures_by_role": dict(source.failures)} for source in rows.sources
@@ -297,23 +297,6 @@ def _check_free(folder: Path) -> None:
         raise DiscoverError(f"{folder} is a file or holds other files; choose a new or empty folder")
 
 
-Splits = Mapping[str, Sequence[Mapping[str, Any]]]
-
-
-def _write_jsonl(folder: Path, splits: Splits) -> None:
-    for split, rows in splits.items():
-        write_lines(folder / "data" / f"{split}.jsonl", rows)
-
-
-def _write_parquet(folder: Path, splits: Splits) -> None:
-    with library("Parquet"):
-        import pyarrow as arrow
-        import pyarrow.parquet as parquet
-    (folder / "data").mkdir()
-    for split, rows in splits.items():
-        parquet.write_table(arrow.Table.from_pylist(rows), folder / "data" / f"{split}.parquet", compression="zstd")
-
-
 def write_table(path: Path, conversations: Iterable[Conversation]) -> None:
     """Conversations as one Parquet table, a row per candidate (see `discover_lib.dataset.formats.to_frame`).
 
@@ -330,30 +313,21 @@ def write_table(path: Path, conversations: Iterable[Conversation]) -> None:
 
 
 def read_rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Split → rows of a folder that `write_rows` wrote, in any kind of file.
+    """Split → rows of a folder that `write_rows` wrote.
 
     Raises:
         DiscoverError: no such folder, or a damaged one.
     """
     try:
         about = json.loads((folder / MARK).read_text(encoding="utf-8"))
-        files, splits = about["files"], list(about["splits"])
-        if about["format"] != FORMAT:
-            raise DiscoverError(f"{folder}: rows of format {about['format']!r}; this version reads {FORMAT!r}")
-        return {split: _read_split(folder, split, files) for split in splits}
+        found, known = (about["format"], about["files"]), (FORMAT, FILES)
+        if found != known:
+            raise DiscoverError(f"{folder}: rows of format {found}; this version reads {known}")
+        return {split: [*read_json_lines(folder / "data" / f"{split}.{FILES}")] for split in about["splits"]}
     except OSError as error:
         raise DiscoverError(f"{folder}: no training rows here ({error.filename}: {error.strerror})") from None
     except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise DiscoverError(f"{folder}: damaged training rows ({type(error).__name__}: {error})") from None
-
-
-def _read_split(folder: Path, split: str, files: Files) -> list[dict[str, Any]]:
-    if files == "jsonl":
-        text = (folder / "data" / f"{split}.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.split("\n") if line]
-    with library(f"{folder}: reading Parquet"):
-        import pyarrow.parquet as parquet
-    return parquet.read_table(folder / "data" / f"{split}.parquet").to_pylist()
 
 
 # -- a run for the Hub -------------------------------------------------------------------------------------------------

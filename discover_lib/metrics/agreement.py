@@ -49,7 +49,6 @@ class Label:
 
     Attributes:
         value: "yes" or "no" (engaged), "artifact" or "dialogue_act"; None where the judgement failed.
-        depth: of the intent, 1 for a root; 0 for the kind.
         repeat: how many times this judge had been asked before.
         near_misses: how many were named; None of people, who are not asked for them, and of the kind.
     """
@@ -59,7 +58,6 @@ class Label:
     turn: int
     intent: str
     value: str | None
-    depth: int = 0
     repeat: int = 0
     reason: str = ""
     near_misses: int | None = None
@@ -91,11 +89,10 @@ def recorded_labels(conversations: Mapping[str, Conversation]) -> list[Label]:
 def labels_of(judge: str, repeat: int, moment: Moment, evaluation: Evaluation | None) -> Iterator[Label]:
     """One judge's labels of one moment; None: its judgement failed."""
     kind, reason = (evaluation.kind, evaluation.kind_reason) if evaluation else (None, "the judgement failed")
-    yield Label(judge, moment.conversation, moment.turn, KIND, kind, 0, repeat, reason)
+    yield Label(judge, moment.conversation, moment.turn, KIND, kind, repeat, reason)
     for each in evaluation.verdicts if evaluation else ():
-        value, depth = YES if each.engaged else NO, moment.tree.depth(each.intent_id)
-        where, near = (moment.conversation, moment.turn, each.intent_id), len(each.near_misses)
-        yield Label(judge, *where, value, depth, repeat, each.reason, near)
+        where, value = (moment.conversation, moment.turn, each.intent_id), YES if each.engaged else NO
+        yield Label(judge, *where, value, repeat, each.reason, len(each.near_misses))
 
 
 class NoisyJudge:
@@ -178,7 +175,7 @@ class Agreement:
     """How far judges agree on one group of things.
 
     Attributes:
-        group: "kind of reply", "all intents", "depth 2", or "near misses": whether any are named.
+        group: "kind of reply", "all intents", or "near misses": whether any are named.
         judges: the two whose labels were compared.
         n: things labeled by both, in `conversations` conversations.
         one_sided: things that only one of them labelled (or called missed, of near misses); left out.
@@ -206,13 +203,12 @@ class Agreement:
 
 
 def agreements(labels: Iterable[Label], seed: int = 0) -> list[Agreement]:
-    """Agreement of every two judges: the kind of the reply, all intents, near misses, and intents by depth.
+    """Agreement of every two judges: the kind of the reply, all intents, and near misses.
 
     Only first answers are compared; `flips` compares repeats.
     """
     first = [each for each in labels if each.repeat == 0 and each.value is not None]
     judges = tuple(dict.fromkeys(each.judge for each in first))
-    depths = sorted({each.depth for each in first} - {0})
     near = [
         dataclasses.replace(each, value=YES if each.near_misses else NO)
         for each in first
@@ -223,7 +219,6 @@ def agreements(labels: Iterable[Label], seed: int = 0) -> list[Agreement]:
         ("kind of reply", [each for each in first if each.intent == KIND]),
         ("all intents", [each for each in first if each.intent != KIND]),
         (NEAR_MISSES, near),
-        *((f"depth {depth}", [each for each in first if each.depth == depth]) for depth in depths),
     ]
     return [
         _agreement(group, who, [each for each in members if each.judge in who], seed)

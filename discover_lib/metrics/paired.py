@@ -192,15 +192,13 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
         """Artifacts that would find a true difference of that size in four of five cases; None for no such number."""
         return None if self.sd is None else artifacts_needed(self.sd, difference)
 
-    def sentence(self, what: str = "", worth_seeing: float | None = None, shown: Shown | None = None) -> str:
+    def sentence(self, what: str = "", shown: Shown = two_decimals) -> str:
         """The verdict in words.
 
         Args:
             what: the name of the measure.
-            worth_seeing: a difference that would matter; says how many artifacts it would take to see it.
-            shown: how numbers of this measure are written; with two decimals by default.
+            shown: how numbers of this measure are written.
         """
-        shown = shown or two_decimals
         sign = -1 if self.difference.mean < 0 else 1  # the higher of the two is named first
         bounds = [each for each in (self.difference.low, self.difference.high) if each is not None]
         interval = f" [{', '.join(shown(sign * each) for each in bounds[::sign])}]" if bounds else ""
@@ -211,8 +209,7 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
             return f"{higher} is above {lower}{of} by {size} ({self.certainty})"
         if self.too_few:
             return f"{higher} and {lower}{of}: {size}; {self.too_few_says}"
-        verdict = f"{higher} and {lower} are not distinguishable{of}: {size} ({self.certainty})"
-        return verdict + self._what_it_would_take(worth_seeing, shown)
+        return f"{higher} and {lower} are not distinguishable{of}: {size} ({self.certainty})"
 
     @property
     def certainty(self) -> str:
@@ -232,16 +229,6 @@ class Comparison(Record, derived=("detectable", "distinguishable")):
             f"too few for any verdict: the smallest p that {n} {artifacts} can give is {least}{holm}; "
             f"it takes {enough} or more"
         )
-
-    def _what_it_would_take(self, worth_seeing: float | None, shown: Shown) -> str:
-        if worth_seeing is None or self.sd is None:
-            return ""
-        needed = self.needed(worth_seeing)
-        if needed is None:
-            return f"; no practical number of artifacts would show a difference of {shown(worth_seeing)}"
-        if needed <= self.difference.n_artifacts:
-            return f"; a true difference of {shown(worth_seeing)} would probably have been seen"
-        return f"; about {needed:,} artifacts would show one of {shown(worth_seeing)}"
 
 
 def compare(values: Mapping[str, Values], pairs: Sequence[tuple[str, str]] | None = None) -> list[Comparison]:

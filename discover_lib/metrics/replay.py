@@ -1,4 +1,4 @@
-"""The same conversation once more: states, transitions, rewards and views from its judgements, stored or new."""
+"""The same conversation once more: states, transitions, rewards and views from its stored judgements."""
 
 from __future__ import annotations
 
@@ -11,46 +11,23 @@ from discover_lib.core.advance import focus, initial_state
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.reward import reward
-from discover_lib.core.roles import Assistant, Judge, JudgeError, SeesIntents, ask
+from discover_lib.core.roles import Assistant, JudgeError, SeesIntents, ask
 from discover_lib.core.rules import Rules
 from discover_lib.core.simulator import UserSimulator, score_candidate, view_after
 from discover_lib.core.state import IntentState
 
 
-def replay(conversation: Conversation, rules: Rules | None = None, judge: Judge | None = None) -> Conversation:
-    """Recompute states, transitions, rewards and views, from the stored judgements or from new ones.
+def replay(conversation: Conversation, rules: Rules | None = None) -> Conversation:
+    """Recompute states, transitions, rewards and views from the stored judgements.
 
     Under the conversation's own rules the result equals it.  Under other rules replies, choices and messages stay
-    what they were: it answers "what would these replies have been worth?".
-
-    Args:
-        judge: reads the replies again.  Other rules may ask for intents that were not judged then; without a judge
-            such intents count as not met.
-
-    Raises:
-        JudgeError: of `judge`.
+    what they were: it answers "what would these replies have been worth?".  Other rules may ask for intents that were
+    not judged then; such intents count as not met.
     """
     rules = rules or conversation.rules
     start = start_under(rules, conversation)
-    if judge is None:
-        turns = _turns_again(conversation.tree, start, conversation.turns, rules)
-    else:
-        turns = _judged_again(conversation, start, rules, judge)
+    turns = _turns_again(conversation.tree, start, conversation.turns, rules)
     return dataclasses.replace(conversation, rules=rules, start=start, turns=turns)
-
-
-def _judged_again(conversation: Conversation, state: IntentState, rules: Rules, judge: Judge) -> tuple[Turn, ...]:
-    """Turns whose replies `judge` reads again, from `state` on; look-ahead turns are left out."""
-    tree, again = conversation.tree, []
-    for turn in conversation.turns:
-        messages = conversation.messages(turn.index - 1)
-        candidates = tuple(
-            score_candidate(tree, state, each.reply, judge.evaluate(tree, state, messages, each.reply, rules), rules)
-            for each in turn.candidates
-        )
-        again.append(_turn_with(tree, state, turn, candidates, rules))
-        state = again[-1].after
-    return tuple(again)
 
 
 def _turns_again(tree: IntentTree, state: IntentState, turns: Sequence[Turn], rules: Rules) -> tuple[Turn, ...]:
@@ -58,16 +35,10 @@ def _turns_again(tree: IntentTree, state: IntentState, turns: Sequence[Turn], ru
     again = []
     for turn in turns:
         candidates = tuple(_candidate_again(tree, state, candidate, rules) for candidate in turn.candidates)
-        again.append(_turn_with(tree, state, turn, candidates, rules))
+        in_focus, view = focus(tree, state, rules), view_after(tree, candidates[turn.chosen], rules)
+        again.append(dataclasses.replace(turn, before=state, candidates=candidates, focus=in_focus, view=view))
         state = again[-1].after
     return tuple(again)
-
-
-def _turn_with(
-    tree: IntentTree, state: IntentState, turn: Turn, candidates: tuple[Candidate, ...], rules: Rules
-) -> Turn:
-    in_focus, view = focus(tree, state, rules), view_after(tree, candidates[turn.chosen], rules)
-    return dataclasses.replace(turn, before=state, candidates=candidates, focus=in_focus, view=view)
 
 
 def _candidate_again(tree: IntentTree, state: IntentState, candidate: Candidate, rules: Rules) -> Candidate:

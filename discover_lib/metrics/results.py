@@ -52,11 +52,6 @@ class Measure:
         """Its sentence in the glossary."""
         return meaning(self.term)
 
-    @property
-    def worth_seeing(self) -> float | None:
-        """A difference that would matter, where one can be named for all uses."""
-        return 0.03 if self.is_share else None
-
     def shown(self, value: float) -> str:
         return two_decimals(value)
 

@@ -244,5 +244,4 @@ def _read_label(
     allowed = (YES, NO) if intent else ("artifact", "dialogue_act")
     if value not in allowed:
         raise LabelError(f"{where}: label is {value!r}; write {' or '.join(allowed)}, or leave it empty")
-    depth = moment.tree.depth(intent) if intent else 0
-    return Label(judge or "a person", conversation, int(turn), intent, value, depth)
+    return Label(judge or "a person", conversation, int(turn), intent, value)

@@ -155,7 +155,7 @@ def _comparison_lines(scope: ScopeResults) -> Iterator[str]:
     for ours, theirs in itertools.pairwise(order):
         compared = scope.comparison("discovery", ours, theirs)
         if compared is not None:
-            yield compared.sentence("discovery", 0.03)
+            yield compared.sentence("discovery")
     for after, what in itertools.product(order, ("discovery", "proportion")):
         if trained := scope.comparison(what, after, f"{after}+{BEFORE}"):
             yield training_line(trained.facing(after), MEASURE[what].label)

@@ -43,7 +43,7 @@ def test_a_look_ahead_is_asked_for_by_turns_and_player(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["sft", "preference", "prompt"])
 def test_export_writes_rows_and_says_what_it_left_out(run: Path, tmp_path: Path, form: str) -> None:
-    options = ["--text", "notation", "--system", "collaborative", "--test-share", 0.34, "--files", "parquet"]
+    options = ["--text", "notation", "--system", "collaborative", "--test-share", 0.34]
     result = discover("export", run, "--format", form, "--out", tmp_path / "rows", *options)
     assert result.returncode == 0, result.stderr
     assert "left out:" in result.stdout and ("length" in result.stdout.lower()) == (form == "preference")

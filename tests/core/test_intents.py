@@ -50,7 +50,7 @@ def one(**fields: Any) -> dict[str, Any]:
 
 BAD_TREES = {  # what is wrong: the data, and what the message must name
     "cycle by a shared object": (cycle_by_shared_object(), ["'1'", "cycle"]),
-    "cycle by a repeated id": (tree_of(node("1", node("1.1", node("1")))), ["'1'", "cycle"]),
+    "cycle by a repeated id": (tree_of(node("1", node("1.1", node("1")))), ["'1'", "is under '1.1'"]),
     "duplicate root": (tree_of(node("1"), node("1")), ["duplicate", "'1'"]),
     "same object twice": (tree_of(*[node("1")] * 2), ["duplicate", "'1'"]),
     "id with an empty part": (tree_of(node("1..2")), ["malformed", "'1..2'"]),

@@ -160,33 +160,6 @@ def test_tinker() -> None:
     assert tuple(asyncio.run(play(*each)) for each in WHOM) == native()
 
 
-@pytest.mark.slow
-def test_nemo_gym() -> None:
-    from discover_lib.doors.nemo_gym import UserSessions
-
-    server = UserSessions()
-    server.episode_options = OPTIONS
-
-    async def play(seed: int, artifact: int) -> Told:
-        session, metadata = f"{seed}/{artifact}", {"seed": seed, "artifact": artifact}
-
-        async def step(reply: str) -> Step:
-            response = {"output": [{"type": "message", "content": [{"type": "output_text", "text": reply}]}]}
-            message, reward, terminated, truncated, _ = await server.step(response, metadata, session)
-            return message, reward, terminated or truncated
-
-        opening, _ = await server.reset(metadata, session)
-        episode = server.sessions[session]
-        found = await played(opening, step, lambda: episode.state)
-        assert session not in server.sessions
-        return found
-
-    async def everybody() -> list[Told]:
-        return await asyncio.gather(*[play(*each) for each in WHOM])  # all sessions at once
-
-    assert tuple(asyncio.run(everybody())) == native()
-
-
 @pytest.mark.integration("inspect")
 @pytest.mark.slow
 def test_inspect(tmp_path: Any) -> None:

@@ -26,7 +26,7 @@ CHOICES = {
         | Typing style of the miniature | Depth of the restricted intent | Offers to users of""",
     "4_data.py": """Domain | Samples of each | Users | Turns | Rules | Seed | Look ahead, turns | played by
         | Labels under | near-miss weight p | Drop margins below | Drop near-duplicates above
-        | keep turns in which the user leaked | Replies hold | System message | Format""",
+        | keep turns in which the user leaked | Replies hold | System message""",
     "5_train.py": """Backend | Row""",
 }
 

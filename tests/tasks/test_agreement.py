@@ -128,7 +128,7 @@ def test_flips_count_answers_that_changed_on_repeat() -> None:
 
 def test_near_misses_are_compared_where_both_judges_call_an_intent_missed() -> None:
     def said(judge: str, intent: str, value: str, near: int | None) -> Label:
-        return Label(judge, "a", 1, intent, value, 1, near_misses=near)
+        return Label(judge, "a", 1, intent, value, near_misses=near)
 
     ours = [said("x", "1", "no", 2), said("x", "2", "no", 0), said("x", "3", "no", 1), said("x", "4", "yes", 0)]
     theirs = [said("y", "1", "no", 1), said("y", "2", "no", 1), said("y", "3", "yes", 0), said("y", "4", "yes", 0)]

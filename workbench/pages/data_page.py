@@ -325,12 +325,10 @@ def page_menus() -> tuple[Any, Any, Any, Any]:
     """The rules that label, what is listed and written, the tabs of the page, and the button that writes rows."""
     import marimo as mo
 
-    menu = mo.ui.dropdown
     menus = mo.ui.dictionary(
         {
             "kind": kept(mo.ui.radio, "kind", KINDS, value="preference pairs", label="Rows", inline=True),
             "kinds": kept(mo.ui.multiselect, "rows", KINDS, value=list(KINDS), label="Rows"),
-            "files": kept(menu, "files", ["jsonl", "parquet"], value="jsonl", label="Format"),
         }
     )
     tabs = kept(mo.ui.tabs, "tab", dict.fromkeys(TABS, ""), value=TABS[0])
@@ -350,7 +348,7 @@ def write_all(run: Path, menus: Mapping[str, Any], options: RowOptions, filters:
         folder = rows_folder(run, kind)
         try:
             rows = make_rows(kind, [Source.of_run(run)], options, filters)
-            write_rows(rows, folder, menus["files"])
+            write_rows(rows, folder)
         except (DiscoverError, OSError) as error:
             parts.append(show.error_line(f"{kind}: {error}"))
             continue
@@ -371,7 +369,7 @@ def commands(run: Path, menus: Mapping[str, Any], options: RowOptions, filters: 
     lines += ["# the rows"]
     for kind in menus["kinds"]:
         folder = rows_folder(run, kind)
-        lines.append(export_command(run, folder, kind, menus["files"], options, filters, base.strip()))
+        lines.append(export_command(run, folder, kind, options, filters, base.strip()))
     if options.rules:
         lines.append("# labels under the run’s own rules; RowOptions(rules=…) labels under others, as this page does")
     return "\n".join(lines)
@@ -385,7 +383,7 @@ def files_view(menus: Any, button: Any, written: Any, lines: str) -> Any:
     """
     import marimo as mo
 
-    row = mo.hstack([menus["kinds"], menus["files"], button], justify="start", align="end", wrap=True)
+    row = mo.hstack([menus["kinds"], button], justify="start", align="end", wrap=True)
     split = show.quiet(
         "The training split has 90% of the artifacts, and the test split has 10%. No artifact is in both."
     )

@@ -225,7 +225,7 @@ def agreement_view(labels: Sequence[Label], controls: Any, talks: Talks, refusal
         return text.getvalue().encode()
 
     mo.stop(not labels, mo.md("The miniature cannot judge these trees. Choose a run of its domains."))
-    more = show.more("By kind and depth, changed verdicts", report_html(told_agreement(labels)))
+    more = show.more("By kind, changed verdicts", report_html(told_agreement(labels)))
     picture = displayed(audit_parts.agreement_picture(agreements(labels)), more)
     download = mo.download(sheet, filename="labels.csv", label="Download a sheet to label")
     row = [controls.elements["noise"], download, controls.elements["sheets"]]

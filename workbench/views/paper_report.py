@@ -230,7 +230,7 @@ def _sentences(scope: ScopeResults, asked: Sequence[Asked]) -> list[str]:
 
 
 def _sentence(compared: Comparison, measure: Measure) -> str:
-    return f"{compared.sentence(measure.label, measure.worth_seeing, measure.shown)}."
+    return f"{compared.sentence(measure.label, measure.shown)}."
 
 
 def _facts(run: PaperRun) -> str:

@@ -9,7 +9,7 @@ hf:RUN+before              the model before a training run, with the run's syste
 hf:RUN+step-20             the model at a checkpoint of a run, finished or not
 ```
 
-`merge` writes such a model as one folder.  vLLM and `transformers serve` offer it to API clients (`serving`).
+`merge` writes such a model as one folder.  vLLM and `transformers serve` offer it to API clients.
 """
 
 from __future__ import annotations
@@ -274,19 +274,3 @@ def merge(name: str, folder: Path) -> Path:
     if is_tiny(base):
         shutil.copy(base / CARD, folder / CARD)
     return folder
-
-
-def serving(folder: Path, *, served_as: str = "discover", port: int = 8000) -> dict[str, str]:
-    """Commands that serve a merged model and use it as an assistant, by purpose.
-
-    A tiny model cannot be served: its message parser and its notation are in this library.
-    """
-    if is_tiny(folder):
-        return {"assistant": f"hf:{folder} (a tiny model speaks the notation, so no server can offer it)"}
-    where = f"http://localhost:{port}/v1"
-    return {
-        "vllm": f"vllm serve {folder} --served-model-name {served_as} --port {port}",
-        "transformers": f"transformers serve {folder} --port {port}",
-        "assistant (vllm)": f"openai/{served_as} --api-base {where}",
-        "assistant (transformers)": f"openai/{folder} --api-base {where}",
-    }
