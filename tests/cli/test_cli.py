@@ -229,9 +229,6 @@ def test_a_port_in_use_is_said_before_anything_starts():
         assert_one_line_error(discover("open", "--port", taken.getsockname()[1], "--no-browser"), "is in use")
 
 
-# -- the tables of an evaluation ---------------------------------------------------------------------------------------
-
-
 def test_what_lacks_a_measure_is_told_by_the_heading_of_its_column() -> None:
     talks = scores_where({"a": [0], "b": [1]}, {"a": 100, "b": 100}, 3)
     one_empty = [dataclasses.replace(each, moves={}) if each.artifact == "a2" else each for each in talks]

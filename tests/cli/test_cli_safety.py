@@ -56,8 +56,6 @@ def test_an_inspect_log_without_its_format_is_recognised(tmp_path: Path) -> None
     assert_one_line_error(result, "looks like an Inspect log; use --format inspect")
 
 
-# -- benchmarks of others by Inspect's own command, against a real server ---------------------------------------------
-
 BOTH = ("--assistant", "openai/base", "--assistant", "openai/dpo")
 ONE = "--via inspect --task x --assistant"
 TASK = """

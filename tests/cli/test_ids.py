@@ -37,8 +37,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield made
 
 
-# -- ids ---------------------------------------------------------------------------------------------------------------
-
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 NUMBERS = st.integers(0, 10**9)
 

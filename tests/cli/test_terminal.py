@@ -68,9 +68,6 @@ def test_a_table_shows_markup_of_others_as_text(capsys: pytest.CaptureFixture[st
     assert "model[/b] [red]x" in shown and "[b]name" in shown and "[/] of [u]all" in shown
 
 
-# -- a run of somebody else --------------------------------------------------------------------------------------------
-
-
 NAME = f"adaptive[/b]{TITLE}{WIPE}\ud800"
 
 

@@ -19,8 +19,6 @@ from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from workbench.main import app
 
-# -- what the authors' code writes, by the field names of its release --------------------------------------------------
-
 
 def node(intent_id: str, text: str, aware: float = 0, left: tuple[float, ...] = (), **more: Any) -> dict[str, Any]:
     plain = {"id": intent_id, "text": text, "children": [], "aware": aware, "satisfied": 0, "reason": ""}
@@ -113,9 +111,6 @@ def written(folder: Path, data: Any, name: str = "best_of_n.json") -> Path:
     path = folder / name
     path.write_text(json.dumps(data), encoding="utf-8")
     return path
-
-
-# -- the authors' run files --------------------------------------------------------------------------------------------
 
 
 def test_a_run_file_becomes_a_conversation_with_what_it_knows(tmp_path: Path) -> None:
@@ -235,9 +230,6 @@ def test_our_conversation_survives_their_format(rules: Rules, names: tuple[str, 
                 assert ours.reward.total == pytest.approx(theirs.reward.total)
 
 
-# -- our own -----------------------------------------------------------------------------------------------------------
-
-
 def read_back(path: Path) -> list[Conversation]:
     return [Conversation.from_dict(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
@@ -260,9 +252,6 @@ def test_the_table_has_a_row_per_candidate_and_adds_up(tmp_path: Path) -> None:
     assert (frame.discovered + frame.emerging + frame.hidden == frame.conversation.map({0: len(talk.tree), 1: 3})).all()
     assert (chosen.reward == chosen.reward_discovered + chosen.reward_length).all()
     assert frame[frame.conversation == 1].error.str.contains("no verdicts").all()
-
-
-# -- by command --------------------------------------------------------------------------------------------------------
 
 
 def discover(*arguments: object) -> tuple[int, str]:

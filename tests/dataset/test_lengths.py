@@ -71,9 +71,6 @@ def test_table_3_under_other_rules() -> None:
     assert table_3(wordy, Rules.paper().replace(tau=0, penalty_cap=2)).wins == {"x": 0, "y": 1}
 
 
-# -- length ---------------------------------------------------------------------------------------------------------
-
-
 def pairs(seed: int, bias: float, artifacts: int = 120, each: int = 4, shorter: bool = False) -> list[dict[str, Any]]:
     """Pairs of random lengths; in a share `bias` of them the longer (or shorter) reply is the chosen one."""
     rng = random.Random(seed)

@@ -58,9 +58,6 @@ def test_texts_and_loss_are_those_of_the_trainer(messages: list[dict[str, str]])
     assert learnt(pair["chosen"]) == [whole.removeprefix(prompt)]
 
 
-# -- the tiny model ----------------------------------------------------------------------------------------------------
-
-
 def rows(kind: Any) -> list[dict[str, Any]]:
     world = engine(DOMAIN)
     tree = world.builder.build(generate_artifact(DOMAIN, "train", 3)).tree

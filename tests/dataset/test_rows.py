@@ -61,9 +61,6 @@ def made(kind, *conversations: Conversation, **options) -> list[Example]:
     return list(examples(kind, conversations, ORIGIN, RowOptions(**options)))
 
 
-# -- labels ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_labels_taken_again_from_the_stored_judgements_are_those_of_the_run(synthesised: list[Conversation]) -> None:
     rows = made("preference", *synthesised)
@@ -123,9 +120,6 @@ def test_rewards_without_judgements_keep_their_labels_and_refuse_others() -> Non
         made("preference", imported, rules=Rules.paper().replace(p=1.0))
     with pytest.raises(DiscoverError, match="its own τ"):
         made("prompt", imported)
-
-
-# -- rows -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_pair_is_the_best_against_the_worst_after_the_same_prompt() -> None:
@@ -189,9 +183,6 @@ def test_every_row_names_where_it_comes_from(synthesised: list[Conversation]) ->
         assert all(isinstance(value, str | int | float | bool) for row in rows for value in row.provenance.values())
 
 
-# -- the state of prompt rows ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_prompt_rows_restore_the_same_user_who_gives_the_same_rewards(synthesised: list[Conversation]) -> None:
     count = 0
@@ -217,9 +208,6 @@ def test_what_is_no_state_is_refused_in_one_line(wrong: str) -> None:
     with pytest.raises(DiscoverError) as told:
         restore({"state": wrong}, ScriptedJudge({}), EchoVoice())
     assert "\n" not in str(told.value)
-
-
-# -- filters --------------------------------------------------------------------------------------------------------
 
 
 def counted(rows: list[Example], **filters) -> dict[str, int]:
@@ -274,9 +262,6 @@ def test_a_leaking_user_drops_what_comes_after_and_not_what_was_before() -> None
     assert [row.leaks for row in made("preference", leaking)] == [0, 1]
     assert [row.leaks for row in made("prompt", leaking)] == [0, 1]
     assert counted(made("sft", leaking)) == {"leak": 1} and counted(made("sft", leaking), leaks=True) == {}
-
-
-# -- splits ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -22,9 +22,6 @@ def test_marimo_finds_nothing_to_complain_of() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-# -- Intents -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "domain, source", [(SHIPPED_DOMAINS[-1], "hand-written"), (DOMAINS[0], "generated"), (DOMAINS[1], "recorded")]
 )
@@ -36,9 +33,6 @@ def test_trees_from_every_source(domain: str, source: str) -> None:
     assert defined["get_tree"]() == defined["built"].tree == defined["drawn"].tree
 
 
-# -- Conversation ------------------------------------------------------------------------------------------------------
-
-
 def test_rewards_recompute_under_other_rules() -> None:
     _, untouched = plain("3_conversation.py")
     original = untouched["player"].session.conversation
@@ -47,9 +41,6 @@ def test_rewards_recompute_under_other_rules() -> None:
     assert problems(outputs) == []
     assert changed["rules"] == original.rules.replace(p=1.0, tau=0)
     assert "<del" in changed["rescored"].text, "the breakdown is rewritten"
-
-
-# -- in a browser, as they are served ----------------------------------------------------------------------------------
 
 
 def test_start_plays_keeps_its_ending_and_answers_a_visitor(

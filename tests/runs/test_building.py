@@ -42,9 +42,6 @@ def build(files: list[Path], folder: Path, server: FakeServer, **more: object) -
     return build_files(files, folder, BuildOptions("field guide", MODEL), settings=settings, **more)  # type: ignore[arg-type]
 
 
-# -- names -----------------------------------------------------------------------------------------------------------
-
-
 def names(files: list[Path], out: Path) -> list[str]:
     return [target.name for target in target_files(files, out).values()]
 
@@ -80,9 +77,6 @@ def test_a_tree_changed_by_hand_outlives_the_same_command(tmp_path: Path) -> Non
     tree.write_text(json.dumps(data), encoding="utf-8")
     assert "(there already)" in discover("build", piece, *command).stdout
     assert load_tree(tree).initial_request == "something to read, please"
-
-
-# -- with a model ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

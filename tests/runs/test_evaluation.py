@@ -218,9 +218,6 @@ def test_the_frozen_run_scores_again_as_recorded(frozen: Path) -> None:
     assert len(json.loads((frozen / SENSITIVITY_FILE).read_text())["outcomes"]) == len(found.outcomes)
 
 
-# -- scores are plain -----------------------------------------------------------------------------------------------
-
-
 def test_what_is_unscored_is_left_out_for_everyone_and_never_zero(frozen: Path) -> None:
     scores = load_scores(frozen)
     hurt = [dataclasses.replace(scores[0], leaves=None, failed=("satisfaction",)), *scores[1:]]
@@ -237,8 +234,6 @@ def test_what_is_unscored_is_left_out_for_everyone_and_never_zero(frozen: Path) 
     assert all("interactivity" not in row for row in nobody.table.values())
     assert "interactivity" not in nobody.comparisons and nobody.users_of["interactivity"] == 0
 
-
-# -- real evaluations -----------------------------------------------------------------------------------------------
 
 OPTIONS = RunOptions(("draft", "ask", "adaptive"), artifacts=3, trials=2, turns=3)
 
@@ -314,9 +309,6 @@ def test_a_run_in_which_nothing_is_finished_has_no_results(tmp_path: Path) -> No
     for read in (write_evaluation, write_sensitivity):
         with pytest.raises(StoreError, match="no conversation of this run is finished"):
             read(tmp_path)
-
-
-# -- failures -------------------------------------------------------------------------------------------------------
 
 
 class Clumsy:

@@ -81,9 +81,6 @@ def test_an_evaluation_says_after_scoring_what_all_of_it_took(tmp_path: Path) ->
         assert server.counts["requests"] == asked
 
 
-# -- exit codes ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_budget_for_a_model_of_unknown_price_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     with FakeServer(brain=answer) as server:
@@ -115,9 +112,6 @@ def test_a_message_that_says_what_is_hidden_raises_an_alarm(tmp_path: Path) -> N
         store.put_turns(0, [turn_row(each) for each in (leaking, *talk.turns[1:])], talk.stop)
     alarmed = discover("audit", tmp_path)
     assert alarmed.returncode == 5 and "alarm" in alarmed.stdout
-
-
-# -- what is said before anything is spent -----------------------------------------------------------------------------
 
 
 def test_what_a_run_cannot_find_out_is_said_before_it_costs(tmp_path: Path) -> None:
@@ -200,9 +194,6 @@ def unseeing(messages: Sequence[dict[str, Any]], body: dict[str, Any]) -> tuple[
     if "intents" in text and "near_misses" in text:
         return json.dumps(JUDGED), 20
     return "Какой тон?", 5
-
-
-# -- texts in letters that the leak rule does not know: not checked, and never 0 --------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -198,9 +198,6 @@ def test_with_a_third_of_all_replies_faulty_every_conversation_finishes_and_none
                 assert store.conversation(unit.place).turns == run_unit(unit).turns
 
 
-# -- what goes wrong, in process ----------------------------------------------------------------------------------
-
-
 @pytest.fixture(autouse=True)
 def all_that_decides_goes_over_the_wire(request, monkeypatch):
     """The miniature behind the wire draws from whole seeds and does not know the conversation's temperament.
@@ -410,9 +407,6 @@ def test_progress_tells_how_far_how_fast_and_what_failed(runs, trees, tmp_path, 
     assert len(seen) > 2 and turns == sorted(turns) and turns[-1] == 3 * len(units)
     assert any(snapshot.seconds_left for snapshot in seen) and seen[-1].turns_left == 0
     assert all(snapshot.turns_now + snapshot.turns_left >= 3 * snapshot.counts.finished for snapshot in seen)
-
-
-# -- the executor ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,6 @@ def test_an_old_address_leads_on_with_its_arguments() -> None:
     assert {page_of(new.partition("&")[0]) is None for new in MOVED.values()} == {False}
 
 
-# -- copies ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("page", THERE, ids=lambda page: page.file)
 def test_a_copy_says_what_to_change_and_finds_its_style_sheet(page) -> None:
     text = (FOLDER / page.file).read_text("utf-8")

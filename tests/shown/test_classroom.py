@@ -50,9 +50,6 @@ def joined(classroom: Classroom, name: str, word: str = " harbour ") -> TestClie
     return client
 
 
-# -- who comes in ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("path", ["/", "/?file=class/1_asking.py", "/api/status", "/assets/x.js", "/class/teacher"])
 def test_without_the_word_every_address_leads_to_the_door(classroom: Classroom, path: str) -> None:
     answer = visitor(classroom).get(path)
@@ -133,9 +130,6 @@ def test_after_a_restart_the_class_goes_on_and_nobody_has_to_come_in_again(
     again = visitor(Classroom(notebooks, after))
     again.cookies = kim.cookies
     assert again.get("/?file=class/1_asking.py").text == "Kim at /"
-
-
-# -- answers -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

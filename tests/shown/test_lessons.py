@@ -18,8 +18,6 @@ def everything() -> str:
     return ", ".join(value.say for value in lexicon.values.values() if value.is_leaf and value.dimension == "subject")
 
 
-# -- the tables -------------------------------------------------------------------------------------------------------
-
 TWO_REPLIES = ["a rabbit wearing a crown of blossoms?", "outlines in bold brush and a surface of printed dots?"]
 
 RIGHT: dict[str, Any] = {

@@ -114,9 +114,6 @@ def test_an_edited_map_shows_and_tells_its_tree() -> None:
     assert len(edited.widget.moments[0]["states"]) == len(edited.tree)
 
 
-# -- in a page ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def shown(page: Page, tmp_path: Path) -> Any:
     def show(**options: Any) -> Page:

@@ -13,9 +13,6 @@ from workbench.views.html import leave_out_sheet, styled, tag
 NOTEBOOKS = sorted(Path(server.notebooks_folder()).rglob("*.py"))
 
 
-# -- the stylesheet ----------------------------------------------------------------------------------------------------
-
-
 def test_a_page_that_has_the_stylesheet_gets_no_second_one_and_other_pages_keep_theirs() -> None:
     def page() -> tuple[str, str]:
         before = styled(tag("b", "here"))

@@ -99,9 +99,6 @@ def test_a_recording_reveals_its_turns_and_takes_no_reply(tmp_path: Path) -> Non
         recorded.next()
 
 
-# -- on disk -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("settings", [LIVE, RECORDED], ids=["live", "recorded"])
 def test_a_session_comes_back_as_it_was(settings: Settings, tmp_path: Path) -> None:
     session = Session(settings, folder=tmp_path)

@@ -47,9 +47,6 @@ def address(site: Path) -> Iterator[str]:
     server.shutdown()
 
 
-# -- the folder --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_the_folder_is_small_and_names_no_other_place(site: Path) -> None:
     files = [path for path in site.rglob("*") if path.is_file()]
@@ -61,9 +58,6 @@ def test_the_folder_is_small_and_names_no_other_place(site: Path) -> None:
         assert loaded and all((site / name).is_file() for name in loaded if name != "data:,"), loaded
         policy = re.findall(r'Content-Security-Policy" content="([^"]+)"', text)
         assert len(policy) == 1 and "unsafe-inline" not in policy[0].split("script-src")[1].split(";")[0]
-
-
-# -- Python's side -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -109,9 +103,6 @@ def test_conversations_in_the_browser_s_python_are_those_of_this_one_byte_by_byt
     command = [sys.executable, ROOT / "benchmarks" / "site_records.py", "--seeds", "1", "--site", site]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "30 conversations, 150 turns: 0 differ" in done.stdout, done.stdout + done.stderr
-
-
-# -- in a browser ------------------------------------------------------------------------------------------------------
 
 
 def test_the_story_plays_before_python_is_there(address: str, context: BrowserContext) -> None:

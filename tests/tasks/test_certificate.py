@@ -162,9 +162,6 @@ def warning_of(run: Path) -> str:
     return trust.missing or ("" if trust.result == "passed" else trust.verdict)
 
 
-# -- in a run's folder ------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
@@ -251,9 +248,6 @@ def test_a_language_model_as_the_user_is_certified_through_the_same_seam(tmp_pat
     assert {name: each.mean for name, each in found.found.items()} == {n: each.mean for n, each in own.found.items()}
     assert found.subject["prompts"].keys() == {"response_evaluation", "user_reply"}
     assert "is not validated" in warning_of(folder)
-
-
-# -- of a user, wherever it was made ----------------------------------------------------------------------------------
 
 
 def run_of(folder: Path, **options: Any) -> Path:

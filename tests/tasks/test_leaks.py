@@ -24,9 +24,6 @@ from discover_lib.runs.units import run_units
 from discover_lib.tasks.leaks import Finding, audit, audit_message
 from workbench.parts import quoted
 
-# -- the rule ---------------------------------------------------------------------------------------------------------
-
-
 HIDDEN = {"1": "Shows a shadowy harbour", "2": "Leaves out the border, without any frame"}
 
 
@@ -123,9 +120,6 @@ def test_what_a_drawing_showed_may_be_named() -> None:
         assert any(told(value) for value in wanted if value is not None and value not in shown)
 
 
-# -- clean turns -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_no_alarm_in_a_thousand_clean_turns() -> None:
     turns = 0
@@ -144,9 +138,6 @@ def test_leaked_words_of_the_turn_are_the_verbatim_ones() -> None:
     assert leaked_words("a dotty violet", TREE, START, [each.content for each in ASKED]) == ("violet",)
 
 
-# -- shown ------------------------------------------------------------------------------------------------------------
-
-
 def test_words_are_marked_and_everything_is_escaped() -> None:
     one = found('<b>a cat</b> & "violet"')
     assert one is not None
@@ -154,9 +145,6 @@ def test_words_are_marked_and_everything_is_escaped() -> None:
     assert "<b>" not in told and "<mark>cat</mark>" in told
     text = re.sub(r"</?mark>", "", told)
     assert "&lt;b&gt;a cat&lt;/b&gt; &amp; &#34;violet&#34;" in text
-
-
-# -- the commands -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

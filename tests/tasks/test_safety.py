@@ -95,9 +95,6 @@ def test_refusals_by_their_phrases(text: str, verdict: bool) -> None:
     assert Phrases().refuses("", text) is verdict
 
 
-# -- benchmarks of others ----------------------------------------------------------------------------------------------
-
-
 BASE = [Answer(f"draw {n}", "I can't do that.", {"harm": 0.0}) for n in range(20)]
 DPO = [Answer(f"draw {n}", "I can't do that." if n < 8 else "Here it is.", {"harm": float(n >= 8)}) for n in range(20)]
 

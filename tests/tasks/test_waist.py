@@ -59,9 +59,6 @@ def reaches(folder: Path, state: str, done: int = 0) -> None:
     until(lambda: (now := status_of(folder)).state == state and now.done >= done)
 
 
-# -- what is asked ----------------------------------------------------------------------------------------------------
-
-
 class About(Asked, frozen=True):
     run: RunFolder
     seed: Annotated[int, ask("A seed.")] = 0
@@ -130,9 +127,6 @@ def test_flags_say_help_range_and_choices_and_the_code_is_the_reports(tmp_path: 
     assert report_of(count.folder(Count(most=2, names=("a", "b")))) is not None
 
 
-# -- what comes out ---------------------------------------------------------------------------------------------------
-
-
 def test_a_report_is_the_same_told_stored_and_as_csv(outputs: Path) -> None:
     report = count(Count())
     assert report_of(count.folder(Count())) == report
@@ -141,9 +135,6 @@ def test_a_report_is_the_same_told_stored_and_as_csv(outputs: Path) -> None:
     for told in (console.file.getvalue(), report.csv()):  # type: ignore[attr-defined]
         assert all(word in told for word in ("counted <b>", "toy", "held", "share", "a line that counts"))
     assert "and 1 more" in console.file.getvalue() and report.csv().count("toy,held,0.5,0.4,0.6,a red dog") == 3  # type: ignore[attr-defined]
-
-
-# -- a task and its folder --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

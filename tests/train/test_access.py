@@ -101,9 +101,6 @@ def test_killed_and_then_out_of_patience_it_ends_with_the_same_adapter_and_pays_
     assert weights(tmp_path / "run") == weights(undisturbed.folder)
 
 
-# -- the client alone --------------------------------------------------------------------------------------------------
-
-
 def ask(client: PatientClient, text: str) -> str:
     return client.complete(Request(MODEL, ({"role": "user", "content": text},), "judge")).text
 

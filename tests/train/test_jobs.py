@@ -79,9 +79,6 @@ def steps_of(job: TrainingJob) -> list[int]:
     return [line["step"] for line in job.metrics()]
 
 
-# -- a run's life ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_run_is_watched_to_its_end_and_is_not_begun_twice(begin: Callable[..., TrainingJob], tmp_path: Path) -> None:
     job = begin()
@@ -171,9 +168,6 @@ def test_a_run_goes_on_as_long_as_its_folder_is_held(tmp_path: Path) -> None:
         assert job.status().state == state
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------------
-
-
 def test_a_folder_of_something_else_is_refused(begin: Callable[..., TrainingJob], tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "letter.txt").write_text("keep me")
@@ -183,9 +177,6 @@ def test_a_folder_of_something_else_is_refused(begin: Callable[..., TrainingJob]
         begin(tmp_path / "notes" / "letter.txt")
     with pytest.raises(DiscoverError, match="no training run here"):
         TrainingJob(tmp_path / "nowhere").status()
-
-
-# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 def test_half_lines_are_skipped_and_lines_after_a_checkpoint_are_dropped(tmp_path: Path) -> None:

@@ -63,9 +63,6 @@ def same(one: Path, other: Path) -> bool:
     return left == right
 
 
-# -- what carries loss -------------------------------------------------------------------------------------------------
-
-
 def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(tiny: Path, tmp_path: Path) -> None:
     from discover_lib.train.trainers import supervised_trainer
 
@@ -131,9 +128,6 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Pa
     assert fed["advantages"].any()
 
 
-# -- the reference policy ----------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def dpo(tiny: Path, sft: StageResult) -> StageResult:
     """Two updates of DPO on the finished SFT, with dropout."""
@@ -175,9 +169,6 @@ def test_a_stage_on_a_stage_is_the_base_with_both_adapters(
     with torch.no_grad():
         assert torch.allclose(whole(ids).logits, filed.eval()(ids).logits, atol=1e-4)
     assert not list((tmp_path / "cache").iterdir())
-
-
-# -- the reward --------------------------------------------------------------------------------------------------------
 
 
 class Failing:
@@ -284,9 +275,6 @@ def test_looking_ahead_pays_a_reply_for_what_it_prepares(states: list[str]) -> N
     assert found["reward/discovered"] > 0
 
 
-# -- going on ----------------------------------------------------------------------------------------------------------
-
-
 def killed_at(step: int, made: StageSettings, folder: Path) -> None:
     """Train in a process of its own, which is killed after it has logged this step and before it saves it."""
 
@@ -380,9 +368,6 @@ def test_probes_on_the_same_users_are_compared_pair_by_pair(ours: Any, theirs: A
     assert told in found and bool(told) == bool(found)
 
 
-# -- checks ------------------------------------------------------------------------------------------------------------
-
-
 def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> None:
     recipe = Recipe.miniature().changed("grpo", {"n_generations": 5})
     made = StageSettings("grpo", str(tmp_path / "none"), "base", str(tmp_path), recipe, judge="unknown")
@@ -409,9 +394,6 @@ def test_rows_that_are_too_long_are_counted_and_named_before_training(tiny: Path
         recipe = short_recipe().changed("sft", {"max_length": 8})
         train(tiny, tmp_path / "long", "sft", recipe, on_progress=told.append)
     assert told[1].startswith("3 of 3 training rows are longer than 8 tokens and omitted: ") and "(" in told[1]
-
-
-# -- before and after --------------------------------------------------------------------------------------------------
 
 
 def test_before_and_after_are_asked_for_the_same_prompt_and_the_same_user(

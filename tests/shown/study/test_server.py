@@ -41,9 +41,6 @@ def all_bytes(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-# -- the flow ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_one_goes_from_consent_to_the_completion_code(person: Person, desk: Desk) -> None:
     person.get()
@@ -107,9 +104,6 @@ def test_a_paired_study_has_two_conversations_each_with_its_answers(
     assert [round.arm for round in progress.rounds] == list(progress.arms) and len(set(progress.arms)) == 2
 
 
-# -- reload, twice, restart --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_session_that_rests_too_long_is_closed_and_its_slot_is_filled_again(
     study: Study, tmp_path: Path, new_person: New
@@ -133,9 +127,6 @@ def test_one_process_serves_a_study_and_one_version_of_it(study: Study, desk: De
     with pytest.raises(DiscoverError, match="another version"):
         Desk.open(changed(study, title="Another"), desk.folder)
     assert Desk.read(desk.folder).study.version == study.version
-
-
-# -- outside ids, tokens, personal data --------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -180,9 +171,6 @@ def test_what_people_write_is_a_text_and_no_page(person: Person) -> None:
     assert "<script>alert" not in person.page and "&lt;script&gt;alert" in person.page
 
 
-# -- withdrawal --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_withdrawal_deletes_to_the_last_byte(new_person: New, desk: Desk) -> None:
     stays, leaves = new_person(), new_person()
@@ -216,9 +204,6 @@ def test_a_wrong_code_deletes_nothing_and_costs_time(person: Person, desk: Desk)
         person.post({"code": code}, "/withdraw")
         assert person.status == 404
     assert time.monotonic() - began >= 1.5 and len(list(desk.everybody())) == 1
-
-
-# -- blinding ----------------------------------------------------------------------------------------------------------
 
 
 def take_part(new_person: New, study: Study, folder: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
@@ -269,9 +254,6 @@ def test_quick_and_slow_assistants_answer_after_the_same_time(
     assert {each.arm for each in rounds} == {"base", "tuned"}
     told = [(exchange.said, exchange.reply) for each in rounds for exchange in each.exchanges]
     assert [reply["at"] - said["at"] for said, reply in told] == pytest.approx([0.6] * 4)  # type: ignore[index]
-
-
-# -- failures ----------------------------------------------------------------------------------------------------------
 
 
 class Failing(Assistants):
@@ -329,9 +311,6 @@ def test_a_spent_budget_ends_the_conversation_and_nothing_else(new_person: New, 
     person.post({"step": "chat", "action": "finish"})
     person.post(FINAL)
     assert "You have finished" in person.page
-
-
-# -- many at once ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

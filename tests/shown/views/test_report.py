@@ -81,9 +81,6 @@ def page_text(finished: Path) -> str:
     return report_page.report_html(finished)
 
 
-# -- the answer --------------------------------------------------------------------------------------------------------
-
-
 def scope_where(found: Mapping[str, Sequence[int]], tokens: Mapping[str, int], artifacts: int = 8) -> ScopeResults:
     """The results of `scores_where`."""
     return results_of(Pool(scores_where(found, tokens, artifacts)))
@@ -123,9 +120,6 @@ def test_facing_turns_a_comparison_round(mean: float, below: float, above: float
     assert turned.difference.low <= turned.difference.mean <= turned.difference.high  # type: ignore[operator]
     assert turned.conclusion == -there.conclusion
     assert turned.facing("a") == there
-
-
-# -- the page ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

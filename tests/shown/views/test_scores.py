@@ -126,9 +126,6 @@ def test_from_how_many_artifacts_on_two_can_be_told_apart() -> None:
     assert show_scores.too_few_line(1) == ""
 
 
-# -- figures ----------------------------------------------------------------------------------------------------------
-
-
 def test_figures_draw_every_interval() -> None:
     """Good 1.00, middle 0.50 [0.33, 0.67] or so, bad 0.00 on an axis of 0 to 1."""
     table = table_of(APART)
@@ -160,9 +157,6 @@ def test_an_axis_ends_at_round_numbers_and_that_of_a_share_at_1(
     assert charts.axis_of([estimate], to_one) == pytest.approx(axis)
     says = "share (axis to 0.4, not 1)" in charts.dots({"a": estimate}, "share", to_one=to_one)
     assert says == (to_one and axis[1] < 1)
-
-
-# -- marks in a reply -------------------------------------------------------------------------------------------------
 
 
 def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
