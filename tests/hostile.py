@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-from scripted import ScriptedJudge
+from scripted import ScriptedJudge, told_tree
 
 from discover_lib import Conversation, Evaluation, IntentTree, Message, Reply, UserSimulator, UserView, Verdict
 
@@ -23,18 +23,9 @@ HOSTILE_SVG = (
 )
 
 
-TREE = IntentTree.from_dict(
-    {
-        "artifact_type": "SVG drawing",
-        "topic": "harbour",
-        "initial_request": "draw a harbour",
-        "initially_discovered": ["1"],
-        "roots": [
-            {"id": "1", "text": "A harbour", "children": [{"id": "1.1", "text": "A boat", "children": [
-                {"id": "1.1.1", "text": "A red boat"}, {"id": "1.1.2", "text": "A boat with two masts"}]}]},
-            {"id": "2", "text": "Warm light"},
-        ],
-    }
+TREE = told_tree(
+    {"1": "A harbour", "1.1": "A boat", "1.1.1": "A red boat", "1.1.2": "A boat with two masts", "2": "Warm light"},
+    "1", "SVG drawing", "draw a harbour",
 )  # fmt: skip
 
 

@@ -30,20 +30,11 @@ def make_base(folder: Path, seed: int = 0) -> Path:
     torch.manual_seed(seed)
     model = LlamaForCausalLM(
         LlamaConfig(
-            vocab_size=len(words.words),
-            hidden_size=32,
-            intermediate_size=64,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            num_key_value_heads=2,
-            max_position_embeddings=512,
-            tie_word_embeddings=True,
-            initializer_range=0.1,
-            bos_token_id=None,
-            eos_token_id=words.ids["<e>"],
-            pad_token_id=words.ids["<pad>"],
+            vocab_size=len(words.words), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+            num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=512, tie_word_embeddings=True,
+            initializer_range=0.1, bos_token_id=None, eos_token_id=words.ids["<e>"], pad_token_id=words.ids["<pad>"],
         )
-    )
+    )  # fmt: skip
     model.save_pretrained(folder)
     save_tokenizer(words, folder)
     (folder / "tiny.json").write_text(json.dumps({"domains": [DOMAIN]}))

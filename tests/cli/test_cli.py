@@ -55,14 +55,6 @@ def test_trees_that_are_not_played_are_counted(tmp_path):
     assert len((tmp_path / "trees-run" / "conversations.jsonl").read_text("utf-8").splitlines()) == 21
 
 
-@pytest.mark.slow
-def test_doctor_says_what_is_here_and_fails_for_what_cannot_work():
-    assert "judge" in discover_apart("doctor").stdout
-    impossible = discover("doctor", "--engine", "gpt-9")
-    assert impossible.returncode == 1 and "'gpt-9' is not a model" in " ".join(impossible.stdout.split())
-    assert discover("doctor", "--backend", "magic").returncode == 1
-
-
 SIMULATE = "simulate --run {tmp}/r --assistant draft"
 
 

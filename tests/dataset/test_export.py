@@ -9,8 +9,6 @@ from training import make_talks
 from discover_lib.base.errors import DiscoverError
 from discover_lib.dataset.export import Filters, RowSet, Source, make_rows, read_rows, write_rows
 from discover_lib.dataset.rows import Origin, RowOptions
-from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.store import StoreError
 
 KINDS = ("sft", "preference", "prompt")
 FILES = ("jsonl", "parquet")
@@ -47,7 +45,7 @@ def test_the_card_accounts_for_every_example(sources: list[Source], tmp_path: Pa
     assert rows.length.sentence in (tmp_path / "rows" / "README.md").read_text("utf-8")
 
 
-def test_a_folder_is_written_whole_or_stays_as_it_was(
+def test_a_folder_is_written_whole_or_not(
     row_sets: dict[str, RowSet], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "rows"
@@ -83,17 +81,3 @@ def test_what_is_no_row_set_is_refused_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(DiscoverError) as told:
             read_rows(tmp_path)
         assert "\n" not in str(told.value)
-
-
-@pytest.mark.slow
-def test_a_run_on_disk_becomes_rows_unfinished_conversations_included(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    run.mkdir()
-    options = RunOptions(("draft", "adaptive"), domain="svg_drawing", artifacts=4, turns=3, candidates=1)
-    execute(lay_out(options), run)
-    rows = make_rows("preference", [Source.of_run(run)])
-    assert rows.sieved.considered == 12 and rows.table.turns == 12
-    (about,) = {(row.provenance["run"], row.provenance["judge"]) for row in rows.sieved.kept}
-    assert about == ("run", "miniature")
-    with pytest.raises(StoreError):
-        Source.of_run(tmp_path)

@@ -13,7 +13,7 @@ from discover_lib import Conversation, Discovery, Rules
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rollout import run_conversation
 from discover_lib.dataset import authors_format as authors
-from discover_lib.dataset.formats import to_frame, write_jsonl
+from discover_lib.dataset.formats import to_frame
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
@@ -232,13 +232,6 @@ def test_our_conversation_survives_their_format(rules: Rules, names: tuple[str, 
 
 def read_back(path: Path) -> list[Conversation]:
     return [Conversation.from_dict(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-@pytest.mark.slow
-def test_json_lines_come_back(tmp_path: Path) -> None:
-    talks = [talk_of(Rules.paper()), talk_of(Rules.authors(), ("draft", "ask"))]
-    write_jsonl(tmp_path / "conversations.jsonl", talks)
-    assert read_back(tmp_path / "conversations.jsonl") == talks
 
 
 @pytest.mark.slow

@@ -47,12 +47,9 @@ def test_inspect_reads_what_the_run_holds(run: Path, tmp_path: Path) -> None:
         assert [(each.role, each.text) for each in sample.messages] == [(m.role, m.content) for m in talk.messages()]
         value = (sample.scores or {})[SCORER].value
         assert value == {
-            "discovered": own.discovered,
-            "share": own.share_discovered,
-            "reward": own.reward,
-            "tokens": sum(own.tokens),
-            "leaks": own.leaks,
-        }
+            "discovered": own.discovered, "share": own.share_discovered, "reward": own.reward,
+            "tokens": sum(own.tokens), "leaks": own.leaks,
+        }  # fmt: skip
     assert log.results is not None
     means = {score.name: score.metrics["mean"].value for score in log.results.scores}
     assert math.isclose(means["reward"], math.fsum(own.reward or 0 for own in scores) / 16, abs_tol=1e-12)

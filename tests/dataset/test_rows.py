@@ -30,14 +30,9 @@ from discover_lib.engines.miniature import engine
 ORIGIN = Origin("a run", "miniature", "miniature", {}, "1")
 TREE = forest("1 1.1 1.1.1 2", discovered="1")
 READINGS = {
-    "one": question("1.1"),
-    "two": artifact("1.1", "1.1.1"),
-    "same": question("1.1"),
-    "Two!": artifact("1.1", "1.1.1"),
-    "root": question("2"),
-    "nothing": question(),
-    "": question(),
-}
+    "one": question("1.1"), "two": artifact("1.1", "1.1.1"), "same": question("1.1"), "Two!": artifact("1.1", "1.1.1"),
+    "root": question("2"), "nothing": question(), "": question(),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -54,9 +54,7 @@ def test_trl_templates_every_row_with_the_prompt_as_a_prefix(row_sets: dict[str,
         assert apply_chat_template(row, tokenizer)["text"].count("<|assistant|>") == row["turns"]
 
 
-def test_lengths_counted_by_a_base_model_are_those_of_its_template(
-    row_sets: dict[str, RowSet], tokenizer, tmp_path: Path
-) -> None:
+def test_lengths_by_a_base_model_are_of_its_template(row_sets: dict[str, RowSet], tokenizer, tmp_path: Path) -> None:
     tokenizer.save_pretrained(tmp_path)
     count = token_count(str(tmp_path))
     assert count.name == f"tokenizer and chat template of {tmp_path}"

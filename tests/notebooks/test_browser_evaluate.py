@@ -6,9 +6,7 @@ from playwright.sync_api import Page, expect
 TABS_TO_EVALUATE = 5
 
 
-def test_from_the_answer_to_the_sentence_that_made_the_difference(
-    page: Page, server: Server, outside_requests: list[str]
-) -> None:
+def test_from_the_answer_to_the_decisive_sentence(page: Page, server: Server, outside_requests: list[str]) -> None:
     page.goto(f"{server.url}/?file=6_compare.py&run=stories")
     answer = page.locator(".ds-answer")
     expect(answer).to_contain_text("discovers the largest share of the hidden intents")

@@ -30,7 +30,7 @@ def outputs(server: Server) -> Iterator[Path]:
     shutil.rmtree(server.outputs / "train", ignore_errors=True)
 
 
-def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
+def test_a_run_outlives_a_reload_and_a_stop(
     page: Page, server: Server, outputs: Path, outside_requests: list[str]
 ) -> None:
     begins = {"file": "5_train.py", "tab": "Recipe", "base": "another model", "model": str(outputs / "base")}

@@ -13,13 +13,8 @@ import pytest
 from notebook_runs import chosen, run
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.dataset.export import sieve
-from discover_lib.dataset.lengths import length_report
-from discover_lib.dataset.rows import Origin, examples
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.store import RunStore
 from discover_lib.train import training_job as jobs
-from discover_lib.train.data import default_data
 from discover_lib.train.recipes import Recipe
 from workbench.pages import train_page
 from workbench.views import training as show_training
@@ -116,14 +111,6 @@ def test_nothing_is_trained_on_the_users_of_an_evaluation(outputs: Path) -> None
             defined["panel"].begin()
     finally:
         shutil.rmtree(folder)
-
-
-def test_the_default_data_pass_the_check_of_the_page_data(outputs: Path) -> None:
-    with RunStore.read(default_data()) as store:
-        talks = list(store.conversations())
-    pairs = sieve(examples("preference", talks, Origin("default"))).kept
-    report = length_report(each.provenance for each in pairs)
-    assert len(pairs) > 100 and report.verdict != "predicts"
 
 
 def test_a_gpu_has_a_price_with_and_without_unsloth() -> None:

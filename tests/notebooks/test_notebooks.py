@@ -43,7 +43,7 @@ def test_rewards_recompute_under_other_rules() -> None:
     assert "<del" in changed["rescored"].text, "the breakdown is rewritten"
 
 
-def test_start_plays_keeps_its_ending_and_answers_a_visitor(
+def test_start_plays_hides_its_end_and_answers_a_visitor(
     server: Server, page: Page, outside_requests: list[str]
 ) -> None:
     page.goto(f"{server.url}/?file=1_start.py")

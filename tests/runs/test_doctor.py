@@ -17,12 +17,8 @@ def test_each_model_is_asked_once_and_the_miniature_never(monkeypatch: pytest.Mo
     monkeypatch.setenv("MY_KEY", KEY)
     with FakeServer() as server:
         settings = ClientSettings(api_base=server.api_base, key_variable="MY_KEY", env_file=None)
-        roles = {
-            "judge": "openai/one",
-            "voice": "openai/one",
-            "assistant": "openai/two+clarifying",
-            "tree builder": "miniature",
-        }
+        roles = {"judge": "openai/one", "voice": "openai/one", "assistant": "openai/two+clarifying"}
+        roles["tree builder"] = "miniature"
         lines = {each.role: each for each in check_connection(roles, settings)}
         assert server.counts["requests"] == 2 and server.headers["authorization"] == f"Bearer {KEY}"
     assert all(each.works for each in lines.values())

@@ -80,13 +80,9 @@ REWARD = {
     "none": (5 * Fraction(0) + 4 * Fraction(1) + 1) / 20,
 }
 EXPECTED = {
-    "discovery": DISCOVERY,
-    "proportion": PROPORTION,
-    "satisfaction": SATISFACTION,
-    "interactivity": INTERACTIVITY,
-    "tokens": KTOK,
-    "reward": REWARD,
-}
+    "discovery": DISCOVERY, "proportion": PROPORTION, "satisfaction": SATISFACTION, "interactivity": INTERACTIVITY,
+    "tokens": KTOK, "reward": REWARD,
+}  # fmt: skip
 
 
 class Speaker:
@@ -203,9 +199,7 @@ def test_the_other_way_of_leaving_leaves_out(frozen: Path) -> None:
     assert means == pytest.approx({"deep": 1 / 2, "wide": (1 / 2 + 1 / 2 + 1) / 3, "none": 0})
 
 
-def test_a_digest_says_what_the_conversation_says_and_another_version_is_made_anew(
-    frozen: Path, tmp_path: Path
-) -> None:
+def test_a_digest_of_another_version_is_made_again(frozen: Path, tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes((frozen / FILE).read_bytes())
     with sqlite3.connect(tmp_path / FILE) as connection:
         connection.execute("UPDATE assessments SET digest = '{\"version\": 0}' WHERE place % 2")
@@ -257,9 +251,8 @@ def test_every_assistant_meets_the_same_users(undisturbed: Path) -> None:
         met: dict[str, list] = {}
         for row in store.listing():
             talk = store.conversation(row.place)
-            met.setdefault(row.assistants[0], []).append(
-                (row.artifact, row.trial, talk.seed, talk.start, talk.messages()[0])
-            )
+            seen = (row.artifact, row.trial, talk.seed, talk.start, talk.messages()[0])
+            met.setdefault(row.assistants[0], []).append(seen)
     assert met["draft"] == met["ask"] == met["adaptive"]
 
 
@@ -268,7 +261,7 @@ def test_processes_change_nothing(undisturbed: Path, tmp_path: Path) -> None:
     assert results(tmp_path) == results(undisturbed)
 
 
-def test_a_simulation_becomes_the_evaluation_of_the_same_conversations(
+def test_a_simulation_becomes_the_evaluation_of_itself(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     options = dataclasses.replace(OPTIONS, domain="creative_writing")

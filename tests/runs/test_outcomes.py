@@ -45,11 +45,8 @@ def forget(store: RunStore) -> None:
 
 
 def test_the_line_leaves_out_what_is_nothing() -> None:
-    answers = {
-        "judge": {"clean": 20, "reasked": 2},
-        "voice": {"clean": 11, "repaired": 2, "reasked": 1},
-        "satisfaction": {"reasked": 1},
-    }
+    answers = {"judge": {"clean": 20, "reasked": 2}, "voice": {"clean": 11, "repaired": 2, "reasked": 1}}
+    answers["satisfaction"] = {"reasked": 1}
     seen = {"cut": 1, "unchecked": 2}
     assert Outcomes(answers, seen, unscored=2).line == (
         "answers: 31 clean, 2 repaired, 4 asked again (judge 2, voice 1, satisfaction 1); 1 cut, "
@@ -88,11 +85,8 @@ def test_a_budget_for_a_model_of_unknown_price_is_refused_before_anything_is_mad
         shared = ["--assistant", "draft", "--domain", DOMAIN, "--run", tmp_path / "run"]
         artifact = tmp_path / "a.md"
         artifact.write_text("A piece.", encoding="utf-8")
-        for command in (
-            ["simulate", *shared],
-            ["evaluate", *shared],
-            ["build", artifact, "--type", "poem", "--out", tmp_path],
-        ):
+        built = ["build", artifact, "--type", "poem", "--out", tmp_path]
+        for command in (["simulate", *shared], ["evaluate", *shared], built):
             refused = discover(*command, *how)
             assert refused.returncode == 2 and refused.stderr.count("\n") == 1, refused.stderr
             assert f"the price of {MODEL} is not known" in refused.stderr and "--prices" in refused.stderr
@@ -142,15 +136,9 @@ def test_a_choice_is_stored_with_the_prompt_that_it_sends() -> None:
     assert BY_CHOICE & styled["prompts"].keys() == {"collabllm"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"voice": "miniature"}, "a leak check is a language model's"),
-        ({"leak_check": "nonsense"}, "a leak check is a language model's"),
-    ],
-)
-def test_a_choice_that_means_nothing_is_refused(changes: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(RunOptionsError, match=complaint):
+@pytest.mark.parametrize("changes", [{"voice": "miniature"}, {"leak_check": "nonsense"}])
+def test_a_choice_that_means_nothing_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(RunOptionsError, match="a leak check is a language model's"):
         lay_out_evaluation(dataclasses.replace(CHOSEN, **changes), [STORIES])
 
 

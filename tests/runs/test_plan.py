@@ -9,7 +9,7 @@ from llm_server import FakeServer
 from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.plan import FINAL, Span, Stage, measured_lengths, plan_run
+from discover_lib.runs.plan import FINAL, Stage, measured_lengths, plan_run
 from discover_lib.runs.units import SCORING
 
 DOMAIN = "creative_writing"
@@ -24,14 +24,6 @@ def settings(server: FakeServer | None = None) -> ClientSettings:
 
 def by_name(plan) -> dict[str, Stage]:
     return {stage.name: stage for stage in plan.stages}
-
-
-def test_the_miniature_makes_no_calls():
-    plan = plan_run(
-        lay_out(RunOptions(("adaptive", "draft"), domain=DOMAIN, artifacts=10, trials=3)), settings=settings()
-    )
-    assert (plan.conversations, plan.turns.expected) == (60, 300)
-    assert plan.calls == plan.tokens == plan.cost == Span(0, 0, 0)
 
 
 @pytest.mark.slow
@@ -62,13 +54,6 @@ def test_calls_follow_from_the_configuration(changes, calls):
         again = 1.0 if name in ("assistant", FINAL) else 1.02  # structured answers that are asked for again
         assert stages[name].calls.expected == pytest.approx(count * again)
         assert stages[name].calls.low <= count <= stages[name].calls.high
-
-
-@pytest.mark.slow
-def test_an_unknown_price_is_named_and_not_taken_as_free():
-    plan = plan_run(lay_out(OPTIONS), settings=ClientSettings(env_file=None))
-    assert plan.unpriced == (MODEL,) and all(stage.cost is None for stage in plan.stages)
-    assert any("unknown" in line for line in plan.assumptions)
 
 
 ASSISTANT = f"{MODEL}:adaptive"

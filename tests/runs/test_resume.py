@@ -172,7 +172,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
 
 
 @pytest.mark.parametrize(("domain", "candidates"), [("creative_writing", None), ("svg_drawing", 1)])
-def test_with_a_third_of_all_replies_faulty_every_conversation_finishes_and_none_is_altered(
+def test_with_a_third_of_the_replies_faulty_every_conversation_ends_unaltered(
     domain, candidates, tmp_path, monkeypatch
 ):
     # An answer that could not be used is asked for anew with another seed; here with the same, to compare.

@@ -15,7 +15,7 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 from workbench import notebook_copies
-from workbench.bar import BAR, CLASS, CODE, MOVED, PAGES, bar, moved, page_of
+from workbench.bar import CLASS, CODE, MOVED, PAGES, bar, moved, page_of
 from workbench.notebook_copies import copied, editable, open_cells
 
 THERE = [page for page in (*PAGES, *CLASS, *CODE) if page.exists]
@@ -28,13 +28,6 @@ def test_the_head_of_a_notebook_repeats_its_entry(page) -> None:
     assert re.search(r'^# title = "(.*)"$', text, re.MULTILINE)[1] == page.title
     assert re.search(r'^# description = "(.*)"$', text, re.MULTILINE)[1] == page.question
     assert f'app_title="{page.title}"' in text
-
-
-def test_the_words_of_the_bar_are_short_and_their_files_are_in_order() -> None:
-    words = [page.word for page in BAR]
-    assert words[:7] == ["Start", "Intents", "Conversation", "Data", "Train", "Compare", "Trust"]
-    assert words[7:] == ["Class", "Read the code"]
-    assert [page.file for page in PAGES] == sorted(page.file for page in PAGES)
 
 
 def test_the_bar_marks_the_page_and_leaves_out_the_pages_that_may_not_be_opened() -> None:

@@ -20,11 +20,8 @@ def test_an_address_holds_what_the_next_page_reads() -> None:
     address = address_of("4_data.py", "synthesis/a+b", labels="paper, GRPO", pool=["one", "two"])
     asked = parse_qs(urlsplit(address).query)
     assert asked == {
-        "file": ["4_data.py"],
-        "run": ["synthesis/a+b"],
-        "labels": ["paper, GRPO"],
-        "pool": ['["one","two"]'],
-    }
+        "file": ["4_data.py"], "run": ["synthesis/a+b"], "labels": ["paper, GRPO"], "pool": ['["one","two"]'],
+    }  # fmt: skip
 
 
 @pytest.fixture
@@ -53,7 +50,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Address:
         (mo.ui.text, (), "", "[1]", "[1]"),
     ],
 )
-def test_a_control_begins_as_the_address_says_if_it_can(
+def test_a_control_begins_as_the_address_says(
     address: Address, kind: Any, arguments: tuple[Any, ...], default: Any, asked: str, holds: Any
 ) -> None:
     address["x"] = asked

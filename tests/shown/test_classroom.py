@@ -118,9 +118,7 @@ def test_a_form_that_is_too_large_is_refused(classroom: Classroom) -> None:
     assert visitor(classroom).post("/class", data={"word": "x" * 5_000}).status_code == 413
 
 
-def test_after_a_restart_the_class_goes_on_and_nobody_has_to_come_in_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_restart_the_class_goes_on_without_the_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     before, after = Room.open("Night Harbour!"), Room.open("night harbour")
     assert before.file == after.file == tmp_path / "class" / "night-harbour.jsonl" and before.key == after.key

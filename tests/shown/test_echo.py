@@ -36,18 +36,14 @@ RUNS = {
     "evaluate": (RunOptions(("draft",), artifacts=2, trials=2, rules=Rules.authors()), (DOMAIN, "travel_plan")),
     "the paper's own": (
         RunOptions(
-            ("openai/x+collabllm",),
-            artifacts=1,
-            engine="openai/some-model",
-            leak_check="judge",
-            final_request="paper",
+            ("openai/x+collabllm",), artifacts=1, engine="openai/some-model", leak_check="judge", final_request="paper",
         ),
         (DOMAIN,),
     ),
     "several domains": (RunOptions(("draft",), f"{DOMAIN}, travel_plan", artifacts=1, candidates=2), ()),
     "a cap": (RunOptions(("draft",), DOMAIN, artifacts=1, rules=Rules.paper().replace(near_miss_cap=2)), ()),
     "a model": (RunOptions(("draft",), DOMAIN, artifacts=1, judge="openai/some-model", turns=2), ()),
-}
+}  # fmt: skip
 
 
 @pytest.mark.slow

@@ -21,16 +21,9 @@ def everything() -> str:
 TWO_REPLIES = ["a rabbit wearing a crown of blossoms?", "outlines in bold brush and a surface of printed dots?"]
 
 RIGHT: dict[str, Any] = {
-    "rank": ["adaptive", "draft", "options", "ask"],
-    "near-misses": 3,
-    "two-replies": TWO_REPLIES,
-    "break": everything(),
-    "reward": 1.64,
-    "tau": 860,
-    "length": [1, 4, 5],
-    "leak": [2, 5],
-    "grpo": [2, 2, 2, 2],
-}
+    "rank": ["adaptive", "draft", "options", "ask"], "near-misses": 3, "two-replies": TWO_REPLIES,
+    "break": everything(), "reward": 1.64, "tau": 860, "length": [1, 4, 5], "leak": [2, 5], "grpo": [2, 2, 2, 2],
+}  # fmt: skip
 
 WRONG: list[tuple[str, Any, str]] = [
     ("rank", ["ask", "options", "draft", "adaptive"], "worst first"),

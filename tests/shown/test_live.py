@@ -32,7 +32,7 @@ def with_models(server: FakeServer, settings: Settings = PLAIN) -> Settings:
 
 
 @pytest.mark.slow
-def test_models_that_speak_the_miniatures_truth_give_its_conversation(
+def test_models_that_answer_as_the_miniature_give_its_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The miniature behind the wire draws from the seed it is sent, so it is sent all of it, not what providers take.

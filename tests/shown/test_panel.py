@@ -125,11 +125,8 @@ def test_a_stopped_run_is_gone_on_with_from_its_configuration_alone(outputs: Pat
     job = last_of(panel.get_folder())
     assert job is not None
     job.wait()
-    assert (
-        panel.trouble == ""
-        and job.trouble == ""
-        and job.options == RunOptions.from_configuration(laid_out(SMALL).configuration)
-    )
+    assert panel.trouble == job.trouble == ""
+    assert job.options == RunOptions.from_configuration(laid_out(SMALL).configuration)
     with RunStore.read(panel.get_folder()) as store:
         assert laid_out(job.options).configuration == store.configuration
 

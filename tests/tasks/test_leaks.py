@@ -11,9 +11,9 @@ import pytest
 from command_line import assert_one_line_error, discover
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted import state_of
+from scripted import state_of, told_tree
 
-from discover_lib import IntentTree, Message, Rules
+from discover_lib import Message, Rules
 from discover_lib.base.leak_words import find_leaks, spoken_words
 from discover_lib.core.view import leaked_words
 from discover_lib.engines.miniature.lexicon import load_lexicon
@@ -60,19 +60,13 @@ def test_what_was_said_word_for_word_never_leaks(message: str, before: list[str]
     assert find_leaks(message, {"1": message}, [*before, message]) == ()
 
 
-LAND = {"id": "1.1", "text": "Shows an animal with fur", "children": [{"id": "1.1.1", "text": "Shows a cat with fur"}]}
-TREE = IntentTree.from_dict(
+TREE = told_tree(
     {
-        "artifact_type": "svg drawing",
-        "topic": "animal",
-        "initial_request": "can you draw me an svg with an animal?",
-        "initially_discovered": ["1"],
-        "roots": [
-            {"id": "1", "text": "Shows an animal", "children": [LAND]},
-            {"id": "2", "text": "Colours the sky one plain deep violet over a dotted meadow"},
-        ],
-    }
-)
+        "1": "Shows an animal", "1.1": "Shows an animal with fur", "1.1.1": "Shows a cat with fur",
+        "2": "Colours the sky one plain deep violet over a dotted meadow",
+    },
+    "1", "svg drawing", "can you draw me an svg with an animal?",
+)  # fmt: skip
 START = state_of(TREE, discovered="1", emerging="1.1")
 ASKED = [Message("user", TREE.initial_request), Message("assistant", "Which colours do you like?")]
 

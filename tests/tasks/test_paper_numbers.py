@@ -27,14 +27,10 @@ def test_a_gain_follows_if_rounding_allows_it(
 
 def test_exactly_these_figures_do_not_follow() -> None:
     assert [each.what for each in paper_checks() if each.verdict == "does not follow"] == [
-        "gain in discover, Qwen, creative writing",
-        "gain in discover, Qwen, technical writing",
-        "tokens saved, Llama, creative writing",
-        "tokens saved, Llama, technical writing",
-        "tokens saved, Qwen, creative writing",
-        "tokens saved, Qwen, SVG drawing",
-        "dollars per conversation",
-    ]
+        "gain in discover, Qwen, creative writing", "gain in discover, Qwen, technical writing",
+        "tokens saved, Llama, creative writing", "tokens saved, Llama, technical writing",
+        "tokens saved, Qwen, creative writing", "tokens saved, Qwen, SVG drawing", "dollars per conversation",
+    ]  # fmt: skip
 
 
 def test_what_the_paper_leaves_open_is_no_error() -> None:

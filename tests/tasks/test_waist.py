@@ -34,7 +34,6 @@ from discover_lib.tasks.waist import (
     Report,
     Run,
     RunFolder,
-    Stopped,
     Table,
     ask,
     begin,
@@ -181,14 +180,6 @@ def test_it_goes_on_when_whoever_began_it_has_ended(outputs: Path) -> None:
     beginner = f"{names}; begin(count, Count(most=30), Slowly(wait=0.05))"
     subprocess.run([sys.executable, "-c", beginner], check=True)
     reaches(count.folder(Count(most=30)), "finished")
-
-
-@pytest.mark.slow
-def test_a_stop_in_a_desk_of_this_process(outputs: Path) -> None:
-    folder = count.folder(Count(most=500))
-    with pytest.raises(Stopped):
-        do(count, Count(most=500), Slowly(wait=0.01), lambda now: stop(folder) if now.done > 3 else None)
-    assert status_of(folder).state == "stopped"
 
 
 def test_what_breaks_is_told_and_can_be_gone_on_with(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

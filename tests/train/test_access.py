@@ -115,9 +115,7 @@ def test_models_that_fail_for_a_while_are_waited_for_and_their_answers_are_kept(
     assert server.counts["served"] == 1 and len(told) == 1 and told[0].startswith("no answer (")
 
 
-def test_a_budget_that_is_spent_holds_a_run_up_and_a_larger_one_lets_it_go_on(
-    stage: StageSettings, tmp_path: Path
-) -> None:
+def test_a_spent_budget_holds_a_run_up_until_a_larger_one_is_given(stage: StageSettings, tmp_path: Path) -> None:
     with FakeServer() as server:
         poor = access(server, budget=1e-9)
         assert problems(stage, replace(poor, client=replace(poor.client, prices={}))) == [

@@ -79,7 +79,7 @@ def test_what_others_could_not_use_is_refused_in_a_line(base: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_pushed_adapter_goes_up_whole_and_a_refusal_is_a_line(
+def test_a_pushed_adapter_is_whole_and_a_refusal_a_line(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import huggingface_hub

@@ -31,9 +31,7 @@ PROMPTS = [[1] * length for length in (3, 3, 8, 2, 2, 2)]
         (1, None, [1, 1, 1, 1, 1, 1]),  # one at least
     ],
 )
-def test_prompts_go_together_as_far_as_they_fit_with_their_replies(
-    budget: int, most: int | None, sizes: list[int]
-) -> None:
+def test_prompts_go_together_if_they_fit_with_their_replies(budget: int, most: int | None, sizes: list[int]) -> None:
     batches = list(within(PROMPTS, 4, budget, most))
     assert [len(batch) for batch in batches] == sizes
     assert [prompt for batch in batches for prompt in batch] == PROMPTS

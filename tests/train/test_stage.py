@@ -141,7 +141,7 @@ def test_the_first_preference_loss_is_ln_2_because_the_merged_stage_is_the_refer
     assert not list(dpo.folder.rglob("ref"))
 
 
-def test_a_stage_on_a_stage_is_the_base_with_both_adapters(
+def test_two_stages_are_two_adapters(
     tiny: Path, dpo: StageResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
@@ -295,9 +295,7 @@ def killed_at(step: int, made: StageSettings, folder: Path) -> None:
     assert process.exitcode == -signal.SIGKILL
 
 
-def test_stopped_killed_and_gone_on_with_is_the_same_as_undisturbed(
-    tiny: Path, sft: StageResult, tmp_path: Path
-) -> None:
+def test_stopped_killed_and_resumed_is_the_same_as_undisturbed(tiny: Path, sft: StageResult, tmp_path: Path) -> None:
     recipe = short_recipe().changed("sft", {"max_steps": 6})
     made, folder = settings(tiny, "sft", recipe), tmp_path / "parted"
 
@@ -326,7 +324,7 @@ def test_stopped_killed_and_gone_on_with_is_the_same_as_undisturbed(
         run_stage(made, folder)
 
 
-def test_grpo_measures_whole_conversations_and_keeps_the_best_round(
+def test_grpo_measures_talks_and_keeps_the_best_round(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     discovered, told = iter([1.0, 3.0, 2.0]), list[str]()
@@ -376,16 +374,8 @@ def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> No
         assert expected in told
     with pytest.raises(DiscoverError) as caught:
         run_stage(made, tmp_path / "run", on_progress=print)
-    assert (
-        str(caught.value) == "; ".join(problems(made)) and len(problems(made)) == 4 and not (tmp_path / "run").exists()
-    )
-
-
-def test_settings_come_back_from_json(tiny: Path) -> None:
-    made = settings(tiny, "sft")
-    assert StageSettings.from_dict(json.loads(json.dumps(made.to_dict()))) == made
-    with pytest.raises(DiscoverError, match="Expected `int`"):
-        StageSettings.from_dict({**made.to_dict(), "seed": "one"})
+    assert str(caught.value) == "; ".join(problems(made)) and len(problems(made)) == 4
+    assert not (tmp_path / "run").exists()
 
 
 def test_rows_that_are_too_long_are_counted_and_named_before_training(tiny: Path, tmp_path: Path) -> None:
@@ -396,9 +386,7 @@ def test_rows_that_are_too_long_are_counted_and_named_before_training(tiny: Path
     assert told[1].startswith("3 of 3 training rows are longer than 8 tokens and omitted: ") and "(" in told[1]
 
 
-def test_before_and_after_are_asked_for_the_same_prompt_and_the_same_user(
-    sft: StageResult, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_before_and_after_answer_the_same_prompt_and_user(sft: StageResult, monkeypatch: pytest.MonkeyPatch) -> None:
     names = before_and_after(sft.folder)
     monkeypatch.setattr(local_names, "_MODELS", {})
     said = replies(names, DOMAIN, [Message("user", "could you draw me a cat?")], 0)
@@ -408,9 +396,7 @@ def test_before_and_after_are_asked_for_the_same_prompt_and_the_same_user(
     assert all(talk.turns for talk in conversations(names, DOMAIN, tree, 0).values())
 
 
-def test_a_user_is_followed_through_the_checkpoints_of_a_run_that_has_not_ended(
-    sft: StageResult, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_user_is_followed_through_the_checkpoints_of_a_run(sft: StageResult, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
     after = comparison.conversations({"after": f"hf:{sft.folder}"}, DOMAIN, tree, 0, turns=5)["after"]
     run = sft.folder.with_name("going")

@@ -39,7 +39,7 @@ def test_every_step_is_accessible_and_fits(browser: Browser, desk: Desk, width: 
     context.close()
 
 
-def test_a_lost_line_and_reloads_lose_nothing(
+def test_dropped_lines_and_reloads_lose_nothing(
     page: Page, study: Study, tmp_path: Path, outside_requests: list[str]
 ) -> None:
     desk = Desk.open(with_chat(study, minimum=3, maximum=4), tmp_path / "study")

@@ -52,12 +52,8 @@ def test_what_the_information_sheet_must_say_is_named_until_it_is_filled_in(tmp_
     assert {hint for hint in hints(load_study(PAPER)) if hint.startswith("rights.")} == {
         f"rights.{name}: to be filled in" for name in ("legal_basis", "complaints", "distress")
     }
-    filled = (
-        text.replace("CHANGE-ME, such as ", "")
-        .replace("CHANGE-ME", "ABC")
-        .replace("  withdraw_until: 2026-12-31\n", "")
-    )
-    file.write_text(filled, "utf-8")
+    filled = text.replace("CHANGE-ME, such as ", "").replace("CHANGE-ME", "ABC")
+    file.write_text(filled.replace("  withdraw_until: 2026-12-31\n", ""), "utf-8")
     assert [hint for hint in hints(load_study(file)) if "rights" in hint] == ["rights.withdraw_until: to be filled in"]
     assert unfilled(load_study(file))[0].startswith("rights.withdraw_until"), "it is not shown to others yet"
     file.write_text(text.replace("2026-12-31", "2031-12-31"), "utf-8")

@@ -79,9 +79,7 @@ def test_one_goes_from_consent_to_the_completion_code(person: Person, desk: Desk
         ({"step": "eligibility", "adult": "yes", "english": "no", "weekly": "yes"}, "CHANGE-ME-2", "screened_out"),
     ],
 )
-def test_who_does_not_take_part_gets_a_code_of_their_own(
-    person: Person, desk: Desk, answers: dict[str, str], code: str, step: str
-) -> None:
+def test_nonparticipants_get_codes(person: Person, desk: Desk, answers: dict[str, str], code: str, step: str) -> None:
     person.get()
     if step == "screened_out":
         person.post({"step": "consent", "agreed": "1", "action": "yes"})
@@ -90,9 +88,7 @@ def test_who_does_not_take_part_gets_a_code_of_their_own(
 
 
 @pytest.mark.slow
-def test_a_paired_study_has_two_conversations_each_with_its_answers(
-    study: Study, tmp_path: Path, new_person: New
-) -> None:
+def test_a_paired_study_has_two_conversations_with_answers_each(study: Study, tmp_path: Path, new_person: New) -> None:
     desk = Desk.open(changed(study, design="paired"), tmp_path / "paired")
     person = new_person(desk)
     person.chosen()
@@ -105,9 +101,7 @@ def test_a_paired_study_has_two_conversations_each_with_its_answers(
 
 
 @pytest.mark.slow
-def test_a_session_that_rests_too_long_is_closed_and_its_slot_is_filled_again(
-    study: Study, tmp_path: Path, new_person: New
-) -> None:
+def test_a_session_that_rests_too_long_is_closed_and_refilled(study: Study, tmp_path: Path, new_person: New) -> None:
     now = [1000.0]
     desk = Desk.open(study, tmp_path / "slow", clock=lambda: now[0])
     first, second = new_person(desk), new_person(desk)
@@ -216,7 +210,7 @@ def take_part(new_person: New, study: Study, folder: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_which_condition_it_is_stands_in_no_served_byte(
+def test_no_served_byte_tells_the_condition(
     new_person: New, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same assistant under other labels: every byte is the same, of bodies, headers and addresses."""
@@ -229,7 +223,7 @@ def test_which_condition_it_is_stands_in_no_served_byte(
 
 
 @pytest.mark.slow
-def test_quick_and_slow_assistants_answer_after_the_same_time(
+def test_every_answer_takes_the_same_time(
     study: Study, tmp_path: Path, new_person: New, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a clock of the test's own, which a slow assistant and every wait move on."""

@@ -1,24 +1,16 @@
 """Where in a reply an intent was met, worked by hand, and over what the miniature's assistants say."""
 
 import pytest
+from scripted import told_tree
 
 from discover_lib.core.advance import advance, initial_state
 from discover_lib.core.conversation import Candidate, Conversation, Reply, Turn
-from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, Evaluation, Verdict
 from discover_lib.core.view import user_view
 from workbench.views.located import Evidence, evidence, finding, found_by_one, parting
 
-TREE = IntentTree.from_dict(
-    {
-        "artifact_type": "short story",
-        "topic": "a visit",
-        "initial_request": "write me a story",
-        "initially_discovered": [],
-        "roots": [{"id": "1", "text": "Takes place on a farm", "children": [{"id": "1.1", "text": "Keeps sheep"}]}],
-    }
-)
+TREE = told_tree({"1": "Takes place on a farm", "1.1": "Keeps sheep"})
 RULES = Rules.paper()
 SQUARE, CIRCLE = (
     f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><title>{name}</title></svg>'
@@ -122,9 +114,8 @@ def test_all_that_the_miniature_discovers_can_be_located(domain: str) -> None:
     tree = world.builder.build(generate_artifact(domain, "eval", 1)).tree
     for name in ("adaptive", "options", "mixed"):
         setting = {"domain": domain, "assistants": [name]}
-        held = run_conversation(
-            tree, world.judge, world.voice, [scripted_assistant(name, domain)], seed=3, setting=setting
-        )
+        assistants = [scripted_assistant(name, domain)]
+        held = run_conversation(tree, world.judge, world.voice, assistants, seed=3, setting=setting)
         known = {key for key in tree.intents if held.start[key] is Discovery.DISCOVERED}
         for key in sorted(held.state.discovered - known):
             seen = finding(held, key)

@@ -30,13 +30,8 @@ pytestmark = pytest.mark.slow
 
 BEST = VARIANTS[-1].label
 STAND_INS = {  # scripted assistants in the places of the models, so that no model has to be trained
-    "draft": "base",
-    "mixed": "SFT",
-    "random": "DPO",
-    "verbose": "SFT+DPO",
-    "adaptive": BEST,
-    "ask": "ask",
-}
+    "draft": "base", "mixed": "SFT", "random": "DPO", "verbose": "SFT+DPO", "adaptive": BEST, "ask": "ask",
+}  # fmt: skip
 
 
 def _evaluated(folder: Path, domain: str, artifacts: int) -> None:

@@ -24,19 +24,10 @@ def scores(assistant: str, artifact: int, found: int, tokens: int = 100) -> Conv
     """A conversation of one turn with three hidden intents, of which so many were found."""
     moves = {str(intent): (1, 1) if intent < found else (0, 0) for intent in range(3)}
     return ConversationScores(
-        place=artifact,
-        domain="d",
-        artifact=f"a{artifact}",
-        trial=0,
-        assistant=assistant,
-        stop="max_turns",
-        moves=moves,
-        rewards=(float(found),),
-        tokens=(tokens,),
-        leaves={"1": 5 if found else 1},
-        interactivity=0.5,
+        place=artifact, domain="d", artifact=f"a{artifact}", trial=0, assistant=assistant, stop="max_turns",
+        moves=moves, rewards=(float(found),), tokens=(tokens,), leaves={"1": 5 if found else 1}, interactivity=0.5,
         behaviours=("divergent",),
-    )
+    )  # fmt: skip
 
 
 def pool(**found: list[int]) -> Pool:
@@ -141,16 +132,11 @@ def test_figures_draw_every_interval() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "to_one", "axis"),
     [
-        (0.1, 0.96, True, (0, 1)),
-        (0.1, 0.52, True, (0, 1)),
-        (0.1, 0.37, True, (0, 0.4)),
-        (0.0, 0.0, True, (0, 1)),
-        (-0.12, 0.7, True, (-0.2, 1)),
-        (0.1, 0.96, False, (0, 1)),
-        (1.2, 7.3, False, (0, 8)),
+        (0.1, 0.96, True, (0, 1)), (0.1, 0.52, True, (0, 1)), (0.1, 0.37, True, (0, 0.4)), (0.0, 0.0, True, (0, 1)),
+        (-0.12, 0.7, True, (-0.2, 1)), (0.1, 0.96, False, (0, 1)), (1.2, 7.3, False, (0, 8)),
     ],
-)
-def test_an_axis_ends_at_round_numbers_and_that_of_a_share_at_1(
+)  # fmt: skip
+def test_an_axis_ends_at_round_numbers_a_share_at_1(
     low: float, high: float, to_one: bool, axis: tuple[float, float]
 ) -> None:
     estimate = Estimate((low + high) / 2, low, high, 9, 9)
@@ -167,9 +153,6 @@ def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
     start = text.index("A farm")
     seen = Evidence(1, move, "", (start, text.index("\n")), how="quoted")
     markup = marked_reply(turn, [seen], {"1": 'Says "farm"'})
-    assert (
-        '<li><mark class="ds-mark" data-how="sure" data-intents="1" title="engaged: Says &#34;farm&#34;">A farm, '
-        in markup
-    )
+    assert '<mark class="ds-mark" data-how="sure" data-intents="1" title="engaged: Says &#34;farm&#34;">A f' in markup
     assert markup.count("<mark") == markup.count("</mark>") == 1 and "&lt;i&gt;sea" in markup
     assert "<mark" not in marked_reply(turn, [], {})

@@ -33,9 +33,7 @@ def test_every_moment_counts_what_its_state_holds(teller: StoryTeller, person: i
 
 
 @pytest.mark.parametrize("person", range(len(PEOPLE)))
-def test_the_picture_in_their_head_holds_exactly_the_specific_wishes_that_have_formed(
-    teller: StoryTeller, person: int
-) -> None:
+def test_the_picture_holds_exactly_the_specific_wishes_that_have_formed(teller: StoryTeller, person: int) -> None:
     domain, _ = PEOPLE[person]
     lexicon = load_lexicon(domain)
     conversation = teller.conversation(PARTS[2], person)

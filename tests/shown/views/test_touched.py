@@ -54,12 +54,9 @@ def test_what_lies_outside_the_focus_is_touched_and_not_counted(tree: IntentTree
     assert [(each.intent_id, each.met, each.why) for each in read.touches if each.met] == [
         ("2", True, "elsewhere"), ("2.1", True, "elsewhere"),
     ]  # fmt: skip
-    assert (
-        aspect_of(shown, "1")
-        == load_lexicon(DOMAIN)
-        .dimensions[load_lexicon(DOMAIN).values[load_lexicon(DOMAIN).value_of_text(tree.text("1"))].dimension]
-        .aspect
-    )
+    lexicon = load_lexicon(DOMAIN)
+    dimension = lexicon.values[lexicon.value_of_text(tree.text("1"))].dimension
+    assert aspect_of(shown, "1") == lexicon.dimensions[dimension].aspect
 
 
 def test_what_counts_is_not_touched_and_asking_again_is_told_apart_from_building(tree: IntentTree) -> None:

@@ -42,9 +42,6 @@ def test_a_drawing_is_its_title_and_prose_keeps_its_words(talk: Conversation) ->
         replace(talk, turns=(replace(first, candidates=(candidate,), chosen=0, user_message=None),))
     )
     assert lines == [
-        "",
-        "turn 1",
-        "assistant  Here you are.",
-        "           [a drawing: A fox, 65 characters of SVG]",
+        "", "turn 1", "assistant  Here you are.", "           [a drawing: A fox, 65 characters of SVG]",
         "           = no change; unscored: judge: no",
-    ]
+    ]  # fmt: skip
