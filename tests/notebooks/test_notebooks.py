@@ -1,5 +1,6 @@
-"""Notebooks: clean by marimo's own check and at ease with other inputs; `test_address.py` runs each untouched."""
+"""Notebooks: clean by marimo's own check, at ease with other inputs, right in their method; `test_address.py` runs each."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -64,3 +65,23 @@ def test_start_plays_hides_its_end_and_answers_a_visitor(
     expect(page).to_have_url(re.compile("person=1"))
     expect(page.locator(".st-col")).to_have_count(3)
     assert outside_requests == []
+
+
+@pytest.mark.parametrize("name", [page.file for page in CODE])
+def test_every_cell_is_open_short_and_runs(name: str) -> None:
+    text = (FOLDER / name).read_text("utf-8")
+    assert text[text.index("import marimo") :].count("\n") <= 120 and "hide_code" not in text  # below its header
+    assert any(isinstance(each, ast.FunctionDef) for each in ast.parse(text).body)
+    assert re.search(r"\b[34]\.\d\b", text), "no section of the paper"
+    shown, _ = run(name)
+    assert set(problems(shown)) <= {"TreeError"}  # the notebook about trees shows how one is refused
+
+
+def test_a_reward_by_hand_is_that_of_the_library() -> None:
+    _, defined = run("code/3_reward.py")
+    assert defined["earned"].total == pytest.approx(defined["r_d"] + defined["r_e"])
+
+
+def test_a_state_by_hand_is_that_of_the_simulator() -> None:
+    _, defined = run("code/2_user.py")
+    assert defined["state"] == defined["candidate"].after and defined["talk"].turns
