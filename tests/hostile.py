@@ -10,11 +10,9 @@ SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10"><circle cx="5
 
 
 HOSTILE = (
-    "</script><script>window.pwned = 1</script>",
-    "<img src=x onerror='window.pwned = 1'>",
-    '"><svg onload="window.pwned = 1">',
-    "<!-- {{title}} -->",
-)
+    "</script><script>window.pwned = 1</script>", "<img src=x onerror='window.pwned = 1'>",
+    '"><svg onload="window.pwned = 1">', "<!-- {{title}} -->",
+)  # fmt: skip
 
 
 HOSTILE_SVG = (
@@ -30,8 +28,6 @@ TREE = told_tree(
 
 
 class OneLineVoice:
-    """Always says the same."""
-
     def __init__(self, line: str) -> None:
         self.line = line
 
@@ -54,12 +50,9 @@ def conversation(
         ),
     }
     simulator = UserSimulator(
-        tree,
-        ScriptedJudge(evaluations),
-        OneLineVoice(said),
-        thresholds={"1.1.1": 0.4, "1.1.2": 0.9},
+        tree, ScriptedJudge(evaluations), OneLineVoice(said), thresholds={"1.1.1": 0.4, "1.1.2": 0.9},
         setting={"engine": "miniature", "assistants": ["adaptive"]},
-    )
+    )  # fmt: skip
     simulator.step([Reply(texts[0], 10, "test", "adaptive"), Reply(texts[0], 40, "test", "other")])
     simulator.step(Reply(texts[1], 385, "test", "adaptive"), speak=False)
     return simulator.conversation

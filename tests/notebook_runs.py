@@ -43,7 +43,6 @@ def plain(name: str) -> tuple[list[str], dict[str, Any]]:
 
 
 def load(name: str) -> Any:
-    """A notebook's app."""
     return load_module(name).app
 
 

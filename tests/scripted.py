@@ -95,17 +95,14 @@ modest = settings(max_examples=40, deadline=None, derandomize=True)
 
 RULES = st.sampled_from(
     [
-        Rules.paper(),
-        Rules.authors(),
-        Rules.paper().replace(near_misses="per_conversation"),
+        Rules.paper(), Rules.authors(), Rules.paper().replace(near_misses="per_conversation"),
         Rules.paper().replace(near_miss_cap=1),
     ]
-)
+)  # fmt: skip
 
 
 @st.composite
 def trees(draw: st.DrawFn) -> IntentTree:
-    """Forests of 1 to 9 intents."""
     ids: list[str] = []
     below: dict[str, int] = {}
     for _ in range(draw(st.integers(1, 9))):
@@ -119,12 +116,9 @@ def trees(draw: st.DrawFn) -> IntentTree:
 def evaluations(tree: IntentTree) -> st.SearchStrategy[Evaluation]:
     """Any judgement of intents of `tree`, whether the judge was shown them or not."""
     verdicts = st.builds(
-        Verdict,
-        st.sampled_from(list(tree.intents)),
-        st.booleans(),
-        st.lists(st.sampled_from(["red", "green", "blue", "Red "]), max_size=4),
-        st.sampled_from(["", "because"]),
-    )
+        Verdict, st.sampled_from(list(tree.intents)), st.booleans(),
+        st.lists(st.sampled_from(["red", "green", "blue", "Red "]), max_size=4), st.sampled_from(["", "because"]),
+    )  # fmt: skip
     some = st.lists(verdicts, max_size=len(tree), unique_by=lambda verdict: verdict.intent_id)
     return st.builds(Evaluation, st.sampled_from(["artifact", "dialogue_act"]), some)
 

@@ -60,7 +60,6 @@ def insert(path: Path, opening: str, lines: str, above: str = "") -> None:
 
 
 def blocks(page: str, title: str) -> list[str]:
-    """The blocks of code of a section."""
     return re.findall(r"```\w*\n(.*?)```", section(title, (ROOT / page).read_text(encoding="utf-8")), re.DOTALL)
 
 

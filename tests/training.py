@@ -42,7 +42,6 @@ def make_base(folder: Path, seed: int = 0) -> Path:
 
 
 def lines(folder: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
-    """The lines of a file of a run."""
     return [json.loads(line) for line in (folder / name).read_text().splitlines()]
 
 
@@ -64,7 +63,6 @@ def make_data(folder: Path, artifacts: int = 6, turns: int = 3, domain: str = DO
 
 
 def short_recipe(**grpo: Any) -> Recipe:
-    """A few updates of each stage."""
     recipe = Recipe.miniature()
     few: dict[str, Any] = {"max_steps": 2, "batch": 4, "per_device": 2, "eval_steps": 2, "save_steps": 1}
     for stage in ("sft", "dpo"):

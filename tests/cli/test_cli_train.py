@@ -40,7 +40,6 @@ def here(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refusal(words: str, code: int = 2, **changed: str) -> str:
-    """The line that a command ends with, which makes no folder."""
     given = {"data": "pairs", "base": "base", "run": "new"} | changed
     options = [word for name, value in given.items() for word in (f"--{name}", value)]
     done = runner.invoke(app, ["train", *words.split(), *options])

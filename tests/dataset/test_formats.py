@@ -53,22 +53,24 @@ def best_of_n() -> dict[str, Any]:
     def candidate(place: int, text: str, delta: float, reward: float, after: Any) -> dict[str, Any]:
         numbers = {"delta_awareness": delta, "delta_satisfaction": 0.0, "reward": reward}
         return {
-            "assistant_index": place,
-            "assistant_response": text,
-            **numbers,
+            "assistant_index": place, "assistant_response": text, **numbers,
             "updated_criteria_objs": copy.deepcopy(after),
             "full_results": {"singleturn": numbers, "multiturn": numbers},
             "future_trajectory": {"criteria_history": [], "chat_history": []},
-        }
+        }  # fmt: skip
 
     say = [("user", "Draw an animal."), ("assistant", "Here is a fox."), ("user", "Nearly."), ("assistant", "A wolf?")]
+    first = [candidate(0, "A cat.", 0, -0.03, START), candidate(1, "Here is a fox.", 0.5, 0.38, WARMER)]
+    second = [candidate(0, "A wolf?", 0.5, 0.5, FOUND), candidate(1, "Hm.", 0, -1.0, WARMER)]
+    turns = [{"turn": turn, "chosen_assistant_index": 2 - turn, "candidates": said}
+             for turn, said in enumerate((first, second), 1)]  # fmt: skip
     return {
         "mode": "best_of_n",
         "artifact_id": "artifact_7",
         "artifact_text": "<svg/>",
         "assistant_configs": [
-            {"assistant_index": 0, "model_name": "gpt-5-mini", "system_prompt": "", "user_prompt": None},
-            {"assistant_index": 1, "model_name": "gpt-5-mini", "system_prompt": "Co-create.", "user_prompt": None},
+            {"assistant_index": place, "model_name": "gpt-5-mini", "system_prompt": text, "user_prompt": None}
+            for place, text in enumerate(("", "Co-create."))
         ],
         "conversation": [{"role": role, "content": text} for role, text in [*say, ("user", "Yes, that.")]],
         "criteria_history": [copy.deepcopy(each) for each in (START, WARMER, FOUND)],
@@ -78,21 +80,7 @@ def best_of_n() -> dict[str, Any]:
         "terminated_reason": "max_turns_reached",
         "total_tokens": 913,
         "initial_criteria_objs": copy.deepcopy(START),
-        "per_turn_candidates": [
-            {
-                "turn": 1,
-                "chosen_assistant_index": 1,
-                "candidates": [
-                    candidate(0, "A cat.", 0, -0.03, START),
-                    candidate(1, "Here is a fox.", 0.5, 0.38, WARMER),
-                ],
-            },
-            {
-                "turn": 2,
-                "chosen_assistant_index": 0,
-                "candidates": [candidate(0, "A wolf?", 0.5, 0.5, FOUND), candidate(1, "Hm.", 0, -1.0, WARMER)],
-            },
-        ],
+        "per_turn_candidates": turns,
         "assistant_id": None,
         "trial_id": 2,
         "timestamp": "2026-02-01T10:00:00",
@@ -149,11 +137,9 @@ OTHER_TREE = [node("1", "An animal", 1), node("2", "A mood", 1)]
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
-        ("criteria_history", None, "$.criteria_history"),
         ("conversation", [], "$.conversation"),
         ("conversation/0/role", "system", "conversation[0].role must be 'user'"),
         ("conversation", best_of_n()["conversation"][:3], "its parts do not go together (IndexError"),
-        ("terminated_reason", None, "$.terminated_reason"),
         (f"{ROOTS}/0/aware", 0.7, "aware must be 0, 0.5 or 1, got 0.7 - at `$.criteria_history[0][0].hierarchy[0]`"),
         (ROOTS, [*START[0]["hierarchy"], node("1", "Twice")], "is not an intent tree: duplicate id '1'"),
         (f"{CANDIDATE}/reward", "0.5", "$.per_turn_candidates[1].candidates[0].reward"),
@@ -161,7 +147,6 @@ OTHER_TREE = [node("1", "An animal", 1), node("2", "A mood", 1)]
         (f"{CANDIDATE}/reward", None, "per_turn_candidates[1].candidates[0] has no reward"),
         ("per_turn_candidates/0/chosen_assistant_index", 5, "its parts do not go together (ValueError: 5"),
         ("criteria_history/1", [*START, {}], "of length <= 1"),
-        ("assistant_configs", [], "$.assistant_configs"),
         (
             "per_turn_candidates/0/candidates/0/updated_criteria_objs/0/hierarchy",
             OTHER_TREE,

@@ -40,7 +40,6 @@ def outputs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 
 
 def stopped_run(folder: Path) -> None:
-    """A run as a killed process leaves it."""
     folder.mkdir(parents=True)
     now = time.time()
     status = {"state": "running", "pid": 0, "process_started": 0.0, "started": now - 90, "updated": now}

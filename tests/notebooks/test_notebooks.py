@@ -1,4 +1,4 @@
-"""Notebooks: clean by marimo's own check, at ease with other inputs, right in their method; `test_address.py` runs each."""
+"""Notebooks: clean by marimo's check, at ease with other inputs, right in their method; `test_address.py` runs each."""
 
 import ast
 import re

@@ -21,7 +21,6 @@ OPTIONS = RunOptions(("draft", "adaptive"), domain="svg_drawing", artifacts=10, 
 
 
 def held(folder: Path) -> list[Any]:
-    """All that a run's store says of its conversations, in the order of the plan."""
     with RunStore.read(folder) as store:
         return [list(store.lines()), list(store.digests())]
 

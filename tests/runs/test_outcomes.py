@@ -33,7 +33,6 @@ MODEL = f"openai/miniature:{DOMAIN}"
 
 
 def fences(given: Given) -> str:
-    """Every judgement stands in a fence."""
     return f"```json\n{given.text}\n```" if given.task == "response_evaluation" else given.text
 
 
@@ -175,7 +174,6 @@ JUDGED = {"kind_reason": "asks", "kind": "dialogue_act", "intents": MISSED}
 
 
 def unseeing(messages: Sequence[dict[str, Any]], body: dict[str, Any]) -> tuple[str, int]:
-    """A judge who sees nothing, and a user who says the hidden intent."""
     text = str(messages[0]["content"])
     if "You are the user" in text:
         return json.dumps({"thought": "", "message": SAID}), 20
@@ -226,7 +224,6 @@ def test_the_audit_leaves_them_out_of_its_denominator(in_russian: tuple[Path, st
 
 
 def no_scores(given: Given) -> str:
-    """The satisfaction judge says nothing of use, also when asked again."""
     return "I would rather not." if given.task == "satisfaction_judge" else given.text
 
 

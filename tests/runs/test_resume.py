@@ -45,7 +45,6 @@ LANGUAGE_MODELS = RunOptions(("adaptive", "draft"), domain=DOMAIN, engine=MODEL,
 def begin(
     folder: Path, options: RunOptions, concurrency: int, server: FakeServer | None = None, command: str = "simulate"
 ) -> subprocess.Popen:
-    """The run in a process of its own, begun or resumed."""
     given = {"run": folder, "domain": options.domain, "engine": options.judge, "artifacts": options.artifacts}
     given |= {"trials": options.trials, "concurrency": concurrency} | ({"api-base": server.api_base} if server else {})
     arguments = [text for name, value in given.items() for text in (f"--{name}", str(value))]
@@ -90,7 +89,6 @@ class Asked:
 
 
 def kill(process: subprocess.Popen, moment, rng: random.Random) -> None:
-    """SIGKILL, at a random instant after the moment has come or the run is over."""
     until(lambda: process.poll() is not None or moment())
     time.sleep(rng.uniform(0, 0.15))
     process.kill()
@@ -264,7 +262,6 @@ def run(folder, units, engines, concurrency=8, **options):
 
 
 def whole(units):
-    """What an undisturbed run gives."""
     return [run_unit(unit) for unit in units]
 
 
@@ -383,14 +380,6 @@ def test_a_missing_key_ends_the_run_at_once_and_a_provider_that_is_down_after_a_
     report, _, failures = run(tmp_path, units, Breaking(down), concurrency=2)
     assert report.halted == "failing" and FAILING_STREAK <= len(failures) <= FAILING_STREAK + 2
     assert "could not be judged" in report.message
-
-
-@pytest.mark.parametrize("assistants", [("adaptive",), ("adaptive", "draft")])
-def test_the_result_does_not_depend_on_concurrency(assistants, trees, tmp_path):
-    units = units_of(trees, *assistants, candidates=2)
-    for concurrency in (1, 7):
-        _, finished, _ = run(tmp_path / str(concurrency), units, Breaking(lambda *_: None), concurrency=concurrency)
-        assert finished == whole(units)
 
 
 @pytest.mark.parametrize("runs", ["threads", "processes"])

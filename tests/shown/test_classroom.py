@@ -140,11 +140,9 @@ for number in range(100_000):
     print(number, flush=True)
 """
     process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        env={**os.environ, FILE_VARIABLE: str(room.file)},
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", code], env={**os.environ, FILE_VARIABLE: str(room.file)}, stdout=subprocess.PIPE,
         text=True,
-    )
+    )  # fmt: skip
     assert process.stdout is not None
     for _ in range(20):
         process.stdout.readline()

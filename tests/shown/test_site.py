@@ -2,7 +2,6 @@
 
 import gzip
 import http.server
-import json
 import re
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from accessible import in_the_way, settle
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from workbench.pages import conversation_page
-from workbench.site.host import OPENING, open_page
+from workbench.site.host import OPENING
 from workbench.site.site_files import COMPILED, DEPENDENCIES, build_site
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site as `discover site` writes it."""
     folder = tmp_path_factory.mktemp("site")
     build_site(folder)
     return folder
@@ -64,17 +62,6 @@ def test_the_folder_is_small_and_names_no_other_place(site: Path) -> None:
 def data(tmp_path: Path) -> Path:
     (tmp_path / OPENING).write_text(conversation_page.opening(tmp_path).text, encoding="utf-8")
     return tmp_path
-
-
-@pytest.mark.slow
-def test_a_page_posts_only_what_its_messages_change(data: Path) -> None:
-    posted: list[dict] = []
-    stage = open_page("stage", lambda text: posted.append(json.loads(text)), data)
-    assert not posted, "the page was built with what it shows first"
-    stage.receive(json.dumps({"message": {"do": "jump", "strip": 0, "turn": 1, "jumps": 1}}))
-    assert posted[-1]["now"]["turn"] == 1
-    stage.receive(json.dumps({"message": {"do": "consider"}}))
-    assert len(posted[-1]["now"]["considered"]) == 9
 
 
 @pytest.mark.slow

@@ -89,7 +89,6 @@ def run_panel(
     turns: int = MAX_TURNS,
     panel: Sequence[str] = PANEL,
 ) -> list[Conversation]:
-    """The panel's conversations, one after the other; the miniature plays the user unless `engines` does."""
     units = plan_units(trees, panel, trials=1, turns=turns, rules=Rules.paper(), seed=0, engine=MINIATURE)
     return [run_unit(unit, engines) for unit in units]
 

@@ -190,9 +190,3 @@ def test_people_label_a_sheet(run: Path, tmp_path: Path) -> None:
         writer.writerows(rows)
     told = discover("audit", run, "--labels", sheet)
     assert "as recorded / a person" in told.stdout and re.search(r"all intents[^\n]*│ [1-3] ", told.stdout)
-
-
-@pytest.mark.slow
-def test_the_paper_command_says_how_many_follow() -> None:
-    told = discover("paper", "--all")
-    assert told.returncode == 0 and "33 figures: 23 follow, 7 do not, 3 are left open" in told.stdout

@@ -102,12 +102,10 @@ def test_a_run_that_is_not_there_is_refused_and_nothing_is_made(outputs: Path) -
 @pytest.mark.slow
 @given(
     st.builds(
-        Count,
-        most=st.integers(1, 1000),
-        names=st.lists(st.text(), max_size=3).map(tuple),
+        Count, most=st.integers(1, 1000), names=st.lists(st.text(), max_size=3).map(tuple),
         share=st.none() | st.floats(0, 1),
     )
-)
+)  # fmt: skip
 def test_what_is_asked_survives_json(asked: Count) -> None:
     assert read(Count, json.loads(json.dumps(asked.plain()))) == asked
     same = asked.most == 5 and not asked.names and asked.share is None

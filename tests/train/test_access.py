@@ -51,8 +51,6 @@ def train(stage: StageSettings, folder: Path, reached: Access, told: list[str] |
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """A run in which nothing failed, and how many questions the server answered for it."""
-
     folder: Path
     answered: int
 

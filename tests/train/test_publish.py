@@ -16,7 +16,6 @@ DATA = {"folder": "/home/someone/secret/rows", "digest": "d1" * 16, "kind": "pro
 
 
 def finished(folder: Path, base: str, stage: str = "grpo", earlier: Path | None = None, **lineage: Any) -> Path:
-    """A finished run: one matrix of weights, and what a run writes about itself."""
     adapter = folder / "adapter"
     adapter.mkdir(parents=True)
     (adapter / "adapter_model.safetensors").write_bytes(b"weights of " + folder.name.encode())

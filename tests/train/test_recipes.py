@@ -71,10 +71,8 @@ def test_a_contradiction_is_named(stage: Stage, changes: dict[str, Any], known: 
         ({"schedule": "step"}, "; choose one of linear, cosine, constant"),
         ({"load_in_4bit": 1}, "sft.load_in_4bit: Expected `bool`"),
         ({"learning_rate": float("nan")}, "sft.learning_rate: Expected `float` > 0.0"),
-        ({"learning_rate": 0}, "sft.learning_rate: Expected `float` > 0.0"),
         ({"learning_rate": float("inf")}, "sft.learning_rate: Expected `float` < "),
         ({"lora.targets": "q_proj"}, "lora.targets: Expected `array`"),
-        ({"lora.targets": []}, "lora.targets: Expected `array` of length >= 1"),
         ({"grpo.n_generations": 1}, "grpo.n_generations: Expected `int` >= 2"),
     ],
 )
@@ -126,7 +124,6 @@ TINY_BASE, ANY_BASE = "tiny", "Qwen/Qwen3-8B"
     ("asked", "gpu", "unsloth", "base", "said"),
     [
         ("auto", False, False, ANY_BASE, "backend: transformers on cpu (no CUDA device)"),
-        ("auto", False, True, ANY_BASE, "backend: transformers on cpu (no CUDA device)"),
         ("auto", True, False, ANY_BASE, "backend: transformers on cuda (Unsloth is not installed)"),
         ("auto", True, True, ANY_BASE, "backend: unsloth on cuda (a CUDA device and Unsloth are here)"),
         ("auto", True, True, TINY_BASE, "backend: transformers on cuda (the tiny model is not for Unsloth)"),

@@ -49,7 +49,6 @@ def settings(tiny: Path, stage: Any, recipe: Recipe | None = None, **changes: An
 
 
 def train(tiny: Path, folder: Path, stage: Any, recipe: Recipe, adapter: str = "", **options: Any) -> StageResult:
-    """Train a stage on the tiny base."""
     made = settings(tiny, stage, recipe, adapter=adapter)
     return run_stage(made, folder, **{"on_progress": lambda line: None, **options})
 
@@ -130,7 +129,6 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Pa
 
 @pytest.fixture(scope="module")
 def dpo(tiny: Path, sft: StageResult) -> StageResult:
-    """Two updates of DPO on the finished SFT, with dropout."""
     recipe = short_recipe().changed("dpo", {"sft_weight": 0.0, "learning_rate": 1e-2, "lora.dropout": 0.1})
     return train(tiny, tiny / "dpo", "dpo", recipe, str(sft.folder))
 
@@ -172,8 +170,6 @@ def test_two_stages_are_two_adapters(
 
 
 class Failing:
-    """A judge that fails on every reply with these words in it, and is the miniature's otherwise."""
-
     def __init__(self, words: str) -> None:
         self.real, self.words = MiniatureJudge(DOMAIN), words
 
@@ -206,7 +202,6 @@ class Words:
 
 @pytest.fixture(scope="module")
 def states(tiny: Path) -> list[str]:
-    """States of users at the beginning of their conversations."""
     rows = read_rows(tiny / "data" / "grpo")
     return [row["state"] for split in rows.values() for row in split if row["turn"] == 1]
 

@@ -15,8 +15,6 @@ from workbench.study.study_server import StudyServer
 
 
 class Looking(BrowserPerson):
-    """Looks at every page with axe-core before it is answered."""
-
     def look(self) -> None:
         violations = Axe().run(self.page).response["violations"]
         assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == []

@@ -251,8 +251,6 @@ def test_every_answer_takes_the_same_time(
 
 
 class Failing(Assistants):
-    """Fails the first time."""
-
     failed = 0
     cause: Exception | None = None
 

@@ -41,7 +41,6 @@ def _evaluated(folder: Path, domain: str, artifacts: int) -> None:
 
 
 def _trained(folder: Path, kept_round: int | None) -> None:
-    """What a finished training run leaves that the report reads."""
     folder.mkdir()
     write_json(folder / "settings.json", {})
     status = {"state": "finished", "pid": 1, "process_started": 0.0, "started": 0.0, "updated": 0.0, "step": 2}
@@ -58,7 +57,6 @@ def _trained(folder: Path, kept_round: int | None) -> None:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the paper that is complete but for its models."""
     folder = tmp_path_factory.mktemp("paper")
     _evaluated(folder / "evaluation", "svg_drawing", 5)
     _evaluated(folder / "generalisation", "travel_plan", 2)
@@ -77,7 +75,6 @@ def page_text(finished: Path) -> str:
 
 
 def scope_where(found: Mapping[str, Sequence[int]], tokens: Mapping[str, int], artifacts: int = 8) -> ScopeResults:
-    """The results of `scores_where`."""
     return results_of(Pool(scores_where(found, tokens, artifacts)))
 
 

@@ -31,7 +31,6 @@ def scores(assistant: str, artifact: int, found: int, tokens: int = 100) -> Conv
 
 
 def pool(**found: list[int]) -> Pool:
-    """A pool of assistants by what each found of every artifact."""
     return Pool([scores(name, at, each) for name, row in found.items() for at, each in enumerate(row)])
 
 
