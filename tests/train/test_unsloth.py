@@ -11,10 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from training import lines, make_base, make_data, teach
-
-from discover_lib.base.files import REPOSITORY
-from discover_lib.runs.store import RunStore
+from training import make_base, make_data, teach
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration("unsloth")]
 SCRIPT = Path(__file__).resolve().parents[1] / "unsloth_on_cpu.py"
@@ -25,6 +22,7 @@ STAGES = ("sft", "dpo", "grpo", "grpo-turns")
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the script says on each backend."""
     folder = tmp_path_factory.mktemp("unsloth")
     make_data(folder / "data")
     teach(make_base(folder / "base"), folder / "data")  # some of what it writes can be read, so rewards differ
@@ -67,48 +65,3 @@ def test_sampling_leaves_gradient_checkpointing_as_it_was(stage: str, told: dict
     trained = [before for before, _ in modes if before[0]]
     assert trained and all(checkpointing for _, checkpointing, _ in trained)
     assert all(before == after for before, after in modes)
-
-
-FEW = ["--set", "batch=2", "--set", "per_device=1", "--set", "max_length=1024", "--set", "sample_steps=0"]
-COMMANDS = {
-    "sft": ["--set", "learning_rate=2e-4", "--max-steps", "4"],
-    "dpo": ["--set", "learning_rate=5e-5", "--max-steps", "2"],
-    "grpo": [
-        *("--set", "n_generations=2", "--set", "multi_turn=2", "--set", "max_completion=32", "--set", "probe_users=0"),
-        *("--max-steps", "1"),
-    ],
-}
-
-
-def discover(*words: object) -> str:
-    command = [sys.executable, "-c", "from workbench.main import main; main()", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.integration("smollm2")
-def test_a_real_small_model_goes_through_all_stages(tmp_path: Path) -> None:
-    base, data, before = tmp_path / "base", tmp_path / "data", []
-    subprocess.run([sys.executable, str(REPOSITORY / "tools" / "smollm2.py"), str(base)], check=True)
-    two = ("--assistant", "options", "--assistant", "ask")
-    discover("synthesize", *two, "--domain", "svg_drawing", "--artifacts", 12, "--turns", 2, "--run", data)
-    for stage, options in COMMANDS.items():
-        run = tmp_path / stage
-        discover("train", stage, "--data", data, "--base", base, *FEW, *options, *before, "--run", run)
-        losses = [line["loss"] for line in lines(run) if "loss" in line]
-        assert len(losses) == int(options[-1])
-        if stage == "sft":
-            assert losses[-1] < losses[0]
-        if stage == "dpo":
-            assert losses[0] == pytest.approx(0.6931, abs=1e-4)  # the reference is the stage before
-        before = ["--adapter", run]
-    one = ("--domain", "svg_drawing", "--artifacts", 1, "--turns", 1)
-    names = [f"hf:{folder}" for folder in (base, tmp_path / "sft", tmp_path / "grpo")]
-    models = [word for name in names for word in ("--assistant", name)]
-    assert "3 of 3" in discover("simulate", *one, *models, "--run", tmp_path / "talk")
-    with RunStore.read(tmp_path / "talk") as store:
-        replies = {talk.setting["assistants"][0]: talk.turns[0].reply.text for talk in store.conversations()}
-    print("\n".join(f"{name}: {replies[name]}" for name in names))  # pytest -s
-    assert replies[names[0]] and len(set(replies.values())) > 1  # before and after training
