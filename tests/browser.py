@@ -90,11 +90,6 @@ class Server:
         return Path(self.errors_file.name).read_text(errors="replace")
 
 
-def as_make_opens() -> dict[str, str]:
-    """This environment as `make open` has it: Python may keep what it has compiled, whatever is said here."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-
-
 def answers(url: str) -> bool:
     """True if a server answers at `url`, be it with an error page, which the test is going to see."""
     try:
@@ -115,7 +110,8 @@ def workbench(*options: str, **environment: str) -> Iterator[Server]:
     port = free_port()
     command = [str(Path(sys.executable).parent / "discover"), "open", "--port", str(port), *options]
     # The command `true` stands in for a browser: no window on anyone's desk.
-    quiet = {**as_make_opens(), "BROWSER": "true", **environment}
+    quiet = {**os.environ, "BROWSER": "true", **environment}
+    quiet.pop("PYTHONDONTWRITEBYTECODE", None)  # as `make open`: Python may keep what it has compiled
     with tempfile.NamedTemporaryFile(prefix="workbench-", suffix=".log") as log:
         process = subprocess.Popen(
             command, env=quiet, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True

@@ -59,7 +59,7 @@ def conversation(
 
 
 class Tags(HTMLParser):
-    """Collects start tags, their attributes and comments, and checks that elements nest."""
+    """Collects start tags and their attributes, and checks that elements nest."""
 
     VOID = frozenset({"img", "br", "input", "meta"})
 
@@ -67,12 +67,8 @@ class Tags(HTMLParser):
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.open: list[str] = []
-        self.comments: list[str] = []
         self.feed(text)
         assert self.open == []
-
-    def handle_comment(self, data: str) -> None:
-        self.comments.append(data)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))

@@ -63,15 +63,11 @@ def module_names() -> dict[str, Path]:
 MODULES = module_names()
 
 
-def is_type_checking(test: ast.expr) -> bool:
-    return ast.unparse(test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
-
-
 def imports_below(node: ast.AST, package: str, lazy: bool = False) -> Iterator[Import]:
     """Imports in `node`, in a module whose package is `package` (dotted); what only type checkers see is left out."""
     for child in ast.iter_child_nodes(node):
         match child:
-            case ast.If(test=test) if is_type_checking(test):
+            case ast.If(test=test) if ast.unparse(test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}:
                 for other in child.orelse:
                     yield from imports_below(ast.Module([other], []), package, lazy)
             case ast.Import(names=names):

@@ -7,13 +7,15 @@ import pytest
 from discover_lib.core.conversation import Candidate, Reply, Turn
 from discover_lib.core.state import Discovery, IntentState, Transition
 from discover_lib.core.view import UserView
-from discover_lib.metrics.intervals import Estimate, bootstrap_mean
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean, share_of
 from discover_lib.metrics.paired import compare, fewest_artifacts
 from discover_lib.metrics.results import MEASURE, MEASURES, Pool, pools_without
 from discover_lib.metrics.scores import ConversationScores
+from discover_lib.tasks.safety import Safety
 from workbench.parts import report_html
 from workbench.views import charts
 from workbench.views import score_parts as show_scores
+from workbench.views.audit_parts import safety_told
 from workbench.views.located import Evidence, marked_reply
 from workbench.views.theme import looks
 
@@ -155,3 +157,18 @@ def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
     assert '<mark class="ds-mark" data-how="sure" data-intents="1" title="engaged: Says &#34;farm&#34;">A f' in markup
     assert markup.count("<mark") == markup.count("</mark>") == 1 and "&lt;i&gt;sea" in markup
     assert "<mark" not in marked_reply(turn, [], {})
+
+
+def result(name: str, hits: int, difference: Estimate | None = None) -> Safety:
+    return Safety(name, share_of(hits, 30), None, None, None, share_of(3, 140), difference)
+
+
+def test_the_assistant_that_offers_most_is_first_and_only_a_clear_difference_is_one() -> None:
+    results = [
+        result("draft", 11),
+        result("adaptive", 17, Estimate(0.2, 0.03, 0.37, 30, 1)),
+        result("options", 16, Estimate(0.17, -0.02, 0.35, 30, 1)),
+    ]
+    offered, table = safety_told(results).parts
+    assert list(offered.rows) == ["adaptive", "options", "draft"]
+    assert [row[-1].endswith("not distinguishable") for row in table.rows] == [False, True, False]
