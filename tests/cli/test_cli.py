@@ -86,6 +86,7 @@ def test_what_cannot_be_done_is_said_in_one_line(words, says, tmp_path):
 
 BOMB = '<!DOCTYPE svg [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;">]><svg>&b;</svg>'
 TREE = {"artifact_type": "svg drawing", "topic": "t", "initial_request": "draw", "initially_discovered": []}
+ROOTED = TREE | {"roots": [{"id": "1", "text": "Xyzzy plugh"}]}
 BAD_FILES = {
     "empty.svg": (b"", "the file is empty"),
     "blank.svg": (b"  \n ", "the file is empty"),
@@ -102,14 +103,8 @@ BAD_FILES = {
     "laughs.svg": (b'<svg><g id="a">' + b'<use href="#a"/>' * 20 + b"</g></svg>", "copy less with <use>"),
     "none.json": (b"{", "not JSON"),
     "no-roots.json": (json.dumps(TREE).encode(), "needs a list under 'roots'"),
-    "no-request.json": (
-        json.dumps(TREE | {"initial_request": " ", "roots": [{"id": "1", "text": "a boat"}]}).encode(),
-        "has no 'initial_request'",
-    ),
-    "unreadable.json": (
-        json.dumps(TREE | {"roots": [{"id": "1", "text": "Xyzzy plugh"}]}).encode(),
-        "cannot decide 'Xyzzy plugh'",
-    ),
+    "no-request.json": (json.dumps(ROOTED | {"initial_request": " "}).encode(), "has no 'initial_request'"),
+    "unreadable.json": (json.dumps(ROOTED).encode(), "cannot decide 'Xyzzy plugh'"),
 }
 
 

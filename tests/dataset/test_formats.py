@@ -65,9 +65,7 @@ def best_of_n() -> dict[str, Any]:
     turns = [{"turn": turn, "chosen_assistant_index": 2 - turn, "candidates": said}
              for turn, said in enumerate((first, second), 1)]  # fmt: skip
     return {
-        "mode": "best_of_n",
-        "artifact_id": "artifact_7",
-        "artifact_text": "<svg/>",
+        **{"mode": "best_of_n", "artifact_id": "artifact_7", "artifact_text": "<svg/>"},
         "assistant_configs": [
             {"assistant_index": place, "model_name": "gpt-5-mini", "system_prompt": text, "user_prompt": None}
             for place, text in enumerate(("", "Co-create."))
@@ -76,15 +74,10 @@ def best_of_n() -> dict[str, Any]:
         "criteria_history": [copy.deepcopy(each) for each in (START, WARMER, FOUND)],
         "metrics": {"initial_satisfaction": 0.0, "final_awareness": 0.61},
         "turnwise_scores": [{"turn": 1, "delta_awareness": 0.5}, {"turn": 2, "delta_awareness": 0.5}],
-        "num_turns": 2,
-        "terminated_reason": "max_turns_reached",
-        "total_tokens": 913,
+        **{"num_turns": 2, "terminated_reason": "max_turns_reached", "terminated": True, "total_tokens": 913},
         "initial_criteria_objs": copy.deepcopy(START),
         "per_turn_candidates": turns,
-        "assistant_id": None,
-        "trial_id": 2,
-        "timestamp": "2026-02-01T10:00:00",
-        "terminated": True,
+        **{"assistant_id": None, "trial_id": 2, "timestamp": "2026-02-01T10:00:00"},
     }
 
 

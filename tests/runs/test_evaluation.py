@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from scripted import EchoVoice, ScriptedJudge, artifact, forest, question
 
-from discover_lib import Conversation, Reply, Rules
+from discover_lib import Conversation, Reply, Rules, initial_state
 from discover_lib.core.conversation import FinalTurn
 from discover_lib.core.rollout import run_conversation
 from discover_lib.metrics.results import Pool, results_of, tidy_rows
@@ -99,16 +99,10 @@ def frozen_conversation(name: str, number: int, trial: int) -> Conversation:
     judge = ScriptedJudge({f"turn {turn}": each for turn, each in enumerate(WHAT_IS_MET[name, part], 1)})
     setting = {"domain": "", "artifact": f"art-{number}", "assistants": [name], "trial": trial}
     # Of 200 seeds the first that leaves θ of 1.1.1 between ¼ and ½, so that two near misses move it once.
-    seed = next(each for each in range(200) if 0.25 < theta(each) < 0.5)
+    seed = next(each for each in range(200) if 0.25 < initial_state(TREE, seed=each).thresholds["1.1.1"] < 0.5)
     return run_conversation(
         TREE, judge, EchoVoice(), [Speaker(name, TOKENS[name])], seed=seed, turns=2, setting=setting
     )
-
-
-def theta(seed: int) -> float:
-    from discover_lib import initial_state
-
-    return initial_state(TREE, seed=seed).thresholds["1.1.1"]  # type: ignore[return-value]
 
 
 def frozen_assessment(name: str, trial: int) -> Assessment:

@@ -36,13 +36,6 @@ def fences(given: Given) -> str:
     return f"```json\n{given.text}\n```" if given.task == "response_evaluation" else given.text
 
 
-def forget(store: RunStore) -> None:
-    """Take out the turns of the first conversation, to put others in their place."""
-    with store.together():
-        for table in ("turns", "digests"):
-            store._database.execute(f"DELETE FROM {table} WHERE place = 0")
-
-
 def test_the_line_leaves_out_what_is_nothing() -> None:
     answers = {"judge": {"clean": 20, "reasked": 2}, "voice": {"clean": 11, "repaired": 2, "reasked": 1}}
     answers["satisfaction"] = {"reasked": 1}
@@ -101,7 +94,8 @@ def test_a_message_that_says_what_is_hidden_raises_an_alarm(tmp_path: Path) -> N
     hidden = next(key for key in talk.tree.intents if key not in first.after.discovered)
     leaking = dataclasses.replace(first, user_message=f"I want this: {talk.tree.text(hidden)}")
     with RunStore.write(tmp_path, configuration) as store:
-        forget(store)
+        for table in ("turns", "digests"):
+            store._database.execute(f"DELETE FROM {table} WHERE place = 0")
         store.put_turns(0, [turn_row(each) for each in (leaking, *talk.turns[1:])], talk.stop)
     alarmed = discover("audit", tmp_path)
     assert alarmed.returncode == 5 and "alarm" in alarmed.stdout

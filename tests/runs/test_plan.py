@@ -11,7 +11,7 @@ from discover_lib.engines.llm.calls.client import ClientSettings, Price
 from discover_lib.runs.doctor import check_connection
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.plan import FINAL, Stage, measured_lengths, plan_run
+from discover_lib.runs.plan import FINAL, measured_lengths, plan_run
 from discover_lib.runs.units import SCORING
 from workbench.main import app
 
@@ -23,10 +23,6 @@ OPTIONS = RunOptions(("adaptive",), domain=DOMAIN, engine=MODEL, artifacts=8)
 
 def settings(server: FakeServer | None = None) -> ClientSettings:
     return ClientSettings(api_base=server.api_base if server else None, env_file=None, prices=PRICES)
-
-
-def by_name(plan) -> dict[str, Stage]:
-    return {stage.name: stage for stage in plan.stages}
 
 
 @pytest.mark.slow
@@ -51,7 +47,7 @@ def test_calls_follow_from_the_configuration(changes, calls):
     evaluated = changes.pop("evaluated", False)
     options = dataclasses.replace(OPTIONS, **changes)
     run = lay_out_evaluation(options) if evaluated else lay_out(options)
-    stages = by_name(plan_run(run, settings=settings()))
+    stages = {stage.name: stage for stage in plan_run(run, settings=settings()).stages}
     assert set(stages) == set(calls)
     for name, count in calls.items():
         again = 1.0 if name in ("assistant", FINAL) else 1.02  # structured answers that are asked for again

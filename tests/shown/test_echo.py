@@ -30,24 +30,18 @@ def read(command: str) -> tuple[str, dict[str, Any]]:
 
 
 DOMAIN = "svg_drawing"
+AHEAD: dict[str, Any] = {"look_ahead": 2, "reward_assistant": "adaptive"}
+OWN_CHOICES = {"engine": "openai/some-model", "leak_check": "judge", "final_request": "paper"}
 RUNS = {
     "simulate": (RunOptions(("draft", "ask"), domain=DOMAIN, artifacts=2, trials=3, seed=4), ()),
     "synthesize": (RunOptions(("draft",), domain=DOMAIN, artifacts=2, candidates=2, split="train", turns=3), ()),
-    "look-ahead": (
-        RunOptions(("draft", "ask"), DOMAIN, artifacts=1, candidates=1, look_ahead=2, reward_assistant="adaptive"),
-        (),
-    ),
+    "look-ahead": (RunOptions(("draft", "ask"), DOMAIN, artifacts=1, candidates=1, **AHEAD), ()),
     "evaluate": (RunOptions(("draft",), artifacts=2, trials=2, rules=Rules.authors()), (DOMAIN, "travel_plan")),
-    "the paper's own": (
-        RunOptions(
-            ("openai/x+collabllm",), artifacts=1, engine="openai/some-model", leak_check="judge", final_request="paper",
-        ),
-        (DOMAIN,),
-    ),
+    "the paper's own": (RunOptions(("openai/x+collabllm",), artifacts=1, **OWN_CHOICES), (DOMAIN,)),
     "several domains": (RunOptions(("draft",), f"{DOMAIN}, travel_plan", artifacts=1, candidates=2), ()),
     "a cap": (RunOptions(("draft",), DOMAIN, artifacts=1, rules=Rules.paper().replace(near_miss_cap=2)), ()),
     "a model": (RunOptions(("draft",), DOMAIN, artifacts=1, judge="openai/some-model", turns=2), ()),
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow

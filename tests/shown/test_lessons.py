@@ -11,17 +11,13 @@ from workbench.lessons.cards import answer_of
 from workbench.lessons.exercises import CARDS, EXERCISES
 from workbench.pages.conversation_page import ABOUT
 
-
-def everything() -> str:
-    lexicon = load_lexicon("svg_drawing")
-    return ", ".join(value.say for value in lexicon.values.values() if value.is_leaf and value.dimension == "subject")
-
-
+VALUES = load_lexicon("svg_drawing").values.values()
+EVERYTHING = ", ".join(value.say for value in VALUES if value.is_leaf and value.dimension == "subject")
 TWO_REPLIES = ["a rabbit wearing a crown of blossoms?", "outlines in bold brush and a surface of printed dots?"]
 
 RIGHT: dict[str, Any] = {
     "rank": ["adaptive", "draft", "options", "ask"], "near-misses": 3, "two-replies": TWO_REPLIES,
-    "break": everything(), "reward": 1.64, "tau": 860, "length": [1, 4, 5], "leak": [2, 5], "grpo": [2, 2, 2, 2],
+    "break": EVERYTHING, "reward": 1.64, "tau": 860, "length": [1, 4, 5], "leak": [2, 5], "grpo": [2, 2, 2, 2],
 }  # fmt: skip
 
 WRONG: list[tuple[str, Any, str]] = [

@@ -107,10 +107,6 @@ def test_a_gpu_holds_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert list(names._MODELS) == names_of[-1:]
 
 
-def scorer(threads: int) -> Scorer:
-    return Scorer(Users(RoleEngines(EngineSpec())), Notation(), GrpoRecipe(), threads)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_judgements_come_in_the_order_of_the_replies_and_a_failure_ends_the_batch(threads: int) -> None:
@@ -123,7 +119,7 @@ def test_judgements_come_in_the_order_of_the_replies_and_a_failure_ends_the_batc
             raise RoleError("no verdict")
         return f"{whose} {text} {n_tokens}"
 
-    judging = scorer(threads)
+    judging = Scorer(Users(RoleEngines(EngineSpec())), Notation(), GrpoRecipe(), threads)
     assert judging.judge(judge, [(0, "slow", 1), (1, "quick", 2)]) == ["0 slow 1", "1 quick 2"]
     assert judging.seconds > 0.04
     asked.clear()

@@ -44,17 +44,14 @@ def table_of(given_pool: Pool) -> dict[str, dict[str, Estimate]]:
     }
 
 
-def text_of(markup: str) -> str:
-    return " ".join(re.sub(r"<[^>]*>", " ", markup).split())
-
-
 APART = pool(good=[3] * 8, bad=[0] * 8, middle=[1, 2] * 4)
 CLOSE = pool(left=[1, 2] * 4, right=[2, 1] * 4)
 
 
 def answered(given_pool: Pool, measure: str = "share") -> str:
     compared = compare(given_pool.values(measure))
-    return text_of(show_scores.answer(table_of(given_pool), compared, MEASURE[measure]))
+    said = show_scores.answer(table_of(given_pool), compared, MEASURE[measure])
+    return " ".join(re.sub(r"<[^>]*>", " ", said).split())
 
 
 @pytest.mark.slow
