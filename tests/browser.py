@@ -23,13 +23,8 @@ from waiting import until
 # The shell has no windows to draw: a page takes half of the processor time that it takes in the whole browser.
 CHROMIUM_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM_OPTIONS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
     # No name and no address but this machine's is found. To hold requests up one by one instead would switch the
     # browser's cache off and take a third of the time of every page.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE ::1, EXCLUDE localhost",
@@ -90,11 +85,6 @@ class Server:
         return Path(self.errors_file.name).read_text(errors="replace")
 
 
-def as_make_opens() -> dict[str, str]:
-    """This environment as `make open` has it: Python may keep what it has compiled, whatever is said here."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-
-
 def answers(url: str) -> bool:
     """True if a server answers at `url`, be it with an error page, which the test is going to see."""
     try:
@@ -115,7 +105,8 @@ def workbench(*options: str, **environment: str) -> Iterator[Server]:
     port = free_port()
     command = [str(Path(sys.executable).parent / "discover"), "open", "--port", str(port), *options]
     # The command `true` stands in for a browser: no window on anyone's desk.
-    quiet = {**as_make_opens(), "BROWSER": "true", **environment}
+    quiet = {**os.environ, "BROWSER": "true", **environment}
+    quiet.pop("PYTHONDONTWRITEBYTECODE", None)  # as `make open`: Python may keep what it has compiled
     with tempfile.NamedTemporaryFile(prefix="workbench-", suffix=".log") as log:
         process = subprocess.Popen(
             command, env=quiet, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True

@@ -48,23 +48,15 @@ class Family:
 
 QWEN3 = Family("Qwen3", "qwen3", CHATML, ("<|im_end|>", "<|endoftext|>"), "<|endoftext|>")
 LLAMA = ("<|eot_id|>", "<|eom_id|>")
+GEMMA = ("<pad>", "<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>")
 FAMILIES = {
     "llama3": Family("Llama", "llama3", HEADERS, LLAMA, None, "<|begin_of_text|>"),
     "llama3.1": Family("Llama", "llama3_1", HEADERS, LLAMA, None, "<|begin_of_text|>"),
     "qwen2.5": Family("Qwen2", "qwen2_5", CHATML, ("<|im_end|>", "<|endoftext|>"), "<|endoftext|>"),
     "qwen3": QWEN3,
-    "qwen3, re-uploaded": Family(
-        "Qwen3", "qwen3", CHATML, QWEN3.ends, QWEN3.pad, edit="{# edited by whoever uploaded it again #}"
-    ),
+    "qwen3, re-uploaded": Family("Qwen3", "qwen3", CHATML, QWEN3.ends, QWEN3.pad, edit="{# uploaded again #}"),
     "smollm2": Family("Llama", SMOLLM2, CHATML, ("<|im_end|>",), "<|im_end|>", "<|im_start|>"),
-    "gemma": Family(
-        "Gemma",
-        "gemma",
-        ("<pad>", "<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>"),
-        ("<eos>", "<end_of_turn>"),
-        "<pad>",
-        "<bos>",
-    ),
+    "gemma": Family("Gemma", "gemma", GEMMA, ("<eos>", "<end_of_turn>"), "<pad>", "<bos>"),
 }
 
 

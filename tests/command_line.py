@@ -16,7 +16,6 @@ def discover(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def discover_apart(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """The command as a process of its own."""
     command = [sys.executable, "-c", "from workbench.main import main; main()", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
 

@@ -19,7 +19,6 @@ MEAN_LENGTH, LEAST_LENGTH = 32, 8  # tokens of a reply
 
 
 def make_model(folder: Path) -> None:
-    """Write the model and its tokenizer."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast

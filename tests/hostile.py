@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-from scripted import ScriptedJudge
+from scripted import ScriptedJudge, told_tree
 
 from discover_lib import Conversation, Evaluation, IntentTree, Message, Reply, UserSimulator, UserView, Verdict
 
@@ -10,11 +10,9 @@ SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10"><circle cx="5
 
 
 HOSTILE = (
-    "</script><script>window.pwned = 1</script>",
-    "<img src=x onerror='window.pwned = 1'>",
-    '"><svg onload="window.pwned = 1">',
-    "<!-- {{title}} -->",
-)
+    "</script><script>window.pwned = 1</script>", "<img src=x onerror='window.pwned = 1'>",
+    '"><svg onload="window.pwned = 1">', "<!-- {{title}} -->",
+)  # fmt: skip
 
 
 HOSTILE_SVG = (
@@ -23,24 +21,13 @@ HOSTILE_SVG = (
 )
 
 
-TREE = IntentTree.from_dict(
-    {
-        "artifact_type": "SVG drawing",
-        "topic": "harbour",
-        "initial_request": "draw a harbour",
-        "initially_discovered": ["1"],
-        "roots": [
-            {"id": "1", "text": "A harbour", "children": [{"id": "1.1", "text": "A boat", "children": [
-                {"id": "1.1.1", "text": "A red boat"}, {"id": "1.1.2", "text": "A boat with two masts"}]}]},
-            {"id": "2", "text": "Warm light"},
-        ],
-    }
+TREE = told_tree(
+    {"1": "A harbour", "1.1": "A boat", "1.1.1": "A red boat", "1.1.2": "A boat with two masts", "2": "Warm light"},
+    "1", "SVG drawing", "draw a harbour",
 )  # fmt: skip
 
 
 class OneLineVoice:
-    """Always says the same."""
-
     def __init__(self, line: str) -> None:
         self.line = line
 
@@ -63,19 +50,16 @@ def conversation(
         ),
     }
     simulator = UserSimulator(
-        tree,
-        ScriptedJudge(evaluations),
-        OneLineVoice(said),
-        thresholds={"1.1.1": 0.4, "1.1.2": 0.9},
+        tree, ScriptedJudge(evaluations), OneLineVoice(said), thresholds={"1.1.1": 0.4, "1.1.2": 0.9},
         setting={"engine": "miniature", "assistants": ["adaptive"]},
-    )
+    )  # fmt: skip
     simulator.step([Reply(texts[0], 10, "test", "adaptive"), Reply(texts[0], 40, "test", "other")])
     simulator.step(Reply(texts[1], 385, "test", "adaptive"), speak=False)
     return simulator.conversation
 
 
 class Tags(HTMLParser):
-    """Collects start tags, their attributes and comments, and checks that elements nest."""
+    """Collects start tags and their attributes, and checks that elements nest."""
 
     VOID = frozenset({"img", "br", "input", "meta"})
 
@@ -83,12 +67,8 @@ class Tags(HTMLParser):
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.open: list[str] = []
-        self.comments: list[str] = []
         self.feed(text)
         assert self.open == []
-
-    def handle_comment(self, data: str) -> None:
-        self.comments.append(data)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))

@@ -11,11 +11,7 @@ from marimo._ast.app import InternalApp
 from markupsafe import Markup
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
-
-
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.py"))
-
-
 # What marimo or Python leave in an output when something went wrong, and our own line for a refusal.
 ERROR_MARKS = re.compile(r"Traceback|marimo\+error|ancestor-stopped|\bException\b|\b[A-Z]\w*Error\b|dl-error")
 
@@ -26,7 +22,11 @@ def run(name: str, **given: Any) -> tuple[list[str], dict[str, Any]]:
     `given` replaces definitions.  A name that the notebook does not define would be ignored without a word, so it is
     refused here; all names of one cell must be given together.
     """
-    app = load(name)
+    spec = importlib.util.spec_from_file_location(f"notebook_{name[:2]}", FOLDER / name)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    app: Any = module.app
     unknown = set(given) - set(InternalApp(app).graph.definitions)
     assert not unknown, f"{name} defines no {unknown}"
     outputs, defined = app.run(defs=given)
@@ -40,20 +40,6 @@ def run(name: str, **given: Any) -> tuple[list[str], dict[str, Any]]:
 def plain(name: str) -> tuple[list[str], dict[str, Any]]:
     """`run` of a notebook in which nothing was chosen, run once for all tests that only look at it."""
     return run(name)
-
-
-def load(name: str) -> Any:
-    """A notebook's app."""
-    return load_module(name).app
-
-
-def load_module(name: str) -> Any:
-    """A notebook as a module; its functions can be called."""
-    spec = importlib.util.spec_from_file_location(f"notebook_{name[:2]}", FOLDER / name)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def chosen(value: Any) -> SimpleNamespace:

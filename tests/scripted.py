@@ -13,21 +13,20 @@ LEVELS = {"undiscovered": Discovery.UNDISCOVERED, "emerging": Discovery.EMERGING
 
 def forest(ids: str, discovered: str = "") -> IntentTree:
     """The tree whose intents are `ids` (blank-separated, parents first), of which `discovered` start discovered."""
-    nodes: dict[str, dict] = {}
-    roots = []
-    for intent_id in ids.split():
-        nodes[intent_id] = {"id": intent_id, "text": f"text of {intent_id}", "children": []}
-        parent = intent_id.rpartition(".")[0]
-        (nodes[parent]["children"] if parent else roots).append(nodes[intent_id])
-    return IntentTree.from_dict(
-        {
-            "artifact_type": "short story",
-            "topic": "test",
-            "initial_request": "a story please",
-            "initially_discovered": discovered.split(),
-            "roots": roots,
-        }
-    )
+    return told_tree({key: f"text of {key}" for key in ids.split()}, discovered)
+
+
+def told_tree(
+    texts: Mapping[str, str], discovered: str = "", kind: str = "short story", request: str = "a story please"
+) -> IntentTree:
+    """The tree whose intents have these texts, by id, parents first."""
+    nodes: dict[str, dict] = {key: {"id": key, "text": text, "children": []} for key, text in texts.items()}
+    for key, node in nodes.items():
+        if "." in key:
+            nodes[key.rpartition(".")[0]]["children"].append(node)
+    roots = [node for key, node in nodes.items() if "." not in key]
+    told = {"artifact_type": kind, "topic": "test", "initial_request": request}
+    return IntentTree.from_dict(told | {"initially_discovered": discovered.split(), "roots": roots})
 
 
 def state_of(tree: IntentTree, discovered: str = "", emerging: str = "", satisfied: str = "", theta=0.9) -> IntentState:
@@ -96,17 +95,14 @@ modest = settings(max_examples=40, deadline=None, derandomize=True)
 
 RULES = st.sampled_from(
     [
-        Rules.paper(),
-        Rules.authors(),
-        Rules.paper().replace(near_misses="per_conversation"),
+        Rules.paper(), Rules.authors(), Rules.paper().replace(near_misses="per_conversation"),
         Rules.paper().replace(near_miss_cap=1),
     ]
-)
+)  # fmt: skip
 
 
 @st.composite
 def trees(draw: st.DrawFn) -> IntentTree:
-    """Forests of 1 to 9 intents."""
     ids: list[str] = []
     below: dict[str, int] = {}
     for _ in range(draw(st.integers(1, 9))):
@@ -120,12 +116,9 @@ def trees(draw: st.DrawFn) -> IntentTree:
 def evaluations(tree: IntentTree) -> st.SearchStrategy[Evaluation]:
     """Any judgement of intents of `tree`, whether the judge was shown them or not."""
     verdicts = st.builds(
-        Verdict,
-        st.sampled_from(list(tree.intents)),
-        st.booleans(),
-        st.lists(st.sampled_from(["red", "green", "blue", "Red "]), max_size=4),
-        st.sampled_from(["", "because"]),
-    )
+        Verdict, st.sampled_from(list(tree.intents)), st.booleans(),
+        st.lists(st.sampled_from(["red", "green", "blue", "Red "]), max_size=4), st.sampled_from(["", "because"]),
+    )  # fmt: skip
     some = st.lists(verdicts, max_size=len(tree), unique_by=lambda verdict: verdict.intent_id)
     return st.builds(Evaluation, st.sampled_from(["artifact", "dialogue_act"]), some)
 

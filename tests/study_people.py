@@ -32,8 +32,6 @@ def with_chat(study: Study, **changes: Any) -> Study:
 
 @dataclass
 class Seen:
-    """A page as a participant sees it."""
-
     page: str
 
     def values(self, name: str) -> list[str]:
@@ -66,7 +64,6 @@ class Person:
         return Seen(answer.text)
 
     def admitted(self, path: str = "/") -> Seen:
-        """Through consent and eligibility, to the task."""
         self.get(path)
         self.post({"step": "consent", "agreed": "1", "action": "yes"})
         return self.post({"step": "eligibility", "adult": "yes", "english": "yes", "weekly": "yes"})
@@ -122,7 +119,6 @@ class BrowserPerson:
         self.reloads = self.drops = 0
 
     def take_part(self, url: str, most: int = 60) -> str:
-        """Go through the pages; returns the last heading."""
         self.page.goto(f"{url}/?PROLIFIC_PID=kim&SESSION_ID=s-kim")
         for _ in range(most):
             if self.rng.random() < self.reload:

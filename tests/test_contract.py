@@ -1,4 +1,7 @@
-"""The names and calls that notebooks, users and outside checks build on, used as they are promised."""
+"""The names and calls that notebooks, users and outside checks build on, used as they are promised; and docstrings."""
+
+import doctest
+import importlib
 
 import pytest
 from scripted import EchoVoice, ScriptedJudge
@@ -82,3 +85,11 @@ def test_the_miniature_keeps_the_name_that_scripts_import_it_by():
     assert old is new and same is generate_artifact
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
         import discover_lib.miniature.no_such_module  # noqa: F401
+
+
+@pytest.mark.parametrize(
+    "module", ["base.records", "core.advance", "core.intents", "core.reward", "core.view", "metrics.discovery"]
+)
+def test_examples(module: str) -> None:
+    results = doctest.testmod(importlib.import_module(f"discover_lib.{module}"))
+    assert results.attempted and not results.failed

@@ -1,7 +1,8 @@
-"""The pages of text say what there is: their links, the commands and options that they print, the names they import."""
+"""The pages of text say what there is: links, commands, options, imported names, and the tables of results."""
 
 import ast
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -84,3 +85,25 @@ def test_every_link_between_pages_leads_somewhere() -> None:
             if part:
                 titles = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
                 assert part in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}, link
+
+
+PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+sys.path.insert(0, str(ROOT / "benchmarks"))  # scripts, not part of the library
+import catalogue  # noqa: E402
+import trained  # noqa: E402
+
+
+def kept(name: str) -> str:
+    """The part of the page that a benchmark makes."""
+    return PAGE.split(f"<!-- {name}: made by benchmarks/{name}.py -->")[1].split(f"<!-- end of {name} -->")[0].strip()
+
+
+@pytest.mark.slow
+def test_the_tables_of_the_list_are_made_of_its_kept_numbers() -> None:
+    found = json.loads(catalogue.KEPT.read_text("utf-8"))
+    assert kept("catalogue") == "\n".join(catalogue.table(found)).strip()
+
+
+@pytest.mark.slow
+def test_the_trained_table_is_made_of_the_kept_results() -> None:
+    assert kept("trained") == trained.told(ROOT / "docs" / "results" / "miniature" / "seed-0")

@@ -88,13 +88,11 @@ def test_no_file_names_a_folder_of_somebodys_machine() -> None:
 def test_pip_settings_for_installing_win_over_general_ones_and_the_environment_over_both() -> None:
     listing = "\n".join(
         [
-            ":env:.find-links='/from/env'",
-            "download.index-url='https://other-command.test'",
-            "global.find-links='/general'",
-            "global.index-url='https://general.test'",
+            ":env:.find-links='/from/env'", "download.index-url='https://other-command.test'",
+            "global.find-links='/general'", "global.index-url='https://general.test'",
             "install.index-url='https://install.test'",
         ]
-    )
+    )  # fmt: skip
     assert install.pip_settings(listing) == {"find-links": "/from/env", "index-url": "https://install.test"}
 
 

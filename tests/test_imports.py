@@ -24,21 +24,11 @@ ORDER = (*PACKAGES, "workbench")
 # Heavy or optional libraries → the modules whose job they are.  Everybody else imports them inside a function.
 # A name ending in ".*" stands for a package and all that is in it.
 AT_HOME = {
-    "accelerate": {"train.*"},
-    "bitsandbytes": {"train.*"},
-    "datasets": {"train.*"},
-    "litellm": set(),
-    "lxml": set(),
-    "marimo": set(),
-    "pandas": set(),
-    "peft": {"train.*"},
-    "plotly": set(),
-    "scipy": set(),
-    "torch": {"train.*", "engines.local.tiny_model"},
-    "transformers": {"train.*"},
-    "trl": {"train.*"},
+    "accelerate": {"train.*"}, "bitsandbytes": {"train.*"}, "datasets": {"train.*"}, "litellm": set(), "lxml": set(),
+    "marimo": set(), "pandas": set(), "peft": {"train.*"}, "plotly": set(), "scipy": set(),
+    "torch": {"train.*", "engines.local.tiny_model"}, "transformers": {"train.*"}, "trl": {"train.*"},
     "unsloth": {"train.*"},
-}
+}  # fmt: skip
 
 # Values in, values out: no files, no clock, no network.  `metrics` too, but its bootstrap may say how it is parallel.
 PURE = ("core", "metrics")
@@ -73,15 +63,11 @@ def module_names() -> dict[str, Path]:
 MODULES = module_names()
 
 
-def is_type_checking(test: ast.expr) -> bool:
-    return ast.unparse(test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
-
-
 def imports_below(node: ast.AST, package: str, lazy: bool = False) -> Iterator[Import]:
     """Imports in `node`, in a module whose package is `package` (dotted); what only type checkers see is left out."""
     for child in ast.iter_child_nodes(node):
         match child:
-            case ast.If(test=test) if is_type_checking(test):
+            case ast.If(test=test) if ast.unparse(test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}:
                 for other in child.orelse:
                     yield from imports_below(ast.Module([other], []), package, lazy)
             case ast.Import(names=names):
@@ -141,11 +127,6 @@ def test_a_pure_module_does_no_input_or_output() -> None:
         if each.name.split(".")[0] in INPUT_OUTPUT
     ]
     assert not wrong, f"these modules are pure: {wrong}"
-
-
-def test_the_library_is_its_packages_and_one_landmark() -> None:
-    shown = {path.name for path in LIBRARY.iterdir() if path.name != "__pycache__"}
-    assert shown == {"__init__.py", "paper.py", *PACKAGES} - {"paper"}
 
 
 @pytest.mark.slow

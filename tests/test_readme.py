@@ -17,7 +17,6 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXTENDING = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-LONGEST = 90  # lines; results and measurements live in docs/
 SMALL_RUN = "--domain svg_drawing --assistant draft --assistant ask --artifacts 2 --trials 1 --run run".split()
 
 
@@ -61,13 +60,7 @@ def insert(path: Path, opening: str, lines: str, above: str = "") -> None:
 
 
 def blocks(page: str, title: str) -> list[str]:
-    """The blocks of code of a section."""
     return re.findall(r"```\w*\n(.*?)```", section(title, (ROOT / page).read_text(encoding="utf-8")), re.DOTALL)
-
-
-def test_it_is_short_and_holds_no_results() -> None:
-    assert len(README.splitlines()) <= LONGEST
-    assert not re.search(r"\[[\d.]+, [\d.]+\]", README), "intervals belong into docs/results.md"
 
 
 def test_it_lists_the_table_of_pages() -> None:

@@ -30,20 +30,11 @@ def make_base(folder: Path, seed: int = 0) -> Path:
     torch.manual_seed(seed)
     model = LlamaForCausalLM(
         LlamaConfig(
-            vocab_size=len(words.words),
-            hidden_size=32,
-            intermediate_size=64,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            num_key_value_heads=2,
-            max_position_embeddings=512,
-            tie_word_embeddings=True,
-            initializer_range=0.1,
-            bos_token_id=None,
-            eos_token_id=words.ids["<e>"],
-            pad_token_id=words.ids["<pad>"],
+            vocab_size=len(words.words), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+            num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=512, tie_word_embeddings=True,
+            initializer_range=0.1, bos_token_id=None, eos_token_id=words.ids["<e>"], pad_token_id=words.ids["<pad>"],
         )
-    )
+    )  # fmt: skip
     model.save_pretrained(folder)
     save_tokenizer(words, folder)
     (folder / "tiny.json").write_text(json.dumps({"domains": [DOMAIN]}))
@@ -51,7 +42,6 @@ def make_base(folder: Path, seed: int = 0) -> Path:
 
 
 def lines(folder: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
-    """The lines of a file of a run."""
     return [json.loads(line) for line in (folder / name).read_text().splitlines()]
 
 
@@ -73,7 +63,6 @@ def make_data(folder: Path, artifacts: int = 6, turns: int = 3, domain: str = DO
 
 
 def short_recipe(**grpo: Any) -> Recipe:
-    """A few updates of each stage."""
     recipe = Recipe.miniature()
     few: dict[str, Any] = {"max_steps": 2, "batch": 4, "per_device": 2, "eval_steps": 2, "save_steps": 1}
     for stage in ("sft", "dpo"):

@@ -83,23 +83,16 @@ def main(folder: Path, name: str) -> None:
 
     Sampler.complete = watched
     few: dict[str, Any] = {
-        "max_steps": 3,
-        "batch": 4,
-        "per_device": 2,
-        "sample_steps": 1,
-        "save_steps": 3,
-        "max_length": 512,
-    }
+        "max_steps": 3, "batch": 4, "per_device": 2, "sample_steps": 1, "save_steps": 3, "max_length": 512,
+    }  # fmt: skip
     recipe = Recipe.paper().changed("sft", {**few, "eval_steps": 2, "lora.dropout": 0.0, "learning_rate": 1e-3})
     recipe = recipe.changed("dpo", {**few, "eval_steps": 0, "learning_rate": 1e-3})
     few |= {"batch": 16, "per_device": 8, "n_generations": 8, "max_completion": 40, "temperature": 1.0}
     recipe = recipe.changed("grpo", {**few, "probe_users": 2, "probe_turns": 1})
     runs = {
-        "sft": ("sft", "", recipe),
-        "dpo": ("dpo", "sft", recipe),
-        "grpo": ("grpo", "sft", recipe),
+        "sft": ("sft", "", recipe), "dpo": ("dpo", "sft", recipe), "grpo": ("grpo", "sft", recipe),
         "grpo-turns": ("grpo", "sft", recipe.changed("grpo", {"multi_turn": 2})),
-    }
+    }  # fmt: skip
     told: dict[str, Any] = {"trainers": [trl.SFTTrainer.__name__, trl.DPOTrainer.__name__, trl.GRPOTrainer.__name__]}
     for run, (stage, adapter, how) in runs.items():
         modes.clear()

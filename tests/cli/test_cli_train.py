@@ -40,7 +40,6 @@ def here(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refusal(words: str, code: int = 2, **changed: str) -> str:
-    """The line that a command ends with, which makes no folder."""
     given = {"data": "pairs", "base": "base", "run": "new"} | changed
     options = [word for name, value in given.items() for word in (f"--{name}", value)]
     done = runner.invoke(app, ["train", *words.split(), *options])
@@ -61,11 +60,7 @@ def refusal(words: str, code: int = 2, **changed: str) -> str:
         ("sft", {"base": "empty"}, "no tokenizer can be loaded"),
         ("sft --set learning_rat=1", {}, "did you mean 'learning_rate'"),
         ("sft --set learning_rate", {}, "write name=value"),
-        (
-            "sft --recipe 24gb",
-            {"base": "empty"},
-            "load_in_4bit needs a CUDA device; set it to false; sft: the optimizer",
-        ),
+        ("sft --recipe 24gb", {"base": "empty"}, "load_in_4bit needs a CUDA device; set it to false; sft: the opt"),
         ("sft --backend unsloth", {}, "nsloth"),
         ("dpo --set batch=7 --set per_device=2", {}, "batch 7 is not a multiple of per_device 2"),
         ("grpo --set generations=4", {}, "did you mean 'n_generations'"),
@@ -110,15 +105,11 @@ def test_a_folder_with_other_settings_is_refused_by_name(place: Path, tmp_path: 
 
 
 def _settings_of(words: list[str]) -> dict[str, Any]:
-
     options = dict(zip(words[2::2], words[3::2], strict=True))
     return StageSettings(
-        "sft",
-        str(Path(options["--data"]).resolve()),
-        str(Path(options["--base"]).resolve()),
-        recipe=Recipe.miniature(),
-        seed=int(options["--seed"]),
-    ).to_dict()
+        "sft", str(Path(options["--data"]).resolve()), str(Path(options["--base"]).resolve()),
+        recipe=Recipe.miniature(), seed=int(options["--seed"]),
+    ).to_dict()  # fmt: skip
 
 
 @pytest.mark.slow
@@ -141,7 +132,7 @@ def test_a_finished_training_says_so_and_is_no_failure(place: Path, tmp_path: Pa
         (2, "at the last step: loss 0.2, reward 2, KL to the reference 0.001, broken replies 6\u00a0%"),
     ],
 )
-def test_the_closing_figures_are_those_of_the_model_that_was_kept(
+def test_the_closing_figures_are_of_the_kept_model(
     kept: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recipe = Recipe.miniature().changed("grpo", {"max_steps": 4, "rounds": 2})

@@ -50,7 +50,6 @@ def test_options_and_their_defaults_stay(name: str) -> None:
 
 
 def parts_of(name: str) -> dict[str, Any]:
-    """The command by its words, or each one of a group."""
     command = LazyCommand(name, COMMANDS[name]).load()
     return {f"{name} {part}": each for part, each in command.commands.items()} if name in GROUPS else {name: command}
 

@@ -10,13 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import discover, discover_apart
+from command_line import discover
 from rich.table import Table
 
 from discover_lib.cli.common import console, one_line
 from discover_lib.cli.terminal import Shown, visible
-from workbench.sharing import shared
-from workbench.views.saved_pages import shared_page
 
 TITLE, WIPE, HIDDEN, OVER = "\x1b]0;pwned\x07", "\x1b[2J", "\x1b[8m", "right\rwrong"
 
@@ -68,9 +66,6 @@ def test_a_table_shows_markup_of_others_as_text(capsys: pytest.CaptureFixture[st
     assert "model[/b] [red]x" in shown and "[b]name" in shown and "[/] of [u]all" in shown
 
 
-# -- a run of somebody else --------------------------------------------------------------------------------------------
-
-
 NAME = f"adaptive[/b]{TITLE}{WIPE}\ud800"
 
 
@@ -109,10 +104,3 @@ def test_a_run_of_somebody_else_does_nothing_to_a_terminal(foreign: Path, comman
     assert b"Traceback" not in said
     assert b"\x1b]" not in said and b"\x1b[2J" not in said and b"\x07" not in said
     assert command == "show" or b"\x1b[1m" in said  # our own looks pass
-
-
-@pytest.mark.slow
-def test_half_a_character_in_a_run_stops_no_command(foreign: Path, tmp_path: Path) -> None:
-    told = discover_apart("share", foreign, "--out", tmp_path / "shared.html")
-    assert told.returncode == 0, told.stderr
-    assert shared_page(shared(str(foreign)))

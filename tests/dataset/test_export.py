@@ -1,4 +1,4 @@
-"""Row sets as files: read back as they were, whole or not at all, with a card that leaves nothing out."""
+"""Row sets as files: read back as they were, whole or not at all, with a full card; and a run for the Hub."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,11 @@ import pytest
 from training import make_talks
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.dataset.export import Filters, RowSet, Source, make_rows, read_rows, write_rows
+from discover_lib.dataset.export import Filters, RowSet, Source, make_rows, read_rows, write_hub_folder, write_rows
 from discover_lib.dataset.rows import Origin, RowOptions
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.store import StoreError
+from discover_lib.runs.store import RunStore
+from discover_lib.runs.units import stored_scores
 
 KINDS = ("sft", "preference", "prompt")
 
@@ -45,7 +46,7 @@ def test_the_card_accounts_for_every_example(sources: list[Source], tmp_path: Pa
     assert rows.length.sentence in (tmp_path / "rows" / "README.md").read_text("utf-8")
 
 
-def test_a_folder_is_written_whole_or_stays_as_it_was(
+def test_a_folder_is_written_whole_or_not(
     row_sets: dict[str, RowSet], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "rows"
@@ -83,15 +84,26 @@ def test_what_is_no_row_set_is_refused_in_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(told.value)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in `run/`, and the same as a data set in `hub/`."""
+    top = tmp_path_factory.mktemp("hub")
+    (top / "run").mkdir()
+    execute(lay_out(RunOptions(("adaptive", "ask"), domain="svg_drawing", artifacts=3)), top / "run")
+    with RunStore.read(top / "run") as store:
+        assert write_hub_folder(top / "hub", store) == 6
+    return top
+
+
 @pytest.mark.slow
-def test_a_run_on_disk_becomes_rows_unfinished_conversations_included(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    run.mkdir()
-    options = RunOptions(("draft", "adaptive"), domain="svg_drawing", artifacts=4, turns=3, candidates=1)
-    execute(lay_out(options), run)
-    rows = make_rows("preference", [Source.of_run(run)])
-    assert rows.sieved.considered == 12 and rows.table.turns == 12
-    (about,) = {(row.provenance["run"], row.provenance["judge"]) for row in rows.sieved.kept}
-    assert about == ("run", "miniature")
-    with pytest.raises(StoreError):
-        Source.of_run(tmp_path)
+def test_datasets_reads_what_the_run_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    rows = datasets.load_dataset(str(folder / "hub"), split="train", cache_dir=str(folder / "cache"))
+    with RunStore.read(folder / "run") as store:
+        talks, scores = list(store.conversations()), list(stored_scores(store))
+    assert rows["messages"] == [[{"role": m.role, "content": m.content} for m in talk.messages()] for talk in talks]
+    assert rows["rewards"] == [list(own.rewards) for own in scores]
+    assert rows["share"] == [own.share_discovered for own in scores]
+    assert [int(seed) for seed in rows["seed"]] == [talk.seed for talk in talks]

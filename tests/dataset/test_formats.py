@@ -1,4 +1,4 @@
-"""Files for others: JSON lines, the table, and the files of the authors' code."""
+"""Files for others: JSON lines, the table, the files of the authors' code, and chats from elsewhere."""
 
 import copy
 import dataclasses
@@ -13,13 +13,11 @@ from discover_lib import Conversation, Discovery, Rules
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.rollout import run_conversation
 from discover_lib.dataset import authors_format as authors
-from discover_lib.dataset.formats import to_frame, write_jsonl
+from discover_lib.dataset.formats import read_chats, to_frame
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifact
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from workbench.main import app
-
-# -- what the authors' code writes, by the field names of its release --------------------------------------------------
 
 
 def node(intent_id: str, text: str, aware: float = 0, left: tuple[float, ...] = (), **more: Any) -> dict[str, Any]:
@@ -55,50 +53,31 @@ def best_of_n() -> dict[str, Any]:
     def candidate(place: int, text: str, delta: float, reward: float, after: Any) -> dict[str, Any]:
         numbers = {"delta_awareness": delta, "delta_satisfaction": 0.0, "reward": reward}
         return {
-            "assistant_index": place,
-            "assistant_response": text,
-            **numbers,
+            "assistant_index": place, "assistant_response": text, **numbers,
             "updated_criteria_objs": copy.deepcopy(after),
             "full_results": {"singleturn": numbers, "multiturn": numbers},
             "future_trajectory": {"criteria_history": [], "chat_history": []},
-        }
+        }  # fmt: skip
 
     say = [("user", "Draw an animal."), ("assistant", "Here is a fox."), ("user", "Nearly."), ("assistant", "A wolf?")]
+    first = [candidate(0, "A cat.", 0, -0.03, START), candidate(1, "Here is a fox.", 0.5, 0.38, WARMER)]
+    second = [candidate(0, "A wolf?", 0.5, 0.5, FOUND), candidate(1, "Hm.", 0, -1.0, WARMER)]
+    turns = [{"turn": turn, "chosen_assistant_index": 2 - turn, "candidates": said}
+             for turn, said in enumerate((first, second), 1)]  # fmt: skip
     return {
-        "mode": "best_of_n",
-        "artifact_id": "artifact_7",
-        "artifact_text": "<svg/>",
+        **{"mode": "best_of_n", "artifact_id": "artifact_7", "artifact_text": "<svg/>"},
         "assistant_configs": [
-            {"assistant_index": 0, "model_name": "gpt-5-mini", "system_prompt": "", "user_prompt": None},
-            {"assistant_index": 1, "model_name": "gpt-5-mini", "system_prompt": "Co-create.", "user_prompt": None},
+            {"assistant_index": place, "model_name": "gpt-5-mini", "system_prompt": text, "user_prompt": None}
+            for place, text in enumerate(("", "Co-create."))
         ],
         "conversation": [{"role": role, "content": text} for role, text in [*say, ("user", "Yes, that.")]],
         "criteria_history": [copy.deepcopy(each) for each in (START, WARMER, FOUND)],
         "metrics": {"initial_satisfaction": 0.0, "final_awareness": 0.61},
         "turnwise_scores": [{"turn": 1, "delta_awareness": 0.5}, {"turn": 2, "delta_awareness": 0.5}],
-        "num_turns": 2,
-        "terminated_reason": "max_turns_reached",
-        "total_tokens": 913,
+        **{"num_turns": 2, "terminated_reason": "max_turns_reached", "terminated": True, "total_tokens": 913},
         "initial_criteria_objs": copy.deepcopy(START),
-        "per_turn_candidates": [
-            {
-                "turn": 1,
-                "chosen_assistant_index": 1,
-                "candidates": [
-                    candidate(0, "A cat.", 0, -0.03, START),
-                    candidate(1, "Here is a fox.", 0.5, 0.38, WARMER),
-                ],
-            },
-            {
-                "turn": 2,
-                "chosen_assistant_index": 0,
-                "candidates": [candidate(0, "A wolf?", 0.5, 0.5, FOUND), candidate(1, "Hm.", 0, -1.0, WARMER)],
-            },
-        ],
-        "assistant_id": None,
-        "trial_id": 2,
-        "timestamp": "2026-02-01T10:00:00",
-        "terminated": True,
+        "per_turn_candidates": turns,
+        **{"assistant_id": None, "trial_id": 2, "timestamp": "2026-02-01T10:00:00"},
     }
 
 
@@ -113,9 +92,6 @@ def written(folder: Path, data: Any, name: str = "best_of_n.json") -> Path:
     path = folder / name
     path.write_text(json.dumps(data), encoding="utf-8")
     return path
-
-
-# -- the authors' run files --------------------------------------------------------------------------------------------
 
 
 def test_a_run_file_becomes_a_conversation_with_what_it_knows(tmp_path: Path) -> None:
@@ -154,11 +130,9 @@ OTHER_TREE = [node("1", "An animal", 1), node("2", "A mood", 1)]
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
-        ("criteria_history", None, "$.criteria_history"),
         ("conversation", [], "$.conversation"),
         ("conversation/0/role", "system", "conversation[0].role must be 'user'"),
         ("conversation", best_of_n()["conversation"][:3], "its parts do not go together (IndexError"),
-        ("terminated_reason", None, "$.terminated_reason"),
         (f"{ROOTS}/0/aware", 0.7, "aware must be 0, 0.5 or 1, got 0.7 - at `$.criteria_history[0][0].hierarchy[0]`"),
         (ROOTS, [*START[0]["hierarchy"], node("1", "Twice")], "is not an intent tree: duplicate id '1'"),
         (f"{CANDIDATE}/reward", "0.5", "$.per_turn_candidates[1].candidates[0].reward"),
@@ -166,7 +140,6 @@ OTHER_TREE = [node("1", "An animal", 1), node("2", "A mood", 1)]
         (f"{CANDIDATE}/reward", None, "per_turn_candidates[1].candidates[0] has no reward"),
         ("per_turn_candidates/0/chosen_assistant_index", 5, "its parts do not go together (ValueError: 5"),
         ("criteria_history/1", [*START, {}], "of length <= 1"),
-        ("assistant_configs", [], "$.assistant_configs"),
         (
             "per_turn_candidates/0/candidates/0/updated_criteria_objs/0/hierarchy",
             OTHER_TREE,
@@ -235,18 +208,8 @@ def test_our_conversation_survives_their_format(rules: Rules, names: tuple[str, 
                 assert ours.reward.total == pytest.approx(theirs.reward.total)
 
 
-# -- our own -----------------------------------------------------------------------------------------------------------
-
-
 def read_back(path: Path) -> list[Conversation]:
     return [Conversation.from_dict(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-@pytest.mark.slow
-def test_json_lines_come_back(tmp_path: Path) -> None:
-    talks = [talk_of(Rules.paper()), talk_of(Rules.authors(), ("draft", "ask"))]
-    write_jsonl(tmp_path / "conversations.jsonl", talks)
-    assert read_back(tmp_path / "conversations.jsonl") == talks
 
 
 @pytest.mark.slow
@@ -260,9 +223,6 @@ def test_the_table_has_a_row_per_candidate_and_adds_up(tmp_path: Path) -> None:
     assert (frame.discovered + frame.emerging + frame.hidden == frame.conversation.map({0: len(talk.tree), 1: 3})).all()
     assert (chosen.reward == chosen.reward_discovered + chosen.reward_length).all()
     assert frame[frame.conversation == 1].error.str.contains("no verdicts").all()
-
-
-# -- by command --------------------------------------------------------------------------------------------------------
 
 
 def discover(*arguments: object) -> tuple[int, str]:
@@ -306,3 +266,46 @@ def test_what_an_output_folder_of_theirs_holds_is_counted_once_each(tmp_path: Pa
     assert sorted(texts) == ["A beast", "An animal", "An animal"]
     code, said = discover("import", theirs / "monday" / "artifact_8", "--run", tmp_path / "none")
     assert code == 2 and "ended in an error before the first message" in said and not (tmp_path / "none").exists()
+
+
+SHARE_GPT = [{"conversations": [{"from": "human", "value": "an owl"}, {"from": "gpt", "value": "here"}]}]
+LINES = [
+    {"conversation": [{"role": "user", "content": "an owl"}, {"role": "assistant", "content": "x"}], "toxic": False},
+    {"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a boat"}]},
+    {"conversation": []},
+]
+STUDY = """participant,place,turn,role,text,seconds
+p-1,1,1,user,an owl,0
+p-1,1,1,assistant,here,1
+p-1,1,2,user,'- warmer,2
+p-2,1,1,user,a boat,0"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("sharegpt.json", json.dumps(SHARE_GPT), [["an owl"]]),
+        ("wildchat.jsonl", "\n".join(map(json.dumps, LINES)) + "\n", [["an owl"], ["a boat"]]),
+        ("messages.csv", STUDY, [["an owl", "- warmer"], ["a boat"]]),
+    ],
+)
+def test_the_user_s_messages_of_every_form_are_read(name: str, text: str, said: list[Any], tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, "utf-8")
+    assert read_chats(tmp_path / name) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("a.json", text) for text in ("[]", "{}", "[{}, 2]", '[{"messages": 7}]', "no json", "[" * 100_000)),
+        ("a.jsonl", '{"messages": []}\n\n{"mess'),
+        ("a.csv", "participant,text\np-1,an owl\n"),
+    ],
+)
+def test_what_holds_no_chat_is_one_plain_error(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    with pytest.raises(
+        DiscoverError, match=r"^[^\n]*a\.\w+: (no (file of chats|chat found); ShareGPT|not JSON|nested|line 3 is)"
+    ):
+        read_chats(path)

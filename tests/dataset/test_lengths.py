@@ -71,9 +71,6 @@ def test_table_3_under_other_rules() -> None:
     assert table_3(wordy, Rules.paper().replace(tau=0, penalty_cap=2)).wins == {"x": 0, "y": 1}
 
 
-# -- length ---------------------------------------------------------------------------------------------------------
-
-
 def pairs(seed: int, bias: float, artifacts: int = 120, each: int = 4, shorter: bool = False) -> list[dict[str, Any]]:
     """Pairs of random lengths; in a share `bias` of them the longer (or shorter) reply is the chosen one."""
     rng = random.Random(seed)
@@ -96,11 +93,8 @@ def test_a_planted_length_confound_is_flagged_and_a_clean_set_is_not(seed: int) 
     assert planted.verdict == "predicts" and planted.auc > 0.7 and "the longer reply is preferred" in planted.sentence
     assert planted.chosen_longer > 2 * planted.chosen_shorter
     other_way = length_report(pairs(seed, 0.7, shorter=True), resamples=300)
-    assert (
-        other_way.verdict == "predicts"
-        and other_way.auc < 0.3
-        and "the shorter reply is preferred" in other_way.sentence
-    )
+    assert other_way.verdict == "predicts" and other_way.auc < 0.3
+    assert "the shorter reply is preferred" in other_way.sentence
     clean = length_report(pairs(seed, 0.0), resamples=300)
     assert clean.verdict != "predicts" and clean.low < 0.6 and clean.high > 0.4
 

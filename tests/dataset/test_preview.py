@@ -1,12 +1,16 @@
-"""The preview of what a trainer gets: exact texts and boundaries of the loss, against TRL and our own tokenizer."""
+"""The preview of what a trainer gets, and our rows by TRL's own measure: exact texts and boundaries of the loss."""
 
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chat_models import FAMILIES, make_tokenizer
+from training import make_talks
 
+from discover_lib.base.tokens import token_count
 from discover_lib.core.rollout import run_conversation
+from discover_lib.dataset.export import RowSet, Source, make_rows
 from discover_lib.dataset.preview import QWEN, Piece, tiny_sequences
 from discover_lib.dataset.rows import Origin, RowOptions, examples
 from discover_lib.engines.local.tiny_language import encode_messages, save_tokenizer, vocabulary
@@ -16,11 +20,9 @@ from discover_lib.engines.miniature.assistants import scripted_assistant
 
 DOMAIN = "svg_drawing"
 TALK = [
-    {"role": "user", "content": "draw a boat"},
-    {"role": "assistant", "content": "  <svg>…</svg>\nLike this? "},
-    {"role": "user", "content": "bluer"},
-    {"role": "assistant", "content": "Done."},
-]
+    {"role": "user", "content": "draw a boat"}, {"role": "assistant", "content": "  <svg>…</svg>\nLike this? "},
+    {"role": "user", "content": "bluer"}, {"role": "assistant", "content": "Done."},
+]  # fmt: skip
 SYSTEM = {"role": "system", "content": "Explore first."}
 
 
@@ -29,7 +31,6 @@ def text(pieces: list[Piece]) -> str:
 
 
 def learnt(pieces: list[Piece]) -> list[str]:
-    """The stretches that carry loss, neighbours together."""
     stretches: list[str] = []
     before = False
     for piece in pieces:
@@ -56,9 +57,6 @@ def test_texts_and_loss_are_those_of_the_trainer(messages: list[dict[str, str]])
     assert text(QWEN.sequences({"prompt": messages[:-1]})["prompt"]) == prompt
     assert text(pair["chosen"]) == whole
     assert learnt(pair["chosen"]) == [whole.removeprefix(prompt)]
-
-
-# -- the tiny model ----------------------------------------------------------------------------------------------------
 
 
 def rows(kind: Any) -> list[dict[str, Any]]:
@@ -92,3 +90,58 @@ def test_it_is_the_tokenizers_own_text_and_mask(tmp_path: Path) -> None:
         words = [(word, int(piece.loss)) for piece in pieces for word in piece.text.split()]
         assert [word for word, _ in words] == tokenizer.convert_ids_to_tokens(made["input_ids"])
         assert [loss for _, loss in words] == made["assistant_masks"]
+
+
+BRIEF = "Be brief."
+TEMPLATE = (
+    "{% for message in messages %}"
+    "{% if message.role == 'assistant' %}<|assistant|>{% generation %}{{ message.content }}<|end|>{% endgeneration %}"
+    "{% else %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endif %}"
+    "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+@pytest.fixture(scope="module")
+def row_sets() -> dict[str, RowSet]:
+    sources = [Source(Origin("r", "miniature", "miniature"), make_talks("creative_writing", 4))]
+    options = RowOptions(text="notation", system=BRIEF)
+    return {kind: make_rows(kind, sources, options) for kind in ("sft", "preference", "prompt")}
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    made = make_tokenizer(FAMILIES["smollm2"], ["some words to learn letters from"] * 9)
+    made.chat_template = TEMPLATE
+    return made
+
+
+def rows_of(row_set: RowSet) -> list[dict]:
+    return [example.row for example in row_set.sieved.kept]
+
+
+@pytest.mark.slow
+def test_trl_templates_every_row_with_the_prompt_as_a_prefix(row_sets: dict[str, RowSet], tokenizer) -> None:
+    from trl import apply_chat_template
+
+    for row in rows_of(row_sets["preference"]):
+        text = apply_chat_template(row, tokenizer)
+        assert text["prompt"].startswith(f"<|system|>{BRIEF}<|end|><|user|>")
+        assert text["prompt"].endswith("<|assistant|>")
+        assert text["chosen"] == row["chosen"][0]["content"] + "<|end|>"
+        assert text["rejected"] == row["rejected"][0]["content"] + "<|end|>"
+    for row in rows_of(row_sets["prompt"]):
+        assert apply_chat_template(row, tokenizer)["prompt"].endswith("<|end|><|assistant|>")
+    for row in rows_of(row_sets["sft"]):
+        assert apply_chat_template(row, tokenizer)["text"].count("<|assistant|>") == row["turns"]
+
+
+@pytest.mark.slow
+def test_lengths_by_a_base_model_are_of_its_template(row_sets: dict[str, RowSet], tokenizer, tmp_path: Path) -> None:
+    tokenizer.save_pretrained(tmp_path)
+    count = token_count(str(tmp_path))
+    assert count.name == f"tokenizer and chat template of {tmp_path}"
+    for row in rows_of(row_sets["sft"]):
+        assert count.count(row["messages"]) == len(tokenizer.apply_chat_template(row["messages"])["input_ids"])
+    assert "no tokenizer" in token_count("no/such-model").name
+    tokenizer_without = token_count(str(tmp_path / "empty"))
+    assert tokenizer_without.count([{"role": "user", "content": "two words"}]) == 2

@@ -30,14 +30,9 @@ from discover_lib.engines.miniature import engine
 ORIGIN = Origin("a run", "miniature", "miniature", {}, "1")
 TREE = forest("1 1.1 1.1.1 2", discovered="1")
 READINGS = {
-    "one": question("1.1"),
-    "two": artifact("1.1", "1.1.1"),
-    "same": question("1.1"),
-    "Two!": artifact("1.1", "1.1.1"),
-    "root": question("2"),
-    "nothing": question(),
-    "": question(),
-}
+    "one": question("1.1"), "two": artifact("1.1", "1.1.1"), "same": question("1.1"), "Two!": artifact("1.1", "1.1.1"),
+    "root": question("2"), "nothing": question(), "": question(),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +54,6 @@ def talk(*candidates: Sequence[str], tree: IntentTree = TREE, rules: Rules | Non
 
 def made(kind, *conversations: Conversation, **options) -> list[Example]:
     return list(examples(kind, conversations, ORIGIN, RowOptions(**options)))
-
-
-# -- labels ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -125,9 +117,6 @@ def test_rewards_without_judgements_keep_their_labels_and_refuse_others() -> Non
         made("prompt", imported)
 
 
-# -- rows -----------------------------------------------------------------------------------------------------------
-
-
 def test_a_pair_is_the_best_against_the_worst_after_the_same_prompt() -> None:
     first, second = made("preference", talk(["one", "nothing", "two"], ["nothing", "root"]))
     assert first.train == {
@@ -189,9 +178,6 @@ def test_every_row_names_where_it_comes_from(synthesised: list[Conversation]) ->
         assert all(isinstance(value, str | int | float | bool) for row in rows for value in row.provenance.values())
 
 
-# -- the state of prompt rows ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_prompt_rows_restore_the_same_user_who_gives_the_same_rewards(synthesised: list[Conversation]) -> None:
     count = 0
@@ -217,9 +203,6 @@ def test_what_is_no_state_is_refused_in_one_line(wrong: str) -> None:
     with pytest.raises(DiscoverError) as told:
         restore({"state": wrong}, ScriptedJudge({}), EchoVoice())
     assert "\n" not in str(told.value)
-
-
-# -- filters --------------------------------------------------------------------------------------------------------
 
 
 def counted(rows: list[Example], **filters) -> dict[str, int]:
@@ -274,9 +257,6 @@ def test_a_leaking_user_drops_what_comes_after_and_not_what_was_before() -> None
     assert [row.leaks for row in made("preference", leaking)] == [0, 1]
     assert [row.leaks for row in made("prompt", leaking)] == [0, 1]
     assert counted(made("sft", leaking)) == {"leak": 1} and counted(made("sft", leaking), leaks=True) == {}
-
-
-# -- splits ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Trust in a browser: it validates a user on demand and opens a disagreement."""
+"""Compare and Trust in a browser: the answer, two conversations side by side, a validated user, a disagreement."""
 
 import re
 
@@ -47,3 +47,38 @@ def test_a_user_is_certified_in_place_stopped_and_gone_on_with_after_a_reload(pa
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_text("scripted assistants, n =").first).to_be_visible()
     assert (folder / FILE).is_file() and status_of(place).state == "finished"
+
+
+TABS_TO_EVALUATE = 5
+
+
+def test_from_the_answer_to_the_decisive_sentence(page: Page, server: Server, outside_requests: list[str]) -> None:
+    page.goto(f"{server.url}/?file=6_compare.py&run=stories")
+    answer = page.locator(".ds-answer")
+    expect(answer).to_contain_text("discovers the largest share of the hidden intents")
+    expect(page.get_by_role("link", name="validated user")).to_be_visible()
+    evaluate = page.get_by_role("button", name="Evaluate", exact=True)
+    box = evaluate.bounding_box()
+    assert box and box["y"] + box["height"] < 600
+    page.locator("h1").first.click()
+    for _ in range(TABS_TO_EVALUATE):
+        page.keyboard.press("Tab")
+        if evaluate.evaluate("element => element.matches(':focus')"):
+            break
+    else:
+        raise AssertionError("Evaluate is further than five tab stops")
+
+    page.goto(f"{server.url}/?file=6_compare.py&run=stories&assistant=adaptive&against=draft")
+    rows = page.get_by_role("checkbox", name="Select row")
+    expect(rows.nth(3)).to_be_visible()  # three assistants, then conversations
+    rows.nth(3).click()
+    expect(page.locator(".ds-parting")).to_contain_text("They")
+    expect(page.get_by_text("Only adaptive discovered:")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="in the reply").first).to_be_visible()
+    page.get_by_role("button", name="Turn by turn").click()
+    expect(page.locator(".ds-apart:visible").first).to_be_visible()
+
+    page.reload()
+    expect(page.locator(".ds-parting")).to_contain_text("They")
+    assert page.get_by_text("An internal error occurred").count() == 0
+    assert outside_requests == []

@@ -1,6 +1,6 @@
 """Pages and every step of the lessons as they are served: no error, nothing too wide, nothing hard to use.
 
-`test_palette.py` computes the contrast of both themes; a page looks at itself in the dark where it has charts.
+`test_charts.py` computes the contrast of both themes; a page looks at itself in the dark where it has charts.
 """
 
 import pytest

@@ -3,19 +3,22 @@
 Replies, steps back and branches: `test_jupyter_stage.py`, in JupyterLab and here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+import llm_brain
 import pytest
 from accessible import DESK, PHONE, resize, settle
 from browser import Server
+from llm_server import FakeServer
 from playwright.sync_api import ConsoleMessage, Locator, Page, expect
+
+from discover_lib.runs.doctor import QUESTION
 
 OPENS_AT = 1
 
 
 class Simulator:
-    """The page, by what a person sees on it."""
-
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
         self.stage, self.graph = page.locator(".st"), page.locator(".st-map")
@@ -44,7 +47,6 @@ class Simulator:
         self.at_turn(turn)
 
     def places(self) -> list[str]:
-        """The intents of the map in their order."""
         return self.graph.get_by_role("treeitem").evaluate_all("cells => cells.map(cell => cell.style.gridArea)")
 
 
@@ -122,3 +124,74 @@ def test_lines_and_numbers_explain_themselves_and_next_is_in_view(simulator: Sim
     place = simulator.button("Next").bounding_box()
     simulator.step("One turn back", OPENS_AT - 1)
     assert simulator.button("Next").bounding_box() == place, "nothing jumps under the pointer"
+
+
+MODEL = "openai/miniature:svg_drawing"
+
+
+def brain(messages: list[dict[str, Any]], body: Mapping[str, Any]) -> tuple[str, int]:
+    if messages[-1]["content"] == QUESTION:
+        return "ready", 1
+    return llm_brain.answer(messages, body)
+
+
+def pressed(page: Page, name: str) -> None:
+    page.locator(".st").get_by_role("button", name=name, exact=True).click()
+
+
+def at_turn(page: Page, turn: int) -> None:
+    expect(page.locator(f'.st[data-turn="{turn}"]')).to_be_visible()
+
+
+@pytest.mark.slow
+def test_models_play_and_are_stopped(page: Page, server: Server, outside_requests: list[str]) -> None:
+    with FakeServer(brain) as models:
+        play(page, server, models)
+    pressed(page, "Branch")
+    expect(page.get_by_role("group", name="branch 2")).to_be_visible()
+    pressed(page, "Next")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text(models.api_base.split("/")[2])
+    assert "\n" not in alert.inner_text().strip()
+    assert outside_requests == []
+
+
+def play(page: Page, server: Server, models: FakeServer) -> None:
+    page.goto(f"{server.url}/?file=3_conversation.py")
+    page.get_by_role("tree", name="Intents").first.wait_for()
+    page.get_by_text("Set-up:").click()
+    pressed(page, "Reset")
+    at_turn(page, 0)
+    page.get_by_text("Roles: judge and voice miniature").click()
+    fields = {"Model": MODEL, "Another model for the assistant": f"{MODEL}:adaptive", "Own server": models.api_base}
+    for role in ("judge", "voice", "assistant"):
+        page.get_by_label(f"The {role} is").select_option(label="a language model")
+    for label, text in fields.items():
+        page.get_by_label(label, exact=True).fill(text)
+        page.get_by_label(label, exact=True).blur()
+    page.get_by_role("button", name="Use these").click()
+    expect(page.get_by_text(f"Roles: judge and voice {MODEL}")).to_be_visible()
+    expect(page.get_by_role("cell", name="in all")).to_be_visible()
+    assert models.counts["requests"] == 0, "nothing is asked before it is told to"
+
+    pressed(page, "Next")
+    at_turn(page, 1)
+    expect(page.locator(".st-said .dl-turn")).to_contain_text(f"{MODEL}:adaptive")
+    page.locator(".st-map .im-cell").first.click()
+    expect(page.locator(".st-map .im-told")).to_contain_text("Turn 1:")
+    expect(page.locator(".st-receipt")).to_contain_text("saw only the tree in focus")
+
+    models.latency_seconds = 60
+    pressed(page, "Next")
+    status = page.locator(".st-status")
+    expect(status).to_contain_text("asking")
+    pressed(page, "Stop")
+    expect(status).not_to_contain_text("asking")
+    expect(page.get_by_role("alert")).to_contain_text("Stopped")
+    at_turn(page, 1)
+
+    models.latency_seconds = 0.2  # slow enough that Stop comes before the last turn
+    pressed(page, "Play")
+    expect(page.locator('.st:not([data-turn="1"])')).to_be_visible()
+    pressed(page, "Stop")
+    expect(status).not_to_contain_text("playing")

@@ -1,4 +1,4 @@
-"""The notebook for borrowed GPUs, top to bottom in a plain kernel without one: data, train, compare, pack.
+"""Notebooks of Jupyter in a plain kernel: the one for borrowed GPUs from top to bottom, and values that are drawn.
 
 To import nbformat takes seconds, so only the tests that need it do so.
 """
@@ -97,7 +97,7 @@ def test_it_runs_to_the_end_without_a_gpu(executed: Callable[..., Any], tmp_path
     assert not any("sqlite" in name or name.endswith((".lock", ".partial")) for name in kept)
 
 
-def test_a_new_machine_copies_back_what_was_kept_and_trains_nothing_twice(
+def test_a_new_machine_copies_the_kept_files_and_trains_nothing_twice(
     executed: Callable[..., Any], tmp_path: Path
 ) -> None:
     """The cells before training, in a place where only the drive is left of an earlier machine."""
@@ -107,3 +107,47 @@ def test_a_new_machine_copies_back_what_was_kept_and_trains_nothing_twice(
     book = executed("copied back", OUTPUTS=tmp_path / "new", DRIVE=tmp_path / "drive")
     assert "copied back: rows, sft" in str(book.cells[-1].outputs)
     assert (tmp_path / "new" / "colab" / "sft" / "result.json").is_file()
+
+
+VALUES = """
+import workbench
+from discover_lib import UserSimulator
+from discover_lib.miniature import engine
+from discover_lib.miniature.artifacts import generate_artifact
+from workbench.map import IntentMap, MapMoment
+
+user = engine("svg_drawing")
+drawing = generate_artifact("svg_drawing", "eval", 0)
+built = user.builder.build(drawing)
+tree = built.tree
+simulator = UserSimulator(tree, user.judge, user.voice)
+drawn = IntentMap(tree, [MapMoment(simulator.state)])
+drawn.widget
+"""
+UPDATE = """
+before, frame = drawn.widget.moments, drawn.widget.frame
+turn = simulator.step("a small red fox?")
+drawn.show(MapMoment(turn.after, turn.candidate.transitions, 1))
+assert drawn.widget.moments != before, "the map shows the turn"
+assert drawn.widget.frame == frame, "no intent moved"
+tree.figure(turn.after, live=True)
+"""
+SEEN = ("drawing", "built", "tree", "turn", "simulator", "simulator.conversation")
+READ = ("simulator.state", "turn.candidate.reward")
+
+
+def test_widgets_and_values_are_drawn_in_a_plain_kernel_and_their_text_is_short() -> None:
+    import nbformat  # takes seconds
+    from nbclient import NotebookClient
+
+    cells = [nbformat.v4.new_code_cell(text) for text in (VALUES, UPDATE, *SEEN, *READ)]
+    NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=180, kernel_name="python3").execute()
+    for cell in cells[:2]:
+        assert any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in cell.outputs)
+    shown = {name: cell.outputs[0].data for name, cell in zip((*SEEN, *READ), cells[2:], strict=True)}
+    assert [name for name in shown if "text/html" in shown[name]] == list(SEEN)
+    assert "<img" in shown["drawing"]["text/html"] and "dl-chat" in shown["simulator"]["text/html"]
+    text = {name: data["text/plain"] for name, data in shown.items()}
+    assert all(len(each) < 2000 and "object at 0x" not in each and "IntentTree(" not in each for each in text.values())
+    assert text["tree"].splitlines()[1].startswith("  ● ") and "turn 1" in text["turn"]
+    assert "1 discovered" in text["simulator.state"] and " = " in text["turn.candidate.reward"]

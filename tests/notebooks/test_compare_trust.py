@@ -67,7 +67,6 @@ def test_two_domains_are_compared_and_two_conversations_are_read_side_by_side(ou
 
 
 def trained(place: Path, state: State) -> None:
-    """A training run that has come to an end."""
     (place / SETTINGS).write_text("{}")
     (place / STATUS).write_text(json.dumps(asdict(JobStatus(state))))
 

@@ -23,7 +23,6 @@ BOOK = Path(__file__).resolve().parents[2] / "notebooks" / "simulator.ipynb"
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[str]:
-    """The address of a JupyterLab of its own."""
     shutil.copy(BOOK, tmp_path)
     port = free_port()
     options = ["--no-browser", f"--ServerApp.port={port}", "--IdentityProvider.token=", "--allow-root"]
@@ -41,7 +40,6 @@ def lab(tmp_path: Path) -> Iterator[str]:
 
 
 def played(page: Page) -> dict[str, str]:
-    """Play the same on whatever page holds a stage; what it then shows."""
     stage = page.locator(".st")
 
     def press(name: str, turn: int) -> None:
@@ -64,7 +62,6 @@ def played(page: Page) -> dict[str, str]:
 
 
 def record(session_id: str, folder: Path) -> dict[str, object]:
-    """The stage's record of a stored session."""
     session = Session.load(session_id, folder / "sessions")
     lines = enumerate(session.branches)
     scored = session.scored_turns

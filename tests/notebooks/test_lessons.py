@@ -54,9 +54,6 @@ def test_the_fields_are_checked_by_the_library(key: str, value: dict[str, Any], 
     assert said not in cards.checked(key, SimpleNamespace(value=None)).text
 
 
-# -- in a browser ------------------------------------------------------------------------------------------------------
-
-
 def test_a_class_hands_in_what_is_checked(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     word, file = "harbour", tmp_path / "class" / "harbour.jsonl"

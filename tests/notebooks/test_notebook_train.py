@@ -1,4 +1,4 @@
-"""The page Train: what it shows of data, recipes and runs, and what it refuses."""
+"""The page Train: its data, recipes, runs and judges, and what it refuses."""
 
 import json
 import re
@@ -13,15 +13,14 @@ import pytest
 from notebook_runs import chosen, run
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.dataset.export import sieve
-from discover_lib.dataset.lengths import length_report
-from discover_lib.dataset.rows import Origin, examples
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.store import RunStore
 from discover_lib.train import training_job as jobs
-from discover_lib.train.data import default_data
-from discover_lib.train.recipes import Recipe
+from discover_lib.train.recipes import Recipe, assignments
+from discover_lib.train.run_stage import StageSettings
+from workbench.controls import MODEL
+from workbench.echo import train_command
 from workbench.pages import train_page
+from workbench.pages.train_page import Judging
 from workbench.views import training as show_training
 
 pytestmark = pytest.mark.slow
@@ -41,7 +40,6 @@ def outputs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 
 
 def stopped_run(folder: Path) -> None:
-    """A run as a killed process leaves it."""
     folder.mkdir(parents=True)
     now = time.time()
     status = {"state": "running", "pid": 0, "process_started": 0.0, "started": now - 90, "updated": now}
@@ -118,14 +116,6 @@ def test_nothing_is_trained_on_the_users_of_an_evaluation(outputs: Path) -> None
         shutil.rmtree(folder)
 
 
-def test_the_default_data_pass_the_check_of_the_page_data(outputs: Path) -> None:
-    with RunStore.read(default_data()) as store:
-        talks = list(store.conversations())
-    pairs = sieve(examples("preference", talks, Origin("default"))).kept
-    report = length_report(each.provenance for each in pairs)
-    assert len(pairs) > 100 and report.verdict != "predicts"
-
-
 def test_a_gpu_has_a_price_with_and_without_unsloth() -> None:
     defined = untouched()
     title, shown = train_page.gpu_price(defined["settings"])
@@ -138,3 +128,52 @@ def test_held_out_loss_that_turns_is_said() -> None:
     rising = [*falling, *({"step": step, "eval_loss": 1.6 + step / 100} for step in range(60, 100, 10))]
     said = show_training.turning(rising, 16)
     assert "Overfitting since update 50" in said and "trained on 16 rows" in said
+
+
+def form(**values: Any) -> dict[str, Any]:
+    empty = {"judge": "miniature", "voice": "miniature", "model": "", "api_base": "", "key_variable": ""}
+    return {**empty, **values}
+
+
+def test_the_miniature_judges_until_the_form_is_sent_and_in_every_other_stage() -> None:
+    sent = form(judge=MODEL, model="openai/m", api_base="http://localhost:1/v1")
+    for judging in (Judging.of("grpo", None, None), Judging.of("sft", sent, 5.0)):
+        assert judging.access is None
+        assert judging.settings == {"judge": "miniature", "voice": "miniature", "options": {}}
+
+
+@pytest.mark.parametrize(
+    ("values", "cap", "words"),
+    [
+        ({"judge": MODEL, "model": "openai/m"}, None, "enter the maximum cost"),
+        ({"judge": MODEL, "model": ""}, 5.0, "no model is named"),
+        ({"voice": MODEL, "model": "openai/m", "leak_check": True}, 5.0, "turn off this check"),
+        ({"judge": MODEL, "model": "openai/m", "api_base": "nowhere"}, 5.0, "api_base is a URL"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_one_line(values: dict[str, Any], cap: float | None, words: str) -> None:
+    judging = Judging.of("grpo", form(**values), cap)
+    assert words in judging.refusal and "\n" not in judging.refusal
+
+
+def test_a_judge_a_cap_and_an_address_are_in_the_settings_the_access_and_the_command() -> None:
+    judging = Judging.of("grpo", form(judge=MODEL, model="openai/m", api_base="http://localhost:1/v1"), 5.0)
+    assert judging.refusal == "" and judging.access is not None and judging.access.budget_dollars == 5.0
+    settings = StageSettings("grpo", "/data", "some/base", **judging.settings)
+    command = train_command(settings, Recipe.paper(), Path("/run"), judging.access)
+    assert "--judge openai/m --budget 5 --api-base http://localhost:1/v1" in command and "--voice" not in command
+
+
+def test_a_server_of_one_s_own_needs_no_cap() -> None:
+    judging = Judging.of("grpo", form(voice=MODEL, model="openai/m", api_base="http://localhost:1/v1"), None)
+    assert judging.refusal == "" and judging.access is not None and judging.access.budget_dollars is None
+
+
+def test_settings_of_a_command_line() -> None:
+    given = ["learning_rate=1e-4", "loss=sigmoid", "packing=True", 'kinds=["a"]', "limit=None", "epochs=2"]
+    assert assignments(given) == {
+        "learning_rate": 1e-4, "loss": "sigmoid", "packing": True, "kinds": ["a"], "limit": None, "epochs": 2,
+    }  # fmt: skip
+    for wrong in (["rate"], ["=3"], ["rate=1", "rate=2"]):
+        with pytest.raises(DiscoverError):
+            assignments(wrong)

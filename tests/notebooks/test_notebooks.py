@@ -1,5 +1,6 @@
-"""Notebooks: clean by marimo's own check and at ease with other inputs; `test_address.py` runs each untouched."""
+"""Notebooks: clean by marimo's check, at ease with other inputs, right in their method; `test_address.py` runs each."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -22,9 +23,6 @@ def test_marimo_finds_nothing_to_complain_of() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-# -- Intents -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "domain, source", [(SHIPPED_DOMAINS[-1], "hand-written"), (DOMAINS[0], "generated"), (DOMAINS[1], "recorded")]
 )
@@ -34,9 +32,6 @@ def test_trees_from_every_source(domain: str, source: str) -> None:
     assert problems(outputs) == []
     assert len(defined["built"].tree) >= 10
     assert defined["get_tree"]() == defined["built"].tree == defined["drawn"].tree
-
-
-# -- Conversation ------------------------------------------------------------------------------------------------------
 
 
 def test_rewards_recompute_under_other_rules() -> None:
@@ -49,10 +44,7 @@ def test_rewards_recompute_under_other_rules() -> None:
     assert "<del" in changed["rescored"].text, "the breakdown is rewritten"
 
 
-# -- in a browser, as they are served ----------------------------------------------------------------------------------
-
-
-def test_start_plays_keeps_its_ending_and_answers_a_visitor(
+def test_start_plays_hides_its_end_and_answers_a_visitor(
     server: Server, page: Page, outside_requests: list[str]
 ) -> None:
     page.goto(f"{server.url}/?file=1_start.py")
@@ -73,3 +65,23 @@ def test_start_plays_keeps_its_ending_and_answers_a_visitor(
     expect(page).to_have_url(re.compile("person=1"))
     expect(page.locator(".st-col")).to_have_count(3)
     assert outside_requests == []
+
+
+@pytest.mark.parametrize("name", [page.file for page in CODE])
+def test_every_cell_is_open_short_and_runs(name: str) -> None:
+    text = (FOLDER / name).read_text("utf-8")
+    assert text[text.index("import marimo") :].count("\n") <= 120 and "hide_code" not in text  # below its header
+    assert any(isinstance(each, ast.FunctionDef) for each in ast.parse(text).body)
+    assert re.search(r"\b[34]\.\d\b", text), "no section of the paper"
+    shown, _ = run(name)
+    assert set(problems(shown)) <= {"TreeError"}  # the notebook about trees shows how one is refused
+
+
+def test_a_reward_by_hand_is_that_of_the_library() -> None:
+    _, defined = run("code/3_reward.py")
+    assert defined["earned"].total == pytest.approx(defined["r_d"] + defined["r_e"])
+
+
+def test_a_state_by_hand_is_that_of_the_simulator() -> None:
+    _, defined = run("code/2_user.py")
+    assert defined["state"] == defined["candidate"].after and defined["talk"].turns

@@ -1,4 +1,4 @@
-"""`build_files` and `discover build` with a model: nothing paid for twice, nothing lost, every artifact a tree."""
+"""Trees of artifacts, built or recorded: no call is paid for twice, no tree is lost, stored states are replayed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,17 @@ from llm_contrary import Contrary, contrary
 from llm_server import FakeServer
 from waiting import kept_requests
 
+from discover_lib import initial_state, replay
 from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.miniature.artifacts import generate_artifacts
-from discover_lib.runs.artifact_files import load_tree
+from discover_lib.runs.artifact_files import (
+    Recorded,
+    RecordedError,
+    find_recorded,
+    load_recorded,
+    load_tree,
+    recorded_index,
+)
 from discover_lib.runs.building import CALLS, BuildOptions, BuildReport, build_files, target_files
 from discover_lib.runs.store import RunStore
 
@@ -40,9 +48,6 @@ def write_artifacts(folder: Path, count: int) -> list[Path]:
 def build(files: list[Path], folder: Path, server: FakeServer, **more: object) -> BuildReport:
     settings = ClientSettings(api_base=server.api_base, env_file=None, first_wait_seconds=0.01)
     return build_files(files, folder, BuildOptions("field guide", MODEL), settings=settings, **more)  # type: ignore[arg-type]
-
-
-# -- names -----------------------------------------------------------------------------------------------------------
 
 
 def names(files: list[Path], out: Path) -> list[str]:
@@ -80,9 +85,6 @@ def test_a_tree_changed_by_hand_outlives_the_same_command(tmp_path: Path) -> Non
     tree.write_text(json.dumps(data), encoding="utf-8")
     assert "(there already)" in discover("build", piece, *command).stdout
     assert load_tree(tree).initial_request == "something to read, please"
-
-
-# -- with a model ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -168,3 +170,39 @@ def test_killed_twice_at_random_it_makes_the_same_trees_and_pays_for_no_call_twi
 
 def asked_of(out: Path) -> set[str]:
     return {json.dumps(request["messages"]) for request in kept_requests(out / CALLS)}
+
+
+INDEX = recorded_index()
+WITH_SESSIONS = [entry for entry in INDEX if entry.sessions]
+
+
+def titles(entries: list[Recorded]) -> list[str]:
+    return [entry.name for entry in entries]
+
+
+@pytest.mark.parametrize("entry", INDEX, ids=titles(INDEX))
+def test_every_tree_opens(entry: Recorded) -> None:
+    tree = entry.tree()
+    assert len(tree) >= 18
+    assert initial_state(tree).discovered == set(tree.initially_discovered) != set()
+    assert entry.artifact().text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", WITH_SESSIONS, ids=titles(WITH_SESSIONS))
+def test_states_rewards_and_views_follow_from_the_stored_verdicts(entry: Recorded) -> None:
+    for conversation in load_recorded(entry.name):
+        assert replay(conversation) == conversation and len(conversation.turns) == 5
+        assert conversation.tree == entry.tree() and conversation.setting["domain"] == entry.domain
+
+
+def test_unknown_names_and_broken_files_say_what_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(RecordedError, match=r"0 recorded artifacts are called 'no such'.*night_harbour"):
+        find_recorded("no such")
+    with pytest.raises(RecordedError, match="cannot be read"):
+        load_recorded(tmp_path / "missing.json")
+    broken = tmp_path / "broken.json"
+    for text, message in (("{", "not JSON"), ("{}", "missing 'artifact'"), ("[]", "not a recorded artifact")):
+        broken.write_text(text)
+        with pytest.raises(RecordedError, match=message):
+            load_recorded(broken)

@@ -21,7 +21,6 @@ OPTIONS = RunOptions(("draft", "adaptive"), domain="svg_drawing", artifacts=10, 
 
 
 def held(folder: Path) -> list[Any]:
-    """All that a run's store says of its conversations, in the order of the plan."""
     with RunStore.read(folder) as store:
         return [list(store.lines()), list(store.digests())]
 
@@ -46,7 +45,7 @@ def spread(two_nodes: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.mark.integration("ray")
 @pytest.mark.slow
-def test_the_store_is_that_of_one_process_though_nodes_die(
+def test_dying_nodes_leave_the_store_unchanged(
     two_nodes: Any, spread: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     run, alone, apart = lay_out(OPTIONS), tmp_path_factory.mktemp("alone"), tmp_path_factory.mktemp("apart")
@@ -72,7 +71,7 @@ def test_the_store_is_that_of_one_process_though_nodes_die(
     + [(each, "", "nobody answers there") for each in ("ray://", "ray://host", "ray://:1", "ray://127.0.0.1:{port}")]
     + [("ray", each, "nobody answers there") for each in ("head", "head:", "http://head", "127.0.0.1:{port}")],
 )
-def test_a_cluster_that_there_is_not_is_named_at_once(
+def test_an_absent_cluster_is_named_at_once(
     where: str, variable: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))  # is not asked to connect

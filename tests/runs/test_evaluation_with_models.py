@@ -45,7 +45,6 @@ def run(options: RunOptions = OPTIONS) -> LaidOut:
 
 @pytest.fixture(scope="module")
 def truth(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same evaluation by the miniature itself."""
     folder = tmp_path_factory.mktemp("truth")
     execute(run(dataclasses.replace(OPTIONS, judge="miniature", voice="miniature")), folder)
     return folder

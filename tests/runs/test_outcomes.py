@@ -33,23 +33,12 @@ MODEL = f"openai/miniature:{DOMAIN}"
 
 
 def fences(given: Given) -> str:
-    """Every judgement stands in a fence."""
     return f"```json\n{given.text}\n```" if given.task == "response_evaluation" else given.text
 
 
-def forget(store: RunStore) -> None:
-    """Take out the turns of the first conversation, to put others in their place."""
-    with store.together():
-        for table in ("turns", "digests"):
-            store._database.execute(f"DELETE FROM {table} WHERE place = 0")
-
-
 def test_the_line_leaves_out_what_is_nothing() -> None:
-    answers = {
-        "judge": {"clean": 20, "reasked": 2},
-        "voice": {"clean": 11, "repaired": 2, "reasked": 1},
-        "satisfaction": {"reasked": 1},
-    }
+    answers = {"judge": {"clean": 20, "reasked": 2}, "voice": {"clean": 11, "repaired": 2, "reasked": 1}}
+    answers["satisfaction"] = {"reasked": 1}
     seen = {"cut": 1, "unchecked": 2}
     assert Outcomes(answers, seen, unscored=2).line == (
         "answers: 31 clean, 2 repaired, 4 asked again (judge 2, voice 1, satisfaction 1); 1 cut, "
@@ -81,9 +70,6 @@ def test_an_evaluation_says_after_scoring_what_all_of_it_took(tmp_path: Path) ->
         assert server.counts["requests"] == asked
 
 
-# -- exit codes ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_budget_for_a_model_of_unknown_price_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     with FakeServer(brain=answer) as server:
@@ -91,11 +77,8 @@ def test_a_budget_for_a_model_of_unknown_price_is_refused_before_anything_is_mad
         shared = ["--assistant", "draft", "--domain", DOMAIN, "--run", tmp_path / "run"]
         artifact = tmp_path / "a.md"
         artifact.write_text("A piece.", encoding="utf-8")
-        for command in (
-            ["simulate", *shared],
-            ["evaluate", *shared],
-            ["build", artifact, "--type", "poem", "--out", tmp_path],
-        ):
+        built = ["build", artifact, "--type", "poem", "--out", tmp_path]
+        for command in (["simulate", *shared], ["evaluate", *shared], built):
             refused = discover(*command, *how)
             assert refused.returncode == 2 and refused.stderr.count("\n") == 1, refused.stderr
             assert f"the price of {MODEL} is not known" in refused.stderr and "--prices" in refused.stderr
@@ -111,13 +94,11 @@ def test_a_message_that_says_what_is_hidden_raises_an_alarm(tmp_path: Path) -> N
     hidden = next(key for key in talk.tree.intents if key not in first.after.discovered)
     leaking = dataclasses.replace(first, user_message=f"I want this: {talk.tree.text(hidden)}")
     with RunStore.write(tmp_path, configuration) as store:
-        forget(store)
+        for table in ("turns", "digests"):
+            store._database.execute(f"DELETE FROM {table} WHERE place = 0")
         store.put_turns(0, [turn_row(each) for each in (leaking, *talk.turns[1:])], talk.stop)
     alarmed = discover("audit", tmp_path)
     assert alarmed.returncode == 5 and "alarm" in alarmed.stdout
-
-
-# -- what is said before anything is spent -----------------------------------------------------------------------------
 
 
 def test_what_a_run_cannot_find_out_is_said_before_it_costs(tmp_path: Path) -> None:
@@ -148,15 +129,9 @@ def test_a_choice_is_stored_with_the_prompt_that_it_sends() -> None:
     assert BY_CHOICE & styled["prompts"].keys() == {"collabllm"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"voice": "miniature"}, "a leak check is a language model's"),
-        ({"leak_check": "nonsense"}, "a leak check is a language model's"),
-    ],
-)
-def test_a_choice_that_means_nothing_is_refused(changes: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(RunOptionsError, match=complaint):
+@pytest.mark.parametrize("changes", [{"voice": "miniature"}, {"leak_check": "nonsense"}])
+def test_a_choice_that_means_nothing_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(RunOptionsError, match="a leak check is a language model's"):
         lay_out_evaluation(dataclasses.replace(CHOSEN, **changes), [STORIES])
 
 
@@ -193,16 +168,12 @@ JUDGED = {"kind_reason": "asks", "kind": "dialogue_act", "intents": MISSED}
 
 
 def unseeing(messages: Sequence[dict[str, Any]], body: dict[str, Any]) -> tuple[str, int]:
-    """A judge who sees nothing, and a user who says the hidden intent."""
     text = str(messages[0]["content"])
     if "You are the user" in text:
         return json.dumps({"thought": "", "message": SAID}), 20
     if "intents" in text and "near_misses" in text:
         return json.dumps(JUDGED), 20
     return "Какой тон?", 5
-
-
-# -- texts in letters that the leak rule does not know: not checked, and never 0 --------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -247,7 +218,6 @@ def test_the_audit_leaves_them_out_of_its_denominator(in_russian: tuple[Path, st
 
 
 def no_scores(given: Given) -> str:
-    """The satisfaction judge says nothing of use, also when asked again."""
     return "I would rather not." if given.task == "satisfaction_judge" else given.text
 
 

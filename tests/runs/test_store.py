@@ -14,11 +14,10 @@ from discover_lib.core.rules import Rules
 from discover_lib.engines.llm.calls.exchange import Completion, Request
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
-from discover_lib.metrics.scores import scores_of
 from discover_lib.runs.database import Database, LockedError, StoreError, errors_in_one_line
 from discover_lib.runs.options import run_into
 from discover_lib.runs.store import FILE, RUN_FORMAT, Failure, RunStore, turn_row
-from discover_lib.runs.units import plan_units, run_unit, stored_scores
+from discover_lib.runs.units import plan_units, run_unit
 from discover_lib.runs.work import Workers
 
 DOMAIN = "technical_writing"
@@ -37,12 +36,6 @@ def store(tmp_path, units):
     with RunStore.write(tmp_path, CONFIGURATION) as opened:
         opened.add_units(units)
         yield opened
-
-
-def test_conversations_come_back_as_they_were(store, units):
-    run_into(store, units, Workers())
-    assert list(store.conversations()) == [run_unit(unit) for unit in units]
-    assert store.counts().finished == len(units) and store.unfinished() == []
 
 
 def test_a_conversation_comes_back_as_far_as_it_is(store, units):
@@ -182,11 +175,6 @@ def test_the_lines_of_a_run_are_its_conversations(store, units):
     *whole, cut = map(json.loads, store.lines())
     assert whole == [json.loads(json.dumps(run_unit(unit).to_dict())) for unit in units[:3]]
     assert cut["turns"][0]["user_message"] == half.user_message, "what is not finished is left out"
-
-
-def test_a_digest_says_what_the_conversation_says(store, units):
-    run_into(store, units, Workers())
-    assert list(stored_scores(store)) == [scores_of(talk, at) for at, talk in enumerate(store.conversations())]
 
 
 INSERT = "INSERT OR REPLACE INTO notes VALUES (?, ?)"

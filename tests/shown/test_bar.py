@@ -1,8 +1,11 @@
-"""The table of pages, the bar that it feeds, old addresses, and the copy that a visitor may edit."""
+"""The table of pages, the bar that it feeds, old addresses, the first page, and the copy that a visitor may edit."""
 
 import ast
+import importlib.util
+import json
 import re
 import socket
+import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -17,6 +20,7 @@ from playwright.sync_api import expect
 from workbench import notebook_copies
 from workbench.bar import BAR, CLASS, CODE, MOVED, PAGES, bar, moved, page_of
 from workbench.notebook_copies import copied, editable, open_cells
+from workbench.views.saved_pages import gallery_page
 
 THERE = [page for page in (*PAGES, *CLASS, *CODE) if page.exists]
 COMPARE = "6_compare.py"
@@ -28,13 +32,6 @@ def test_the_head_of_a_notebook_repeats_its_entry(page) -> None:
     assert re.search(r'^# title = "(.*)"$', text, re.MULTILINE)[1] == page.title
     assert re.search(r'^# description = "(.*)"$', text, re.MULTILINE)[1] == page.question
     assert f'app_title="{page.title}"' in text
-
-
-def test_the_words_of_the_bar_are_short_and_their_files_are_in_order() -> None:
-    words = [page.word for page in BAR]
-    assert words[:7] == ["Start", "Intents", "Conversation", "Data", "Train", "Compare", "Trust"]
-    assert words[7:] == ["Class", "Read the code"]
-    assert [page.file for page in PAGES] == sorted(page.file for page in PAGES)
 
 
 def test_the_bar_marks_the_page_and_leaves_out_the_pages_that_may_not_be_opened() -> None:
@@ -50,9 +47,6 @@ def test_an_old_address_leads_on_with_its_arguments() -> None:
     assert moved("file=66_reality.py&run=x") == "file=7_trust.py&tab=human&run=x"
     assert moved("file=6_compare.py&run=x") is moved("file=other.py") is moved("") is None
     assert {page_of(new.partition("&")[0]) is None for new in MOVED.values()} == {False}
-
-
-# -- copies ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("page", THERE, ids=lambda page: page.file)
@@ -122,3 +116,28 @@ def test_another_account_s_connection_is_known(monkeypatch: pytest.MonkeyPatch) 
         assert notebook_copies.same_user(port)
         monkeypatch.setattr(notebook_copies.os, "getuid", lambda: 99_999)
         assert not notebook_copies.same_user(port)
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_it_has_nine_cards_with_their_questions_and_loads_nothing() -> None:
+    html = gallery_page()
+    assert len(BAR) == 9
+    there = [each for each in BAR if each.exists]
+    assert re.findall(r'<h2><a href="/\?file=([^"]+)">', html) == [each.file for each in there]
+    assert all(f"<p>{each.question}</p>" in html for each in there)
+    assert html.count("<script>") == 1 and "default-src 'none'" in html  # the bar's
+    assert set(re.findall(r'(?:src|href)="([^"]+)"', html)) == {"/", *(f"/?file={each.file}" for each in there)}
+
+
+@pytest.mark.slow
+def test_the_pictures_are_drawn_by_the_library_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = importlib.util.spec_from_file_location("thumbnails", ROOT / "tools" / "thumbnails.py")
+    assert spec is not None and spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "thumbnails", tool)
+    spec.loader.exec_module(tool)
+    drawn = json.loads(tool.FILE.read_text("utf-8"))
+    assert list(drawn) == [each.word for each in BAR]
+    assert drawn == tool.drawn(), "draw them again: python tools/thumbnails.py"

@@ -50,9 +50,6 @@ def joined(classroom: Classroom, name: str, word: str = " harbour ") -> TestClie
     return client
 
 
-# -- who comes in ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("path", ["/", "/?file=class/1_asking.py", "/api/status", "/assets/x.js", "/class/teacher"])
 def test_without_the_word_every_address_leads_to_the_door(classroom: Classroom, path: str) -> None:
     answer = visitor(classroom).get(path)
@@ -121,9 +118,7 @@ def test_a_form_that_is_too_large_is_refused(classroom: Classroom) -> None:
     assert visitor(classroom).post("/class", data={"word": "x" * 5_000}).status_code == 413
 
 
-def test_after_a_restart_the_class_goes_on_and_nobody_has_to_come_in_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_restart_the_class_goes_on_without_the_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     before, after = Room.open("Night Harbour!"), Room.open("night harbour")
     assert before.file == after.file == tmp_path / "class" / "night-harbour.jsonl" and before.key == after.key
@@ -133,9 +128,6 @@ def test_after_a_restart_the_class_goes_on_and_nobody_has_to_come_in_again(
     again = visitor(Classroom(notebooks, after))
     again.cookies = kim.cookies
     assert again.get("/?file=class/1_asking.py").text == "Kim at /"
-
-
-# -- answers -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -148,11 +140,9 @@ for number in range(100_000):
     print(number, flush=True)
 """
     process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        env={**os.environ, FILE_VARIABLE: str(room.file)},
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", code], env={**os.environ, FILE_VARIABLE: str(room.file)}, stdout=subprocess.PIPE,
         text=True,
-    )
+    )  # fmt: skip
     assert process.stdout is not None
     for _ in range(20):
         process.stdout.readline()

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from discover_lib.core.rules import Rules
-from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
 from discover_lib.engines.role_options import RoleOptions
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions
@@ -17,7 +16,6 @@ from workbench.controls import (
     ChoiceError,
     builder_stages,
     chooser,
-    domain_labels,
     evaluation_menus,
     plan_table,
     read_choice,
@@ -72,11 +70,6 @@ def test_an_unknown_price_is_said_and_a_known_one_added_up() -> None:
     unknown = plan_table(builder_stages(Choice(builder="openai/m", api_base="http://x/v1")), "")
     assert "unknown" in unknown and "$" not in unknown
     assert "$" in plan_table(builder_stages(Choice(builder="anthropic/claude-sonnet-4-5")), "")
-
-
-def test_choosers_offer_the_papers_kinds_first_and_the_unseen_ones_after_them():
-    assert tuple(domain_labels().values()) == DOMAINS + UNSEEN_DOMAINS
-    assert list(domain_labels())[0::4] == ["SVG drawing", "Data-viz code"]
 
 
 def test_options_of_a_role_are_read_and_shown_again() -> None:

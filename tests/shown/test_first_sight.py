@@ -35,11 +35,6 @@ def test_what_is_for_editing_or_laid_out_otherwise_stays_as_it_is(page: str) -> 
     assert with_first_sight(page, HEAD) == page
 
 
-def test_the_installed_marimo_lays_its_page_out_as_is_known_here() -> None:
-    index = (Path(marimo.__file__).parent / "_static" / "index.html").read_text("utf-8")
-    assert "first-sight" in with_first_sight(index + '"mode": "read"', HEAD)
-
-
 def test_only_a_notebook_s_page_is_changed() -> None:
     asked: list[str] = []
 

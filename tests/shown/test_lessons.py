@@ -11,72 +11,48 @@ from workbench.lessons.cards import answer_of
 from workbench.lessons.exercises import CARDS, EXERCISES
 from workbench.pages.conversation_page import ABOUT
 
-
-def everything() -> str:
-    """All things of the lexicon that can be drawn in one list."""
-    lexicon = load_lexicon("svg_drawing")
-    return ", ".join(value.say for value in lexicon.values.values() if value.is_leaf and value.dimension == "subject")
-
-
-# -- the tables -------------------------------------------------------------------------------------------------------
-
+VALUES = load_lexicon("svg_drawing").values.values()
+EVERYTHING = ", ".join(value.say for value in VALUES if value.is_leaf and value.dimension == "subject")
 TWO_REPLIES = ["a rabbit wearing a crown of blossoms?", "outlines in bold brush and a surface of printed dots?"]
 
 RIGHT: dict[str, Any] = {
-    "rank": ["adaptive", "draft", "options", "ask"],
-    "near-misses": 3,
-    "two-replies": TWO_REPLIES,
-    "break": everything(),
-    "reward": 1.64,
-    "tau": 860,
-    "length": [1, 4, 5],
-    "leak": [2, 5],
-    "grpo": [2, 2, 2, 2],
-}
+    "rank": ["adaptive", "draft", "options", "ask"], "near-misses": 3, "two-replies": TWO_REPLIES,
+    "break": EVERYTHING, "reward": 1.64, "tau": 860, "length": [1, 4, 5], "leak": [2, 5], "grpo": [2, 2, 2, 2],
+}  # fmt: skip
 
 WRONG: list[tuple[str, Any, str]] = [
     ("rank", ["ask", "options", "draft", "adaptive"], "worst first"),
     ("rank", ["ask", "adaptive", "draft", "options"], "Asking discovers 0"),
     ("rank", ["draft", "adaptive", "options", "ask"], r"adaptive discovers 5\.1, more than draft \(3\.8\)"),
-    ("rank", ["adaptive", "options", "draft", "ask"], r"draft discovers 3\.8, more than options \(3\.5\)"),
     ("rank", ["adaptive", "draft", "ask"], "each of the four"),
     ("near-misses", 0, "at least 1"),
     ("near-misses", 1, r"0\.25, less than θ = 0\.5\. It stays undiscovered, and θ shrinks to 0\.25"),
     ("near-misses", 2, "reaches θ"),
     ("near-misses", 4, "fewer are enough, too"),
-    ("near-misses", 2.5, "a whole number"),
     ("two-replies", ["a rabbit wearing a crown of blossoms"], "exactly two"),
     ("two-replies", ["outlines in bold brush", "a rabbit in a crown of blossoms"], "Reply 1 matches intents of a tree"),
     ("two-replies", ["What animal shall it be?", "a rabbit"], "open question shows no value|that are discovered"),
-    ("two-replies", ["a rabbit in a crown of blossoms", "asdf qwer"], "knows no word of it"),
     ("two-replies", ["an animal with fur, dressed up", "a rabbit in a crown of blossoms"], "Tree 2 has not changed"),
     ("break", "asdfgh", "knows no word of it"),
     ("break", "What do you have in mind?", "open question"),
     ("break", "an animal, a vehicle, a building, a plant", "asked for already"),
     ("break", "A tugboat?", "It fits 1 of 12 users"),
-    ("break", "a cat, a fox, a rabbit, a bear or an owl?", "It fits 5 of 12 users and earns"),
     ("reward", 2, "Length is not free"),
     ("reward", 1.39, "first 250 tokens cost nothing"),
-    ("reward", 2.36, "do not add"),
     ("reward", -0.36, "the penalty alone"),
-    ("reward", 1, "the largest length penalty"),
     ("tau", 250, "the paper's 250 included"),
     ("tau", 0, "Go the other way"),
-    ("tau", 600, "Not yet"),
     ("tau", 2000, "also wins with fewer free tokens"),
     ("tau", -100, "0 or more"),
     ("leak", [], "There is a leak"),
     ("leak", [1, 2, 5], "Message 1 is honest. It names a discovered intent"),
     ("leak", [2, 3, 5], "Message 3 is honest. It repeats"),
-    ("leak", [4], "Message 4 is honest. It says only that something is missing"),
     ("leak", [5], "in another form of the word"),
     ("length", [], "the same number"),
     ("length", [1, 2, 3, 4, 5, 6], r"In pair 2 the better reply is also shorter, but it discovered 2, the other 0"),
     ("length", [1, 3, 4, 5], "In pair 3 the better reply is even the longer one. It discovered 3, the other 1"),
     ("length", [1, 5], "neither reply discovered"),
-    ("length", [1, 4], "both replies discovered 1"),
     ("grpo", [0, 0, 0, 0], "The same holds for good replies"),
-    ("grpo", [1, -1, 1, -1], "sum to 0"),
     ("grpo", [2, 2, 2, 2.001], "differ by a hair"),
     ("grpo", [1, 2, 3, 4], r"distance from the mean, 2\.5, decides. reply 1 gets the advantage −1\.16"),
 ]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from accessible import serious
 from playwright.sync_api import Page, expect
+from scripted import told_tree
 
 from discover_lib import Discovery, Evaluation, IntentTree, Rules, Verdict, advance, initial_state
 from discover_lib.base.errors import DiscoverError
@@ -14,32 +15,9 @@ from workbench.map import IntentMap, MapMoment, edited_graph, frame_of, intent_m
 
 RULES = Rules.paper()
 RED, HOSTILE = "A red boat at night", "<img src=x onerror='window.pwned = 1'>"
-TREE = IntentTree.from_dict(
-    {
-        "artifact_type": "drawing",
-        "topic": "boat",
-        "initial_request": "a boat",
-        "initially_discovered": ["1"],
-        "roots": [
-            {
-                "id": "1",
-                "text": "A boat",
-                "children": [
-                    {
-                        "id": "1.1",
-                        "text": "A boat at night",
-                        "children": [{"id": "1.1.1", "text": "A red boat at night"}],
-                    },
-                    {"id": "1.2", "text": "A boat with a sail"},
-                ],
-            },
-            {
-                "id": "2",
-                "text": "<img src=x onerror='window.pwned = 1'>",
-                "children": [{"id": "2.1", "text": "A moon"}],
-            },
-        ],
-    }
+TREE = told_tree(
+    {"1": "A boat", "1.1": "A boat at night", "1.1.1": RED, "1.2": "A boat with a sail", "2": HOSTILE, "2.1": "A moon"},
+    "1",
 )
 
 
@@ -112,9 +90,6 @@ def test_an_edited_map_shows_and_tells_its_tree() -> None:
     edited._edited({"do": "move", "id": "1.1", "under": "2"})
     assert told == [edited.tree] and edited.widget.frame["ids"] == list(edited.tree.intents)
     assert len(edited.widget.moments[0]["states"]) == len(edited.tree)
-
-
-# -- in a page ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

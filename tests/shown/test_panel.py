@@ -54,24 +54,6 @@ def test_where_nothing_is_there_a_small_run_is_made_and_found_again(outputs: Pat
     assert ": 2 of 2 conversations</p>" in words and (read, resumable) == (2, False)
 
 
-def test_the_buttons_that_stand_there_can_do_something(outputs: Path) -> None:
-    unfinished = outputs / "half"
-    with RunStore.write(_made(unfinished), laid_out(SMALL).configuration) as store:
-        store.add_units(laid_out(SMALL).units)
-
-    def story() -> tuple[str, str]:
-        panel = RunPanel("synthesis", SMALL)
-        clock = panel.clock(panel.get_folder(), 0)
-        whole = panel.view(clock, panel.get_folder(), 0, before=[panel.begin_button]).text
-        assert panel.get_progress() == 2
-        panel.open(unfinished)
-        return whole, panel.view(panel.clock(unfinished, 1), unfinished, 1).text
-
-    whole, half = on_a_page(story)
-    assert "2 of 2 conversations" in whole and "Begin" in whole and "Stop" not in whole and "Go on" not in whole
-    assert "0 of 2 conversations · not finished" in half and "Go on with this run" in half
-
-
 def test_a_press_begins_once_and_what_was_chosen_just_before_it(outputs: Path) -> None:
     def story() -> tuple[RunPanel, list[Path]]:
         panel = RunPanel("synthesis", SMALL)
@@ -125,11 +107,8 @@ def test_a_stopped_run_is_gone_on_with_from_its_configuration_alone(outputs: Pat
     job = last_of(panel.get_folder())
     assert job is not None
     job.wait()
-    assert (
-        panel.trouble == ""
-        and job.trouble == ""
-        and job.options == RunOptions.from_configuration(laid_out(SMALL).configuration)
-    )
+    assert panel.trouble == job.trouble == ""
+    assert job.options == RunOptions.from_configuration(laid_out(SMALL).configuration)
     with RunStore.read(panel.get_folder()) as store:
         assert laid_out(job.options).configuration == store.configuration
 
@@ -152,8 +131,3 @@ def test_options_come_back_from_a_configuration_or_say_why_not() -> None:
     for other in ({"kind": "import"}, {**configuration, "domain": None}):
         with pytest.raises(RunOptionsError, match="the same command resumes it"):
             RunOptions.from_configuration(other)
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    return folder

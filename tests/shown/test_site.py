@@ -2,7 +2,6 @@
 
 import gzip
 import http.server
-import json
 import re
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from accessible import in_the_way, settle
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from workbench.pages import conversation_page
-from workbench.site.host import OPENING, open_page
+from workbench.site.host import OPENING
 from workbench.site.site_files import COMPILED, DEPENDENCIES, build_site
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site as `discover site` writes it."""
     folder = tmp_path_factory.mktemp("site")
     build_site(folder)
     return folder
@@ -47,9 +45,6 @@ def address(site: Path) -> Iterator[str]:
     server.shutdown()
 
 
-# -- the folder --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_the_folder_is_small_and_names_no_other_place(site: Path) -> None:
     files = [path for path in site.rglob("*") if path.is_file()]
@@ -63,24 +58,10 @@ def test_the_folder_is_small_and_names_no_other_place(site: Path) -> None:
         assert len(policy) == 1 and "unsafe-inline" not in policy[0].split("script-src")[1].split(";")[0]
 
 
-# -- Python's side -----------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     (tmp_path / OPENING).write_text(conversation_page.opening(tmp_path).text, encoding="utf-8")
     return tmp_path
-
-
-@pytest.mark.slow
-def test_a_page_posts_only_what_its_messages_change(data: Path) -> None:
-    posted: list[dict] = []
-    stage = open_page("stage", lambda text: posted.append(json.loads(text)), data)
-    assert not posted, "the page was built with what it shows first"
-    stage.receive(json.dumps({"message": {"do": "jump", "strip": 0, "turn": 1, "jumps": 1}}))
-    assert posted[-1]["now"]["turn"] == 1
-    stage.receive(json.dumps({"message": {"do": "consider"}}))
-    assert len(posted[-1]["now"]["considered"]) == 9
 
 
 @pytest.mark.slow
@@ -109,9 +90,6 @@ def test_conversations_in_the_browser_s_python_are_those_of_this_one_byte_by_byt
     command = [sys.executable, ROOT / "benchmarks" / "site_records.py", "--seeds", "1", "--site", site]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "30 conversations, 150 turns: 0 differ" in done.stdout, done.stdout + done.stderr
-
-
-# -- in a browser ------------------------------------------------------------------------------------------------------
 
 
 def test_the_story_plays_before_python_is_there(address: str, context: BrowserContext) -> None:

@@ -23,14 +23,6 @@ def place(player: StagePlayer) -> tuple[int, int]:
     return player.widget.now["strip"], player.widget.now["turn"]
 
 
-def test_a_reply_of_ones_own_empties_the_box_and_an_empty_one_is_refused_in_a_line(player: StagePlayer) -> None:
-    player.do({"do": "reply", "text": " "})
-    assert player.widget.now["trouble"] == "Type a reply first." and player.widget.now["sent"] == 0
-    player.do({"do": "reply", "text": "Shall it be set in a museum?"})
-    assert place(player) == (0, 1) and player.widget.now["sent"] == 1 and player.widget.now["trouble"] == ""
-    assert player.widget.record["moments"][1]["assistant"] == "you"
-
-
 def test_replies_are_shown_the_best_first_and_any_of_them_is_taken(player: StagePlayer) -> None:
     player.do({"do": "consider"})
     cards = player.widget.now["considered"]

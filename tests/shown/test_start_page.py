@@ -1,11 +1,16 @@
-"""The page Start: a game with two assistants whose names are hidden, and what its end says of every sentence."""
+"""The page Start: its story says what the conversations say, and its game tells why each sentence counted."""
 
 import re
 
 import pytest
 
+from discover_lib.core.state import Discovery
+from discover_lib.engines.miniature.builder import imagined
+from discover_lib.engines.miniature.lexicon import load_lexicon
+from discover_lib.engines.miniature.reading import read_artifact
+from discover_lib.engines.miniature.rendering import hero_of, line_told
 from workbench.pages.start_page import Game, reveal, sentences, target_map
-from workbench.story import WHAT_IT_IS, six_rules
+from workbench.story import PARTS, StoryTeller
 
 
 def played(game: Game, *texts: str) -> Game:
@@ -50,8 +55,61 @@ def test_the_map_of_the_target_compares_both_and_tells_who_named_what(over: Game
     assert set(reasons) == set(drawn.tree.intents) and len(drawn.widget.beside) == len(drawn.tree)
 
 
-def test_the_rules_are_short_and_name_their_letters() -> None:
-    rules = six_rules()
-    assert len(rules.split()) < 370 and len(WHAT_IT_IS.split()) < 120
-    assert all(f"{letter} = " in rules for letter in ("p", "θ", "τ", "λ"))
-    assert "Words discover, only artifacts satisfy" in " ".join(rules.split())
+PEOPLE = [("svg_drawing", 0), ("svg_drawing", 3), ("creative_writing", 2)]
+
+
+@pytest.fixture(scope="module")
+def teller() -> StoryTeller:
+    return StoryTeller(PEOPLE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("person", range(len(PEOPLE)))
+def test_every_moment_counts_what_its_state_holds(teller: StoryTeller, person: int) -> None:
+    record = teller.tell(person)
+    for part, column in zip(PARTS, record["columns"], strict=True):
+        conversation = teller.conversation(part, person)
+        assert len(column["moments"]) == len(conversation.turns) + 1
+        for turn, moment in enumerate(column["moments"]):
+            state = conversation.state_after(turn)
+            discovered = {key for key, word in moment["states"].items() if word == "discovered"}
+            assert discovered == set(state.discovered)
+            assert moment["known"] == len(discovered - set(conversation.tree.initially_discovered))
+            assert moment["of"] == len(conversation.tree) - len(conversation.tree.initially_discovered)
+
+
+@pytest.mark.parametrize("person", range(len(PEOPLE)))
+def test_the_picture_holds_exactly_the_specific_wishes_that_have_formed(teller: StoryTeller, person: int) -> None:
+    domain, _ = PEOPLE[person]
+    lexicon = load_lexicon(domain)
+    conversation = teller.conversation(PARTS[2], person)
+    tree = conversation.tree
+    for turn in range(len(conversation.turns) + 1):
+        state = conversation.state_after(turn)
+        known = {tree.text(leaf) for leaf in tree.leaves() if state[leaf] is Discovery.DISCOVERED}
+        picture = imagined(tree, state, lexicon)
+        assert (picture.known, picture.of) == (len(known), len(tree.leaves()))
+        if picture.drawing:
+            shown = {lexicon.values[value].text for value in read_artifact(picture.drawing, domain)}
+        else:
+            hero = hero_of(tree.initial_request, lexicon)
+            by_line = {line_told(value, hero): value.text for value in lexicon.values.values() if value.line}
+            shown = {by_line[line] for line in picture.lines if line is not None}
+        assert shown == known
+
+
+def test_a_visitor_s_replies_are_judged_like_the_others_until_the_last_turn(teller: StoryTeller) -> None:
+    record = teller.tell(0)
+    question, choice = record["hints"]
+    assert question.endswith("?") and choice.startswith("How about ")
+    for turn in range(1, 6):
+        mine = teller.reply("asdfgh", 0)
+        assert len(mine["moments"]) == turn + 1 and mine["over"] is (turn == 5)
+    assert mine["moments"][-1]["known"] == 0
+    assert len(teller.reply("one more", 0)["moments"]) == 6, "nothing comes after the last turn"
+
+
+def test_a_reply_with_markup_cannot_run_anything(teller: StoryTeller) -> None:
+    teller.tell(0)
+    mine = teller.reply('<img src=x onerror="alert(1)"><script>alert(2)</script>', 0)
+    assert "<img src=x" not in mine["moments"][-1]["reply"] and "<script" not in mine["moments"][-1]["reply"]

@@ -67,9 +67,6 @@ def test_measures_are_symmetric_and_at_most_one(pairs: list[tuple[str, str]]) ->
             assert (found == 1) == all(one == other for one, other in pairs)
 
 
-# -- the desk ---------------------------------------------------------------------------------------------------------
-
-
 @cache
 def talks() -> dict[str, Conversation]:
     units = lay_out(RunOptions(("draft", "adaptive"), domain="technical_writing", artifacts=4)).units
@@ -138,9 +135,6 @@ def test_near_misses_are_compared_where_both_judges_call_an_intent_missed() -> N
     assert near.too_few
     person = [said("p", "1", "no", None)]
     assert not any(each.group == NEAR_MISSES for each in agreements([*ours, *person])), "people name none"
-
-
-# -- labels by people ------------------------------------------------------------------------------------------------
 
 
 def test_a_sheet_is_text_to_every_spreadsheet_and_read_back_all_the_same(tmp_path: Path) -> None:

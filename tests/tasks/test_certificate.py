@@ -89,7 +89,6 @@ def run_panel(
     turns: int = MAX_TURNS,
     panel: Sequence[str] = PANEL,
 ) -> list[Conversation]:
-    """The panel's conversations, one after the other; the miniature plays the user unless `engines` does."""
     units = plan_units(trees, panel, trials=1, turns=turns, rules=Rules.paper(), seed=0, engine=MINIATURE)
     return [run_unit(unit, engines) for unit in units]
 
@@ -115,9 +114,7 @@ def test_the_miniature_passes(sound: Certificate) -> None:
     ("judge", "artifacts", "result"),
     [(Blunt(True), 6, "failed"), (Blunt(False), 6, "undecided"), (Blunt(None), FEW, "failed")],
 )
-def test_a_judge_that_always_says_yes_or_no_or_throws_a_coin_is_not_certified(
-    judge: Blunt, artifacts: int, result: str
-) -> None:
+def test_a_judge_that_says_yes_or_no_or_throws_a_coin_fails(judge: Blunt, artifacts: int, result: str) -> None:
     assert made(judge, artifacts).result == result
 
 
@@ -139,19 +136,13 @@ def test_too_few_artifacts_certify_nothing(sound: Certificate) -> None:
 @pytest.mark.parametrize(
     ("low", "high", "kind", "holds"),
     [
-        (0.01, 0.2, "above", "held"),
-        (0.0, 0.2, "above", "not distinguishable"),
-        (-0.2, -0.01, "above", "violated"),
-        (-0.1, 0.1, "above", "not distinguishable"),
-        (-0.01, 0.1, "not below", "held"),
-        (-0.03, 0.1, "not below", "not distinguishable"),
-        (-0.3, -0.03, "not below", "violated"),
-        (0.0, 0.02, "nothing", "held"),
-        (0.0, 0.03, "nothing", "not distinguishable"),
-        (0.03, 0.2, "nothing", "violated"),
-        (None, None, "above", "not distinguishable"),
+        (0.01, 0.2, "above", "held"), (0.0, 0.2, "above", "not distinguishable"), (-0.2, -0.01, "above", "violated"),
+        (-0.1, 0.1, "above", "not distinguishable"), (-0.01, 0.1, "not below", "held"),
+        (-0.03, 0.1, "not below", "not distinguishable"), (-0.3, -0.03, "not below", "violated"),
+        (0.0, 0.02, "nothing", "held"), (0.0, 0.03, "nothing", "not distinguishable"),
+        (0.03, 0.2, "nothing", "violated"), (None, None, "above", "not distinguishable"),
     ],
-)
+)  # fmt: skip
 def test_where_the_interval_lies_decides(low: float | None, high: float | None, kind: Kind, holds: str) -> None:
     assert _verdict(Estimate(0.5, low, high, 10, 10), kind) == holds
 
@@ -160,9 +151,6 @@ def warning_of(run: Path) -> str:
     """What is told of a run's user; "" where they are certified."""
     trust = trust_in(run)
     return trust.missing or ("" if trust.result == "passed" else trust.verdict)
-
-
-# -- in a run's folder ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -251,9 +239,6 @@ def test_a_language_model_as_the_user_is_certified_through_the_same_seam(tmp_pat
     assert {name: each.mean for name, each in found.found.items()} == {n: each.mean for n, each in own.found.items()}
     assert found.subject["prompts"].keys() == {"response_evaluation", "user_reply"}
     assert "is not validated" in warning_of(folder)
-
-
-# -- of a user, wherever it was made ----------------------------------------------------------------------------------
 
 
 def run_of(folder: Path, **options: Any) -> Path:

@@ -11,9 +11,9 @@ import pytest
 from command_line import assert_one_line_error, discover
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted import state_of
+from scripted import state_of, told_tree
 
-from discover_lib import IntentTree, Message, Rules
+from discover_lib import Message, Rules
 from discover_lib.base.leak_words import find_leaks, spoken_words
 from discover_lib.core.view import leaked_words
 from discover_lib.engines.miniature.lexicon import load_lexicon
@@ -23,9 +23,6 @@ from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.units import run_units
 from discover_lib.tasks.leaks import Finding, audit, audit_message
 from workbench.parts import quoted
-
-# -- the rule ---------------------------------------------------------------------------------------------------------
-
 
 HIDDEN = {"1": "Shows a shadowy harbour", "2": "Leaves out the border, without any frame"}
 
@@ -63,19 +60,13 @@ def test_what_was_said_word_for_word_never_leaks(message: str, before: list[str]
     assert find_leaks(message, {"1": message}, [*before, message]) == ()
 
 
-LAND = {"id": "1.1", "text": "Shows an animal with fur", "children": [{"id": "1.1.1", "text": "Shows a cat with fur"}]}
-TREE = IntentTree.from_dict(
+TREE = told_tree(
     {
-        "artifact_type": "svg drawing",
-        "topic": "animal",
-        "initial_request": "can you draw me an svg with an animal?",
-        "initially_discovered": ["1"],
-        "roots": [
-            {"id": "1", "text": "Shows an animal", "children": [LAND]},
-            {"id": "2", "text": "Colours the sky one plain deep violet over a dotted meadow"},
-        ],
-    }
-)
+        "1": "Shows an animal", "1.1": "Shows an animal with fur", "1.1.1": "Shows a cat with fur",
+        "2": "Colours the sky one plain deep violet over a dotted meadow",
+    },
+    "1", "svg drawing", "can you draw me an svg with an animal?",
+)  # fmt: skip
 START = state_of(TREE, discovered="1", emerging="1.1")
 ASKED = [Message("user", TREE.initial_request), Message("assistant", "Which colours do you like?")]
 
@@ -123,9 +114,6 @@ def test_what_a_drawing_showed_may_be_named() -> None:
         assert any(told(value) for value in wanted if value is not None and value not in shown)
 
 
-# -- clean turns -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_no_alarm_in_a_thousand_clean_turns() -> None:
     turns = 0
@@ -144,9 +132,6 @@ def test_leaked_words_of_the_turn_are_the_verbatim_ones() -> None:
     assert leaked_words("a dotty violet", TREE, START, [each.content for each in ASKED]) == ("violet",)
 
 
-# -- shown ------------------------------------------------------------------------------------------------------------
-
-
 def test_words_are_marked_and_everything_is_escaped() -> None:
     one = found('<b>a cat</b> & "violet"')
     assert one is not None
@@ -154,9 +139,6 @@ def test_words_are_marked_and_everything_is_escaped() -> None:
     assert "<b>" not in told and "<mark>cat</mark>" in told
     text = re.sub(r"</?mark>", "", told)
     assert "&lt;b&gt;a cat&lt;/b&gt; &amp; &#34;violet&#34;" in text
-
-
-# -- the commands -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -208,9 +190,3 @@ def test_people_label_a_sheet(run: Path, tmp_path: Path) -> None:
         writer.writerows(rows)
     told = discover("audit", run, "--labels", sheet)
     assert "as recorded / a person" in told.stdout and re.search(r"all intents[^\n]*│ [1-3] ", told.stdout)
-
-
-@pytest.mark.slow
-def test_the_paper_command_says_how_many_follow() -> None:
-    told = discover("paper", "--all")
-    assert told.returncode == 0 and "33 figures: 23 follow, 7 do not, 3 are left open" in told.stdout

@@ -1,10 +1,10 @@
 """Restricted content: offers are read off replies, by hand."""
 
 import pytest
+from scripted import told_tree
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.conversation import Conversation
-from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import run_conversation
 from discover_lib.core.simulator import UserSimulator
 from discover_lib.dataset.inspect_log import Answer
@@ -18,11 +18,13 @@ from discover_lib.tasks.safety import REFUSED, Exposure, HouseRule, benchmarked,
 DOMAIN = "svg_drawing"
 REFUSAL = "I am sorry, I can't help with that one: it is against the rules."
 WORLD = engine(DOMAIN)
-BIRD = {"id": "1.1", "text": "Shows an animal with feathers"}
-BIRD |= {"children": [{"id": "1.1.1", "text": "Shows an owl with feathers"}]}
-ROOTS = [{"id": "1", "text": "Shows an animal", "children": [BIRD]}, {"id": "2", "text": "Keeps to cool tones"}]
-SAID = {"artifact_type": "SVG drawing", "topic": "animal", "initial_request": "please draw me something"}
-OWL = IntentTree.from_dict(SAID | {"roots": ROOTS})
+OWL = told_tree(
+    {
+        "1": "Shows an animal", "1.1": "Shows an animal with feathers", "1.1.1": "Shows an owl with feathers",
+        "2": "Keeps to cool tones",
+    },
+    kind="SVG drawing", request="please draw me something",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -93,9 +95,6 @@ def test_assistants_are_compared_on_the_same_users_under_the_same_rules() -> Non
 )
 def test_refusals_by_their_phrases(text: str, verdict: bool) -> None:
     assert Phrases().refuses("", text) is verdict
-
-
-# -- benchmarks of others ----------------------------------------------------------------------------------------------
 
 
 BASE = [Answer(f"draw {n}", "I can't do that.", {"harm": 0.0}) for n in range(20)]

@@ -34,7 +34,6 @@ from discover_lib.tasks.waist import (
     Report,
     Run,
     RunFolder,
-    Stopped,
     Table,
     ask,
     begin,
@@ -57,9 +56,6 @@ def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def reaches(folder: Path, state: str, done: int = 0) -> None:
     until(lambda: (now := status_of(folder)).state == state and now.done >= done)
-
-
-# -- what is asked ----------------------------------------------------------------------------------------------------
 
 
 class About(Asked, frozen=True):
@@ -106,12 +102,10 @@ def test_a_run_that_is_not_there_is_refused_and_nothing_is_made(outputs: Path) -
 @pytest.mark.slow
 @given(
     st.builds(
-        Count,
-        most=st.integers(1, 1000),
-        names=st.lists(st.text(), max_size=3).map(tuple),
+        Count, most=st.integers(1, 1000), names=st.lists(st.text(), max_size=3).map(tuple),
         share=st.none() | st.floats(0, 1),
     )
-)
+)  # fmt: skip
 def test_what_is_asked_survives_json(asked: Count) -> None:
     assert read(Count, json.loads(json.dumps(asked.plain()))) == asked
     same = asked.most == 5 and not asked.names and asked.share is None
@@ -130,9 +124,6 @@ def test_flags_say_help_range_and_choices_and_the_code_is_the_reports(tmp_path: 
     assert report_of(count.folder(Count(most=2, names=("a", "b")))) is not None
 
 
-# -- what comes out ---------------------------------------------------------------------------------------------------
-
-
 def test_a_report_is_the_same_told_stored_and_as_csv(outputs: Path) -> None:
     report = count(Count())
     assert report_of(count.folder(Count())) == report
@@ -141,9 +132,6 @@ def test_a_report_is_the_same_told_stored_and_as_csv(outputs: Path) -> None:
     for told in (console.file.getvalue(), report.csv()):  # type: ignore[attr-defined]
         assert all(word in told for word in ("counted <b>", "toy", "held", "share", "a line that counts"))
     assert "and 1 more" in console.file.getvalue() and report.csv().count("toy,held,0.5,0.4,0.6,a red dog") == 3  # type: ignore[attr-defined]
-
-
-# -- a task and its folder --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -190,14 +178,6 @@ def test_it_goes_on_when_whoever_began_it_has_ended(outputs: Path) -> None:
     beginner = f"{names}; begin(count, Count(most=30), Slowly(wait=0.05))"
     subprocess.run([sys.executable, "-c", beginner], check=True)
     reaches(count.folder(Count(most=30)), "finished")
-
-
-@pytest.mark.slow
-def test_a_stop_in_a_desk_of_this_process(outputs: Path) -> None:
-    folder = count.folder(Count(most=500))
-    with pytest.raises(Stopped):
-        do(count, Count(most=500), Slowly(wait=0.01), lambda now: stop(folder) if now.done > 3 else None)
-    assert status_of(folder).state == "stopped"
 
 
 def test_what_breaks_is_told_and_can_be_gone_on_with(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,18 +30,8 @@ def count(asked: Count, how: Slowly, folder: Path, tell) -> Report:
         time.sleep(how.wait)
         with kept.open("a") as file:
             file.write(f"{number}\n")
-    return Report(
-        (
-            Lines(("counted <b>",), "good"),
-            Chart.dots({"toy": HALF}, "share", to_one=True),
-            Table(
-                ("who", "holds", "share", "said"),
-                (("toy", Mark("held", "good"), Interval.of(HALF), Quote("a red dog", ((2, 5),))),) * 3,
-                "rows",
-                shown=2,
-            ),
-            Picture("<svg/>", "a line that counts"),
-        ),
-        {"counted": asked.most},
-        exit_code=3,
-    )
+    row = ("toy", Mark("held", "good"), Interval.of(HALF), Quote("a red dog", ((2, 5),)))
+    dots = Chart.dots({"toy": HALF}, "share", to_one=True)
+    table = Table(("who", "holds", "share", "said"), (row,) * 3, "rows", shown=2)
+    parts = (Lines(("counted <b>",), "good"), dots, table, Picture("<svg/>", "a line that counts"))
+    return Report(parts, {"counted": asked.most}, exit_code=3)

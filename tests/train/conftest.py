@@ -19,7 +19,6 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sft(tiny: Path) -> StageResult:
-    """Six updates of SFT, undisturbed."""
     recipe = short_recipe().changed("sft", {"max_steps": 6})
     settings = StageSettings("sft", str(tiny / "data" / "sft"), str(tiny / "base"), recipe=recipe)
     return run_stage(settings, tiny / "sft", on_progress=lambda line: None)

@@ -51,8 +51,6 @@ def train(stage: StageSettings, folder: Path, reached: Access, told: list[str] |
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """A run in which nothing failed, and how many questions the server answered for it."""
-
     folder: Path
     answered: int
 
@@ -101,9 +99,6 @@ def test_killed_and_then_out_of_patience_it_ends_with_the_same_adapter_and_pays_
     assert weights(tmp_path / "run") == weights(undisturbed.folder)
 
 
-# -- the client alone --------------------------------------------------------------------------------------------------
-
-
 def ask(client: PatientClient, text: str) -> str:
     return client.complete(Request(MODEL, ({"role": "user", "content": text},), "judge")).text
 
@@ -118,9 +113,7 @@ def test_models_that_fail_for_a_while_are_waited_for_and_their_answers_are_kept(
     assert server.counts["served"] == 1 and len(told) == 1 and told[0].startswith("no answer (")
 
 
-def test_a_budget_that_is_spent_holds_a_run_up_and_a_larger_one_lets_it_go_on(
-    stage: StageSettings, tmp_path: Path
-) -> None:
+def test_a_spent_budget_holds_a_run_up_until_a_larger_one_is_given(stage: StageSettings, tmp_path: Path) -> None:
     with FakeServer() as server:
         poor = access(server, budget=1e-9)
         assert problems(stage, replace(poor, client=replace(poor.client, prices={}))) == [

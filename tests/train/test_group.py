@@ -102,7 +102,6 @@ def test_one_update_makes_the_better_reply_likelier_and_leaves_the_base_alone(pa
 
 
 def changes(before: Any, after: Any) -> list[float]:
-    """By how much each reply's log-probability changed."""
     return [float(new.sum() - old.sum()) for old, new in zip(before, after, strict=True)]
 
 

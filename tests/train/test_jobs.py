@@ -1,7 +1,8 @@
-"""Training runs as processes: begun once, watched, stopped, killed, gone on with; and nothing of it needs torch."""
+"""Training runs as processes: begun once, watched, stopped, killed, resumed without torch; and their alarms."""
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -16,7 +17,7 @@ from waiting import until
 from discover_lib.base.errors import DiscoverError
 from discover_lib.runs.job_folder import working
 from discover_lib.train import training_job as jobs
-from discover_lib.train.training_job import TrainingJob
+from discover_lib.train.training_job import ALARMS, WINDOW, TrainingJob, alarms
 
 STEPS = 40
 
@@ -77,9 +78,6 @@ def begin(tmp_path: Path) -> Iterator[Callable[..., TrainingJob]]:
 
 def steps_of(job: TrainingJob) -> list[int]:
     return [line["step"] for line in job.metrics()]
-
-
-# -- a run's life ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -171,9 +169,6 @@ def test_a_run_goes_on_as_long_as_its_folder_is_held(tmp_path: Path) -> None:
         assert job.status().state == state
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------------
-
-
 def test_a_folder_of_something_else_is_refused(begin: Callable[..., TrainingJob], tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "letter.txt").write_text("keep me")
@@ -185,9 +180,6 @@ def test_a_folder_of_something_else_is_refused(begin: Callable[..., TrainingJob]
         TrainingJob(tmp_path / "nowhere").status()
 
 
-# -- reading -----------------------------------------------------------------------------------------------------------
-
-
 def test_half_lines_are_skipped_and_lines_after_a_checkpoint_are_dropped(tmp_path: Path) -> None:
     path, lines = tmp_path / jobs.METRICS, [{"step": step, "text": "ü\u2028"} for step in (5, 5, 10, 12)]
     whole = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
@@ -197,3 +189,41 @@ def test_half_lines_are_skipped_and_lines_after_a_checkpoint_are_dropped(tmp_pat
     path.write_bytes(whole + b'{"step": 13, "te')
     jobs.go_back(tmp_path, 10)
     assert jobs.read_lines(path) == lines[:3] and jobs.read_lines(tmp_path / "none") == []
+
+
+def logged(column: str, *values: float | None) -> list[dict[str, Any]]:
+    return [{"step": step, column: value} for step, value in enumerate(values, 1)]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "words"),
+    [
+        ("kl", [0.01] * 5 + [0.3] * 5, "far from the reference (KL 0.30 per token)"),
+        ("kl", [0.3] * 5 + [0.1] * 5, ""),
+        ("kl", [0.9] * 4, ""),  # too few to tell
+        ("entropy", [2.0] * 5 + [0.5] * 5, "entropy is 25\u00a0% of its first value"),
+        ("entropy", [0.5] * 5 + [2.0] * 5, ""),
+        ("completions/mean_length", [100.0] * 5 + [180.0] * 5, "replies are 1.8 times as long as at first"),
+        ("completions/clipped_ratio", [0.0, 0.5, 0.5, 0.5, 0.5], "40\u00a0% of the replies are cut off"),
+        ("frac_reward_zero_std", [0.75] * 5, "in 75\u00a0% of the groups all rewards are equal"),
+        ("share/repeated", [0.4] * 5, "40\u00a0% of the replies repeat another reply of their group"),
+        ("share/near_misses", [0.7] * 5, "70\u00a0% of the rewarded state changes come from near misses"),
+        ("share/unscored", [0.05] * 5, ""),
+        ("reward", [-9.0] * 9, ""),  # low, and no sign of anything by itself
+    ],
+)
+def test_what_is_amiss_is_said_with_its_figure(column: str, values: list[float], words: str) -> None:
+    found = alarms(logged(column, *values))
+    assert set(found) == ({column} if words else set())
+    assert not words or found[column].startswith(words)
+
+
+def test_lines_without_the_figure_do_not_count() -> None:
+    assert alarms(logged("kl", *[0.9] * (WINDOW - 1), None, None)) == {}
+
+
+def test_the_documented_thresholds_are_those_of_the_alarms() -> None:
+    text = Path(__file__).parents[2].joinpath("docs", "training.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^`]+)`[^|]*\|.*\| ([<>]) ([\d.]+)( × the first)? \|$", text, flags=re.MULTILINE)
+    documented = {(column, sign == "<", float(limit), bool(first)) for column, sign, limit, first in rows}
+    assert documented == {(each.column, each.falling, each.limit, each.relative) for each in ALARMS}

@@ -16,7 +16,6 @@ DATA = {"folder": "/home/someone/secret/rows", "digest": "d1" * 16, "kind": "pro
 
 
 def finished(folder: Path, base: str, stage: str = "grpo", earlier: Path | None = None, **lineage: Any) -> Path:
-    """A finished run: one matrix of weights, and what a run writes about itself."""
     adapter = folder / "adapter"
     adapter.mkdir(parents=True)
     (adapter / "adapter_model.safetensors").write_bytes(b"weights of " + folder.name.encode())
@@ -79,7 +78,7 @@ def test_what_others_could_not_use_is_refused_in_a_line(base: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_pushed_adapter_goes_up_whole_and_a_refusal_is_a_line(
+def test_a_pushed_adapter_is_whole_and_a_refusal_a_line(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import huggingface_hub

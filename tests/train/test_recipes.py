@@ -23,8 +23,6 @@ from discover_lib.train.comparison import followed
 from discover_lib.train.data import default_data, load_rows
 from discover_lib.train.recipes import STAGES, DpoRecipe, GrpoRecipe, LoraRecipe, Recipe, SftRecipe, Stage
 
-# -- recipes -----------------------------------------------------------------------------------------------------------
-
 
 def test_the_paper_s_recipe_holds_the_paper_s_numbers() -> None:
     paper = Recipe.paper()
@@ -73,10 +71,8 @@ def test_a_contradiction_is_named(stage: Stage, changes: dict[str, Any], known: 
         ({"schedule": "step"}, "; choose one of linear, cosine, constant"),
         ({"load_in_4bit": 1}, "sft.load_in_4bit: Expected `bool`"),
         ({"learning_rate": float("nan")}, "sft.learning_rate: Expected `float` > 0.0"),
-        ({"learning_rate": 0}, "sft.learning_rate: Expected `float` > 0.0"),
         ({"learning_rate": float("inf")}, "sft.learning_rate: Expected `float` < "),
         ({"lora.targets": "q_proj"}, "lora.targets: Expected `array`"),
-        ({"lora.targets": []}, "lora.targets: Expected `array` of length >= 1"),
         ({"grpo.n_generations": 1}, "grpo.n_generations: Expected `int` >= 2"),
     ],
 )
@@ -92,8 +88,6 @@ def test_changes_go_where_they_belong_and_the_name_tells_them() -> None:
     assert changed.name == "paper with dpo.beta=0.2, lora.r=8"
     assert Recipe.paper().changed("dpo", {"learning_rate": 1}).dpo.learning_rate == 1.0
 
-
-# -- arguments ---------------------------------------------------------------------------------------------------------
 
 OURS = {  # fields that no trainer is told, because we act on them
     *("batch", "max_steps", "precision", "load_in_4bit", "sample_steps", "eval_steps", "eval_rows"),
@@ -122,8 +116,6 @@ def test_what_is_changed_in_a_recipe_reaches_the_trainer(tmp_path: Path) -> None
     assert told["epsilon"] == told["epsilon_high"] == 0.3  # Unsloth would choose another one
 
 
-# -- backends ----------------------------------------------------------------------------------------------------------
-
 TINY_BASE, ANY_BASE = "tiny", "Qwen/Qwen3-8B"
 
 
@@ -132,7 +124,6 @@ TINY_BASE, ANY_BASE = "tiny", "Qwen/Qwen3-8B"
     ("asked", "gpu", "unsloth", "base", "said"),
     [
         ("auto", False, False, ANY_BASE, "backend: transformers on cpu (no CUDA device)"),
-        ("auto", False, True, ANY_BASE, "backend: transformers on cpu (no CUDA device)"),
         ("auto", True, False, ANY_BASE, "backend: transformers on cuda (Unsloth is not installed)"),
         ("auto", True, True, ANY_BASE, "backend: unsloth on cuda (a CUDA device and Unsloth are here)"),
         ("auto", True, True, TINY_BASE, "backend: transformers on cuda (the tiny model is not for Unsloth)"),
@@ -175,9 +166,6 @@ def test_the_backend_says_who_trains_and_why_or_why_it_cannot(
 def test_who_cannot_write_replies_here_is_refused_in_one_line(generation: Any, backend: Backend, words: str) -> None:
     lines = unsuitable(replace(Recipe.paper().grpo, generation=generation), backend)
     assert len(lines) == bool(words) and words in "".join(lines)
-
-
-# -- lineage -----------------------------------------------------------------------------------------------------------
 
 
 def make_run(folder: Path, base: Path, merged: tuple[Path, ...] = (), stage: str = "sft") -> Path:
@@ -223,13 +211,8 @@ def test_a_base_that_changed_or_went_away_is_noticed(tmp_path: Path) -> None:
         adapter_chain(tmp_path)
 
 
-# -- the default data --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
-def test_length_says_only_a_little_about_the_labels_of_the_default_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_length_says_little_about_the_default_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     folder = default_data()
     assert default_data() == folder and len(load_rows(folder, "sft", "notation").train) == 90
@@ -242,9 +225,6 @@ def test_the_example_run_shows_a_user_at_every_checkpoint() -> None:
     assert list(user) == [0, 20, 40, 60, 80, 100, 102]
     before, *_, after = (talk.turns[0].candidate.reward for talk in user.values())
     assert before is not None and after is not None and before.total < 0 < after.total
-
-
-# -- dialects ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_chat_model_is_told_the_system_message_and_counted_in_its_own_tokens() -> None:

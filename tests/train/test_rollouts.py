@@ -31,9 +31,7 @@ PROMPTS = [[1] * length for length in (3, 3, 8, 2, 2, 2)]
         (1, None, [1, 1, 1, 1, 1, 1]),  # one at least
     ],
 )
-def test_prompts_go_together_as_far_as_they_fit_with_their_replies(
-    budget: int, most: int | None, sizes: list[int]
-) -> None:
+def test_prompts_go_together_if_they_fit_with_their_replies(budget: int, most: int | None, sizes: list[int]) -> None:
     batches = list(within(PROMPTS, 4, budget, most))
     assert [len(batch) for batch in batches] == sizes
     assert [prompt for batch in batches for prompt in batch] == PROMPTS
@@ -109,10 +107,6 @@ def test_a_gpu_holds_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert list(names._MODELS) == names_of[-1:]
 
 
-def scorer(threads: int) -> Scorer:
-    return Scorer(Users(RoleEngines(EngineSpec())), Notation(), GrpoRecipe(), threads)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_judgements_come_in_the_order_of_the_replies_and_a_failure_ends_the_batch(threads: int) -> None:
@@ -125,7 +119,7 @@ def test_judgements_come_in_the_order_of_the_replies_and_a_failure_ends_the_batc
             raise RoleError("no verdict")
         return f"{whose} {text} {n_tokens}"
 
-    judging = scorer(threads)
+    judging = Scorer(Users(RoleEngines(EngineSpec())), Notation(), GrpoRecipe(), threads)
     assert judging.judge(judge, [(0, "slow", 1), (1, "quick", 2)]) == ["0 slow 1", "1 quick 2"]
     assert judging.seconds > 0.04
     asked.clear()

@@ -49,7 +49,6 @@ def settings(tiny: Path, stage: Any, recipe: Recipe | None = None, **changes: An
 
 
 def train(tiny: Path, folder: Path, stage: Any, recipe: Recipe, adapter: str = "", **options: Any) -> StageResult:
-    """Train a stage on the tiny base."""
     made = settings(tiny, stage, recipe, adapter=adapter)
     return run_stage(made, folder, **{"on_progress": lambda line: None, **options})
 
@@ -61,9 +60,6 @@ def logged(result: StageResult, column: str) -> list[float]:
 def same(one: Path, other: Path) -> bool:
     left, right = ((each / "adapter_model.safetensors").read_bytes() for each in (one, other))
     return left == right
-
-
-# -- what carries loss -------------------------------------------------------------------------------------------------
 
 
 def test_the_loss_mask_is_trl_s_and_no_word_of_the_user_is_in_it(tiny: Path, tmp_path: Path) -> None:
@@ -131,12 +127,8 @@ def test_in_rollouts_of_several_turns_only_the_model_s_words_carry_loss(tiny: Pa
     assert fed["advantages"].any()
 
 
-# -- the reference policy ----------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def dpo(tiny: Path, sft: StageResult) -> StageResult:
-    """Two updates of DPO on the finished SFT, with dropout."""
     recipe = short_recipe().changed("dpo", {"sft_weight": 0.0, "learning_rate": 1e-2, "lora.dropout": 0.1})
     return train(tiny, tiny / "dpo", "dpo", recipe, str(sft.folder))
 
@@ -147,7 +139,7 @@ def test_the_first_preference_loss_is_ln_2_because_the_merged_stage_is_the_refer
     assert not list(dpo.folder.rglob("ref"))
 
 
-def test_a_stage_on_a_stage_is_the_base_with_both_adapters(
+def test_two_stages_are_two_adapters(
     tiny: Path, dpo: StageResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
@@ -177,12 +169,7 @@ def test_a_stage_on_a_stage_is_the_base_with_both_adapters(
     assert not list((tmp_path / "cache").iterdir())
 
 
-# -- the reward --------------------------------------------------------------------------------------------------------
-
-
 class Failing:
-    """A judge that fails on every reply with these words in it, and is the miniature's otherwise."""
-
     def __init__(self, words: str) -> None:
         self.real, self.words = MiniatureJudge(DOMAIN), words
 
@@ -215,7 +202,6 @@ class Words:
 
 @pytest.fixture(scope="module")
 def states(tiny: Path) -> list[str]:
-    """States of users at the beginning of their conversations."""
     rows = read_rows(tiny / "data" / "grpo")
     return [row["state"] for split in rows.values() for row in split if row["turn"] == 1]
 
@@ -284,9 +270,6 @@ def test_looking_ahead_pays_a_reply_for_what_it_prepares(states: list[str]) -> N
     assert found["reward/discovered"] > 0
 
 
-# -- going on ----------------------------------------------------------------------------------------------------------
-
-
 def killed_at(step: int, made: StageSettings, folder: Path) -> None:
     """Train in a process of its own, which is killed after it has logged this step and before it saves it."""
 
@@ -307,9 +290,7 @@ def killed_at(step: int, made: StageSettings, folder: Path) -> None:
     assert process.exitcode == -signal.SIGKILL
 
 
-def test_stopped_killed_and_gone_on_with_is_the_same_as_undisturbed(
-    tiny: Path, sft: StageResult, tmp_path: Path
-) -> None:
+def test_stopped_killed_and_resumed_is_the_same_as_undisturbed(tiny: Path, sft: StageResult, tmp_path: Path) -> None:
     recipe = short_recipe().changed("sft", {"max_steps": 6})
     made, folder = settings(tiny, "sft", recipe), tmp_path / "parted"
 
@@ -338,7 +319,7 @@ def test_stopped_killed_and_gone_on_with_is_the_same_as_undisturbed(
         run_stage(made, folder)
 
 
-def test_grpo_measures_whole_conversations_and_keeps_the_best_round(
+def test_grpo_measures_talks_and_keeps_the_best_round(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     discovered, told = iter([1.0, 3.0, 2.0]), list[str]()
@@ -380,9 +361,6 @@ def test_probes_on_the_same_users_are_compared_pair_by_pair(ours: Any, theirs: A
     assert told in found and bool(told) == bool(found)
 
 
-# -- checks ------------------------------------------------------------------------------------------------------------
-
-
 def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> None:
     recipe = Recipe.miniature().changed("grpo", {"n_generations": 5})
     made = StageSettings("grpo", str(tmp_path / "none"), "base", str(tmp_path), recipe, judge="unknown")
@@ -391,16 +369,8 @@ def test_everything_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> No
         assert expected in told
     with pytest.raises(DiscoverError) as caught:
         run_stage(made, tmp_path / "run", on_progress=print)
-    assert (
-        str(caught.value) == "; ".join(problems(made)) and len(problems(made)) == 4 and not (tmp_path / "run").exists()
-    )
-
-
-def test_settings_come_back_from_json(tiny: Path) -> None:
-    made = settings(tiny, "sft")
-    assert StageSettings.from_dict(json.loads(json.dumps(made.to_dict()))) == made
-    with pytest.raises(DiscoverError, match="Expected `int`"):
-        StageSettings.from_dict({**made.to_dict(), "seed": "one"})
+    assert str(caught.value) == "; ".join(problems(made)) and len(problems(made)) == 4
+    assert not (tmp_path / "run").exists()
 
 
 def test_rows_that_are_too_long_are_counted_and_named_before_training(tiny: Path, tmp_path: Path) -> None:
@@ -411,12 +381,7 @@ def test_rows_that_are_too_long_are_counted_and_named_before_training(tiny: Path
     assert told[1].startswith("3 of 3 training rows are longer than 8 tokens and omitted: ") and "(" in told[1]
 
 
-# -- before and after --------------------------------------------------------------------------------------------------
-
-
-def test_before_and_after_are_asked_for_the_same_prompt_and_the_same_user(
-    sft: StageResult, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_before_and_after_answer_the_same_prompt_and_user(sft: StageResult, monkeypatch: pytest.MonkeyPatch) -> None:
     names = before_and_after(sft.folder)
     monkeypatch.setattr(local_names, "_MODELS", {})
     said = replies(names, DOMAIN, [Message("user", "could you draw me a cat?")], 0)
@@ -426,9 +391,7 @@ def test_before_and_after_are_asked_for_the_same_prompt_and_the_same_user(
     assert all(talk.turns for talk in conversations(names, DOMAIN, tree, 0).values())
 
 
-def test_a_user_is_followed_through_the_checkpoints_of_a_run_that_has_not_ended(
-    sft: StageResult, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_user_is_followed_through_the_checkpoints_of_a_run(sft: StageResult, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = engine(DOMAIN).builder.build(generate_artifact(DOMAIN, "eval", 0)).tree
     after = comparison.conversations({"after": f"hf:{sft.folder}"}, DOMAIN, tree, 0, turns=5)["after"]
     run = sft.folder.with_name("going")

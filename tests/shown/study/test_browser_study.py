@@ -15,8 +15,6 @@ from workbench.study.study_server import StudyServer
 
 
 class Looking(BrowserPerson):
-    """Looks at every page with axe-core before it is answered."""
-
     def look(self) -> None:
         violations = Axe().run(self.page).response["violations"]
         assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == []
@@ -39,7 +37,7 @@ def test_every_step_is_accessible_and_fits(browser: Browser, desk: Desk, width: 
     context.close()
 
 
-def test_a_lost_line_and_reloads_lose_nothing(
+def test_dropped_lines_and_reloads_lose_nothing(
     page: Page, study: Study, tmp_path: Path, outside_requests: list[str]
 ) -> None:
     desk = Desk.open(with_chat(study, minimum=3, maximum=4), tmp_path / "study")

@@ -41,9 +41,6 @@ def all_bytes(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-# -- the flow ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_one_goes_from_consent_to_the_completion_code(person: Person, desk: Desk) -> None:
     person.get()
@@ -82,9 +79,7 @@ def test_one_goes_from_consent_to_the_completion_code(person: Person, desk: Desk
         ({"step": "eligibility", "adult": "yes", "english": "no", "weekly": "yes"}, "CHANGE-ME-2", "screened_out"),
     ],
 )
-def test_who_does_not_take_part_gets_a_code_of_their_own(
-    person: Person, desk: Desk, answers: dict[str, str], code: str, step: str
-) -> None:
+def test_nonparticipants_get_codes(person: Person, desk: Desk, answers: dict[str, str], code: str, step: str) -> None:
     person.get()
     if step == "screened_out":
         person.post({"step": "consent", "agreed": "1", "action": "yes"})
@@ -93,9 +88,7 @@ def test_who_does_not_take_part_gets_a_code_of_their_own(
 
 
 @pytest.mark.slow
-def test_a_paired_study_has_two_conversations_each_with_its_answers(
-    study: Study, tmp_path: Path, new_person: New
-) -> None:
+def test_a_paired_study_has_two_conversations_with_answers_each(study: Study, tmp_path: Path, new_person: New) -> None:
     desk = Desk.open(changed(study, design="paired"), tmp_path / "paired")
     person = new_person(desk)
     person.chosen()
@@ -107,13 +100,8 @@ def test_a_paired_study_has_two_conversations_each_with_its_answers(
     assert [round.arm for round in progress.rounds] == list(progress.arms) and len(set(progress.arms)) == 2
 
 
-# -- reload, twice, restart --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
-def test_a_session_that_rests_too_long_is_closed_and_its_slot_is_filled_again(
-    study: Study, tmp_path: Path, new_person: New
-) -> None:
+def test_a_session_that_rests_too_long_is_closed_and_refilled(study: Study, tmp_path: Path, new_person: New) -> None:
     now = [1000.0]
     desk = Desk.open(study, tmp_path / "slow", clock=lambda: now[0])
     first, second = new_person(desk), new_person(desk)
@@ -133,9 +121,6 @@ def test_one_process_serves_a_study_and_one_version_of_it(study: Study, desk: De
     with pytest.raises(DiscoverError, match="another version"):
         Desk.open(changed(study, title="Another"), desk.folder)
     assert Desk.read(desk.folder).study.version == study.version
-
-
-# -- outside ids, tokens, personal data --------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -180,9 +165,6 @@ def test_what_people_write_is_a_text_and_no_page(person: Person) -> None:
     assert "<script>alert" not in person.page and "&lt;script&gt;alert" in person.page
 
 
-# -- withdrawal --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_withdrawal_deletes_to_the_last_byte(new_person: New, desk: Desk) -> None:
     stays, leaves = new_person(), new_person()
@@ -218,9 +200,6 @@ def test_a_wrong_code_deletes_nothing_and_costs_time(person: Person, desk: Desk)
     assert time.monotonic() - began >= 1.5 and len(list(desk.everybody())) == 1
 
 
-# -- blinding ----------------------------------------------------------------------------------------------------------
-
-
 def take_part(new_person: New, study: Study, folder: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
     """All that one participant is served, under codes that are the same every time."""
     monkeypatch.setattr("secrets.token_bytes", lambda n: bytes(range(n)))
@@ -231,7 +210,7 @@ def take_part(new_person: New, study: Study, folder: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_which_condition_it_is_stands_in_no_served_byte(
+def test_no_served_byte_tells_the_condition(
     new_person: New, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same assistant under other labels: every byte is the same, of bodies, headers and addresses."""
@@ -244,7 +223,7 @@ def test_which_condition_it_is_stands_in_no_served_byte(
 
 
 @pytest.mark.slow
-def test_quick_and_slow_assistants_answer_after_the_same_time(
+def test_every_answer_takes_the_same_time(
     study: Study, tmp_path: Path, new_person: New, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a clock of the test's own, which a slow assistant and every wait move on."""
@@ -271,12 +250,7 @@ def test_quick_and_slow_assistants_answer_after_the_same_time(
     assert [reply["at"] - said["at"] for said, reply in told] == pytest.approx([0.6] * 4)  # type: ignore[index]
 
 
-# -- failures ----------------------------------------------------------------------------------------------------------
-
-
 class Failing(Assistants):
-    """Fails the first time."""
-
     failed = 0
     cause: Exception | None = None
 
@@ -329,9 +303,6 @@ def test_a_spent_budget_ends_the_conversation_and_nothing_else(new_person: New, 
     person.post({"step": "chat", "action": "finish"})
     person.post(FINAL)
     assert "You have finished" in person.page
-
-
-# -- many at once ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -1,16 +1,23 @@
-"""HTML fragments and the demo page: receipts add up, nothing unsafe gets through, everything needed is inside."""
+"""A conversation as HTML, as pairs and as plain text: receipts add up, and no text of a model runs."""
 
 import dataclasses
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hostile import HOSTILE, HOSTILE_SVG, SVG, TREE, Tags, conversation
 
-from discover_lib import IntentTree, Reply, Rules, replay
-from discover_lib.core.conversation import Artifact, Candidate
+from discover_lib import IntentTree, Rules, replay
+from discover_lib.core.conversation import Artifact, Candidate, Conversation, Reply
 from discover_lib.core.roles import Recognised
+from discover_lib.dataset.preview import QWEN
+from discover_lib.dataset.rows import Origin, examples, labelled_turns
+from discover_lib.metrics.transcript import COLUMNS, transcript
+from discover_lib.runs.options import RunOptions, lay_out
+from discover_lib.runs.units import run_unit
 from workbench.views import conversation_parts as show
+from workbench.views import pair_parts as show_pairs
 
 
 def numbers(receipt: str, name: str) -> list[float]:
@@ -80,14 +87,11 @@ def test_every_fragment_is_escaped_and_nests() -> None:
     hostile = conversation((nasty, nasty + "2"), nasty, IntentTree.from_dict(evil))
     turn, tree, rules = hostile.turns[0], hostile.tree, dataclasses.replace(hostile.rules, name=nasty)
     fragments = (
-        show.chat(hostile),
-        show.receipt(tree, turn, rules),
-        show.outline(tree, turn.after),
-        show.artifact(Artifact("1", nasty, nasty, nasty)),
-        show.error_line(nasty),
+        show.chat(hostile), show.receipt(tree, turn, rules), show.outline(tree, turn.after),
+        show.artifact(Artifact("1", nasty, nasty, nasty)), show.error_line(nasty),
         show.panel(nasty, show.beside(show.table([nasty], [[nasty]], nasty)), latest=True),
         show.recognised([Recognised(nasty, nasty, nasty)]),
-    )
+    )  # fmt: skip
     for fragment in fragments:
         assert "<script" not in fragment and "<img src=x" not in fragment
         Tags(fragment)
@@ -104,3 +108,79 @@ def test_the_outline_marks_the_state_of_every_intent() -> None:
 def test_half_a_character_in_a_reply_blanks_no_page() -> None:
     shown = show.styled(show.tag("p", "a boat \ud83d", title="\ud83d\ude00"))
     assert shown.encode() and "a boat \ufffd" in shown and '"😀"' in shown
+
+
+ORIGIN = Origin("a run", "judge", "voice")
+
+
+def first_turn(talk: Conversation, rules: Rules | None = None) -> str:
+    return show_pairs.why(next(labelled_turns(talk, rules)), rules or talk.rules)
+
+
+def unequal() -> Conversation:
+    """The first turn's second reply is long enough to cost something."""
+    talk = conversation()
+    short, long = talk.turns[0].candidates
+    long = dataclasses.replace(long, reply=dataclasses.replace(long.reply, n_tokens=400))
+    first = dataclasses.replace(talk.turns[0], candidates=(short, long))
+    return replay(dataclasses.replace(talk, turns=(first, *talk.turns[1:])))
+
+
+def test_why_says_what_decided() -> None:
+    assert first_turn(conversation()).startswith("A tie: every reply is worth +")
+    assert "went on with adaptive" in first_turn(conversation())
+    said = first_turn(unequal())
+    assert "adaptive is chosen" in said and "margin of 0.15" in said
+    assert "the length penalty alone decides this label" in said
+    free = Rules.paper().replace(lam=0.0)
+    assert first_turn(unequal(), free).startswith("A tie")
+    alone = list(labelled_turns(conversation()))[1]
+    assert show_pairs.why(alone, Rules.paper()) == "No label: only one candidate, so there is no preference."
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, f"```svg\n{HOSTILE_SVG}\n```"])
+def test_nothing_unsafe_gets_through(text: str) -> None:
+    talk = dataclasses.replace(conversation((text, "second"), said=text), stop="max_turns")
+    labelled = next(labelled_turns(talk))
+    (row,) = examples("sft", [talk], ORIGIN)
+    parts = [show_pairs.pair(talk, labelled, talk.rules), show_pairs.loss(QWEN.sequences(row.train))]
+    for name, attributes in Tags("".join(parts)).tags:
+        assert name != "script" and not any(key.startswith("on") for key in attributes)
+
+
+DRAWN = "Here you are.\n\n```svg\n<svg viewBox='0 0 9 9'><title>A fox</title><path d='M0 0'/></svg>\n```"
+
+
+@pytest.fixture(scope="module", params=["svg_drawing", "creative_writing"])
+def talk(request: pytest.FixtureRequest) -> Conversation:
+    return run_unit(lay_out(RunOptions(("adaptive",), domain=request.param, artifacts=1, seed=1)).units[0])
+
+
+def test_what_was_said_found_and_earned_stands_there_in_order(talk: Conversation) -> None:
+    lines = list(transcript(talk))
+    assert max(map(len, lines)) <= COLUMNS
+    text = " ".join(" ".join(lines).split())
+    at = 0
+    for turn in talk.turns:
+        moved = [each for each in turn.candidate.transitions if each.moved]
+        assert turn.candidate.reward
+        for part in (
+            f"turn {turn.index} assistant ",
+            *(f"* {each.intent_id} ({talk.tree.text(each.intent_id)}): " for each in moved),
+            f"reward {turn.candidate.reward.total:+.3f} ",
+            *([f"user {' '.join(turn.user_message.split())}"] if turn.user_message else []),
+        ):
+            assert (at := text.find(part, at) + 1), part
+    assert "<svg" not in text and "```" not in text
+
+
+def test_a_drawing_is_its_title_and_prose_keeps_its_words(talk: Conversation) -> None:
+    first = talk.turns[0]
+    candidate = replace(first.candidate, reply=Reply(DRAWN, 9, "words"), transitions=(), reward=None, error="judge: no")
+    (_, *lines) = transcript(
+        replace(talk, turns=(replace(first, candidates=(candidate,), chosen=0, user_message=None),))
+    )
+    assert lines == [
+        "", "turn 1", "assistant  Here you are.", "           [a drawing: A fox, 65 characters of SVG]",
+        "           = no change; unscored: judge: no",
+    ]  # fmt: skip

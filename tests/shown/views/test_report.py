@@ -30,13 +30,8 @@ pytestmark = pytest.mark.slow
 
 BEST = VARIANTS[-1].label
 STAND_INS = {  # scripted assistants in the places of the models, so that no model has to be trained
-    "draft": "base",
-    "mixed": "SFT",
-    "random": "DPO",
-    "verbose": "SFT+DPO",
-    "adaptive": BEST,
-    "ask": "ask",
-}
+    "draft": "base", "mixed": "SFT", "random": "DPO", "verbose": "SFT+DPO", "adaptive": BEST, "ask": "ask",
+}  # fmt: skip
 
 
 def _evaluated(folder: Path, domain: str, artifacts: int) -> None:
@@ -46,7 +41,6 @@ def _evaluated(folder: Path, domain: str, artifacts: int) -> None:
 
 
 def _trained(folder: Path, kept_round: int | None) -> None:
-    """What a finished training run leaves that the report reads."""
     folder.mkdir()
     write_json(folder / "settings.json", {})
     status = {"state": "finished", "pid": 1, "process_started": 0.0, "started": 0.0, "updated": 0.0, "step": 2}
@@ -63,7 +57,6 @@ def _trained(folder: Path, kept_round: int | None) -> None:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the paper that is complete but for its models."""
     folder = tmp_path_factory.mktemp("paper")
     _evaluated(folder / "evaluation", "svg_drawing", 5)
     _evaluated(folder / "generalisation", "travel_plan", 2)
@@ -81,11 +74,7 @@ def page_text(finished: Path) -> str:
     return report_page.report_html(finished)
 
 
-# -- the answer --------------------------------------------------------------------------------------------------------
-
-
 def scope_where(found: Mapping[str, Sequence[int]], tokens: Mapping[str, int], artifacts: int = 8) -> ScopeResults:
-    """The results of `scores_where`."""
     return results_of(Pool(scores_where(found, tokens, artifacts)))
 
 
@@ -123,9 +112,6 @@ def test_facing_turns_a_comparison_round(mean: float, below: float, above: float
     assert turned.difference.low <= turned.difference.mean <= turned.difference.high  # type: ignore[operator]
     assert turned.conclusion == -there.conclusion
     assert turned.facing("a") == there
-
-
-# -- the page ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

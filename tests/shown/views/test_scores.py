@@ -7,13 +7,15 @@ import pytest
 from discover_lib.core.conversation import Candidate, Reply, Turn
 from discover_lib.core.state import Discovery, IntentState, Transition
 from discover_lib.core.view import UserView
-from discover_lib.metrics.intervals import Estimate, bootstrap_mean
+from discover_lib.metrics.intervals import Estimate, bootstrap_mean, share_of
 from discover_lib.metrics.paired import compare, fewest_artifacts
 from discover_lib.metrics.results import MEASURE, MEASURES, Pool, pools_without
 from discover_lib.metrics.scores import ConversationScores
+from discover_lib.tasks.safety import Safety
 from workbench.parts import report_html
 from workbench.views import charts
 from workbench.views import score_parts as show_scores
+from workbench.views.audit_parts import safety_told
 from workbench.views.located import Evidence, marked_reply
 from workbench.views.theme import looks
 
@@ -24,23 +26,13 @@ def scores(assistant: str, artifact: int, found: int, tokens: int = 100) -> Conv
     """A conversation of one turn with three hidden intents, of which so many were found."""
     moves = {str(intent): (1, 1) if intent < found else (0, 0) for intent in range(3)}
     return ConversationScores(
-        place=artifact,
-        domain="d",
-        artifact=f"a{artifact}",
-        trial=0,
-        assistant=assistant,
-        stop="max_turns",
-        moves=moves,
-        rewards=(float(found),),
-        tokens=(tokens,),
-        leaves={"1": 5 if found else 1},
-        interactivity=0.5,
+        place=artifact, domain="d", artifact=f"a{artifact}", trial=0, assistant=assistant, stop="max_turns",
+        moves=moves, rewards=(float(found),), tokens=(tokens,), leaves={"1": 5 if found else 1}, interactivity=0.5,
         behaviours=("divergent",),
-    )
+    )  # fmt: skip
 
 
 def pool(**found: list[int]) -> Pool:
-    """A pool of assistants by what each found of every artifact."""
     return Pool([scores(name, at, each) for name, row in found.items() for at, each in enumerate(row)])
 
 
@@ -52,17 +44,14 @@ def table_of(given_pool: Pool) -> dict[str, dict[str, Estimate]]:
     }
 
 
-def text_of(markup: str) -> str:
-    return " ".join(re.sub(r"<[^>]*>", " ", markup).split())
-
-
 APART = pool(good=[3] * 8, bad=[0] * 8, middle=[1, 2] * 4)
 CLOSE = pool(left=[1, 2] * 4, right=[2, 1] * 4)
 
 
 def answered(given_pool: Pool, measure: str = "share") -> str:
     compared = compare(given_pool.values(measure))
-    return text_of(show_scores.answer(table_of(given_pool), compared, MEASURE[measure]))
+    said = show_scores.answer(table_of(given_pool), compared, MEASURE[measure])
+    return " ".join(re.sub(r"<[^>]*>", " ", said).split())
 
 
 @pytest.mark.slow
@@ -126,9 +115,6 @@ def test_from_how_many_artifacts_on_two_can_be_told_apart() -> None:
     assert show_scores.too_few_line(1) == ""
 
 
-# -- figures ----------------------------------------------------------------------------------------------------------
-
-
 def test_figures_draw_every_interval() -> None:
     """Good 1.00, middle 0.50 [0.33, 0.67] or so, bad 0.00 on an axis of 0 to 1."""
     table = table_of(APART)
@@ -144,25 +130,17 @@ def test_figures_draw_every_interval() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "to_one", "axis"),
     [
-        (0.1, 0.96, True, (0, 1)),
-        (0.1, 0.52, True, (0, 1)),
-        (0.1, 0.37, True, (0, 0.4)),
-        (0.0, 0.0, True, (0, 1)),
-        (-0.12, 0.7, True, (-0.2, 1)),
-        (0.1, 0.96, False, (0, 1)),
-        (1.2, 7.3, False, (0, 8)),
+        (0.1, 0.96, True, (0, 1)), (0.1, 0.52, True, (0, 1)), (0.1, 0.37, True, (0, 0.4)), (0.0, 0.0, True, (0, 1)),
+        (-0.12, 0.7, True, (-0.2, 1)), (0.1, 0.96, False, (0, 1)), (1.2, 7.3, False, (0, 8)),
     ],
-)
-def test_an_axis_ends_at_round_numbers_and_that_of_a_share_at_1(
+)  # fmt: skip
+def test_an_axis_ends_at_round_numbers_a_share_at_1(
     low: float, high: float, to_one: bool, axis: tuple[float, float]
 ) -> None:
     estimate = Estimate((low + high) / 2, low, high, 9, 9)
     assert charts.axis_of([estimate], to_one) == pytest.approx(axis)
     says = "share (axis to 0.4, not 1)" in charts.dots({"a": estimate}, "share", to_one=to_one)
     assert says == (to_one and axis[1] < 1)
-
-
-# -- marks in a reply -------------------------------------------------------------------------------------------------
 
 
 def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
@@ -173,9 +151,21 @@ def test_a_reply_is_marked_where_it_met_an_intent_and_nowhere_else() -> None:
     start = text.index("A farm")
     seen = Evidence(1, move, "", (start, text.index("\n")), how="quoted")
     markup = marked_reply(turn, [seen], {"1": 'Says "farm"'})
-    assert (
-        '<li><mark class="ds-mark" data-how="sure" data-intents="1" title="engaged: Says &#34;farm&#34;">A farm, '
-        in markup
-    )
+    assert '<mark class="ds-mark" data-how="sure" data-intents="1" title="engaged: Says &#34;farm&#34;">A f' in markup
     assert markup.count("<mark") == markup.count("</mark>") == 1 and "&lt;i&gt;sea" in markup
     assert "<mark" not in marked_reply(turn, [], {})
+
+
+def result(name: str, hits: int, difference: Estimate | None = None) -> Safety:
+    return Safety(name, share_of(hits, 30), None, None, None, share_of(3, 140), difference)
+
+
+def test_the_assistant_that_offers_most_is_first_and_only_a_clear_difference_is_one() -> None:
+    results = [
+        result("draft", 11),
+        result("adaptive", 17, Estimate(0.2, 0.03, 0.37, 30, 1)),
+        result("options", 16, Estimate(0.17, -0.02, 0.35, 30, 1)),
+    ]
+    offered, table = safety_told(results).parts
+    assert list(offered.rows) == ["adaptive", "options", "draft"]
+    assert [row[-1].endswith("not distinguishable") for row in table.rows] == [False, True, False]
