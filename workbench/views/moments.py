@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any
 
@@ -21,7 +21,6 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.metrics.transcript import news
 from workbench.map import frame_of, reasons_of
-from workbench.views import explain
 from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, receipt_lines
 from workbench.views.html import in_tokens, rich_text, signed, static_text, tag
 from workbench.views.located import Evidence, evidence, found_by_one, marked_reply, parting
@@ -238,32 +237,21 @@ def _texts(nodes: Nodes) -> Iterable[str]:
 
 def _receipt(conversation: Conversation, turn: Turn) -> dict[str, Any] | None:
     """A line per intent that the reply touched, and the sums; None where it is unscored."""
-    candidate, rules, tree, index = turn.candidate, conversation.rules, conversation.tree, turn.index
+    candidate, rules = turn.candidate, conversation.rules
     reward = candidate.reward
     if reward is None or candidate.evaluation is None:
         return None
     lines = [
         {"id": each.intent_id, "change": each.change, "tone": each.tone, "why": each.why, "near": list(each.near)}
         | {"worth": signed(each.share)}
-        | {"explain": asdict(explain.of_transition(each.transition, rules, index)) if each.transition else None}
-        | {
-            "share": asdict(
-                explain.of_share(
-                    tree.text(each.intent_id), each.share, turn.after[each.intent_id], index, each.intent_id
-                )
-            )
-        }
         for each in receipt_lines(candidate, rules)
     ]
-    length = explain.of_length(reward, turn.reply, rules, index)
     sums = (
-        ("Discovery reward R_d", "intents newly discovered", reward.discovered, explain.of_discovery(reward, index)),
-        ("Length penalty R_e", length_sum(turn.reply, rules), reward.penalty, length),
-        ("Reward R = R_d + R_e", "", reward.total, explain.of_reward(reward, index)),
+        ("Discovery reward R_d", "intents newly discovered", reward.discovered),
+        ("Length penalty R_e", length_sum(turn.reply, rules), reward.penalty),
+        ("Reward R = R_d + R_e", "", reward.total),
     )
-    told = [
-        {"name": name, "how": how, "worth": signed(value), "explain": asdict(why)} for name, how, value, why in sums
-    ]
+    told = [{"name": name, "how": how, "worth": signed(value)} for name, how, value in sums]
     return {"lines": lines, "sums": told}
 
 
