@@ -8,7 +8,6 @@ import pytest
 
 from discover_lib.core.rules import Rules
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
-from discover_lib.engines.role_options import RoleOptions
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions
 from workbench.controls import (
@@ -77,15 +76,6 @@ def test_an_unknown_price_is_said_and_a_known_one_added_up() -> None:
 def test_choosers_offer_the_papers_kinds_first_and_the_unseen_ones_after_them():
     assert tuple(domain_labels().values()) == DOMAINS + UNSEEN_DOMAINS
     assert list(domain_labels())[0::4] == ["SVG drawing", "Data-viz code"]
-
-
-def test_options_of_a_role_are_read_and_shown_again() -> None:
-    given = {"judge": MODEL, "model": "openai/m", "judge_max_tokens": " 4096 ", "judge_reasoning_effort": "low"}
-    choice = read_choice(filled(**given, voice_max_tokens="1"))  # the voice is no model: nothing is asked of it
-    assert choice.options == RoleOptions.read(max_tokens=["judge=4096"], reasoning_effort=["judge=low"])
-    assert read_choice(chooser(ROLES, choice).element.value) == choice
-    with pytest.raises(ChoiceError, match="--temperature: a number from 0 to 2, or none, not 'warm'"):
-        read_choice(filled(**given, judge_temperature="warm"))
 
 
 def test_an_evaluation_asks_for_the_papers_request_where_it_is_chosen() -> None:

@@ -21,11 +21,7 @@ def form(**values: Any) -> dict[str, Any]:
 def test_the_miniature_judges_until_the_form_is_sent_and_in_every_other_stage() -> None:
     sent = form(judge=MODEL, model="openai/m", api_base="http://localhost:1/v1")
     for judging in (Judging.of("grpo", None, None), Judging.of("sft", sent, 5.0)):
-        assert judging.access is None and judging.settings == {
-            "judge": "miniature",
-            "voice": "miniature",
-            "options": {},
-        }
+        assert judging.access is None and judging.settings == {"judge": "miniature", "voice": "miniature"}
 
 
 @pytest.mark.parametrize(

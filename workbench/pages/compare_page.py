@@ -453,7 +453,7 @@ class Making:
         import marimo as mo
 
         cap = mo.ui.number(0, 1000, 0.5, value=None, label="Maximum cost in US$")
-        chooser = controls.chooser(("judge", "voice", "assistant"), scored=True)
+        chooser = controls.chooser(("judge", "voice", "assistant"))
         self.models = mo.ui.dictionary({"models": chooser, "cap": cap})
         self._menus = controls.evaluation_menus({})
 

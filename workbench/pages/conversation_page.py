@@ -238,7 +238,6 @@ def players(session: Session) -> Choice:
         assistant=None if used.assistant in assistant_names() else used.assistant,
         api_base=used.api_base,
         key_variable=used.key_variable,
-        options=used.spec.role_options,
         leak_check=used.leak_check or None,
     )
 
