@@ -85,7 +85,7 @@ def test_a_session_outlives_a_reload_goes_on_after_its_last_turn_and_compares_br
     simulator.button("compare branch 2").click()
     beside = stage.locator(".st-beside")
     expect(beside).to_contain_text("here they part")
-    expect(beside.locator(".st-sentence")).to_contain_text("discovered")
+    expect(beside.locator(".st-sentence")).to_contain_text("hidden intents after")
     expect(stage.locator(".st-said")).to_be_hidden()
     simulator.button("Back to one conversation").click()
     expect(stage.locator(".st-said")).to_be_visible()

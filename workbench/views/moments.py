@@ -23,7 +23,7 @@ from discover_lib.metrics.transcript import news
 from workbench.map import frame_of, reasons_of
 from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, receipt_lines
 from workbench.views.html import in_tokens, rich_text, signed, static_text, tag
-from workbench.views.located import Evidence, evidence, found_by_one, marked_reply, parting
+from workbench.views.located import Evidence, evidence, marked_reply, parting
 from workbench.views.touched import Touch, aspect_of, touched
 
 FORMAT = "discover-stage/1"
@@ -350,17 +350,9 @@ def _same_turns(ours: Conversation, theirs: Conversation) -> int:
 
 
 def compared(ours: Strip, theirs: Strip) -> str:
-    """Two strips in one sentence: what was discovered, at what length, for what reward."""
-    counts = [len(each) for each in found_by_one(ours.conversation, theirs.conversation)]
-    if counts == [0, 0]:
-        verdict = "both discovered the same"
-    elif 0 in counts:
-        better, worse = (ours, theirs) if counts[0] else (theirs, ours)
-        verdict = f"{better.name} discovered all that {worse.name} did, and {max(counts)} more"
-    else:
-        verdict = f"{counts[0]} intents were discovered only in {ours.name}, {counts[1]} only in {theirs.name}"
+    """Two strips in one sentence: how much each discovered, at what length, for what reward."""
     first = _course(ours)
-    return f"{first[:1].upper()}{first[1:]}; {_course(theirs)}: {verdict}."
+    return f"{first[:1].upper()}{first[1:]}; {_course(theirs)}."
 
 
 def _course(strip: Strip) -> str:
