@@ -17,7 +17,10 @@ from discover_lib.core.rules import NAMED_RULES, Rules
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.satisfaction import request_named
 from discover_lib.runs.units import units_of
-from workbench.views.html import Markup, error_line, leave_out_sheet, panel, quiet, static_text, styled, table
+from discover_lib.tasks.told import cost_told, stage_table
+from discover_lib.tasks.waist import Lines, Report
+from workbench.parts import report_html
+from workbench.views.html import Markup, error_line, leave_out_sheet, quiet, static_text, styled
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -226,22 +229,11 @@ def trained_assistants() -> dict[str, str]:
 
 
 def plan_table(stages: Sequence[Stage], caption: str) -> Markup:
-    """Calls, tokens and dollars by stage and in all, as low to high; an unknown price is said to be unknown."""
-    from discover_lib.runs.plan import sum_of
+    """Calls, tokens and dollars by stage, and the dollars in all; an unknown price is said to be unknown."""
+    from discover_lib.runs.plan import Plan, Span
 
-    def tokens(stage: Stage) -> str:
-        return f"{stage.tokens.expected:,.0f} ({stage.tokens.low:,.0f} to {stage.tokens.high:,.0f})"
-
-    def dollars(cost: Any) -> str:
-        return "unknown" if cost is None else f"${cost.expected:.4f} ({cost.low:.4f} to {cost.high:.4f})"
-
-    rows = [(each.name, each.model, f"{each.calls.expected:.1f}", tokens(each), dollars(each.cost)) for each in stages]
-    known = [each.cost for each in stages if each.cost is not None]
-    total = dollars(sum_of(known)) if known else "unknown"
-    unpriced = " and unknown values" if known and len(known) < len(stages) else ""
-    calls = sum_of(each.calls for each in stages)
-    rows.append(("in all", "", f"{calls.expected:.1f}", "", total + unpriced))
-    return panel("Plan", table(("Stage", "Model", "Calls", "Tokens", "Dollars"), rows, caption))
+    whole = Plan(0, Span.exactly(0), tuple(stages))
+    return report_html(Report((stage_table(stages, caption), Lines((f"In all {cost_told(whole)}.",)))))
 
 
 # -- an evaluation -----------------------------------------------------------------------------------------------------
