@@ -227,7 +227,9 @@ def test_a_base_that_changed_or_went_away_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_length_says_only_a_little_about_the_labels_of_the_default_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_length_says_only_a_little_about_the_labels_of_the_default_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DISCOVER_OUTPUTS", str(tmp_path))
     folder = default_data()
     assert default_data() == folder and len(load_rows(folder, "sft", "notation").train) == 90
