@@ -21,10 +21,10 @@ def _show_in_cells() -> None:
 
     running = getattr(sys.modules.get("IPython"), "get_ipython", None)
     if running is not None and (shell := running()) is not None:
-        from discover_lib import Artifact, Conversation, IntentState, IntentTree, Reward, Turn, UserSimulator
+        from discover_lib import Artifact, Conversation, IntentTree, Turn, UserSimulator
         from discover_lib.core.roles import BuiltTree
 
-        for kind in (Artifact, BuiltTree, Conversation, IntentState, IntentTree, Reward, Turn, UserSimulator):
+        for kind in (Artifact, BuiltTree, Conversation, IntentTree, Turn, UserSimulator):
             shell.display_formatter.formatters["text/html"].for_type(kind, drawn)
             shell.display_formatter.formatters["text/plain"].for_type(kind, written)
 

@@ -6,7 +6,7 @@ marimo is imported where it is used: the library itself does without it.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rules import NAMED_RULES, Rules
-from discover_lib.engines.role_options import EFFORTS, NO_OPTIONS, RoleOptions, typed
 from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.satisfaction import request_named
 from discover_lib.runs.units import units_of
-from workbench.views.html import Markup, error_line, leave_out_sheet, panel, quiet, static_text, styled, table
+from discover_lib.tasks.told import cost_told, stage_table
+from discover_lib.tasks.waist import Lines, Report
+from workbench.parts import report_html
+from workbench.views.html import Markup, error_line, leave_out_sheet, quiet, static_text, styled
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
@@ -32,12 +34,6 @@ STYLES = {
     "with the collaborative prompt": "collaborative",
     "with the co-creation prompt": "co-creation",
     "with the clarifying prompt": "clarifying",
-}
-OPTIONS = {  # field of the form → what it is called and what stands in it while it is empty
-    "max_tokens": ("longest answer in tokens", "default"),
-    "temperature": ("temperature", "default"),
-    "timeout": ("seconds to wait", "120"),
-    "reasoning_effort": ("reasoning effort", "provider’s"),
 }
 _AS_WRITTEN = {"svg": "SVG", "dataviz": "data-viz"}
 
@@ -56,7 +52,6 @@ class Choice:
     assistant: str | None = None
     api_base: str = ""
     key_variable: str = ""
-    options: RoleOptions = NO_OPTIONS
     leak_check: str | None = None
 
     @property
@@ -72,20 +67,12 @@ class Choice:
     @property
     def roles(self) -> dict[str, Any]:
         """What of it a run is asked for."""
-        return {
-            "judge": self.judge,
-            "voice": self.voice,
-            "leak_check": self.leak_check,
-            "role_options": self.options,
-        }
+        return {"judge": self.judge, "voice": self.voice, "leak_check": self.leak_check}
 
 
-def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use these", *, scored: bool = False) -> Any:
+def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use these") -> Any:
     """A form: for each role of "builder", "judge", "voice", "assistant" the miniature or a language model, and where
     models are.  Its value is None until it is sent; `read_choice` reads it.
-
-    Args:
-        scored: conversations are scored, too, by the judge's model: what it is asked with then has fields of its own.
     """
     import marimo as mo
 
@@ -126,8 +113,6 @@ def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use 
             value=now.leak_check is not None,
             label="The model checks the voice’s messages for paraphrases of hidden intents",
         )
-    asked = (*roles, "scorer") if scored else roles
-    more = {f"{role}_{name}": shown for role in asked for name, shown in _option_fields(role, now.options).items()}
     row = '<div style="display:flex;flex-wrap:wrap;gap:8px 16px;align-items:center">{}</div>'
     grid = (
         '<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(250px,1fr));gap:8px 16px;'
@@ -135,33 +120,12 @@ def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use 
     )
     first = row.format("".join(f"{{{name}}}" for name in roles))
     second = grid.format("".join(f"<div>{{{name}}}</div>" for name in elements if name not in roles))
-    folded = "".join(row.format("".join(f"{{{role}_{name}}}" for name in OPTIONS)) for role in asked)
-    folded = (
-        f'<details><summary>More about each role</summary><div style="display:grid;gap:8px">{folded}</div></details>'
-    )
     note = (
         '<p style="opacity:.75;font-size:13px;margin:6px 0 0">Keys are read from the environment or <code>.env</code> '
         "(ANTHROPIC_API_KEY, OPENAI_API_KEY …) and are never shown, stored or exported.</p>"
     )
-    layout = mo.Html(f'<div style="display:grid;gap:10px">{first}{second}{folded}{note}</div>')
-    return layout.batch(**elements, **more).form(submit_button_label=submit)
-
-
-def _option_fields(role: str, options: RoleOptions) -> dict[str, Any]:
-    """What a role's model is asked with: option → control, empty where it is the default."""
-    import marimo as mo
-
-    now, fields = {name.removesuffix("_seconds"): value for name, value in options.of(role).items()}, {}
-    for name, (label, empty) in OPTIONS.items():
-        said = f"{role}: {label}"
-        value = typed(now[name]) if name in now else ""
-        if name == "reasoning_effort":
-            fields[name] = mo.ui.dropdown(
-                {empty: "", **{each: each for each in EFFORTS}}, value=value or empty, label=said
-            )
-        else:
-            fields[name] = mo.ui.text(value=value, placeholder=empty, label=said)
-    return fields
+    layout = mo.Html(f'<div style="display:grid;gap:10px">{first}{second}{note}</div>')
+    return layout.batch(**elements).form(submit_button_label=submit)
 
 
 def placed(control: Any) -> Markup:
@@ -206,24 +170,11 @@ def read_choice(values: Mapping[str, Any] | None) -> Choice:
         assistant=(f"{answering}+{style}" if style else answering) if "assistant" in asked else None,
         api_base=values["api_base"].strip() if asked else "",
         key_variable=values["key_variable"].strip() if asked else "",
-        options=_read_options(values, asked | ({"scorer"} if "judge" in asked else set())),
         leak_check=model if values.get("leak_check") and "voice" in asked else None,
     )
     if asked:
         _ = choice.client_settings
     return choice
-
-
-def _read_options(values: Mapping[str, Any], asked: Collection[str]) -> RoleOptions:
-    """What is asked of the models of these roles; a form without such fields asks nothing."""
-    given = {
-        name: [f"{role}={text}" for role in sorted(asked) if (text := str(values.get(f"{role}_{name}") or "").strip())]
-        for name in OPTIONS
-    }
-    try:
-        return RoleOptions.read(**given)
-    except DiscoverError as error:
-        raise ChoiceError(str(error)) from error
 
 
 def conversation_plan(tree: IntentTree, domain: str, rules: Rules, turns: int, choice: Choice, assistant: str) -> Plan:
@@ -278,22 +229,11 @@ def trained_assistants() -> dict[str, str]:
 
 
 def plan_table(stages: Sequence[Stage], caption: str) -> Markup:
-    """Calls, tokens and dollars by stage and in all, as low to high; an unknown price is said to be unknown."""
-    from discover_lib.runs.plan import sum_of
+    """Calls, tokens and dollars by stage, and the dollars in all; an unknown price is said to be unknown."""
+    from discover_lib.runs.plan import Plan, Span
 
-    def tokens(stage: Stage) -> str:
-        return f"{stage.tokens.expected:,.0f} ({stage.tokens.low:,.0f} to {stage.tokens.high:,.0f})"
-
-    def dollars(cost: Any) -> str:
-        return "unknown" if cost is None else f"${cost.expected:.4f} ({cost.low:.4f} to {cost.high:.4f})"
-
-    rows = [(each.name, each.model, f"{each.calls.expected:.1f}", tokens(each), dollars(each.cost)) for each in stages]
-    known = [each.cost for each in stages if each.cost is not None]
-    total = dollars(sum_of(known)) if known else "unknown"
-    unpriced = " and unknown values" if known and len(known) < len(stages) else ""
-    calls = sum_of(each.calls for each in stages)
-    rows.append(("in all", "", f"{calls.expected:.1f}", "", total + unpriced))
-    return panel("Plan", table(("Stage", "Model", "Calls", "Tokens", "Dollars"), rows, caption))
+    whole = Plan(0, Span.exactly(0), tuple(stages))
+    return report_html(Report((stage_table(stages, caption), Lines((f"In all {cost_told(whole)}.",)))))
 
 
 # -- an evaluation -----------------------------------------------------------------------------------------------------

@@ -14,12 +14,10 @@ from discover_lib.base.words import counted
 from discover_lib.core.advance import initial_state
 from discover_lib.core.conversation import Artifact, Conversation, Turn
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.reward import Reward
 from discover_lib.core.roles import BuiltTree
 from discover_lib.core.rules import NAMED_RULES, Rules
 from discover_lib.core.simulator import UserSimulator
-from discover_lib.core.state import Discovery, IntentState
-from discover_lib.metrics.transcript import in_words, level_name, reward_line, transcript
+from discover_lib.metrics.transcript import in_words, reward_line, transcript
 from discover_lib.tasks.told import tree_lines
 from workbench.controls import domain_labels
 from workbench.sources import Settings, assistant_names, miniature_artifacts
@@ -29,7 +27,7 @@ from workbench.views.html import Markup
 if TYPE_CHECKING:
     from workbench.stage import StagePlayer
 
-Value = Artifact | BuiltTree | Conversation | IntentState | IntentTree | Reward | Turn | UserSimulator
+Value = Artifact | BuiltTree | Conversation | IntentTree | Turn | UserSimulator
 
 
 def drawn(value: Value) -> str | None:
@@ -69,12 +67,6 @@ def written(value: Value) -> str:
         case Turn():
             said = [value.reply.text, *_moves(value), reward_line(value), value.user_message]
             return "\n".join([f"turn {value.index}", *filter(None, said)])
-        case IntentState():
-            levels = list(value.discovery.values())
-            return ", ".join(f"{levels.count(level)} {level_name(level)}" for level in Discovery)
-        case Reward():
-            parts = f"{value.discovered:+g} discovered, {value.penalty:+g} for {counted(value.n_tokens, 'token')}"
-            return f"{value.total:+g} = {parts}; shares {dict(value.shares)}"
 
 
 def _title(tree: IntentTree) -> str:

@@ -9,14 +9,11 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discover_lib.base.words import price_line
 from discover_lib.engines.llm.calls.exchange import CallCache, Completion, Request
 from discover_lib.engines.spec import EngineSpec, RoleEngines
-
-if TYPE_CHECKING:
-    pass
 
 ATTEMPTS = 3  # a person is waiting, who can press the button again
 

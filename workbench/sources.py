@@ -10,7 +10,7 @@ import dataclasses
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder, outputs_folder
@@ -19,7 +19,6 @@ from discover_lib.core.conversation import Artifact, Conversation
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.rollout import MAX_TURNS
 from discover_lib.core.rules import NAMED_RULES
-from discover_lib.engines.role_options import RoleOptions
 from discover_lib.engines.spec import MINIATURE, EngineSpec
 from discover_lib.metrics.replay import replay
 from discover_lib.runs.artifact_files import (
@@ -55,7 +54,6 @@ class Settings:
         judge, voice: "miniature", or a LiteLLM model.
         leak_check: a model that checks the messages of a model's voice for paraphrases; "" for nobody.
         api_base, key_variable: of a server of one's own; the key itself stays in the environment.
-        options: how models are asked, as in `RoleOptions.given`.
     """
 
     source: SourceKind = "miniature"
@@ -69,7 +67,6 @@ class Settings:
     voice: str = MINIATURE
     api_base: str = ""
     key_variable: str = ""
-    options: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
     leak_check: str = ""
 
     def __post_init__(self) -> None:
@@ -82,8 +79,7 @@ class Settings:
 
     @property
     def spec(self) -> EngineSpec:
-        options = RoleOptions(self.options)
-        return EngineSpec(judge=self.judge, voice=self.voice, leak_check=self.leak_check or None, role_options=options)
+        return EngineSpec(judge=self.judge, voice=self.voice, leak_check=self.leak_check or None)
 
     @property
     def recorded(self) -> bool:
@@ -97,7 +93,7 @@ class Settings:
 
     def same_start(self, other: Settings) -> bool:
         """Whether both open the same conversation; who plays the roles does not matter."""
-        names = ("assistant", "judge", "voice", "api_base", "key_variable", "options", "leak_check")
+        names = ("assistant", "judge", "voice", "api_base", "key_variable", "leak_check")
         return dataclasses.replace(self, **{name: getattr(other, name) for name in names}) == other
 
 

@@ -193,7 +193,6 @@ class StagePlayer:
             assistant=players.assistant or (used.assistant if used.assistant in assistant_names() else "adaptive"),
             api_base=players.api_base,
             key_variable=players.key_variable,
-            options=dict(players.options.given),
             leak_check=players.leak_check or "",
         )
         if wanted != used:

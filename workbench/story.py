@@ -38,7 +38,6 @@ from workbench.views.html import Markup, joined, quiet, rich_text, signed, stati
 
 
 Imagine = Callable[[IntentTree, IntentState], Imagined]
-MOST_NAMED = 2  # intents that a caption names
 
 
 @dataclass(frozen=True)
@@ -107,35 +106,16 @@ def column(part: Part, conversation: Conversation, imagine: Imagine) -> dict[str
 
 
 def _caption(part: Part, conversation: Conversation) -> Markup:
-    """What this assistant found, with links to the turn and the intents that tell it."""
-    tree = conversation.tree
-    hidden = [key for key in tree.intents if key not in tree.initially_discovered]
+    """The number of intents that this assistant discovered, and its lesson."""
+    hidden = [key for key in conversation.tree.intents if key not in conversation.tree.initially_discovered]
     found = sum(key in conversation.state.discovered for key in hidden)
-    finds = {turn.index: newly_discovered(turn) for turn in conversation.turns}
-    # The lesson of the explorer is about options, so its example is a turn with options where one discovered intents.
-    options = {turn.index for turn in conversation.turns if _has_options(str(rich_text(turn.reply.text)))}
-    best = max(finds, key=lambda index: (bool(finds[index]) and index in options, len(finds[index])), default=0)
-    named = finds.get(best, [])[-MOST_NAMED:]  # the most specific come last
     head = tag("b", f"{part.name.capitalize()}: {found} of {len(hidden)} hidden intents discovered.")
-    if not named:
-        return joined([head, Markup(" "), tag("span", part.lesson)])
-    texts = [
-        tag("button", tree.text(key), type="button", class_="st-link", data_turn=best, data_node=key) for key in named
-    ]
-    more = len(finds[best]) - len(named)
-    rest = f" and {more} more" if more else ""
-    seen = tag("span", f" Turn {best} discovered: ", Markup(", ").join(texts), f"{rest}. ")
-    return joined([head, seen, tag("span", part.lesson)])
+    return joined([head, Markup(" "), tag("span", part.lesson)])
 
 
 def _has_options(reply: str) -> bool:
     """Whether a reply shows several options side by side."""
     return max(map(reply.count, ("<blockquote", "dl-figure"))) > 1
-
-
-def newly_discovered(turn: Turn) -> list[str]:
-    """The intents that became discovered in a turn, broad before specific."""
-    return [each.intent_id for each in turn.candidate.transitions if each.moved and each.after is Discovery.DISCOVERED]
 
 
 def _moment(conversation: Conversation, turn: Turn | None, imagine: Imagine) -> dict[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a simulation tells none of these, and reading the modules t
     from discover_lib.metrics.paired import Comparison
     from discover_lib.metrics.rescore import SensitivityMap
     from discover_lib.metrics.results import ScopeResults
-    from discover_lib.runs.plan import Plan, Span
+    from discover_lib.runs.plan import Plan, Span, Stage
 
 TOO_FEW = "one artifact is too few for an interval"
 ENDS = {  # why a conversation ended → in words
@@ -78,6 +78,15 @@ def near_miss_table(shares: Sequence[NearMisses]) -> Table:
 
 def plan_told(plan: Plan) -> Iterator[Part]:
     """A plan as a table by stage, low to high, with its assumptions."""
+    talks = counted(plan.conversations, "conversation")
+    size = f"{talks}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost_told(plan)}"
+    if plan.stages:
+        yield stage_table(plan.stages, "expected (low–high)")
+    yield Lines((size, *(f"  {assumption}" for assumption in plan.assumptions)))
+
+
+def stage_table(stages: Sequence[Stage], title: str) -> Table:
+    """The calls, tokens and dollars of each stage."""
     head = ("stage", "model", "calls", "tokens in", "tokens out", "dollars")
     rows = [
         (
@@ -85,14 +94,14 @@ def plan_told(plan: Plan) -> Iterator[Part]:
             *(_span(stage.calls * stage.length.prompt), _span(stage.calls * stage.length.completion)),
             _span(stage.cost, _dollars) if stage.cost else "unknown",
         )
-        for stage in plan.stages
+        for stage in stages
     ]
-    cost = f"${_span(plan.cost, _dollars)}" + (f" and what {', '.join(plan.unpriced)} costs" if plan.unpriced else "")
-    talks = counted(plan.conversations, "conversation")
-    size = f"{talks}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost}"
-    if rows:
-        yield Table(head, tuple(rows), "expected (low–high)")
-    yield Lines((size, *(f"  {assumption}" for assumption in plan.assumptions)))
+    return Table(head, tuple(rows), title)
+
+
+def cost_told(plan: Plan) -> str:
+    """The dollars of a plan, and the models of unknown price."""
+    return f"${_span(plan.cost, _dollars)}" + (f" and what {', '.join(plan.unpriced)} costs" if plan.unpriced else "")
 
 
 def _span(span: Span, shown: Callable[[float], str] = lambda value: number(round(value))) -> str:

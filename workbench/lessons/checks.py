@@ -287,23 +287,13 @@ def find_the_leak(answer: Sequence[int]) -> Outcome:
     leaks = {place: find_leaks(message, hidden, known) for place, message in enumerate(MESSAGES, 1)}
     leaking = {place for place, found in leaks.items() if giving_away(found)}
     words = ", ".join(f"“{leak.word}” ({leak.meant})" for place in sorted(leaking) for leak in leaks[place])
-    false, missed = min(picked - leaking, default=1), min(leaking - picked, default=min(leaking))
-    other = "in another form of the word" if leaks[missed][0].how == "inflected" else "in the very word of the intent"
+    false = min(picked - leaking, default=1)
     hints = {
         "There is a leak. Look for words of intents that are still ○.": not picked,
-        f"Message {false} is honest. {_why_honest(MESSAGES[false - 1])}": bool(picked - leaking),
-        f"One is missing. It names an intent {other}.": bool(leaking - picked),
+        f"Message {false} is honest. It names no word of an undiscovered intent.": bool(picked - leaking),
+        "One is missing. A message can name an intent in another form of its word, too.": bool(leaking - picked),
     }
     return judged(f"The messages name undiscovered intents: {words}.", hints)
-
-
-def _why_honest(message: str) -> str:
-    knows = {key: USER.text(key) for key in USER.initially_discovered}
-    if find_leaks(message, {"said": ASSISTANT_SAID}, knows.values()):
-        return "It repeats words of the assistant."
-    if find_leaks(message, knows, ()):
-        return "It names a discovered intent, ●."
-    return "It says only that something is missing, or it is about no intent."
 
 
 def rewards_of(pair: tuple[int, int]) -> tuple[Reward, Reward]:
@@ -340,19 +330,12 @@ def decided_by_length(answer: Sequence[int]) -> Outcome:
     """The pairs whose better reply is better by its length alone, by their places from 1."""
     picked = set(answer)
     right = by_length()
-    false, missed = min(picked - right, default=1), min(right - picked, default=1)
-    one, other = rewards_of(PAIRS[false - 1])
-    better, worse = (one, other) if one.total > other.total else (other, one)
-    also = "is also shorter, but it" if better.n_tokens < worse.n_tokens else "is even the longer one. It"
-    both = rewards_of(PAIRS[missed - 1])[0].discovered
+    false = min(picked - right, default=1)
+    discovered = " and ".join(f"{each.discovered:g}" for each in rewards_of(PAIRS[false - 1]))
     hints = {
         "Look for pairs in which both replies discovered the same number of intents.": not picked,
-        f"In pair {false} the better reply {also} discovered {better.discovered:g}, the other {worse.discovered:g}. It "
-        "would win if length were free.": bool(picked - right),
-        "One is missing. Where neither reply discovered an intent, only length tells them apart.": (
-            bool(right - picked) and both == 0
-        ),
-        f"One is missing, a pair in which both replies discovered {both:g}.": bool(right - picked),
+        f"In pair {false} the replies discovered {discovered}, so length alone does not decide.": bool(picked - right),
+        "One is missing, a pair in which both replies discovered the same number.": bool(right - picked),
     }
     return judged(
         f"{len(right)} of {len(PAIRS)} labels say only “shorter”. An assistant that is trained on many of these learns "

@@ -253,11 +253,9 @@ def reader(compared: Compared, sides: Sequence[tuple[score_parts.Side, Assessmen
             "Only one discovered": _only_one_found(ours, theirs),
             "Turn by turn": displayed(score_parts.turns_beside(ours, theirs)),
         }
-        lead = score_parts.parted(ours, theirs)
     else:
         first = {"Evidence": _evidence(ours), "Conversation": displayed(show.chat(ours.conversation, _last(sides)))}
-        lead = Markup()
-    head = displayed(tag("div", lead, measured, tag("p", stage), data_opened=str(place)))
+    head = displayed(tag("div", measured, tag("p", stage), data_opened=str(place)))
     (_, opened_part), *folded_parts = (first | tabs).items()
     return mo.vstack([head, opened_part, mo.accordion(dict(folded_parts))])
 
@@ -453,7 +451,7 @@ class Making:
         import marimo as mo
 
         cap = mo.ui.number(0, 1000, 0.5, value=None, label="Maximum cost in US$")
-        chooser = controls.chooser(("judge", "voice", "assistant"), scored=True)
+        chooser = controls.chooser(("judge", "voice", "assistant"))
         self.models = mo.ui.dictionary({"models": chooser, "cap": cap})
         self._menus = controls.evaluation_menus({})
 
@@ -475,9 +473,7 @@ def plan(panel: RunPanel, menus: Mapping[str, Any], models: Mapping[str, Any], p
         return show.error_line(refusal)
     users = options.artifacts * options.trials * len(menus["domains"])
     size = f"{len(options.assistants)} assistants × {users} users = {users * len(options.assistants)} conversations"
-    line = controls.run_plan(f"Evaluate: {size}.", options, () if options.trees else menus["domains"], choice)
-    few = len(options.assistants) >= 2 and options.artifacts < 10
-    return line + score_parts.too_few_line(len(options.assistants)) if few else line
+    return controls.run_plan(f"Evaluate: {size}.", options, () if options.trees else menus["domains"], choice)
 
 
 def settings(menus: Any, making: Making, planned: Markup, shown: Any) -> Any:

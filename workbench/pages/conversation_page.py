@@ -238,7 +238,6 @@ def players(session: Session) -> Choice:
         assistant=None if used.assistant in assistant_names() else used.assistant,
         api_base=used.api_base,
         key_variable=used.key_variable,
-        options=used.spec.role_options,
         leak_check=used.leak_check or None,
     )
 
@@ -374,7 +373,7 @@ def rewards(session: Session, now: Conversation) -> Any:
     if turn is None or turn.candidate.reward is None or original.turns[number - 1].candidate.reward is None:
         return mo.md("No reply with a reward is selected. Press *Next*, or choose a turn in the film strip.")
     table = show.compared(original.turns[number - 1], turn, original.tree)
-    return mo.Html(styled(show.assembled(turn, now.rules), table, show.every_turn(original, now)))
+    return mo.Html(styled(table, show.every_turn(original, now)))
 
 
 def tree_figure(player: StagePlayer) -> Any:

@@ -170,9 +170,9 @@ def whole_pair(turns: Sequence[Pair], place: int, rules: Rules) -> Any:
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 
-def length_check(sieved: Sieved, rules: Rules) -> Any:
+def length_check(sieved: Sieved) -> Any:
     """Whether length alone predicts the label of the pairs that are kept, in words."""
-    return displayed(show_pairs.length_verdict(sieved.kept, rules.lam > 0))
+    return displayed(show_pairs.length_verdict(sieved.kept))
 
 
 def length_plots(sieved: Sieved) -> Any:

@@ -481,7 +481,7 @@ class ModelBuild:
         from discover_lib.engines.llm.calls.exchange import LLMError
 
         with LLMClient(choice.client_settings, cache=self.calls, stop=self._stop) as client:
-            builder = LLMBuilder(client, choice.builder, **choice.options.of("builder"))
+            builder = LLMBuilder(client, choice.builder)
             try:
                 self.built = builder.build(self.artifact)
             except (RoleError, LLMError) as error:

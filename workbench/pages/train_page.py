@@ -179,7 +179,7 @@ class Judging:
     @property
     def settings(self) -> dict[str, Any]:
         """The part of a stage's settings that names them."""
-        return {"judge": self.choice.judge, "voice": self.choice.voice, "options": dict(self.choice.options.given)}
+        return {"judge": self.choice.judge, "voice": self.choice.voice}
 
 
 def cost(judging: Judging, settings: StageSettings) -> Any:

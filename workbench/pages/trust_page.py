@@ -25,7 +25,6 @@ from discover_lib.metrics.agreement import (
     KIND,
     Label,
     NoisyJudge,
-    agreements,
     disagreements,
     moments_of,
     recorded_labels,
@@ -225,12 +224,11 @@ def agreement_view(labels: Sequence[Label], controls: Any, talks: Talks, refusal
         return text.getvalue().encode()
 
     mo.stop(not labels, mo.md("The miniature cannot judge these trees. Choose a run of its domains."))
-    more = show.more("By kind, changed verdicts", report_html(told_agreement(labels)))
-    picture = displayed(audit_parts.agreement_picture(agreements(labels)), more)
+    told = displayed(report_html(told_agreement(labels)))
     download = mo.download(sheet, filename="labels.csv", label="Download a sheet to label")
     row = [controls.elements["noise"], download, controls.elements["sheets"]]
     trouble = [displayed(show.error_line(refusal))] if refusal else []
-    return mo.vstack([mo.hstack(row, justify="start", align="center", gap=1.5, wrap=True), *trouble, picture])
+    return mo.vstack([mo.hstack(row, justify="start", align="center", gap=1.5, wrap=True), *trouble, told])
 
 
 def dispute_table(labels: Sequence[Label]) -> Any:

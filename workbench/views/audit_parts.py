@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,8 +13,8 @@ from urllib.parse import quote
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.leak_words import NOT_CHECKED
 from discover_lib.core.conversation import Conversation
-from discover_lib.metrics.agreement import KIND, Agreement, Disagreement
-from discover_lib.metrics.intervals import Estimate, percent
+from discover_lib.metrics.agreement import KIND, Disagreement
+from discover_lib.metrics.intervals import Estimate
 from discover_lib.runs.outcomes import closing_lines, failures_of_run
 from discover_lib.runs.store import Listed, RunStore
 from discover_lib.tasks.certify import trust_in
@@ -23,8 +23,7 @@ from discover_lib.tasks.safety import HEAD, MEANING, Safety, row_of
 from discover_lib.tasks.waist import Chart, Report, Table
 from workbench.parts import report_html
 from workbench.views import conversation_parts as show
-from workbench.views.charts import dots
-from workbench.views.html import Markup, chip, part, quiet, signed, tag
+from workbench.views.html import Markup, chip, part, signed, tag
 
 # -- the certificate --------------------------------------------------------------------------------------------------
 
@@ -45,26 +44,6 @@ def certificate_chip(folder: Path) -> Markup:
 
 
 # -- agreement --------------------------------------------------------------------------------------------------------
-
-
-def agreement_picture(rows: Iterable[Agreement]) -> Markup:
-    """How far every two judges agree on the intents: κ with its interval, and the sentence of the lowest."""
-    two = {" / ".join(each.judges): each for each in rows if each.group == "all intents"}
-    kappas = {
-        name: Estimate(each.kappa.value, each.kappa.low, each.kappa.high, each.conversations, each.n)
-        for name, each in two.items()
-        if each.kappa.value is not None
-    }
-    if not kappas:
-        return quiet("Agreement is not defined here for any two judges.")
-    least = min(kappas, key=lambda name: kappas[name].mean)
-    share = two[least].percent
-    same = ""
-    if share is not None and share.value is not None:
-        same = f"; they agree on {percent(share.value)} of the intents"
-    words = f"The two that differ most are {least}: κ = {kappas[least].mean:.2f}{same}."
-    title = "agreement κ beyond chance (1: always the same, 0: same as chance), 95% intervals"
-    return tag("p", tag("b", words)) + dots(kappas, title, to_one=True)
 
 
 def disagreement(case: Disagreement, conversation: Conversation) -> Markup:

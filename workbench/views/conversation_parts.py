@@ -16,7 +16,7 @@ from discover_lib.core.rules import Rules
 from discover_lib.core.state import Discovery, IntentState, Transition
 from discover_lib.metrics.transcript import in_words, level_name
 from workbench.views.charts import reward_of
-from workbench.views.html import EMPTY, Markup, code, error_line, explained, hidden, more, number_mark, subscripts, term
+from workbench.views.html import EMPTY, Markup, code, error_line, hidden, more, number_mark, subscripts, term
 from workbench.views.html import artifact as artifact
 from workbench.views.html import beside as beside
 from workbench.views.html import in_tokens as in_tokens
@@ -210,38 +210,6 @@ def recognised(requirements: Sequence[Recognised]) -> Markup:
     if any(reason for _, _, reason in rows):
         return table(("Requirement", "Aspect", "Evidence"), rows)
     return table(("Requirement",), [(each.text,) for each in requirements])
-
-
-# -- the reward of a reply: its sum, and the same turn under other rules -----------------------------------------------
-
-
-_NEW = Markup("|I<sub>t+1</sub>| − |I<sub>t</sub>|")
-_NEW_MEANS = "Number of intents discovered after the reply, minus the number before it."
-
-
-def assembled(turn: Turn, rules: Rules) -> Markup:
-    """The reward of a turn's reply as a sum: what it earned, what its length costs, and the formula of each."""
-    earned = turn.candidate.reward
-    if earned is None:
-        return quiet("This reply is unscored. It has no reward, not a reward of 0.")
-    known, now_known = len(turn.before.discovered), len(turn.after.discovered)
-    by_count = rules.discovery_reward == "newly_discovered"
-    count = explained(_NEW, _NEW_MEANS) + f" = {now_known} − {known}"
-    counted = count if by_count else f"change of level = {earned.discovered:g}"
-    n, above = turn.reply.n_tokens, max(0.0, turn.reply.n_tokens - rules.tau)
-    how = f"{rules.lam:g} × {above:g}"
-    how += f", {rules.penalty_cap:g} at most" if rules.lam * above > rules.penalty_cap else ""
-    length = explained("n", f"The length of the reply: {in_tokens(n, rules.token_unit)}.")
-    price, free = term("price of a token", "λ"), term("free tokens", "τ")
-    penalty = (f" = −min({rules.penalty_cap:g}, ", price, " · max(0, ", length, " − ", free, f")) = −{how}")
-    tokens = f"for {above:g} tokens beyond {rules.tau:g} free ones"
-    found = "intents discovered" if by_count else "levels gained"
-    sums = (
-        (earned.discovered, found, (term("discovery reward", "R_d"), " = ", counted)),
-        (earned.penalty, tokens, (term("length penalty", "R_e"), *penalty)),
-        (earned.total, "reward of the reply", (term("reward", "R"), subscripts(" = R_d + R_e"))),
-    )
-    return part("assembled", sums)
 
 
 # -- the same turn under other rules -----------------------------------------------------------------------------------

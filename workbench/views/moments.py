@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any
 
@@ -21,10 +21,9 @@ from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.metrics.transcript import news
 from workbench.map import frame_of, reasons_of
-from workbench.views import explain
 from workbench.views.conversation_parts import FLAWS, SAYABLE, length_sum, receipt_lines
 from workbench.views.html import in_tokens, rich_text, signed, static_text, tag
-from workbench.views.located import Evidence, evidence, found_by_one, marked_reply, parting
+from workbench.views.located import Evidence, evidence, marked_reply, parting
 from workbench.views.touched import Touch, aspect_of, touched
 
 FORMAT = "discover-stage/1"
@@ -238,32 +237,21 @@ def _texts(nodes: Nodes) -> Iterable[str]:
 
 def _receipt(conversation: Conversation, turn: Turn) -> dict[str, Any] | None:
     """A line per intent that the reply touched, and the sums; None where it is unscored."""
-    candidate, rules, tree, index = turn.candidate, conversation.rules, conversation.tree, turn.index
+    candidate, rules = turn.candidate, conversation.rules
     reward = candidate.reward
     if reward is None or candidate.evaluation is None:
         return None
     lines = [
         {"id": each.intent_id, "change": each.change, "tone": each.tone, "why": each.why, "near": list(each.near)}
         | {"worth": signed(each.share)}
-        | {"explain": asdict(explain.of_transition(each.transition, rules, index)) if each.transition else None}
-        | {
-            "share": asdict(
-                explain.of_share(
-                    tree.text(each.intent_id), each.share, turn.after[each.intent_id], index, each.intent_id
-                )
-            )
-        }
         for each in receipt_lines(candidate, rules)
     ]
-    length = explain.of_length(reward, turn.reply, rules, index)
     sums = (
-        ("Discovery reward R_d", "intents newly discovered", reward.discovered, explain.of_discovery(reward, index)),
-        ("Length penalty R_e", length_sum(turn.reply, rules), reward.penalty, length),
-        ("Reward R = R_d + R_e", "", reward.total, explain.of_reward(reward, index)),
+        ("Discovery reward R_d", "intents newly discovered", reward.discovered),
+        ("Length penalty R_e", length_sum(turn.reply, rules), reward.penalty),
+        ("Reward R = R_d + R_e", "", reward.total),
     )
-    told = [
-        {"name": name, "how": how, "worth": signed(value), "explain": asdict(why)} for name, how, value, why in sums
-    ]
+    told = [{"name": name, "how": how, "worth": signed(value)} for name, how, value in sums]
     return {"lines": lines, "sums": told}
 
 
@@ -362,17 +350,9 @@ def _same_turns(ours: Conversation, theirs: Conversation) -> int:
 
 
 def compared(ours: Strip, theirs: Strip) -> str:
-    """Two strips in one sentence: what was discovered, at what length, for what reward."""
-    counts = [len(each) for each in found_by_one(ours.conversation, theirs.conversation)]
-    if counts == [0, 0]:
-        verdict = "both discovered the same"
-    elif 0 in counts:
-        better, worse = (ours, theirs) if counts[0] else (theirs, ours)
-        verdict = f"{better.name} discovered all that {worse.name} did, and {max(counts)} more"
-    else:
-        verdict = f"{counts[0]} intents were discovered only in {ours.name}, {counts[1]} only in {theirs.name}"
+    """Two strips in one sentence: how much each discovered, at what length, for what reward."""
     first = _course(ours)
-    return f"{first[:1].upper()}{first[1:]}; {_course(theirs)}: {verdict}."
+    return f"{first[:1].upper()}{first[1:]}; {_course(theirs)}."
 
 
 def _course(strip: Strip) -> str:

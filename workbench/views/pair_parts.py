@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from discover_lib.core.conversation import Candidate, Conversation, Turn
 from discover_lib.core.reward import reward
 from discover_lib.core.rules import Rules
 from discover_lib.dataset.export import REASONS
-from discover_lib.dataset.lengths import LengthReport, Table3, equal_discovery, length_report
+from discover_lib.dataset.lengths import Table3, length_report
 from discover_lib.dataset.preview import Piece
 from discover_lib.dataset.rows import Example, LabelledTurn
 from discover_lib.metrics.intervals import Estimate, percent
@@ -82,9 +81,6 @@ def why(labelled: LabelledTurn, rules: Rules) -> str:
         totals = f"{show.signed(best.reward.total)} against {show.signed(worst.reward.total)}"
         margin = show.signed(best.reward.total - worst.reward.total).lstrip("+")
         sentence = f"{_name(best)} is chosen: {totals}, a margin of {margin}. {_what_decided(best, worst)}"
-        if len(label.leaders) > 1:
-            taken = "the first" if rules.ties == "authors" else "the one with the fewest tokens (then at random)"
-            sentence += f" {len(label.leaders)} replies share the highest reward; of these, {taken} is selected."
     if turn.chosen != label.best or label.problem == "tie":
         sentence += f" The conversation went on with {_name(turn.candidate)}."
     if best.ahead or worst.ahead:
@@ -162,34 +158,11 @@ def loss(sequences: Mapping[str, Sequence[Piece]]) -> Markup:
 # -- whether length alone decided --------------------------------------------------------------------------------------
 
 
-def length_verdict(kept: Sequence[Example], charged: bool = True) -> Markup:
-    """Whether length alone predicts the label of the pairs that are kept, in words.
-
-    Args:
-        charged: whether length costs under the rules that labelled them.
-    """
+def length_verdict(kept: Sequence[Example]) -> Markup:
+    """Whether length alone predicts the label of the pairs that are kept, in words."""
     pairs = [each.provenance for each in kept]
     if not pairs:
         return quiet("No pair is kept, so lengths cannot be compared.")
     report = length_report(pairs)
     tone = {"predicts": "bad", "some": "tie"}.get(report.verdict, "pair")
-    return tag("p", report.sentence, class_="dp-why", data_tone=tone) + _behind(pairs, report, charged)
-
-
-def _behind(pairs: Sequence[Mapping[str, Any]], report: LengthReport, charged: bool) -> Markup:
-    """What is behind the verdict: labels that length alone makes, and the rest without them."""
-    others = [each for each in pairs if not equal_discovery(each)]
-    text = ""
-    if report.by_penalty:
-        text = (
-            f"In {report.by_penalty} of {report.n_pairs} pairs both replies discover the same amount, and the "
-            f"length penalty "
-            "alone decides the label. "
-        )
-    if others and report.by_penalty:
-        rest = length_report(others)
-        text += f"Without these: {rest.sentence[0].lower()}{rest.sentence[1:]} "
-    if report.verdict == "predicts":
-        text += "A model trained on these pairs may learn length first: drop pairs with a small margin"
-        text += ", or read the labels with λ = 0, and look again." if charged else ", and look again."
-    return quiet(text)
+    return tag("p", report.sentence, class_="dp-why", data_tone=tone)

@@ -7,9 +7,8 @@ This module reads `results.json`, the stores of the evaluations and the logs of 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.metrics.certificate import Certificate
 from discover_lib.metrics.intervals import INTERVAL, Estimate, Share, share_of
 from discover_lib.metrics.paired import TEST, TOO_FEW, Comparison
-from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults, best_first
+from discover_lib.metrics.results import ALL, MEASURE, MEASURES, Measure, ScopeResults
 from discover_lib.paper import BASE, FORMAT, OPTIONS, RESULTS, VARIANTS, PaperOptions, Variant
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.certify import Trust
@@ -29,17 +28,16 @@ from discover_lib.tasks.waist import Report, Table
 from discover_lib.train.training_job import TrainingJob
 from workbench.parts import report_html as told_as_html
 from workbench.views import training as show_training
-from workbench.views.charts import families, turn_curves
+from workbench.views.charts import turn_curves
 from workbench.views.html import Markup, quiet
 from workbench.views.saved_pages import page
 from workbench.views.score_parts import pools
-from workbench.views.theme import Look, looks
+from workbench.views.theme import looks
 
 FILE = "report.html"
 BEST = VARIANTS[-1]
 LADDER = (BASE, *(each.label for each in VARIANTS))
 DISCOVERY, TOKENS = MEASURE["discovery"], MEASURE["tokens"]
-Asked = tuple[str, str, str | None]  # measure, ours, theirs
 
 
 @dataclass(frozen=True)
@@ -60,11 +58,6 @@ class Part:
     @property
     def whole(self) -> ScopeResults:
         return self.scopes[ALL] if ALL in self.scopes else next(iter(self.scopes.values()))
-
-    @property
-    def kinds(self) -> list[ScopeResults]:
-        """Each domain. With one domain, the whole evaluation."""
-        return [each for each in self.scopes.values() if each.scope != ALL] or [self.whole]
 
 
 @dataclass(frozen=True)
@@ -106,26 +99,15 @@ class PaperRun:
         return self.results["options"]
 
     @property
-    def scripted(self) -> tuple[str, ...]:
-        return tuple(name for name in self.results["labels"] if name not in LADDER)
-
-    @property
-    def unchanged(self) -> dict[str, str]:
-        """Variants whose training kept round 0, the unchanged model → the variant or base that they equal."""
-        training = self.results["training"]
-        return {each.label: each.after or BASE for each in VARIANTS if training[each.label].get("kept_round") == 0}
-
-    @property
     def unchanged_lines(self) -> list[str]:
-        """Why two rows are equal."""
+        """Variants whose training kept round 0, the unchanged model, and so equal another row."""
+        training = self.results["training"]
         return [
-            f"{label} equals {before}: no round of its training discovered more than {before} did"
-            for label, before in self.unchanged.items()
+            f"{each.label} equals {each.after or BASE}: no round of its training discovered more than "
+            f"{each.after or BASE} did"
+            for each in VARIANTS
+            if training[each.label].get("kept_round") == 0
         ]
-
-    @cached_property
-    def marks(self) -> dict[str, Look]:
-        return looks(self.results["labels"])
 
     @property
     def user_blind_line(self) -> str:
@@ -140,10 +122,6 @@ class PaperRun:
             f"{USER_BLIND}, which names everything and ignores the user (not in a pool with the other "
             f"assistants): {', '.join(told)}"
         )
-
-    def best_scripted(self, scope: ScopeResults) -> str | None:
-        """The scripted assistant with the highest discovery."""
-        return next((name for name in best_first(scope.table) if name in self.scripted), None)
 
 
 def _part(folder: Path, results: Mapping[str, Any]) -> Part:
@@ -167,7 +145,8 @@ def report_html(folder: Path) -> str:
     run = PaperRun.read(folder)
     parts = {"held-out users": run.evaluation, "unseen kinds": run.generalisation}
     finished = {name: part for name, part in parts.items() if part is not None}
-    whole = run.evaluation.whole
+    whole, certificate = run.evaluation.whole, run.evaluation.certificate
+    pretrained = set(run.results["base"].get("domains") or ())
     return page(
         "report_page.html",
         "The paper in miniature",
@@ -176,21 +155,15 @@ def report_html(folder: Path) -> str:
         INTERVAL=INTERVAL,
         TEST=TEST,
         MEASURES=MEASURES,
-        USER_BLIND=USER_BLIND,
         run=run,
         facts=_facts(run),
-        answer=_answer(run),
+        headline=headline(whole),
+        validated=certificate is not None and certificate.result == "passed",
         scores={name: _scores(part) for name, part in finished.items()},
-        families=families(whole.manners, run.marks),
-        curves=[_curve(run, whole)],
-        small_curves=[_curve(run, scope) for scope in run.evaluation.kinds if scope is not whole],
-        unseen=_unseen(run, run.generalisation) if run.generalisation else None,
-        base=_base(run),
+        curves=[_curve(run, scope) for scope in run.evaluation.scopes.values()],
+        pretrained=[_plain(name) for name in run.options["unseen"] if name in pretrained],
         stages=[_stage(run, each) for each in VARIANTS],
         broken=_broken(finished),
-        satisfaction={
-            name: _sentences(part.whole, [("satisfaction", BEST.label, BASE)]) for name, part in finished.items()
-        },
         trust={name: _validated(part) for name, part in finished.items()},
         pools=told_as_html(pools(whole.table, whole.pools)),
         command=command(run.options),
@@ -210,27 +183,12 @@ def write_report(folder: Path) -> Path:
     return path
 
 
-# -- words -------------------------------------------------------------------------------------------------------------
+# -- the answer --------------------------------------------------------------------------------------------------------
 
 
 def _plain(name: str) -> str:
     """A domain as people write it."""
     return "all domains" if name == ALL else name.replace("_", " ")
-
-
-def _between(scope: ScopeResults, measure: Measure, ours: str, theirs: str | None) -> Comparison | None:
-    compared = None if theirs is None else scope.comparison(measure.name, ours, theirs)
-    return None if compared is None else compared.facing(ours)
-
-
-def _sentences(scope: ScopeResults, asked: Sequence[Asked]) -> list[str]:
-    """The verdicts in words. Pairs without a comparison are omitted."""
-    compared = ((MEASURE[name], _between(scope, MEASURE[name], ours, theirs)) for name, ours, theirs in asked)
-    return [_sentence(each, measure) for measure, each in compared if each is not None]
-
-
-def _sentence(compared: Comparison, measure: Measure) -> str:
-    return f"{compared.sentence(measure.label, measure.shown)}."
 
 
 def _facts(run: PaperRun) -> str:
@@ -241,35 +199,25 @@ def _facts(run: PaperRun) -> str:
     )
 
 
-# -- the answer --------------------------------------------------------------------------------------------------------
-
-
-def _answer(run: PaperRun) -> dict[str, Any]:
-    whole, certificate = run.evaluation.whole, run.evaluation.certificate
-    measures: list[Asked] = [(each.name, BEST.label, BASE) for each in MEASURES if each not in (DISCOVERY, TOKENS)]
-    measures += [(name, BEST.label, BEST.after) for name in ("discovery", "tokens")]
-    measures += [("discovery", BEST.label, run.best_scripted(whole))]
-    return {
-        "headline": headline(whole),
-        "validated": certificate is not None and certificate.result == "passed",
-        "measures": _sentences(whole, measures),
-        "stages": _sentences(whole, [("discovery", each.label, BASE) for each in VARIANTS[:-1]]),
-    }
-
-
 def headline(scope: ScopeResults) -> tuple[str, str, str]:
     """(tone, word, sentences): whether the last variant discovers more than its base, and at what length."""
-    compared, lengths = (_between(scope, measure, BEST.label, BASE) for measure in (DISCOVERY, TOKENS))
+    compared, lengths = (scope.comparison(each.name, BEST.label, BASE) for each in (DISCOVERY, TOKENS))
     if compared is None:
         return "open", "Not shown", f"{BEST.label} and {BASE} could not be compared in discovery."
+    compared = compared.facing(BEST.label)
     tone, word = {1: ("yes", "Yes"), -1: ("no", "No"), 0: ("open", "Not shown")}[compared.conclusion]
-    told = [_sentence(compared, DISCOVERY)]
+    told = _sentence(compared, DISCOVERY)
     before = scope.table[BASE][DISCOVERY.name].mean
     if compared.conclusion and before > 0:
         change = f"{100 * compared.difference.mean / before:+.0f}%".replace("-", "−")
-        told.append(f"That is {change} of the {BASE}’s mean.")
-    told += [_sentence(lengths, TOKENS)] if lengths else []
-    return tone, TOO_FEW.capitalize() if compared.too_few else word, " ".join(told)
+        told += f" That is {change} of the {BASE}’s mean."
+    if lengths:
+        told += f" {_sentence(lengths.facing(BEST.label), TOKENS)}"
+    return tone, TOO_FEW.capitalize() if compared.too_few else word, told
+
+
+def _sentence(compared: Comparison, measure: Measure) -> str:
+    return f"{compared.sentence(measure.label, measure.shown)}."
 
 
 # -- tables and curves -------------------------------------------------------------------------------------------------
@@ -284,27 +232,10 @@ def _scores(part: Part) -> Markup:
 def _curve(run: PaperRun, scope: ScopeResults) -> tuple[str, Markup]:
     """The curves of a domain under their title."""
     title = f"{_plain(scope.scope).capitalize()}, n = {scope.artifacts} artifacts"
-    return title, turn_curves(scope.curves, run.marks, title, (BASE, BEST.label))
-
-
-def _unseen(run: PaperRun, part: Part) -> dict[str, Any]:
-    asked: list[Asked] = [(name, BEST.label, BASE) for name in ("discovery", "proportion", "satisfaction", "tokens")]
-    known = set(run.results["base"].get("domains") or ())
-    return {
-        "pretrained": [_plain(name) for name in run.options["unseen"] if name in known],
-        "sentences": _sentences(part.whole, [*asked, ("discovery", BEST.label, BEST.after)]),
-    }
+    return title, turn_curves(scope.curves, looks(run.results["labels"]), title, (BASE, BEST.label))
 
 
 # -- training ----------------------------------------------------------------------------------------------------------
-
-
-def _base(run: PaperRun) -> str:
-    """The measurements of the base before any training in this run."""
-    measured = run.results["base"].get("measured") or {}
-    known = (("honoured", "plain requests that the base satisfies"), ("broken", "replies that are not valid notation"))
-    estimates = ((what, Estimate.from_dict(measured[name])) for name, what in known if measured.get(name))
-    return "; ".join(f"{what}: {each} (n = {each.n_artifacts} users)" for what, each in estimates).capitalize()
 
 
 def _stage(run: PaperRun, variant: Variant) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from discover_lib.core.conversation import Conversation
 from discover_lib.metrics.intervals import INTERVAL, Estimate, percent
-from discover_lib.metrics.paired import SIGNIFICANCE, TEST, Comparison, fewest_artifacts, least_p, p_text
+from discover_lib.metrics.paired import TEST, Comparison
 from discover_lib.metrics.results import MEASURE, Measure, PoolWithout, Table, best_first
 from discover_lib.metrics.satisfaction import SATISFIED, LeafScore, request_named
 from discover_lib.metrics.scores import Assessment
@@ -147,21 +147,6 @@ def against_ceiling(ceiling: Estimate | None, table: Table) -> str:
     return f"Perfect replies discover {percent(ceiling.mean)}; {best} discovers {percent(shares[best])}."
 
 
-def too_few_line(assistants: int) -> Markup:
-    """From how many artifacts on this many assistants can be told apart, and why not with fewer."""
-    pairs = assistants * (assistants - 1) // 2
-    if not pairs:
-        return EMPTY
-    fewest = fewest_artifacts(pairs)
-    corrected = f" after Holm over {pairs} pairs" if pairs > 1 else ""
-    return quiet(
-        f"Fewer than {fewest} artifacts are too few to tell. Even if all differences had the same sign, the "
-        f"permutation test "
-        f"cannot reach p < {SIGNIFICANCE}{corrected} ({fewest - 1}: {p_text(least_p(fewest - 1, pairs))} at best).",
-        small=True,
-    )
-
-
 # -- pairs, and how much eq. 4 owes to the pool -----------------------------------------------------------------------
 
 
@@ -246,19 +231,6 @@ class Side:
     @property
     def title(self) -> Markup:
         return named(self.name, self.look)
-
-
-def parted(ours: Side, theirs: Side) -> Markup:
-    """At which turn the two part, in words."""
-    turn = parting(ours.conversation, theirs.conversation)
-    line = (
-        "After every turn the same intents are discovered or emerging with both."
-        if turn is None
-        else "They differ from the first reply."
-        if turn == 1
-        else f"They are the same until turn {turn - 1} and differ in turn {turn}."
-    )
-    return tag("p", line, class_="ds-parting")
 
 
 def turns_beside(ours: Side, theirs: Side) -> Markup:

@@ -110,9 +110,6 @@ def test_names_of_strangers_are_no_markup() -> None:
 
 def test_from_how_many_artifacts_on_two_can_be_told_apart() -> None:
     assert [fewest_artifacts(pairs) for pairs in (1, 6)] == [6, 8]  # 2 / 2⁶ = 0.03; 6 × 2 / 2⁸ = 0.047
-    said = show_scores.too_few_line(4)
-    assert "Fewer than 8 artifacts" in said and "(7: 0.09 at best)" in said
-    assert show_scores.too_few_line(1) == ""
 
 
 def test_figures_draw_every_interval() -> None:

@@ -397,14 +397,6 @@ export function stage(root, source) {
   }
 
   // -- the receipt --------------------------------------------------------------------------------------------------
-  function number(text, told, key) {
-    if (!told) return h("span", { class: "dl-num" }, text);
-    return h("button", {
-      type: "button", class: "st-number dl-num", "data-key": `number-${key}`, "aria-haspopup": "dialog", "aria-label": `${text}: explain this number`,
-      onclick: (event) => explain(event.currentTarget, told),
-    }, text);
-  }
-
   const indexed = (text) => text.split(/_([a-z])\b/).map((part, place) => (place % 2 ? h("sub", null, part) : part));
 
   function paintReceipt() {
@@ -413,15 +405,15 @@ export function stage(root, source) {
     const parts = [h("p", { class: "dl-small dl-quiet st-judge" }, counts(ui.turn) ? here.judge : `${here.judge} This turn is not part of the score.`)];
     if (!here.receipt) parts.unshift(h("p", { class: "dl-error" }, `Turn ${here.turn}: this reply is unscored.`));
     else {
-      const lines = here.receipt.lines.map((line, place) => h("li", { class: "st-line", "data-ids": line.id },
+      const lines = here.receipt.lines.map((line) => h("li", { class: "st-line", "data-ids": line.id, tabindex: "0" },
         h("div", { class: "st-what" }, glyph(stateOf(here, line.id), { "data-satisfied": here.satisfied.includes(line.id) ? 1 : 0 }), wish(here, line.id)),
-        number(line.worth, line.share || line.explain, `share-${place}`),
-        h("div", { class: "st-why" }, h("span", { class: "dl-chip", "data-tone": line.tone || "plain" }, line.change), " ", number(line.why, line.explain, `why-${place}`),
+        h("span", { class: "dl-num" }, line.worth),
+        h("div", { class: "st-why" }, h("span", { class: "dl-chip", "data-tone": line.tone || "plain" }, line.change), " ", line.why,
           line.near.length ? h("span", { class: "dl-small dl-quiet" }, ` ${line.near.map((near) => `“${near}”`).join(", ")}`) : null)));
       if (!lines.length) lines.push(h("li", { class: "st-line" }, h("div", { class: "st-what" }, "No intent moved."), h("span", { class: "dl-num" }, "+0")));
       parts.push(h("ul", { class: "dl-plain st-lines" }, lines));
-      parts.push(h("dl", { class: "st-sums" }, here.receipt.sums.map((sum, place) => h("div", null,
-        h("dt", null, indexed(sum.name), sum.how && h("span", { class: "dl-quiet dl-small" }, ` ${sum.how}`)), h("dd", null, number(sum.worth, sum.explain, `sum-${place}`))))));
+      parts.push(h("dl", { class: "st-sums" }, here.receipt.sums.map((sum) => h("div", null,
+        h("dt", null, indexed(sum.name), sum.how && h("span", { class: "dl-quiet dl-small" }, ` ${sum.how}`)), h("dd", { class: "dl-num" }, sum.worth)))));
     }
     parts.push(...notCounted(here), mayNowSay(here));
     at.receipt.replaceChildren(...parts);
@@ -564,25 +556,7 @@ export function stage(root, source) {
     at.setup.replaceChildren(details);
   }
 
-  // -- explain this number ------------------------------------------------------------------------------------------
-  function explain(anchor, told) {
-    const copy = told.call && press("copy", null, () => {
-      const done = () => { copy.textContent = "copied"; };
-      if (navigator.clipboard) navigator.clipboard.writeText(told.call).then(done, () => {});
-      else getSelection().selectAllChildren(at.pop.querySelector("pre"));
-    }, { class: "st-button st-small" }, "copy");
-    show(anchor, told.title, [h("p", null, told.words), told.picture && picture(told.picture),
-      told.call && h("div", { class: "st-call" }, h("pre", { class: "dl-code" }, told.call), copy)]);
-  }
-  function picture(parts) {
-    if (parts.kind === "threshold") {
-      const full = Math.max(parts.theta, parts.score, 1e-9);
-      const steps = Array.from({ length: Math.max(1, parts.steps) }, () => h("i", { "--wide": `${(100 * parts.score) / full / Math.max(1, parts.steps)}%` }));
-      return h("div", { class: "st-threshold", role: "img", "aria-label": `${parts.score} against θ ${parts.theta.toFixed(2)}`, "data-crossed": String(parts.crossed) }, steps, h("em", { "--at": `${(100 * parts.theta) / full}%` }, h("span", null, `θ ${parts.theta.toFixed(2)}`)));
-    }
-    const dots = Array.from({ length: Math.max(0, Math.round(parts.gained)) }, () => glyph("discovered"));
-    return h("div", { class: "st-sum" }, dots.length ? dots : "0", h("span", null, parts.charge ? ` − ${Number(parts.charge.toFixed(3))} for length` : " − 0"));
-  }
+  // -- boxes -------------------------------------------------------------------------------------------------------
   // The conversation as a file: asked of Python when the box opens, so that it is of this very moment.
   let awaited = 0, sharer = null;
   function share(anchor) {

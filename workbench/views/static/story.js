@@ -261,16 +261,6 @@ export default {
     const status = make("p", "dl-sr");
     status.setAttribute("role", "status");
     const captions = make("ol", "st-captions");
-    captions.addEventListener("pointerover", (event) => point(event.target.closest("[data-node]")?.dataset.node ?? null));
-    captions.addEventListener("focusin", (event) => point(event.target.closest("[data-node]")?.dataset.node ?? null));
-    captions.addEventListener("pointerleave", () => point(null));
-    captions.addEventListener("click", (event) => {
-      const link = event.target.closest("[data-turn]");
-      if (!link) return;
-      stop();
-      choose(Number(link.closest("li").dataset.place));
-      go(Number(link.dataset.turn));
-    });
     const own = make("form", "st-own");
     const label = make("label", "", "Your reply");
     const text = make("textarea");
@@ -311,7 +301,6 @@ export default {
         ...all.map((column, place) => {
           const item = make("li");
           item.innerHTML = column.caption; // finished markup
-          item.dataset.place = String(place);
           return item;
         }),
       );
