@@ -60,6 +60,15 @@ _TITLE = re.compile(r"<title>([^<]+)</title>|^#+ +(.+)$", re.MULTILINE)
 # -- an artifact of the project ----------------------------------------------------------------------------------------
 
 
+def kind_menus() -> tuple[Any, Any]:
+    """The kind of artifact, and its source."""
+    import marimo as mo
+
+    menu, forgets = mo.ui.dropdown, ("piece",)
+    kinds = kept(menu, "domain", controls.domain_labels(), value="SVG drawing", label="Kind", forgets=forgets)
+    return kinds, kept(menu, "source", SOURCES, value="hand-written", label="Source", forgets=forgets)
+
+
 def artifact_menu(domain: str, source: str) -> Any:
     """The artifacts of a source, `piece` in the address."""
     import marimo as mo
