@@ -93,19 +93,13 @@ def make_files(artifact, drawn, page):
     return said, tree_files
 
 
-@app.cell(hide_code=True)
-def show_stages(built, mo, page, said, tree_files):
-    title, stages = page.stages(built)
-    mo.vstack([mo.accordion({title: stages, "Save or open": tree_files}), mo.md(said())])
-    return
-
-
 @app.cell
-def draw_graph(get_tree, mo):
+def draw_graph(get_tree, mo, tree_files):
     tree = get_tree()
     graph = tree.graph()  # a networkx.DiGraph: states are attributes; IntentTree.from_graph(graph) reads it back
     figure = mo.lazy(lambda: mo.ui.anywidget(tree.figure(live=True)))
-    mo.show_code(mo.accordion({f"{len(graph)} intents as a plotly figure": figure}))
+    shown = mo.vstack([tree_files, figure])
+    mo.show_code(mo.accordion({f"{len(graph)} intents as files and as a plotly figure": shown}))
     return
 
 
@@ -118,9 +112,9 @@ def choose_builder(artifact, mo, page):
 
 
 @app.cell(hide_code=True)
-def show_builder(builder_form, model, stage_count):
+def show_builder(builder_form, built, mo, model, page, said, stage_count):
     (builder_form.value, stage_count())
-    model.view()
+    mo.vstack([mo.md(said()), mo.accordion(page.stages(built) | model.view())])
     return
 
 
