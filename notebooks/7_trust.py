@@ -16,7 +16,7 @@ def introduce(mo):
     mo.md("""
     # Can this simulated user be trusted?
 
-    A score is only as good as the simulated user. The user should be **honest**, **human** and **harmless**.
+    The simulated user should be **honest**, **human** and **harmless**.
     """)
     return
 
