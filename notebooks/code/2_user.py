@@ -74,7 +74,7 @@ def play(assistants, engine, intent_map, mo, run_conversation, tree):
     # Five turns with an assistant that explores while intents are vague. Change me: "draft", "ask", "options".
     world_again, assistant = engine("svg_drawing"), assistants.scripted_assistant("adaptive", "svg_drawing")
     talk = run_conversation(tree, world_again.judge, world_again.voice, [assistant], seed=0)
-    told = [f"- {each.candidate.reward.total:+.3g}: {each.user_message or 'the user leaves'}" for each in talk.turns]
+    told = [f"- {each.candidate.reward.total:+.3g}: {each.user_message or '(the end)'}" for each in talk.turns]
     end = mo.ui.anywidget(intent_map(tree, talk.state).widget)
     mo.show_code(mo.vstack([mo.md("\n".join(told)), end]))
     return (talk,)

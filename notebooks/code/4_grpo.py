@@ -59,8 +59,7 @@ def judge_group(group_of, mo, replies, texts, user):
     # Every reply is judged against the same frozen state (3.2 and 3.3); `consider` changes no part of the user.
     rewards = [user.consider(reply).reward.total for reply in replies]
     group = group_of(rewards, scaled=True)  # A = (r - mean) / (s + 0.0001): the group is its own baseline
-    _columns = {"reply": texts, "reward": rewards, "advantage": list(group.advantages)}
-    mo.show_code(mo.ui.table(_columns, format_mapping={"advantage": "{:.2f}"}))
+    mo.show_code(mo.ui.table({"reply": texts, "reward": rewards, "advantage": [round(a, 2) for a in group.advantages]}))
     return (group,)
 
 
@@ -107,8 +106,7 @@ def take_step(group, mo, model, prompt, sampled, tokenizer, torch, update):
     before, after, kl = update(model, prompt, sampled, group.advantages, learning_rate=5e-4, steps=1)
     tokens = [f"{place} · {each}" for place, ids in enumerate(sampled) for each in tokenizer.convert_ids_to_tokens(ids)]
     _columns = {"token": tokens, "before": torch.cat(before).exp().tolist(), "after": torch.cat(after).exp().tolist()}
-    told = f"Probabilities; KL from the old policy: {kl:.1e} nats per token"
-    mo.show_code(mo.ui.table(_columns, label=told, format_mapping=dict.fromkeys(("before", "after"), "{:.3f}")))
+    mo.show_code(mo.ui.table(_columns, label=f"Probabilities; KL from the old policy: {kl:.1e} nats per token"))
     return
 
 

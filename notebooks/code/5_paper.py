@@ -29,9 +29,7 @@ def make_artifacts(artifacts, mo, svg):
     # An artifact: a finished work that somebody made (3.1). Change me: the domain, the numbers.
     domain = "svg_drawing"
     made = [artifacts.generate_artifact(domain, "train", number) for number in range(3)]
-    mo.show_code(
-        mo.hstack([mo.image(svg.svg_data_uri(each.text), "Drawing", 140) for each in made], justify="start", wrap=True)
-    )
+    mo.show_code(mo.hstack([mo.image(svg.svg_data_uri(each.text), "Drawing", 140) for each in made], wrap=True))
     return domain, made
 
 
@@ -95,10 +93,8 @@ def evaluate(artifacts, assistants, domain, intervals, mo, run_conversation, wor
     _lines = []
     for name in ("draft", "ask", "options", "adaptive"):
         mean = intervals.bootstrap_mean({str(number): [share(name, number)] for number in range(20)})
-        _lines.append(
-            {"assistant": name, "share": f"{mean.mean:.2f}", "95 %": f"{mean.low:.2f} to {mean.high:.2f}", "n": 20}
-        )
-    mo.show_code(mo.ui.table(_lines, selection=None, show_column_summaries=False))
+        _lines.append({"assistant": name, "share": mean.mean, "95 %": f"{mean.low:.2f} to {mean.high:.2f}", "n": 20})
+    mo.show_code(mo.ui.table(_lines, selection=None, show_column_summaries=False, format_mapping={"share": "{:.2f}"}))
     return
 
 
