@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,13 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.train import Progress
 from discover_lib.train.backend import load_tokenizer
-from discover_lib.train.data import domain_of, load_rows
+from discover_lib.train.data import Row, domain_of, load_rows
 from discover_lib.train.recipes import STAGES, Recipe, Stage
 from discover_lib.train.run_stage import StageSettings, run_stage
 from discover_lib.train.training_job import METRICS, read_lines
 
 TOY = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 16}
-LONGEST = 1024  # tokens of a sequence, because the logits of a large vocabulary need memory
+LOGITS = 2**27  # most logits of a sequence: 1,024 tokens of a vocabulary of 128,000 words
 CONVERSATIONS = RunOptions(
     ("draft", "adaptive"), domain="technical_writing", split="train", artifacts=8, candidates=1, turns=3
 )
@@ -31,8 +32,8 @@ CONVERSATIONS = RunOptions(
 def rehearse(settings: StageSettings, *, on_progress: Progress = print) -> float:
     """Run all three stages, each on the one before; returns the seconds.
 
-    The named stage has the chosen rows, unless they are GRPO's and of no miniature domain.  The other stages have
-    conversations of the miniature, which judges without cost.  All files are temporary.
+    The named stage has the chosen rows, unless they are too long, or GRPO's and of no miniature domain.  The other
+    stages have conversations of the miniature, which judges without cost.  All files are temporary.
 
     Raises:
         DiscoverError: an error that the stage itself would have.
@@ -46,9 +47,14 @@ def rehearse(settings: StageSettings, *, on_progress: Progress = print) -> float
         run.mkdir()
         execute(lay_out(CONVERSATIONS), run)
         base = toy_base(settings.base, folder / "base")
+        tokenizer = load_tokenizer(str(base))
+        longest = LOGITS // len(tokenizer)
+        if own and not _some_fit(rows, tokenizer, min(longest, settings.recipe.of(settings.stage).max_length)):
+            on_progress(f"{settings.stage}: your rows are too long for a dry run; the miniature's rows are used")
+            own = False
         for stage in STAGES:
             data = settings.data if stage == settings.stage and own else str(run)
-            recipe = _small(settings.recipe, stage)
+            recipe = _small(settings.recipe, stage, longest)
             rehearsed = replace(settings, stage=stage, data=data, base=str(base), adapter=adapter, recipe=recipe,
                                 backend="auto", judge=MINIATURE, voice=MINIATURE, options={})  # fmt: skip
             result = run_stage(rehearsed, folder / stage, on_progress=lambda line: None)
@@ -56,6 +62,13 @@ def rehearse(settings: StageSettings, *, on_progress: Progress = print) -> float
             on_progress(f"rehearsed {stage}: {took}, {_figures(folder / stage)}")
             adapter = str(folder / stage)
     return time.monotonic() - begun
+
+
+def _some_fit(rows: Sequence[Row], tokenizer: Any, longest: int) -> bool:
+    """Whether at least two rows have at most half of the tokens; the rest is for the marks of the template."""
+    parts = ("messages", "prompt", "chosen")
+    texts = (" ".join(each["content"] for part in parts for each in row.get(part, ())) for row in rows)
+    return sum(len(tokenizer(text)["input_ids"]) < longest // 2 for text in texts) >= 2
 
 
 def _figures(folder: Path) -> str:
@@ -69,12 +82,12 @@ def _figures(folder: Path) -> str:
     return ", ".join(parts)
 
 
-def _small(recipe: Recipe, stage: Stage) -> Recipe:
+def _small(recipe: Recipe, stage: Stage, longest: int) -> Recipe:
     """The recipe with two updates of few sequences, and otherwise unchanged."""
     part, grpo = recipe.of(stage), recipe.grpo
     changes: dict[str, Any] = {"max_steps": 2, "batch": 2, "per_device": 1, "save_steps": 1, "sample_steps": 2}
     changes |= {"precision": "auto", "load_in_4bit": False, "optimizer": "adamw_torch"}
-    changes["max_length"] = min(part.max_length, LONGEST)
+    changes["max_length"] = min(part.max_length, longest)
     if stage == "grpo":
         changes |= {"batch": 4, "per_device": 4, "n_generations": 2, "max_completion": 16, "tau": 0, "probe_users": 2}
         changes |= {"multi_turn": min(2, grpo.multi_turn), "rounds": min(2, grpo.rounds), "probe_turns": 2}
