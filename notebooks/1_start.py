@@ -33,27 +33,15 @@ def tell_story(mo, page):
 
 @app.cell(hide_code=True)
 def explain(mo, page):
-    mo.accordion(
-        {
-            "The six rules": mo.md(page.six_rules()),
-            "Is this one user typical?": mo.lazy(page.averages_told),
-            "What is real here?": mo.md(page.WHAT_IT_IS),
-        }
-    )
+    mo.accordion(page.explanations())
     return
 
 
-@app.cell(hide_code=True)
-def introduce_game(carried, mo, page):
-    domain_choice = carried.kept(mo.ui.dropdown, "domain", page.DOMAINS, value="SVG drawing", label="Target")
-    target_choice = carried.kept(mo.ui.slider, "target", 0, 99, value=7, label="Target number", show_value=True)
-    turns_choice = carried.kept(mo.ui.slider, "turns", 2, 8, value=5, label="Messages to each", show_value=True)
-    mo.vstack(
-        [
-            mo.md("## Now you: be the user\n\nYou see a target for six seconds. Then you ask two assistants for it."),
-            mo.hstack([domain_choice, target_choice, turns_choice], justify="start", wrap=True),
-        ]
-    )
+@app.cell
+def introduce_game(mo, page):
+    domain_choice, target_choice, turns_choice = menus = page.game_menus()
+    told = mo.md("## Now you: be the user\n\nYou see a target for six seconds. Then you ask two assistants for it.")
+    mo.vstack([told, mo.hstack(menus, justify="start", wrap=True)])
     return domain_choice, target_choice, turns_choice
 
 
@@ -117,12 +105,12 @@ def imports():
     from discover_lib.engines.miniature import engine
     from discover_lib.engines.miniature.artifacts import generate_artifact
     from discover_lib.engines.miniature.assistants import scripted_assistant
-    from workbench import carried, controls
+    from workbench import controls
     from workbench.map import IntentMap, moments_of
     from workbench.pages import start_page as page
 
     controls.page_has_sheet()
-    return (IntentMap, carried, engine, generate_artifact, mo, moments_of, page, run_conversation, scripted_assistant)
+    return IntentMap, engine, generate_artifact, mo, moments_of, page, run_conversation, scripted_assistant
 
 
 if __name__ == "__main__":

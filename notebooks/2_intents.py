@@ -22,13 +22,8 @@ def introduce(mo):
 
 
 @app.cell(hide_code=True)
-def choose_kind(carried, mo, page):
-    domain_choice = carried.kept(
-        mo.ui.dropdown, "domain", page.controls.domain_labels(), value="SVG drawing", label="Kind", forgets=("piece",)
-    )
-    source_choice = carried.kept(
-        mo.ui.dropdown, "source", page.SOURCES, value="hand-written", label="Source", forgets=("piece",)
-    )
+def choose_kind(mo, page):
+    domain_choice, source_choice = page.kind_menus()
     file_drop = mo.ui.file(kind="area", multiple=True, max_size=1_000_000, label="Drop 1 to 20 files")
     pasted = mo.ui.text_area(placeholder="A text or an SVG", rows=3, full_width=True)
     return domain_choice, file_drop, pasted, source_choice
@@ -52,20 +47,13 @@ def read_files(file_drop, mo, page, pasted):
     return changed, own
 
 
-@app.cell(hide_code=True)
-def show_own(changed, own):
-    changed()
-    own.view() if own.trees else None
-    return
-
-
-@app.cell(hide_code=True)
-def choose_assistants(changed, mo, own, page):
+@app.cell
+def show_own(changed, mo, own, page):
     changed()
     mo.stop(not own.trees)
     names = mo.ui.multiselect(page.ASSISTANTS, value=list(page.ASSISTANTS), label="Assistants")
     run_button = mo.ui.run_button(label=f"▶ Run {len(own.trees)} artifacts", kind="success")
-    mo.hstack([names, run_button], justify="start", align="end", wrap=True)
+    mo.vstack([own.view(), mo.hstack([names, run_button], justify="start", align="end", wrap=True)])
     return names, run_button
 
 
@@ -105,19 +93,13 @@ def make_files(artifact, drawn, page):
     return said, tree_files
 
 
-@app.cell(hide_code=True)
-def show_stages(built, mo, page, said, tree_files):
-    title, stages = page.stages(built)
-    mo.vstack([mo.accordion({title: stages, "Save or open": tree_files}), mo.md(said())])
-    return
-
-
 @app.cell
-def draw_graph(get_tree, mo):
+def draw_graph(get_tree, mo, tree_files):
     tree = get_tree()
     graph = tree.graph()  # a networkx.DiGraph: states are attributes; IntentTree.from_graph(graph) reads it back
     figure = mo.lazy(lambda: mo.ui.anywidget(tree.figure(live=True)))
-    mo.show_code(mo.accordion({f"{len(graph)} intents as a plotly figure": figure}))
+    shown = mo.vstack([tree_files, figure])
+    mo.show_code(mo.accordion({f"{len(graph)} intents as files and as a plotly figure": shown}))
     return
 
 
@@ -130,9 +112,9 @@ def choose_builder(artifact, mo, page):
 
 
 @app.cell(hide_code=True)
-def show_builder(builder_form, model, stage_count):
+def show_builder(builder_form, built, mo, model, page, said, stage_count):
     (builder_form.value, stage_count())
-    model.view()
+    mo.vstack([mo.md(said()), mo.accordion(page.stages(built) | model.view())])
     return
 
 
@@ -141,12 +123,11 @@ def imports():
     import marimo as mo
 
     from discover_lib.engines.miniature import engine
-    from workbench import carried
     from workbench.map import intent_map
     from workbench.pages import intents_page as page
 
     page.controls.page_has_sheet()
-    return carried, engine, intent_map, mo, page
+    return engine, intent_map, mo, page
 
 
 if __name__ == "__main__":

@@ -88,23 +88,23 @@ def show_rewards(lam, mo, p, rescored, rules_choice, tau):
     return
 
 
-@app.cell
-def list_conversations(mo, page, player, run_choice):
-    run_table = page.run_table(player, run_choice)
-    mo.accordion({"Open a conversation from a run": mo.vstack([run_choice, run_table])})
-    return
-
-
 @app.cell(hide_code=True)
 def choose_players(controls, page, player):
     players_form = controls.chooser(page.ROLES, page.players(player.session))
     return (players_form,)
 
 
+@app.cell
+def list_conversations(mo, page, player, run_choice):
+    run_table = page.run_table(player, run_choice)
+    listed = {"Open a conversation from a run": mo.vstack([run_choice, run_table])}
+    return (listed,)
+
+
 @app.cell(hide_code=True)
-def show_players(changes, page, player, players_form):
+def show_players(changes, listed, mo, page, player, players_form):
     changes()
-    page.roles(player, players_form)
+    mo.accordion(listed | page.roles(player, players_form))
     return
 
 

@@ -43,7 +43,7 @@ def show_run(clock, get_activity, get_folder, panel, run_choice):
     return
 
 
-@app.cell(hide_code=True)
+@app.cell
 def read_run(data, get_folder, get_progress, labels, panel):
     run = data.read_run(panel, get_folder(), get_progress())
     label_choice = data.label_controls(labels.value, run.rules)

@@ -37,13 +37,13 @@ def choose_run(get_activity, get_folder, page, panel):
     return clock, menus, run_choice
 
 
-@app.cell(hide_code=True)
+@app.cell
 def choose_stage(judge, menus, page):
     judging = page.Judging.of(menus.value["stage"], judge.value["models"], judge.value["cap"])
     return (judging,)
 
 
-@app.cell(hide_code=True)
+@app.cell
 def ask(contradictions, get_pressed, judging, page, panel, settings):
     rows, unfit = page.rows_to_train_on(settings)
     row_choice, obstacles = page.row_slider(rows), page.obstacles(settings, judging, contradictions, unfit)

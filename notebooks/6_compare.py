@@ -25,8 +25,8 @@ def introduce(mo):
 def open_page(page):
     panel, making = page.panel(), page.Making()
     (get_folder, get_activity, get_progress), get_pressed = panel.states, panel.get_pressed
-    models, tab_choice = making.models, page.tab_menu()
-    return get_activity, get_folder, get_pressed, get_progress, making, models, panel, tab_choice
+    models, tab_choice, mapping = making.models, page.tab_menu(), page.mapping_button()
+    return get_activity, get_folder, get_pressed, get_progress, making, mapping, models, panel, tab_choice
 
 
 @app.cell(hide_code=True)
@@ -42,7 +42,7 @@ def show_run(clock, get_activity, get_folder, panel, run_choice):
     return
 
 
-@app.cell(hide_code=True)
+@app.cell
 def read_scores(get_folder, get_progress, page):
     folder, _grown = get_folder(), get_progress()  # runs again when there is more to read
     run = page.EvaluatedRun.of_run(folder)
@@ -50,7 +50,7 @@ def read_scores(get_folder, get_progress, page):
     return folder, menus, run
 
 
-@app.cell(hide_code=True)
+@app.cell
 def plan_evaluation(asked, get_pressed, making, menus, models, page, panel):
     page.settings(asked, making, page.plan(panel, asked.value, models.value, get_pressed()), menus)
     return
@@ -91,16 +91,10 @@ def read_conversation(compared, conversations, mo, open_sides, reader, rival):
     return
 
 
-@app.cell(hide_code=True)
-def choose_tab(mo, page, tab_choice):
-    mapping = page.mapping_button()
-    mo.vstack([mo.md("## More about these numbers"), tab_choice])
-    return (mapping,)
-
-
-@app.cell(hide_code=True)
-def show_tab(compared, mapping, page, tab_choice):
-    page.tab_content(tab_choice.value, compared, mapping)
+@app.cell
+def show_tab(compared, mapping, mo, page, tab_choice):
+    more = page.tab_content(tab_choice.value, compared, mapping)
+    mo.vstack([mo.md("## More about these numbers"), tab_choice, more])
     return
 
 

@@ -16,7 +16,7 @@ def introduce(mo):
     mo.md("""
     # Can this simulated user be trusted?
 
-    A score is only as good as the simulated user. The user should be **honest**, **human** and **harmless**.
+    The simulated user should be **honest**, **human** and **harmless**.
     """)
     return
 
@@ -39,7 +39,7 @@ def validate_user(certifying, get_told, mo, page, run_choice, tab):
     return
 
 
-@app.cell(hide_code=True)
+@app.cell
 def read_run(mo, page, run_choice, tab):
     mo.stop(tab.value != "honest")
     talks = page.read_conversations(run_choice.value)
@@ -54,16 +54,11 @@ def check_leaks(audit, mo, page, talks):
     return
 
 
-@app.cell(hide_code=True)
-def ask_about_judges(mo, talks):
-    mo.md("## Do judges agree?") if talks else None
-    return
-
-
 @app.cell
 def compare_judges(honesty, mo, page, talks):
     labels, judged, refusal = page.labels_of(talks, honesty.value)
-    mo.show_code(page.agreement_view(labels, honesty, talks, refusal))
+    agreement = page.agreement_view(labels, honesty, talks, refusal)
+    mo.show_code(mo.vstack([mo.md("## Do judges agree?"), agreement]))
     return judged, labels
 
 

@@ -266,7 +266,7 @@ def standing(folder: Path, going: bool) -> tuple[Markup, int, bool] | None:
     failed = f", {counts.failed} failed" if counts.failed else ""
     state = " · in progress; finished conversations are saved" if going else ""
     state = state or ("" if share >= 1 else " · not finished; it can resume")
-    words = f"{folder.name}: {counts.finished} of {counts.units} conversations{done}{failed}{state}"
+    words = f"{counts.finished} of {counts.units} conversations{done}{failed}{state}"
     bar = Markup('<progress value="{:.3f}" style="display:block;width:100%"></progress>').format(share)
     told = show.quiet(words, small=True) + (bar if going or share < 1 else show.EMPTY)
     return told + show.joined(map(show.quiet, asked)), read, share < 1
@@ -380,8 +380,8 @@ class RunPanel(Panel):
 
     def _look(self) -> tuple[Markup, int, bool]:
         folder, going = self.get_folder(), self.going
-        words = "planning the conversations …" if going else "nothing here yet"
-        return standing(folder, going) or (Markup("<b>{}</b>: {}").format(folder.name, words), -1, False)
+        words = "Planning the conversations …" if going else "There is no conversation yet."
+        return standing(folder, going) or (show.quiet(words), -1, False)
 
     def _ended(self) -> str:
         job = last_of(self.get_folder())

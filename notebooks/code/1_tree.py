@@ -86,7 +86,9 @@ def state_of_user(built, initial_state, mo):
     # A user starts with the request's intents discovered. Each intent has a threshold, uniform on [0, 1) (3.2).
     state = initial_state(built.tree, seed=0)
     text, theta = built.tree.text, state.thresholds
-    shown = [{"intent": text(key), "state": state[key].name, "θ": theta[key]} for key in built.tree.intents]
+    shown = [
+        {"intent": text(key), "state": state[key].name.lower(), "θ": round(theta[key], 2)} for key in built.tree.intents
+    ]
     mo.show_code(mo.ui.table(shown, selection=None, show_column_summaries=False, page_size=5))
     return
 

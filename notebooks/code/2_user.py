@@ -16,7 +16,7 @@ def introduce(mo):
     mo.md("""
     # A simulated user by hand
 
-    The user knows one intent. A reply discovers others if it shows them. Near misses lower a threshold (paper, 3.2).
+    The user knows one intent. Replies discover the others (paper, 3.2).
     """)
     return
 
@@ -44,7 +44,7 @@ def look_in_focus(advance, mo, tree, user):
 @app.cell
 def judge_reply(mo, user):
     # `consider` judges a reply against the state and changes no part of it. Change me: the reply.
-    candidate = user.consider("How about a cat, a dog or a rabbit?")
+    candidate = user.consider("How about a flower, a palm tree or a cactus?")
     lines = [f"- {user.tree.text(each.intent_id)}: {each.reason}" for each in candidate.evaluation.verdicts]
     mo.show_code(mo.md(f"The reply is a **{candidate.evaluation.kind}**.\n\n" + "\n".join(lines)))
     return (candidate,)
@@ -74,7 +74,7 @@ def play(assistants, engine, intent_map, mo, run_conversation, tree):
     # Five turns with an assistant that explores while intents are vague. Change me: "draft", "ask", "options".
     world_again, assistant = engine("svg_drawing"), assistants.scripted_assistant("adaptive", "svg_drawing")
     talk = run_conversation(tree, world_again.judge, world_again.voice, [assistant], seed=0)
-    told = [f"- {each.candidate.reward.total:+.3g}: {each.user_message}" for each in talk.turns]
+    told = [f"- {each.candidate.reward.total:+.3g}: {each.user_message or '(the end)'}" for each in talk.turns]
     end = mo.ui.anywidget(intent_map(tree, talk.state).widget)
     mo.show_code(mo.vstack([mo.md("\n".join(told)), end]))
     return (talk,)

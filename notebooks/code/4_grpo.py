@@ -30,7 +30,7 @@ def restore_user(artifacts, assistants, engine, mo, rows, run_conversation):
     talk = run_conversation(tree, world.judge, world.voice, each, seed=3, setting={"domain": domain})
     row = list(rows.examples("prompt", [talk], rows.Origin("by hand")))[1].row
     user = rows.restore(row, world.judge, world.voice)
-    prompt_lines = [f"- {each['role']}: {each['content'][:80]}" for each in row["prompt"]]
+    prompt_lines = [f"- {each['role']}: {each['content'].splitlines()[0]}" for each in row["prompt"]]
     mo.show_code(mo.md("The prompt of the row:\n\n" + "\n".join(prompt_lines)))
     return domain, user
 
@@ -59,7 +59,7 @@ def judge_group(group_of, mo, replies, texts, user):
     # Every reply is judged against the same frozen state (3.2 and 3.3); `consider` changes no part of the user.
     rewards = [user.consider(reply).reward.total for reply in replies]
     group = group_of(rewards, scaled=True)  # A = (r - mean) / (s + 0.0001): the group is its own baseline
-    mo.show_code(mo.ui.table({"reply": texts, "reward": rewards, "advantage": list(group.advantages)}))
+    mo.show_code(mo.ui.table({"reply": texts, "reward": rewards, "advantage": [round(a, 2) for a in group.advantages]}))
     return (group,)
 
 

@@ -52,7 +52,7 @@ def test_a_run_outlives_a_reload_and_goes_on_where_it_was_stopped(
     page.reload()
     expect(state).to_have_text("running")
     before = job.status().step
-    told = page.get_by_role("status").filter(has_text=job.folder.name)
+    told = page.get_by_role("status").filter(has_text="step")
     expect(told).to_contain_text(re.compile(r"step [\d,]+ of 2,000"))
     page.get_by_role("button", name="■ Stop").click()
     expect(state).to_have_text("stopped")

@@ -206,7 +206,7 @@ CARDS = {
         f"With τ = {Rules.paper().tau:g} free tokens, as in the paper, five replies of verbose to one user earn …",
         ("more than those of draft", "about as much", "less, but above 0", "less than 0"),
         _verbose,
-        ("token", "free tokens", "price of a token", "draft", "verbose"),
+        ("token", "free tokens", "draft", "verbose"),
         "What would assistants learn if length were free? Answer in one sentence.",
         "They would learn to say everything every time. Each further sentence may match an intent, and it costs "
         "nothing. The penalty is at most 1, so a long reply that discovers two intents beats a short one that "

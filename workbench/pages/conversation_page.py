@@ -252,8 +252,8 @@ def who_plays(session: Session) -> str:
     return f"{user}, assistant {used.assistant}"
 
 
-def roles(player: StagePlayer, form: Any) -> Any:
-    """Who plays, to unfold: the form, which takes effect when it is sent, and what a conversation will take."""
+def roles(player: StagePlayer, form: Any) -> dict[str, Any]:
+    """Who plays → the form, which takes effect when it is sent, and what a conversation will take."""
     import marimo as mo
 
     choice, mistake = players(player.session), EMPTY
@@ -264,7 +264,7 @@ def roles(player: StagePlayer, form: Any) -> Any:
     except controls.ChoiceError as error:
         mistake = error_line(str(error))
     told = mo.Html(styled(mistake, plan(player.session, choice)))
-    return mo.accordion({f"Roles: {who_plays(player.session)}": mo.vstack([form, told])})
+    return {f"Roles: {who_plays(player.session)}": mo.vstack([form, told])}
 
 
 def plan(session: Session, choice: Choice) -> Markup:

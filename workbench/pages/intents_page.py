@@ -60,6 +60,15 @@ _TITLE = re.compile(r"<title>([^<]+)</title>|^#+ +(.+)$", re.MULTILINE)
 # -- an artifact of the project ----------------------------------------------------------------------------------------
 
 
+def kind_menus() -> tuple[Any, Any]:
+    """The kind of artifact, and its source."""
+    import marimo as mo
+
+    menu, forgets = mo.ui.dropdown, ("piece",)
+    kinds = kept(menu, "domain", controls.domain_labels(), value="SVG drawing", label="Kind", forgets=forgets)
+    return kinds, kept(menu, "source", SOURCES, value="hand-written", label="Source", forgets=forgets)
+
+
 def artifact_menu(domain: str, source: str) -> Any:
     """The artifacts of a source, `piece` in the address."""
     import marimo as mo
@@ -100,8 +109,8 @@ def beside(artifact: Artifact, built: BuiltTree, map_view: Any) -> Any:
     return mo.Html(styled(tag("div", *parts, class_="in-beside")))
 
 
-def stages(built: BuiltTree) -> tuple[str, Any]:
-    """What the builder recognised, the first request, and what perfect replies can discover; with a title."""
+def stages(built: BuiltTree) -> dict[str, Any]:
+    """Title → what the builder recognized, the first request, and what perfect replies can discover."""
     import marimo as mo
 
     tree, start = built.tree, initial_state(built.tree, Rules.paper())
@@ -120,7 +129,7 @@ def stages(built: BuiltTree) -> tuple[str, Any]:
     found = plain_table(rows, page_size=8)
     notes = [mo.md("; ".join(built.notes) + ".")] if built.notes else []
     title = f"{len(built.recognised)} requirements became {len(tree)} intents"
-    return title, mo.vstack([mo.md(request), found, *notes])
+    return {title: mo.vstack([mo.md(request), found, *notes])}
 
 
 # -- a tree as a file --------------------------------------------------------------------------------------------------
@@ -487,8 +496,8 @@ class ModelBuild:
             except (RoleError, LLMError) as error:
                 raise DiscoverError(" ".join(str(error).split())) from error
 
-    def view(self) -> Any:
-        """The form, the price before anything is spent, and the requirements and the map of the built tree."""
+    def view(self) -> dict[str, Any]:
+        """Title → the form, the price before any cost, and the requirements and the map of the built tree."""
         import marimo as mo
 
         choice, trouble = controls.Choice(), EMPTY
@@ -508,4 +517,4 @@ class ModelBuild:
             if self.built:
                 parts.append(mo.Html(styled(show.recognised(self.built.recognised))))
                 parts.append(mo.ui.anywidget(IntentMap(self.built.tree).widget))
-        return mo.accordion({f"Builder: {choice.builder}": mo.vstack(parts)})
+        return {f"Builder: {choice.builder}": mo.vstack(parts)}

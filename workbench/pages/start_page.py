@@ -19,12 +19,11 @@ from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artif
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.judge import judge_intent, requirement
 from discover_lib.engines.miniature.reading import read_reply
+from workbench.carried import kept
 from workbench.controls import domain_label
 from workbench.map import IntentMap, MapMoment
 from workbench.story import PEOPLE as PEOPLE
-from workbench.story import WHAT_IT_IS as WHAT_IT_IS
-from workbench.story import averages, averages_line
-from workbench.story import six_rules as six_rules
+from workbench.story import WHAT_IT_IS, averages, averages_line, six_rules
 from workbench.story import story_widget as story_widget
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, plain_list, rich_text, tag
@@ -51,6 +50,29 @@ def averages_told() -> Any:
     import marimo as mo
 
     return mo.Html(show.styled(averages_line(averages("svg_drawing", people=30))))
+
+
+def explanations() -> dict[str, Any]:
+    """Texts to unfold: the rules, other users, and which parts are real."""
+    import marimo as mo
+
+    return {
+        "The six rules": mo.md(six_rules()),
+        "Is this one user typical?": mo.lazy(averages_told),
+        "What is real here?": mo.md(WHAT_IT_IS),
+    }
+
+
+def game_menus() -> tuple[Any, Any, Any]:
+    """The kind of target, the number of the target, and the messages to each assistant."""
+    import marimo as mo
+
+    slider = mo.ui.slider
+    return (
+        kept(mo.ui.dropdown, "domain", DOMAINS, value="SVG drawing", label="Target"),
+        kept(slider, "target", 0, 99, value=7, label="Target number", show_value=True),
+        kept(slider, "turns", 2, 8, value=TURNS, label="Messages to each", show_value=True),
+    )
 
 
 # -- the game ---------------------------------------------------------------------------------------------------------

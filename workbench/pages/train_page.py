@@ -246,8 +246,7 @@ def buttons(panel: TrainingPanel, clock: Any, run_choice: Any, ready: Any, menus
     before = [menus.elements["stage"], train, ready]
     view = panel.view(clock, panel.get_folder(), panel.get_activity(), before=before, after=[run_choice])
     status = panel.status
-    name = panel.job.folder.name if panel.job else ""
-    standing = EMPTY if status is None else show_training.standing(name, status, latest(panel.logged))
+    standing = EMPTY if status is None else show_training.standing(status, latest(panel.logged))
     return mo.vstack([view, displayed(standing)])
 
 
@@ -394,12 +393,13 @@ def gpu_price(settings: StageSettings) -> tuple[str, Any]:
 
 
 def all_curves(panel: TrainingPanel) -> Any:
-    """Everything that the open run has logged, and which round was kept."""
+    """What the open run has logged besides its main curve, and which round was kept."""
     status, logged = panel.status, panel.logged
     if status is None or panel.job is None:
         return displayed(show.quiet("No training run yet."))
     kept_round = show_training.kept_round(panel.job.result() if status.state == "finished" else {})
-    return displayed(kept_round, show_training.curves(logged, status.total_steps, status.resumed))
+    main = show_training.main_chart(logged)
+    return displayed(kept_round, show_training.curves(logged, status.total_steps, status.resumed, main))
 
 
 def samples_table(panel: TrainingPanel) -> Any:

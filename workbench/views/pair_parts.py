@@ -49,7 +49,7 @@ def first_look(conversation: Conversation, labelled: LabelledTurn, rules: Rules)
     """One pair at a glance: what the user had said, both replies with what they earned, and why one is chosen."""
     turn, sides = labelled.turn, _sides(labelled)
     said = tag("div", conversation.messages(turn.index - 1)[-1].content, class_="dl-text")
-    replies = show.beside(*(_side(turn, name, each, rules) for name, each in sides))
+    replies = show.beside(*(_side(turn, name, each, rules, bar=False) for name, each in sides))
     reason = tag("p", why(labelled, rules), class_="dl-told dp-why")
     return tag("div", show.bubble("user", said), class_="dl-chat") + replies + reason
 
@@ -111,17 +111,22 @@ def _sides(labelled: LabelledTurn) -> list[tuple[str, Candidate]]:
     return list(zip(names, (labelled.best, labelled.worst), strict=True))
 
 
-def _side(turn: Turn, name: str, candidate: Candidate, rules: Rules) -> Markup:
-    """One reply of the pair, with its length."""
+def _side(turn: Turn, name: str, candidate: Candidate, rules: Rules, bar: bool = True) -> Markup:
+    """One reply of the pair, with its length in words and, with `bar`, as a bar."""
     badge = chip(name, "known" if name == "chosen" else "plain")
     kind = candidate.evaluation.kind.replace("_", " ") if candidate.evaluation else "not judged"
-    n_tokens, longest = candidate.reply.n_tokens, max(each.reply.n_tokens for each in turn.candidates)
-    scale = max(longest, rules.tau, 1) * 1.05  # the part that costs is marked, and τ is a line
-    shares = {"free": min(n_tokens, rules.tau), "above": max(0.0, n_tokens - rules.tau), "tau": rules.tau}
-    bar = {part: f"{length / scale:.2%}" for part, length in shares.items()}
-    bar["title"] = show.in_tokens(n_tokens, rules.token_unit)
     facts = f"{kind}; {show.length_sum(candidate.reply, rules)}"
-    return show.part("side", name, _name(candidate), badge, show.rich_text(candidate.reply.text), bar, facts)
+    drawn = _length_bar(turn, candidate, rules) if bar else {}
+    return show.part("side", name, _name(candidate), badge, show.rich_text(candidate.reply.text), drawn, facts)
+
+
+def _length_bar(turn: Turn, candidate: Candidate, rules: Rules) -> dict[str, str]:
+    """The parts of a bar on the scale of the turn's longest reply: the part that costs is marked, and τ is a line."""
+    n_tokens, longest = candidate.reply.n_tokens, max(each.reply.n_tokens for each in turn.candidates)
+    scale = max(longest, rules.tau, 1) * 1.05
+    shares = {"free": min(n_tokens, rules.tau), "above": max(0.0, n_tokens - rules.tau), "tau": rules.tau}
+    parts = {part: f"{length / scale:.2%}" for part, length in shares.items()}
+    return parts | {"title": show.in_tokens(n_tokens, rules.token_unit)}
 
 
 # -- Table 3, filters --------------------------------------------------------------------------------------------------

@@ -86,13 +86,19 @@ def points(lines: Sequence[Line], column: str) -> list[tuple[int, float]]:
 # -- curves ------------------------------------------------------------------------------------------------------------
 
 
-def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: Iterable[int] = ()) -> Markup:
+def curves(
+    lines: Sequence[Line],
+    total_steps: int | None = None,
+    resumed_at: Iterable[int] = (),
+    without: Chart | None = None,
+) -> Markup:
     """Small drawings beside each other, one for each quantity that was logged.
 
     Args:
         lines: the logged lines.
         total_steps: the right end of the axes, so that one sees how far it is.
-        resumed_at: steps from which the run was gone on with; marked by a dashed line.
+        resumed_at: steps from which the run resumed; marked by a dashed line.
+        without: a chart that is drawn elsewhere.
     """
     if not _last(lines):
         return quiet("No step is logged yet.")
@@ -102,12 +108,17 @@ def curves(lines: Sequence[Line], total_steps: int | None = None, resumed_at: It
     rest = [Chart(name.replace("_", " "), {name: "as logged"}) for name in others]
     shown, folded = (
         tag("div", *(_drawn(chart, lines, total_steps, resumed_at) for chart in charts), class_="dt-curves")
-        for charts in (CHARTS, rest)
+        for charts in ([chart for chart in CHARTS if chart is not without], rest)
     )
     smooth = f"Bold: mean of the last {SMOOTHED} logged points. Thin: as logged." if len(lines) >= SMOOTHED_FROM else ""
     dashed = " Dashed vertical line: resumed from a checkpoint." if any(resumed_at) else ""
     note = quiet(f"{smooth}{dashed}", small=True) if smooth or dashed else EMPTY
     return shown + note + (more("all other logged metrics", folded) if rest else EMPTY)
+
+
+def main_chart(lines: Sequence[Line]) -> Chart | None:
+    """The chart of the reward where one was logged, else of the loss."""
+    return next((chart for chart in (CHARTS[1], CHARTS[0]) if chart.drawable(lines)), None)
 
 
 def main_curve(
@@ -118,7 +129,7 @@ def main_curve(
     Args:
         total_steps, resumed_at: as of `curves`.
     """
-    chart = next((chart for chart in (CHARTS[1], CHARTS[0]) if chart.drawable(lines)), None)
+    chart = main_chart(lines)
     if chart is None:
         return quiet("No step is logged yet.")
     drawn = _drawn(chart, lines, total_steps, resumed_at, earlier)
@@ -202,7 +213,7 @@ def trained_before(results: Mapping[str, Any]) -> Markup:
 STATE_TONES = {"finished": "known", "failed": "bad", "stopped": "emerging", "stopping": "emerging"}
 
 
-def standing(name: str, status: JobStatus, last: Line | None = None) -> Markup:
+def standing(status: JobStatus, last: Line | None = None) -> Markup:
     """One run: its state, how far it is, how long it will take, and what it said last.
 
     Args:
@@ -222,7 +233,7 @@ def standing(name: str, status: JobStatus, last: Line | None = None) -> Markup:
     if status.message or status.state == "failed":
         failed = status.state == "failed"
         message = show.error_line(status.message) if failed else quiet(status.message, small=True)
-    line = (tag("b", name), " ", state_chip(status.state), " ", tag("span", " · ".join(filter(None, facts))))
+    line = (state_chip(status.state), " ", tag("span", " · ".join(filter(None, facts))))
     share = status.step / status.total_steps if status.total_steps else 0.0
     return tag("div", tag("p", *line, class_="dt-head"), progress(share), message, role="status")
 

@@ -171,7 +171,7 @@ function intentMap(root, model) {
     const hidden = [...moment.states].filter((_, i) => !frame.given.includes(i)), last = model.get("moments").length - 1;
     const known = hidden.filter((state) => state === "2").length, turn = last ? `turn ${moment.turn} · ` : "";
     const discovered = `${turn}${known} of ${hidden.length} hidden intents discovered`;
-    count.textContent = asked ? `${met} match` : editable() ? `${frame.ids.length} intents` : discovered;
+    count.textContent = asked ? `${met} match` : editable() ? `${frame.ids.length} intents${presses.every((each) => each.hidden) ? ". Select one to edit it." : ""}` : discovered;
     slider.hidden = !last;
     key.textContent = last || moment.turn ? KEY_OF_TURNS : KEY;
     Object.assign(slider, { max: last, value: model.get("at") });
@@ -192,7 +192,7 @@ function intentMap(root, model) {
     const told = past.map((each) => ` ${each.turn ? `Turn ${each.turn}: ` : ""}${each.reasons[id]}`).join("");
     line.textContent = trouble || (i < 0 ? "" : `${id} · ${named(i)} · ${NAMES[moment.states[i]]}.${told}`);
     line.toggleAttribute("data-trouble", Boolean(trouble));
-    for (const press of presses) press.disabled = i < 0;
+    for (const press of presses) press.hidden = i < 0;
   }
 
   // -- select, fold, light ------------------------------------------------------------------------------------------

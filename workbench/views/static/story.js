@@ -87,7 +87,6 @@ function makeColumn(column, story, actions) {
     const over = turn > at;
     root.dataset.over = over ? "1" : "0";
     said.innerHTML = moment.reply || ""; // finished markup: texts in it are escaped where the record is made
-    if (!moment.reply) said.append(make("p", "dl-quiet", "No reply yet."));
     said.tabIndex = moment.reply ? 0 : -1; // a long reply scrolls
     said.toggleAttribute("data-whole", moment.options); // options that the user speaks of are never cut off
     heard.innerHTML = moment.user || "";
