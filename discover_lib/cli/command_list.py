@@ -119,6 +119,12 @@ COMMANDS = {
         "Measure how often assistants offer restricted content.",
         "safety outputs/mine --depth 2",
     ),
+    "paper": Entry(
+        "discover_lib.tasks.paper_numbers:paper_numbers",
+        CHECKS,
+        "Recompute the paper's printed numbers.",
+        "paper --all",
+    ),
     "export": Entry(
         "discover_lib.cli.file_commands:export_files",
         SHARING,

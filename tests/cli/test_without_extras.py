@@ -50,6 +50,7 @@ COMMANDS = {
     "import": ("nowhere.eval --format inspect --run imported", "needs inspect-ai"),
     "merge": ("nowhere --out merged", "nowhere"),
     "miniature": ("--quick --run miniature", "training needs torch, transformers, trl, peft"),
+    "paper": ("", ""),
     "plan": ("--domain svg_drawing --assistant draft", ""),
     "push": ("nowhere --to me/mine", "no token for the Hub here"),
     "reality": ("run run", "run"),
