@@ -44,6 +44,9 @@ def test_conversations_become_rows_that_can_be_trusted(page: Page, server: Serve
     expect(page.locator('.dp-piece[data-loss="1"]').first).to_be_visible()
 
     # A filter: the rows that it leaves out are counted, and everything adds up.
+    settings = page.get_by_role("button", name="Settings")
+    if settings.get_attribute("aria-expanded") != "true":  # the fold closes if the page makes it again
+        settings.click()
     slider = page.get_by_role("slider").nth(3)  # after p, τ and λ
     slider.focus()
     for _ in range(20):
