@@ -16,7 +16,7 @@ EXAMPLES = dict(re.findall(r"^## [^\n]*`(\w+)`[^\n]*\n.*?^```python\n(.*?)^```",
 
 
 def test_every_door_has_its_example_and_its_versions() -> None:
-    assert DOORS == {*DOORS_WITH_PACKAGES, "trl", "nemo_gym"} == set(EXAMPLES)
+    assert DOORS == {*DOORS_WITH_PACKAGES, "trl"} == set(EXAMPLES)
     for door, example in EXAMPLES.items():
         assert len([line for line in example.splitlines() if line.strip()]) <= 12, door
     assert len(re.findall(r"^Tried with ", TEXT, re.MULTILINE)) == len(DOORS)

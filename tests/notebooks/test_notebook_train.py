@@ -139,7 +139,7 @@ def test_the_miniature_judges_until_the_form_is_sent_and_in_every_other_stage() 
     sent = form(judge=MODEL, model="openai/m", api_base="http://localhost:1/v1")
     for judging in (Judging.of("grpo", None, None), Judging.of("sft", sent, 5.0)):
         assert judging.access is None
-        assert judging.settings == {"judge": "miniature", "voice": "miniature", "options": {}}
+        assert judging.settings == {"judge": "miniature", "voice": "miniature"}
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from discover_lib.engines.llm.calls.client import ClientSettings
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.assistants import scripted_assistant
 from discover_lib.engines.miniature.voice import MiniatureVoice
-from discover_lib.engines.role_options import NO_OPTIONS
 from workbench.live import Calls
 from workbench.pages.intents_page import ModelBuild
 from workbench.session import Session, SessionError, Settings
@@ -233,7 +232,7 @@ def test_a_tree_is_built_from_its_page_and_a_failure_is_paid_for_once() -> None:
     artifact = llm_brain.within_reach(domain)
     with FakeServer(llm_brain.answer) as server:
         settings = ClientSettings(api_base=server.api_base, env_file=None, max_attempts=1)
-        choice = SimpleNamespace(builder=f"openai/miniature:{domain}", client_settings=settings, options=NO_OPTIONS)
+        choice = SimpleNamespace(builder=f"openai/miniature:{domain}", client_settings=settings)
         build: Any = SimpleNamespace(artifact=artifact, calls=Calls(), _stop=threading.Event())
         server.script += [None, "500"]
         with pytest.raises(DiscoverError, match="stage abstraction"):

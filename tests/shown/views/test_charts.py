@@ -70,6 +70,9 @@ def test_only_what_was_logged_is_drawn() -> None:
         shown = show_training.curves([{"step": 1, "loss": 1.0, "share/unscored": unscored}])
         assert ("could not be scored" in shown) == drawn
     assert "No step is logged yet" in show_training.curves([])
+    logged = lines(3, loss=0.5, kl=0.1)
+    shown = show_training.curves(logged, without=show_training.main_chart(logged))
+    assert re.findall(r"<figcaption>(.*?)</figcaption>", shown) == ["Distance from the reference"]
 
 
 def test_a_curve_lies_where_its_numbers_are() -> None:
