@@ -76,7 +76,7 @@ def test_a_session_outlives_a_reload_goes_on_after_its_last_turn_and_compares_br
 
     simulator.button("Play").click()
     simulator.at_turn(5)
-    expect(messages.last).to_contain_text("last answer is not scored")
+    expect(messages.last).to_contain_text("scored turns end with this answer")
     simulator.step("Go on anyway", 6)
     expect(stage.locator(".st-status")).to_contain_text("not scored")
 

@@ -40,7 +40,7 @@ ROLES = ("judge", "voice", "assistant")
 AS_RECORDED = "as recorded"
 ABOUT = {  # a line about each assistant, where it is chosen
     **{name: about(name) for name in SCRIPTED},
-    AS_RECORDED: "Replies that a large model wrote when this was recorded.",
+    AS_RECORDED: "The replies of the recorded conversation.",
 }
 ABOUT_RULES = {
     "paper": "The paper’s rules: one tree is in focus, and each new discovery is worth 1.",

@@ -4,7 +4,7 @@
 const SIGNS = ["○", "◆", "●"];
 const NAMES = ["undiscovered", "emerging", "discovered"];
 const KEY = "○ undiscovered  ◆ emerging  ● discovered";
-const KEY_OF_TURNS = `${KEY}  ✓ satisfied  ▲ changed now  Bold: can change next. Blue band: in focus.`;
+const KEY_OF_TURNS = `${KEY}  ✓ satisfied  ▲ changed now  Thick border: can change next. Blue band: in focus.`;
 const SEARCHED = 30; // intents beyond which there is a field that finds one
 const CROWDED = 260; // intents from which trees out of focus are folded
 const PHONE = 560; // px of the map's own width below which it is an outline

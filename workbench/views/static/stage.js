@@ -326,7 +326,7 @@ export function stage(root, source) {
     here.written && h("details", { class: "dl-more" }, h("summary", null, "as the assistant wrote it"), h("pre", { class: "dl-code" }, here.written)),
   ], here.turn);
   const answerOf = (here, turn = here.turn) => said("user", [
-    built(here.answer), live && turn === scored() && h("p", { class: "dl-small dl-quiet" }, "The user's last answer is not scored."), here.flaws && h("p", { class: "dl-flaw" }, `⚠ The voice’s own check found a problem: ${here.flaws}`),
+    built(here.answer), live && turn === scored() && h("p", { class: "dl-small dl-quiet" }, "The scored turns end with this answer."), here.flaws && h("p", { class: "dl-flaw" }, `⚠ The voice’s own check found a problem: ${here.flaws}`),
   ], here.turn);
 
   function paintChat() {
@@ -549,8 +549,8 @@ export function stage(root, source) {
     }), told && h("p", { class: "dl-quiet dl-small" }, told));
     const details = h("details", null, h("summary", { "data-key": "setup" }, h("b", null, "⚙ Set-up: "), setup.line),
       h("div", { class: "st-form" }, users,
-        choices("Assistant for Next", "assistant", setup.assistants, "The new assistant continues from here."),
-        choices("Rules", "rules", setup.rules, "Other rules score the same replies again; nothing is lost.")));
+        choices("Assistant for Next", "assistant", setup.assistants, setup.assistants.length > 1 && "A new assistant continues from here."),
+        choices("Rules", "rules", setup.rules, "Other rules start a new conversation. Undo brings this one back.")));
     details.open = Boolean(was && was.open);
     details.lastChild.append(h("div", { class: "st-row" }, at.reset, at.share, at.keys));
     at.setup.replaceChildren(details);

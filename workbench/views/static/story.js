@@ -90,7 +90,7 @@ function makeColumn(column, story, actions) {
     said.tabIndex = moment.reply ? 0 : -1; // a long reply scrolls
     said.toggleAttribute("data-whole", moment.options); // options that the user speaks of are never cut off
     heard.innerHTML = moment.user || "";
-    if (moment.user && at === story.turns) heard.append(make("p", "dl-quiet dl-small", "The user's last answer is not scored."));
+    if (moment.user && at === story.turns) heard.append(make("p", "dl-quiet dl-small", "The conversation ends with this answer."));
     heard.hidden = !moment.user;
     paintPicture(picture, moment.picture, "What this user can picture now");
     for (const intent of story.intents) {
