@@ -374,7 +374,7 @@ def _head(reading: Reading, tree: IntentTree) -> Markup:
     told = tag("p", tag("b", f"{reading.told}: "), f"{seen or 'nothing'}.")
     advice = f"{counted(len(tree), 'intent')}. This reading may be wrong: choose another kind, or correct the intents."
     if reading.aspects < MIN_DIMENSIONS:
-        advice = f"{reading.aspects} of {MIN_DIMENSIONS} aspects recognized. You can choose another kind or add intents."
+        advice = f"{reading.aspects} of {MIN_DIMENSIONS} aspects recognized. Choose another kind or add intents."
     trouble = [error_line(reading.trouble)] if reading.trouble else []
     return show.panel(artifact.id, tag("div", shown, class_="in-thumbnail"), *trouble, told, quiet(advice, small=True))
 
