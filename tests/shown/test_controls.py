@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from discover_lib.core.rules import Rules
-from discover_lib.engines.role_options import RoleOptions
 from discover_lib.runs.evaluation import lay_out_evaluation
 from discover_lib.runs.options import RunOptions
 from workbench.controls import (
@@ -70,15 +69,6 @@ def test_an_unknown_price_is_said_and_a_known_one_added_up() -> None:
     unknown = plan_table(builder_stages(Choice(builder="openai/m", api_base="http://x/v1")), "")
     assert "unknown" in unknown and "and what openai/m costs" in unknown
     assert "$" in plan_table(builder_stages(Choice(builder="anthropic/claude-sonnet-4-5")), "")
-
-
-def test_options_of_a_role_are_read_and_shown_again() -> None:
-    given = {"judge": MODEL, "model": "openai/m", "judge_max_tokens": " 4096 ", "judge_reasoning_effort": "low"}
-    choice = read_choice(filled(**given, voice_max_tokens="1"))  # the voice is no model: nothing is asked of it
-    assert choice.options == RoleOptions.read(max_tokens=["judge=4096"], reasoning_effort=["judge=low"])
-    assert read_choice(chooser(ROLES, choice).element.value) == choice
-    with pytest.raises(ChoiceError, match="--temperature: a number from 0 to 2, or none, not 'warm'"):
-        read_choice(filled(**given, judge_temperature="warm"))
 
 
 def test_an_evaluation_asks_for_the_papers_request_where_it_is_chosen() -> None:
