@@ -162,7 +162,7 @@ def play(page: Page, server: Server, models: FakeServer) -> None:
         page.get_by_label(label, exact=True).blur()
     page.get_by_role("button", name="Use these").click()
     expect(page.get_by_text(f"Roles: judge and voice {MODEL}")).to_be_visible()
-    expect(page.get_by_text("In all $")).to_be_visible()
+    expect(page.get_by_text("In all $").last).to_be_visible()
     assert models.counts["requests"] == 0, "nothing is asked before it is told to"
 
     pressed(page, "Next")

@@ -1,7 +1,6 @@
 """The page Data in a browser, the way a person uses it: make, look, filter, export."""
 
 import json
-import re
 from urllib.parse import parse_qs, urlsplit
 
 from browser import Server
@@ -24,7 +23,7 @@ def test_conversations_become_rows_that_can_be_trusted(page: Page, server: Serve
     expect(page.get_by_text("10 users × 5 turns × 3 replies").last).to_be_visible()
     page.get_by_role("button", name="Synthesize", exact=True).click()
     made = page.get_by_role("status").filter(has_text="conversations")
-    expect(made).to_contain_text(re.compile("creative.writing.*10 of 10"))
+    expect(made).to_contain_text("10 of 10")
     run = server.outputs / parse_qs(urlsplit(page.url).query)["run"][0]
     with RunStore.read(run) as store:
         assert store.configuration["kind"] == "synthesize" and store.counts().finished == 10
