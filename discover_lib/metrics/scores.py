@@ -17,6 +17,7 @@ from discover_lib.base.records import Record
 from discover_lib.core.conversation import Conversation, FinalTurn, Stop, Turn
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
+from discover_lib.core.view import hidden_texts
 from discover_lib.metrics.near_misses import Steps, steps_of
 from discover_lib.metrics.satisfaction import LeafScore
 from discover_lib.metrics.scorer import Behaviour, InteractivityRating, TurnBehaviour, letters
@@ -247,8 +248,7 @@ def leaked(turn: Turn) -> bool:
 
 def is_leak_checked(message: str, tree: IntentTree, state: IntentState) -> bool:
     """Whether the rule about words can read a user's message and the hidden texts; if not, leaks stay unknown."""
-    hidden = (intent.text for key, intent in tree.intents.items() if key not in state.discovered)
-    return is_checkable(message, hidden)
+    return is_checkable(message, hidden_texts(tree, state).values())
 
 
 def unchecked_messages(conversation: Conversation) -> int:
