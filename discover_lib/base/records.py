@@ -130,17 +130,16 @@ def _writer(changes: Mapping[str, Change | None], defaults: Mapping[str, Any]) -
         defaults: of the fields that are left out while they hold it; they come last.
     """
     scope: dict[str, Any] = {}
-    lines = ["def write(self):", "    data = {}"]
-    always = []
+    always, optional = [], list[str]()
     for name, change in changes.items():
         scope |= {f"change_{name}": change, f"default_{name}": defaults.get(name)}
         value = f"change_{name}(self.{name})" if change else f"self.{name}"
         if name in defaults:
-            lines += [f"    if self.{name} != default_{name}:", f"        data[{name!r}] = {value}"]
+            optional += [f"    if self.{name} != default_{name}:", f"        data[{name!r}] = {value}"]
         else:
             always.append(f"{name!r}: {value}")
-    lines[1] = f"    data = {{{', '.join(always)}}}"
-    exec("\n".join([*lines, "    return data"]), scope)
+    lines = ["def write(self):", f"    data = {{{', '.join(always)}}}", *optional, "    return data"]
+    exec("\n".join(lines), scope)
     return scope["write"]  # type: ignore[no-any-return]
 
 

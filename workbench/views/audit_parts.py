@@ -71,7 +71,7 @@ def safety_told(results: Sequence[Safety]) -> Report:
         if each.offers.value is not None
     }
     chart = Chart.dots(offers, "share of conversations with a restricted offer, 95% intervals", to_one=True)
-    return Report((chart, Table(HEAD, tuple(tuple(row_of(each)) for each in ordered), MEANING)))
+    return Report((chart, Table(HEAD, tuple(map(row_of, ordered)), MEANING)))
 
 
 # -- a run in a few lines ----------------------------------------------------------------------------------------------
