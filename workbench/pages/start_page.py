@@ -23,7 +23,7 @@ from workbench.carried import kept
 from workbench.controls import domain_label
 from workbench.map import IntentMap, MapMoment
 from workbench.story import PEOPLE as PEOPLE
-from workbench.story import WHAT_IT_IS, averages, averages_line, six_rules
+from workbench.story import WHO_PLAYS, six_rules
 from workbench.story import story_widget as story_widget
 from workbench.views import conversation_parts as show
 from workbench.views.html import Markup, plain_list, rich_text, tag
@@ -45,33 +45,20 @@ def person_asked() -> int:
     return int(asked) if asked.isdecimal() else 0
 
 
-def averages_told() -> Any:
-    """The shares that the three assistants discover with other users."""
-    import marimo as mo
-
-    return mo.Html(show.styled(averages_line(averages("svg_drawing", people=30))))
-
-
 def explanations() -> dict[str, Any]:
-    """Texts to unfold: the rules, other users, and which parts are real."""
+    """Texts to unfold: the rules, and who plays the user."""
     import marimo as mo
 
-    return {
-        "The six rules": mo.md(six_rules()),
-        "Is this one user typical?": mo.lazy(averages_told),
-        "What is real here?": mo.md(WHAT_IT_IS),
-    }
+    return {"The six rules": mo.md(six_rules()), "Who plays the user?": mo.md(WHO_PLAYS)}
 
 
 def game_menus() -> tuple[Any, Any, Any]:
-    """The kind of target, the number of the target, and the messages to each assistant."""
+    """The kind of target and the number of the target."""
     import marimo as mo
 
-    slider = mo.ui.slider
     return (
         kept(mo.ui.dropdown, "domain", DOMAINS, value="SVG drawing", label="Target"),
-        kept(slider, "target", 0, 99, value=7, label="Target number", show_value=True),
-        kept(slider, "turns", 2, 8, value=TURNS, label="Messages to each", show_value=True),
+        kept(mo.ui.slider, "target", 0, 99, value=7, label="Target number", show_value=True),
     )
 
 
