@@ -28,7 +28,7 @@ def shortened(text: str, above: str) -> str:
     """A text without the words that it shares with the broader one above it.
 
     >>> shortened("Keeps to cool tones but for one warm spot", "Keeps to cool tones")
-    '… but for one warm spot'
+    'but for one warm spot'
     """
     words, known = text.split(), above.split()
     most = min(len(words), len(known))
@@ -36,9 +36,7 @@ def shortened(text: str, above: str) -> str:
     left = range(most - first)
     last = next((place for place in left if words[-1 - place].lower() != known[-1 - place].lower()), len(left))
     middle = words[first : len(words) - last]
-    if not middle or len(middle) == len(words):
-        return text
-    return ("… " if first else "") + " ".join(middle) + (" …" if last else "")
+    return " ".join(middle) or text
 
 
 def figure(graph: networkx.DiGraph[str], width: int = 1080, live: bool = False) -> Any:
