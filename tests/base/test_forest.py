@@ -10,8 +10,8 @@ from discover_lib.base.forest import shortened
     ("text", "above", "shown"),
     [
         ("Keeps to cool tones but for one warm spot", "Keeps to cool tones", "but for one warm spot"),
-        ("Shows an owl with feathers", "Shows an animal with feathers", "owl"),
-        ("a red boat at night", "a boat at night", "red"),
+        ("Shows an owl with feathers", "Shows an animal with feathers", "owl with feathers"),
+        ("a red boat at night", "a boat at night", "red boat at night"),
         ("a boat", "a boat", "a boat"),
         ("a boat", "rain", "a boat"),
         ("A Boat at night", "a boat", "at night"),

@@ -33,7 +33,7 @@ def test_the_frame_and_a_moment_are_places_in_one_order() -> None:
     frame = frame_of(TREE)
     assert frame["ids"] == ["1", "1.1", "1.1.1", "1.2", "2", "2.1"]
     assert frame["parents"] == [-1, 0, 1, 0, -1, 4] and frame["levels"] == [1, 2, 3, 2, 1, 2]
-    assert frame["shorts"][:4] == ["A boat", "at night", "red", "with a sail"]
+    assert frame["shorts"][:4] == ["A boat", "at night", "red boat at night", "with a sail"]
     before, after = (moment_of(TREE, each, RULES) for each in moments())
     assert before["states"] == "200000" and after["states"] == "220100"
     assert before["frontier"] == [1, 3] and after["frontier"] == [2, 3]
@@ -125,7 +125,7 @@ def test_the_map_is_walked_by_keys_and_searched(shown: Any) -> None:
     cell(page, "A boat").focus()
     for key, reached in (
         ("ArrowDown", "at night"),
-        ("ArrowDown", "red"),
+        ("ArrowDown", "red boat at night"),
         ("ArrowUp", "at night"),
         ("End", "A moon"),
     ):

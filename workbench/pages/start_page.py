@@ -265,9 +265,9 @@ def reveal(game: Game) -> Any:
         "game is an anecdote. To play again, choose another target above."
     )
     rows = [
-        (f"to assistant {place + 1}", tag("q", each.text), each.why(tree)) for place in range(2) for each in told[place]
+        (f"assistant {place + 1}", tag("q", each.text), each.why(tree)) for place in range(2) for each in told[place]
     ]
-    table = show.table(("", "You wrote", "Did it count?"), rows)
+    table = show.table(("To", "You wrote", "Did it count?"), rows)
     top = mo.Html(show.styled(tag("div", target, *films, class_="bu-top")))
     return mo.vstack([words, top, mo.Html(show.styled(table))])
 
@@ -289,7 +289,7 @@ def _film(place: int, game: Game, conversation: Conversation) -> Markup:
         tag("li", tag("b", str(number)), brief(reply.text)) for number, (_, reply) in enumerate(game.chats[place], 1)
     ]
     known, own = len(conversation.state.discovered), len(conversation.start.discovered)
-    told = show.quiet(f"Its replies showed {known - own} intents before you named them to it.", small=True)
+    told = show.quiet(f"Intents shown before you named them: {known - own}", small=True)
     name = game.assistants[place]
     return show.panel(
         f"Assistant {place + 1} ({'AB'[place]} on the map) was {name}", plain_list(frames, "ol", class_="bu-film"), told
