@@ -16,8 +16,8 @@ def introduce(mo):
     mo.md("""
     # People find out what they want by seeing it
 
-    Each circle is an *intent*: one thing that the user wants. The user can name only the filled one. Three assistants
-    help to discover the others.
+    Each circle below is an *intent*: one thing that the user wants. The user can name only the filled one. Three
+    assistants help to discover the others.
     """)
     return
 

@@ -50,8 +50,8 @@ POLICY = (
 
 
 STORY = (
-    "# People find out what they want by seeing it\n\nEach circle is an *intent*: one thing that the user wants. The "
-    "user can name only the filled one. Three assistants help to discover the others."
+    "# People find out what they want by seeing it\n\nEach circle below is an *intent*: one thing that the user wants. "
+    "The user can name only the filled one. Three assistants help to discover the others."
 )
 STAGE = (
     "# What does each reply discover?\n\nPress *Next*: the assistant replies, the user answers, and the map shows the "
