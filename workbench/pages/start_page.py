@@ -52,7 +52,7 @@ def explanations() -> dict[str, Any]:
     return {"The six rules": mo.md(six_rules()), "Who plays the user?": mo.md(WHO_PLAYS)}
 
 
-def game_menus() -> tuple[Any, Any, Any]:
+def game_menus() -> tuple[Any, Any]:
     """The kind of target and the number of the target."""
     import marimo as mo
 
