@@ -255,14 +255,13 @@ def reveal(game: Game) -> Any:
     conversations = game.conversations()
     tree = conversations[0].tree
     target = show.panel("The target", show.artifact(game.target))
-    films = [_film(place, game, each) for place, each in enumerate(conversations)]
+    films = [_film(place, game) for place in range(2)]
     told = [sentences(game, place, tree) for place in range(2)]
     named = {key for each in (*told[0], *told[1]) for key in _with_broader(tree, each.named)}
     given = {key for each in conversations for key in each.state.discovered} - named
     words = mo.md(
-        f"**You saw the whole target, with its {len(tree)} intents, and you named {len(named)} of them.** This gap "
-        f"between knowing and saying is the subject of this workbench. The replies showed you {len(given)} more. One "
-        "game is an anecdote. To play again, choose another target above."
+        f"**You saw the whole target, with its {len(tree)} intents, and you named {len(named)} of them.** The replies "
+        f"showed you {len(given)} more. One game is an anecdote. To play again, choose another target above."
     )
     rows = [
         (f"assistant {place + 1}", tag("q", each.text), each.why(tree)) for place in range(2) for each in told[place]
@@ -283,17 +282,13 @@ def _with_broader(tree: IntentTree, keys: Iterable[str]) -> set[str]:
     return found
 
 
-def _film(place: int, game: Game, conversation: Conversation) -> Markup:
+def _film(place: int, game: Game) -> Markup:
     """The replies of one assistant as pictures, or as their first words."""
     frames = [
         tag("li", tag("b", str(number)), brief(reply.text)) for number, (_, reply) in enumerate(game.chats[place], 1)
     ]
-    known, own = len(conversation.state.discovered), len(conversation.start.discovered)
-    told = show.quiet(f"Intents shown before you named them: {known - own}", small=True)
-    name = game.assistants[place]
-    return show.panel(
-        f"Assistant {place + 1} ({'AB'[place]} on the map) was {name}", plain_list(frames, "ol", class_="bu-film"), told
-    )
+    head = f"Assistant {place + 1} ({'AB'[place]} on the map) was {game.assistants[place]}"
+    return show.panel(head, plain_list(frames, "ol", class_="bu-film"))
 
 
 def target_map(game: Game) -> IntentMap:
