@@ -41,7 +41,7 @@ def explain(mo, page):
 @app.cell
 def introduce_game(mo, page):
     domain_choice, target_choice = menus = page.game_menus()
-    told = mo.md("## Now you: be the user\n\nYou see a target for six seconds. Then you ask two assistants for it.")
+    told = mo.md("## Now you: be the user\n\nYou see a goal for six seconds. Then you ask two assistants for it.")
     mo.vstack([told, mo.hstack(menus, justify="start", wrap=True)])
     return domain_choice, target_choice
 
@@ -52,7 +52,7 @@ def begin_game(domain_choice, mo, page, target_choice):
     seen, set_seen = mo.state(False)
     game = page.Game(domain_choice.value, int(target_choice.value))
     sitting = page.Sitting(game, lambda: set_played(lambda count: count + 1))
-    look_button = mo.ui.run_button(label="Show me the target", kind="success")
+    look_button = mo.ui.run_button(label="Show me the goal", kind="success")
     return game, look_button, played, seen, set_seen, sitting
 
 

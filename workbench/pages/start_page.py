@@ -57,8 +57,8 @@ def game_menus() -> tuple[Any, Any]:
     import marimo as mo
 
     return (
-        kept(mo.ui.dropdown, "domain", DOMAINS, value="SVG drawing", label="Target"),
-        kept(mo.ui.slider, "target", 0, 99, value=7, label="Target number", show_value=True),
+        kept(mo.ui.dropdown, "domain", DOMAINS, value="SVG drawing", label="Kind of goal"),
+        kept(mo.ui.slider, "target", 0, 99, value=7, label="Goal number", show_value=True),
     )
 
 
@@ -174,7 +174,7 @@ class Sentence:
         if self.near:
             pairs = [f"“{said}” is not “{tree.text(key)}”" for key, said in self.near.items()]
             return "It is a near miss. It names another value: " + "; ".join(pairs) + "."
-        return "It names no value of the target."
+        return "It names no value of the goal."
 
 
 def sentences(game: Game, place: int, tree: IntentTree) -> list[Sentence]:
@@ -254,14 +254,14 @@ def reveal(game: Game) -> Any:
 
     conversations = game.conversations()
     tree = conversations[0].tree
-    target = show.panel("The target", show.artifact(game.target))
+    target = show.panel("The goal", show.artifact(game.target))
     films = [_film(place, game) for place in range(2)]
     told = [sentences(game, place, tree) for place in range(2)]
     named = {key for each in (*told[0], *told[1]) for key in _with_broader(tree, each.named)}
     given = {key for each in conversations for key in each.state.discovered} - named
     words = mo.md(
-        f"**You saw the whole target, with its {len(tree)} intents, and you named {len(named)} of them.** The replies "
-        f"showed you {len(given)} more. One game is an anecdote. To play again, choose another target above."
+        f"**You saw the whole goal, with its {len(tree)} intents, and you named {len(named)} of them.** The replies "
+        f"showed you {len(given)} more. One game is an anecdote. To play again, choose another goal above."
     )
     rows = [
         (f"assistant {place + 1}", tag("q", each.text), each.why(tree)) for place in range(2) for each in told[place]

@@ -73,7 +73,7 @@ function makeColumn(column, story, actions) {
   const count = make("p", "st-count");
   const known = make("ul", "dl-sr");
   const mind = make("div", "st-head-of");
-  mind.append(picture, make("p", "st-label", "The user’s idea so far"), dots, count);
+  mind.append(picture, count, dots, make("p", "st-label", "The user’s idea so far"));
   root.append(head, said, heard, mind, known);
   dots.addEventListener("pointerover", (event) => actions.point(event.target.closest(".st-dot")?.dataset.node ?? null));
   dots.addEventListener("pointerleave", () => actions.point(null));
@@ -100,7 +100,7 @@ function makeColumn(column, story, actions) {
     }
     count.replaceChildren(
       make("b", "", String(moment.known)),
-      make("span", "", ` of the other ${moment.of} discovered`),
+      make("span", "", ` of the other ${moment.of}`),
     );
     const found = story.intents.filter((intent) => moment.states[intent.id] === "discovered");
     known.replaceChildren(...found.map((intent) => make("li", "", intent.text)));
@@ -251,7 +251,7 @@ export default {
       model.save_changes();
     });
     bar.append(back, play, next, slider, where, another);
-    const legend = make("p", "st-legend", "○ undiscovered  ◆ emerging  ● discovered");
+    const legend = make("p", "st-legend");
     const status = make("p", "dl-sr");
     status.setAttribute("role", "status");
     const captions = make("ol", "st-captions");
@@ -286,6 +286,12 @@ export default {
       request.prepend(make("span", "st-who", "A user writes"));
       guesses.replaceChildren(make("span", "", "Which assistant discovers most?"), ...story.columns.map((column, place) =>
         makeGuess(column.key, () => { guessed = place; paintGuess(); })), verdict);
+      legend.replaceChildren(...["undiscovered", "emerging", "discovered"].flatMap((state) => {
+        const sign = make("span", "st-dot");
+        sign.innerHTML = story.glyph; // finished markup of ours
+        sign.firstElementChild.dataset.state = state;
+        return [sign, make("span", "", state)];
+      }), make("span", "", "Each group of circles is one topic."));
       grid.style.setProperty("--st-count", String(columns.length));
       grid.replaceChildren(...columns.map((each) => each.root));
       tabs.replaceChildren(
