@@ -136,12 +136,12 @@ def build_files(
         return _Building(options, targets, on_built, lambda _: builder, domain).report(Workers(), stop)
     check_prices([options.engine], settings, budget_dollars)
     from discover_lib.engines.llm.builder import PROMPT_OF, LLMBuilder
-    from discover_lib.engines.llm.prompting import PromptSet, default_prompts
+    from discover_lib.engines.llm.prompting import PromptSet
 
     calls = RunStore.write(folder / CALLS, CONFIGURATION)
     with calls as store, client_of(store, settings, budget_dollars, stop) as client:
         client.warm_up(options.engine)
-        prompts = PromptSet(options.prompts) if options.prompts else default_prompts()
+        prompts = PromptSet(options.prompts)
         hashes = {name: prompts[name].sha for name in PROMPT_OF.values()}
         how = options.role_options.of("builder")
 

@@ -23,7 +23,7 @@ from discover_lib.core.conversation import Conversation
 from discover_lib.core.roles import Judge, JudgeError
 from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
 from discover_lib.engines.role_options import RoleOptions
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, check_engine
 from discover_lib.metrics.agreement import (
     ENOUGH,
     KIND,
@@ -39,7 +39,7 @@ from discover_lib.metrics.agreement import (
     moments_of,
     recorded_labels,
 )
-from discover_lib.runs.options import check_prices, is_model
+from discover_lib.runs.options import check_prices
 from discover_lib.runs.outcomes import cost_line
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.leaks import finished_conversations
@@ -123,10 +123,9 @@ def _answered(talks: Mapping[str, Conversation], asked: Agree, how: Models) -> t
     by_domain: dict[str, list[Moment]] = {}
     for name, talk in talks.items():
         by_domain.setdefault(talk.setting.get("domain") or "", []).extend(moments_of({name: talk}))
+    for name in asked.judge:
+        check_engine("judge", name)
     models = [name for name in asked.judge if name != MINIATURE]
-    for name in models:
-        if not is_model(name):
-            raise DiscoverError(f"unknown judge {name!r}; give 'miniature' or a LiteLLM model name such as openai/NAME")
     calls = len(models) * asked.repeats * sum(map(len, by_domain.values()))
     if models and how.budget is None:
         raise DiscoverError(
