@@ -67,7 +67,6 @@ from discover_lib.tasks.waist import Lines, Mark, Table
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.runs.building import BuildReport, BuiltFile
-    from discover_lib.runs.plan import Plan
 
 DEFAULT_IN_FLIGHT = 64  # conversations with language models at a time
 Kind = Literal["simulate", "synthesize", "evaluate"]
@@ -325,13 +324,10 @@ def plan(
     how: Access,
     tuning: Tuning,
     planned_for: Annotated[
-        Literal["simulate", "synthesize", "evaluate", "train"],
+        Kind,
         typer.Option("--for", help="Command to plan. Omitted options use the defaults of that command."),
     ] = "simulate",
     assistant: list[str] = [],  # noqa: B006
-    data: Path | None = None,
-    recipe: Annotated[str, typer.Option(help="Recipe, for --for train.")] = "paper",
-    changes: Annotated[list[str], typer.Option("--set")] = [],  # noqa: B006
     builder: str | None = None,
     like: Annotated[Path | None, typer.Option(help="Plan with the lengths measured in this run.")] = None,
     **asked: Any,
@@ -339,34 +335,10 @@ def plan(
     """Estimate calls, tokens and cost of a run before anything is spent."""
     from discover_lib.runs.plan import measured_lengths, plan_run
 
-    if planned_for == "train":
-        roles = {role: asked[role] or asked["engine"] for role in ("judge", "voice")}
-        options = dict(tuning.role_options.given)
-        tell(plan_told(_plan_of_training(data, recipe, changes, how.settings, options=options, **roles)))
-        typer.echo("This covers GRPO's judge and voice. For the memory of the training itself, run:")
-        typer.echo(f"  discover train grpo --data {data} --base MODEL --run NEW --rehearse --card CARD")
-        return
     run = laid_out(planned_for, tuning, assistant=assistant, **asked)
     _print_notes(caveats(run))
     measured = measured_lengths(like) if like else None
     tell(plan_told(plan_run(run, settings=how.settings, builder=builder, measured=measured)))
-
-
-def _plan_of_training(
-    data: Path | None, recipe_name: str, changes: list[str], settings: ClientSettings, **models: Any
-) -> Plan:
-    """The calls to the judge and the voice of a GRPO stage."""
-    from discover_lib.train.access import Access
-    from discover_lib.train.estimate import plan_stage
-    from discover_lib.train.recipes import Recipe, assignments
-    from discover_lib.train.run_stage import StageSettings
-
-    if data is None:
-        raise DiscoverError("--for train needs --data FOLDER: the rows or the run to train on")
-    recipe = Recipe.named(recipe_name).changed("grpo", assignments(changes))
-    if lines := recipe.problems("grpo"):
-        raise DiscoverError("; ".join(lines))
-    return plan_stage(StageSettings("grpo", str(data), "", recipe=recipe, **models), Access(settings))
 
 
 # -- trees ------------------------------------------------------------------------------------------------------------
