@@ -298,17 +298,12 @@ def _print_summary(run: LaidOut, folder: Path) -> None:
 
 def print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> None:
     """Write the results of a run beside it and print them."""
-    from discover_lib.metrics.results import results_by_scope
     from discover_lib.metrics.satisfaction import request_named
     from discover_lib.runs import evaluation
 
-    scores = evaluation.write_evaluation(folder, leave_out)
-    with RunStore.read(folder) as store:
-        rules, ceilings = store.rules.name, evaluation.ceilings_of(store)
-        request = request_named(store.configuration.get("final_request"), "another")
-    results = results_by_scope(scores, leave_out)
-    tell(results_told(results, rules, leave_out, evaluation.ceilings_by_scope(results, scores, ceilings)))
-    typer.echo(f"final request: {request}")
+    found = evaluation.write_evaluation(folder, leave_out)
+    tell(results_told(found.scopes, found.configuration["rules"]["name"], leave_out, found.ceilings))
+    typer.echo(f"final request: {request_named(found.configuration.get('final_request'), 'another')}")
     written = [evaluation.RESULTS_FILE, evaluation.SCORES_FILE]
     if sensitivity:
         tell(sensitivity_told(evaluation.write_sensitivity(folder)))
