@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, cast, get_args
@@ -46,12 +45,11 @@ def import_files(
     folder = run or outputs_folder() / f"imported-{path.stem}"
     if form == "authors" and path.suffix == ".eval":
         raise DiscoverError(f"{path}: looks like an Inspect log; use --format inspect")
-    with _made(folder):
-        if form == "inspect":
-            typer.echo(f"{import_log(path, folder)} conversations → {folder}")
-            return
-        imported = import_run(path, folder)
-        write_results(folder)
+    if form == "inspect":
+        typer.echo(f"{import_log(path, folder)} conversations → {folder}")
+        return
+    imported = import_run(path, folder)
+    write_results(folder)
     typer.echo(f"{imported.conversations} conversations → {folder} ({NO_VERDICTS})")
     for empty in imported.empty:
         typer.echo(f"left out: {empty}: ended in an error before the first message", err=True)
@@ -111,23 +109,11 @@ def export_files(
         typer.echo(rows.length.sentence)
 
 
-@contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """Make a folder to write into.  An error removes a new, empty folder."""
-    had = folder.exists()
-    writable(folder)
-    try:
-        yield
-    except BaseException:
-        if not had and not any(folder.iterdir()):
-            folder.rmdir()
-        raise
-
-
 def _export_conversations(run: Path, form: str, folder: Path) -> None:
     """Conversations as a file in a folder; the authors' format and the Hub's are the folder itself."""
     note = ""
-    with RunStore.read(run) as store, _made(folder):
+    with RunStore.read(run) as store:
+        writable(folder)
         talks = store.conversations()
         path = folder / OWN_NAMES.get(form, "")
         if form == "authors":

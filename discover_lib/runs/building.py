@@ -207,7 +207,7 @@ class _Building:
     def _build(self, source: Path) -> BuiltFile:
         artifact = read_artifact_file(source, self.options.artifact_type, self.domain)
         target, made_from = self.targets[source], self._made_from(source, artifact)
-        if self.store is not None and (existing := _existing(source, target, made_from)) is not None:
+        if (existing := _existing(source, target, made_from)) is not None:
             return existing
         built = self.new_builder(source).build(artifact)
         if self.store is not None:
@@ -219,11 +219,6 @@ class _Building:
             "notes": list(built.notes),
             "built_from": made_from,
         }
-        there = _read(target)
-        # The same input and stages with another tree: it was changed by hand.
-        same = all(there.get(name) == data[name] for name in ("recognised", "levels", "built_from"))
-        if same and there.get("tree") != data["tree"] and (existing := _existing(source, target, made_from)):
-            return existing
         write_json(target, data)
         return BuiltFile(source, target, built.tree, built.recognised, built.notes)
 

@@ -154,11 +154,9 @@ def _best_first(scope: ScopeResults) -> list[str]:
 
 
 def _comparison_lines(scope: ScopeResults) -> Iterator[str]:
-    """Comparisons of every assistant with the next best in discovery, changes by training, and the number of
-    distinguishable pairs per measure.
-    """
+    """Comparisons of every assistant with the next best in discovery, and changes by training."""
     from discover_lib.engines.local.names import BEFORE
-    from discover_lib.metrics.results import MEASURE, MEASURES
+    from discover_lib.metrics.results import MEASURE
 
     order = _best_first(scope)
     for ours, theirs in itertools.pairwise(order):
@@ -168,13 +166,6 @@ def _comparison_lines(scope: ScopeResults) -> Iterator[str]:
     for after, what in itertools.product(order, ("discovery", "proportion")):
         if trained := scope.comparison(what, after, f"{after}+{BEFORE}"):
             yield training_line(trained.facing(after), MEASURE[what].label)
-    apart_of = [
-        f"{measure.label} {sum(pair.distinguishable for pair in pairs)} of {len(pairs)}"
-        for measure in MEASURES
-        if (pairs := scope.comparisons.get(measure.name, ()))
-    ]
-    if apart_of:
-        yield f"pairs that can be told apart: {', '.join(apart_of)}"
 
 
 def training_line(compared: Comparison, what: str) -> str:
