@@ -234,11 +234,6 @@ def _without_failed(
     return candidates
 
 
-def run_units(units: Iterable[Unit]) -> Iterator[Conversation]:
-    """The conversations of units, one after the other, without a store."""
-    return map(run_unit, units)
-
-
 # -- the last step of a conversation: its scores ----------------------------------------------------------------------
 
 SCORING = ("satisfaction", "interactivity", "behaviour")  # of a conversation, in the order of their records

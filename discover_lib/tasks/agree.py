@@ -83,7 +83,7 @@ def agree(asked: Agree, how: Models, folder: Path, tell: Tell) -> Report:
         talks = dict(itertools.islice(talks.items(), asked.conversations))
     labels, moments = recorded_labels(talks), moments_of(talks)
     for path in asked.labels:
-        labels += read_labels(path, moments)
+        labels += parse_labels(read_text(path, LabelError), str(path), moments)
     answered, paid = _answered(talks, asked, how)
     return told([*labels, *answered], paid)
 
@@ -188,11 +188,6 @@ def write_label_sheet(moments: Sequence[Moment], file: TextIO, judge: str = "") 
             sheet.writerow([*about, harmless(intent.id), "", f"engaged? {harmless(intent.text)}", reply_text])
         rows += 1 + len(intents)
     return rows
-
-
-def read_labels(path: Path, moments: Sequence[Moment]) -> list[Label]:
-    """The labels in a file; see `parse_labels`."""
-    return parse_labels(read_text(path, LabelError), str(path), moments)
 
 
 def parse_labels(text: str, source: str, moments: Sequence[Moment]) -> list[Label]:

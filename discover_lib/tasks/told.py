@@ -78,11 +78,15 @@ def near_miss_table(shares: Sequence[NearMisses]) -> Table:
 
 def plan_told(plan: Plan) -> Iterator[Part]:
     """A plan as a table by stage, low to high, with its assumptions."""
-    talks = counted(plan.conversations, "conversation")
-    size = f"{talks}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost_told(plan)}"
     if plan.stages:
         yield stage_table(plan.stages, "expected (low–high)")
-    yield Lines((size, *(f"  {assumption}" for assumption in plan.assumptions)))
+    yield Lines((size_told(plan), *(f"  {assumption}" for assumption in plan.assumptions)))
+
+
+def size_told(plan: Plan) -> str:
+    """The conversations, turns, calls and dollars of a plan."""
+    talks = counted(plan.conversations, "conversation")
+    return f"{talks}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost_told(plan)}"
 
 
 def stage_table(stages: Sequence[Stage], title: str) -> Table:
