@@ -181,7 +181,7 @@ def begun(
             report = execute(
                 laid,
                 run,
-                concurrency=in_flight(laid, concurrency),
+                concurrency=concurrency or (DEFAULT_IN_FLIGHT if laid.models else 1),
                 settings=settings,
                 budget_dollars=budget,
                 spread=nodes,
@@ -203,11 +203,6 @@ def settings_of(run: LaidOut, how: Access, concurrency: int | None) -> ClientSet
     at_once = len(SCORING) if run.is_evaluation else run.options.candidates or 1
     conversations = (concurrency or DEFAULT_IN_FLIGHT) * max(1, len(run.options.assistants))
     return replace(how.settings, concurrency=conversations * at_once)
-
-
-def in_flight(run: LaidOut, concurrency: int | None) -> int:
-    """Processes for the miniature, parallel conversations for language models."""
-    return concurrency or (DEFAULT_IN_FLIGHT if run.models else 1)
 
 
 def asks(kind: Kind) -> Iterator[inspect.Parameter]:
