@@ -216,7 +216,7 @@ def _problem(study: Study) -> str:
     scripted = [name for name in study.assistants if name in SCRIPTED]
     for assistant in study.assistants:
         try:
-            check_assistant(assistant)
+            check_assistant(assistant, {task.domain for task in study.tasks.values()})
         except DiscoverError as error:
             return f"conditions: {error}"
     for name, task in study.tasks.items():
