@@ -23,7 +23,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,7 @@ from discover_lib.engines.local.dialect import read_card
 from discover_lib.engines.local.names import base_folder
 from discover_lib.engines.miniature.assistants import USER_BLIND
 from discover_lib.engines.miniature.lexicon import DOMAINS, UNSEEN_DOMAINS
-from discover_lib.metrics.results import results_by_scope
-from discover_lib.runs.evaluation import broken_replies, ceilings_by_scope, ceilings_of, lay_out_evaluation, load_scores
+from discover_lib.runs.evaluation import broken_replies, evaluated, lay_out_evaluation
 from discover_lib.runs.options import LaidOut, RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.certify import Certify, certify, read_certificate
@@ -363,13 +362,11 @@ class Paper:
 def evaluation_results(folder: Path, labels: Mapping[str, str]) -> dict[str, Any]:
     """The tables of an evaluation, the validation of its users, and the replies that broke the notation."""
     certificate = read_certificate(folder)
-    scores = [replace(each, assistant=labels.get(each.assistant, each.assistant)) for each in load_scores(folder)]
-    scopes = results_by_scope(scores)
     with RunStore.read(folder) as store:
-        ceilings = ceilings_by_scope(scopes, scores, ceilings_of(store))
+        found = evaluated(store, labels=labels)
     return {
-        "scopes": [each.to_dict() for each in scopes.values()],
-        "ceilings": {scope: each.to_dict() for scope, each in ceilings.items()},
+        "scopes": [each.to_dict() for each in found.scopes.values()],
+        "ceilings": {scope: each.to_dict() for scope, each in found.ceilings.items()},
         "certificate": certificate.to_dict() if certificate else None,
         "broken": broken_shares(folder, labels),
     }

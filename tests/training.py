@@ -12,7 +12,7 @@ from discover_lib.dataset.export import Source, make_rows, write_rows
 from discover_lib.dataset.rows import Origin, RowOptions
 from discover_lib.engines.miniature import engine
 from discover_lib.engines.miniature.artifacts import generate_artifacts
-from discover_lib.runs.units import plan_units, run_units
+from discover_lib.runs.units import plan_units, run_unit
 from discover_lib.train.recipes import Recipe
 
 DOMAIN = "svg_drawing"
@@ -50,7 +50,7 @@ def make_talks(domain: str, artifacts: int, turns: int = 3, **options: Any) -> l
     builder = engine(domain).builder
     trees = {each.id: (domain, builder.build(each).tree) for each in generate_artifacts(domain, "train", artifacts)}
     asked: dict[str, Any] = {"trials": 1, "rules": Rules.paper(), "seed": 0, "candidates": 1, **options}
-    return list(run_units(plan_units(trees, ("draft", "adaptive"), turns=turns, **asked)))
+    return list(map(run_unit, plan_units(trees, ("draft", "adaptive"), turns=turns, **asked)))
 
 
 def make_data(folder: Path, artifacts: int = 6, turns: int = 3, domain: str = DOMAIN, **options: Any) -> Path:

@@ -76,7 +76,7 @@ def chooser(roles: Sequence[str], now: Choice | None = None, submit: str = "Use 
     """
     import marimo as mo
 
-    from discover_lib.engines.llm.assistants import model_and_style
+    from discover_lib.engines.llm.prompting import model_and_style
 
     now = now or Choice()
     used = [player for role in roles if (player := getattr(now, role)) not in (None, MINIATURE)]
@@ -152,7 +152,7 @@ def read_choice(values: Mapping[str, Any] | None) -> Choice:
     Raises:
         ChoiceError: a language model was chosen and none named, or the name or the address is invalid.
     """
-    from discover_lib.runs.options import is_model
+    from discover_lib.engines.spec import is_model
 
     if values is None:
         return Choice()

@@ -8,10 +8,8 @@ from pathlib import Path
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder
 from discover_lib.base.words import counted
-from discover_lib.metrics.results import results_by_scope
-from discover_lib.runs.evaluation import ceilings_by_scope, ceilings_of
+from discover_lib.runs.evaluation import evaluated
 from discover_lib.runs.store import FILE, RunStore
-from discover_lib.runs.units import stored_scores
 from discover_lib.tasks.told import results_told
 from discover_lib.tasks.waist import Report
 from workbench.parts import report_html
@@ -70,8 +68,6 @@ def _run(folder: Path, most: int) -> Shared:
 
 def _told(store: RunStore) -> list[tuple[str, Markup]]:
     """How each assistant did, and which two differ."""
-    scores = list(stored_scores(store))
-    scopes = results_by_scope(scores)
-    ceilings = ceilings_by_scope(scopes, scores, ceilings_of(store))
-    told = results_told(scopes, store.rules.name, "none", ceilings)
+    found = evaluated(store)
+    told = results_told(found.scopes, store.rules.name, "none", found.ceilings)
     return [("How each assistant did", report_html(Report(tuple(told))))]

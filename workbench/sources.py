@@ -207,13 +207,12 @@ def _of_run(name: str) -> Conversation:
 def check_players(settings: Settings) -> None:
     """Whether everybody named can play; asks nobody."""
     from discover_lib.engines.local.dialect import is_local
-    from discover_lib.runs.options import check_assistant, is_model
+    from discover_lib.engines.spec import check_assistant, check_engine
 
     if settings.recorded:
         return
     for role, name in (("judge", settings.judge), ("voice", settings.voice)):
-        if name != MINIATURE and not is_model(name):
-            raise SessionError(f"unknown {role} {name!r}; give 'miniature', or a LiteLLM model such as openai/NAME")
+        check_engine(role, name)
     if not is_local(settings.assistant):  # what a folder holds is read when it replies
         check_assistant(settings.assistant)
     if settings.models:

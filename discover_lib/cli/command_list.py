@@ -75,7 +75,7 @@ COMMANDS = {
         "discover_lib.cli.file_commands:show_id",
         TALKS,
         "Print a run's conversations, or one turn.",
-        "show outputs/mine svg_drawing-eval-000 adaptive 0",
+        "show discover://mine/svg_drawing-eval-000/adaptive/0",
     ),
     "train": Entry(
         "discover_lib.cli.train:train",

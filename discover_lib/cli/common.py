@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, get_args, get_origin, get_type_hints
@@ -330,16 +329,8 @@ class OneValueCommand(PlainHelp, TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except typer.BadParameter as error:
-            error.message = _with_nearest(error.message)
+            error.message = error.message.replace("Value error, ", "")
             raise
-
-
-def _with_nearest(message: str) -> str:
-    """The message about a value that is no choice, with the choice nearest to it."""
-    message = message.replace("Value error, ", "")
-    given, *choices = re.findall(r"'([^']+)'", message) or [""]
-    near = get_close_matches(given, choices, 1)
-    return f"{message.rstrip('.')}; did you mean {near[0]!r}?" if near else message
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, cast, get_args
 
@@ -12,7 +10,7 @@ import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, writable
-from discover_lib.base.ids import FORM, SCHEME, DiscoverId, IdError
+from discover_lib.base.ids import FORM, SCHEME, DiscoverId
 from discover_lib.base.tokens import token_count
 from discover_lib.cli.common import OWN_PANEL
 from discover_lib.core.conversation import Conversation, Turn
@@ -22,7 +20,7 @@ from discover_lib.dataset.export import Filters, Source, make_rows, write_hub_fo
 from discover_lib.dataset.formats import write_jsonl
 from discover_lib.dataset.inspect_log import import_log, write_log
 from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
-from discover_lib.metrics.transcript import in_words, level_name, reward_line, transcript
+from discover_lib.metrics.transcript import in_words, reward_line, transcript
 from discover_lib.runs.evaluation import Resolved, resolve
 from discover_lib.runs.options import write_results
 from discover_lib.runs.store import FILE, RunStore, id_of_run
@@ -46,12 +44,11 @@ def import_files(
     folder = run or outputs_folder() / f"imported-{path.stem}"
     if form == "authors" and path.suffix == ".eval":
         raise DiscoverError(f"{path}: looks like an Inspect log; use --format inspect")
-    with _made(folder):
-        if form == "inspect":
-            typer.echo(f"{import_log(path, folder)} conversations → {folder}")
-            return
-        imported = import_run(path, folder)
-        write_results(folder)
+    if form == "inspect":
+        typer.echo(f"{import_log(path, folder)} conversations → {folder}")
+        return
+    imported = import_run(path, folder)
+    write_results(folder)
     typer.echo(f"{imported.conversations} conversations → {folder} ({NO_VERDICTS})")
     for empty in imported.empty:
         typer.echo(f"left out: {empty}: ended in an error before the first message", err=True)
@@ -111,23 +108,11 @@ def export_files(
         typer.echo(rows.length.sentence)
 
 
-@contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """Make a folder to write into.  An error removes a new, empty folder."""
-    had = folder.exists()
-    writable(folder)
-    try:
-        yield
-    except BaseException:
-        if not had and not any(folder.iterdir()):
-            folder.rmdir()
-        raise
-
-
 def _export_conversations(run: Path, form: str, folder: Path) -> None:
     """Conversations as a file in a folder; the authors' format and the Hub's are the folder itself."""
     note = ""
-    with RunStore.read(run) as store, _made(folder):
+    with RunStore.read(run) as store:
+        writable(folder)
         talks = store.conversations()
         path = folder / OWN_NAMES.get(form, "")
         if form == "authors":
@@ -157,39 +142,21 @@ def show_id(
             help=f"ID in the form {FORM}, where * means all values of a part; or a run folder.", metavar="ID|RUN"
         ),
     ],
-    of_run: Annotated[
-        list[str] | None,
-        typer.Argument(help="Artifact, assistants and trial of the run.", metavar="[ARTIFACT [ASSISTANTS] TRIAL]"),
-    ] = None,
 ) -> None:
     """Print the conversations of a run, one conversation, or one turn, by its discover:// ID."""
-    wanted = _id_in(id, of_run or [])
+    if id.startswith(SCHEME):
+        wanted = DiscoverId.parse(id)
+    else:
+        wanted = id_of_run(Path(id)) if (Path(id) / FILE).is_file() else DiscoverId(id)
     stored = resolve(wanted)
     if stored.conversation is None:
         lines = _listed(stored)
     elif stored.turn is None:
         lines = _conversation_told(stored, stored.conversation)
     else:
-        lines = _turn_told(stored.conversation.tree, stored.turn, wanted.intent)
+        lines = _turn_told(stored.conversation.tree, stored.turn)
     for line in lines:
         typer.echo(line)
-
-
-def _id_in(first: str, rest: list[str]) -> DiscoverId:
-    """The id in the words of the command.
-
-    Raises:
-        IdError: the words contain no id.
-    """
-    if first.startswith(SCHEME) and not rest:
-        return DiscoverId.parse(first)
-    run = id_of_run(Path(first)) if (Path(first) / FILE).is_file() else DiscoverId(first)
-    if not rest:
-        return run
-    artifact, *assistants, trial = rest if len(rest) in (2, 3) else ("", "")
-    if first.startswith(SCHEME) or not trial.isdecimal():
-        raise IdError(f"invalid {' '.join([first, *rest])!r}; write {FORM}, or RUN ARTIFACT [ASSISTANTS] TRIAL")
-    return replace(run, artifact=artifact, assistants="".join(assistants) or None, trial=int(trial))
 
 
 def _listed(stored: Resolved) -> Iterator[str]:
@@ -209,23 +176,11 @@ def _conversation_told(stored: Resolved, talk: Conversation) -> Iterator[str]:
     yield f"\n{ending_line(talk)}"
 
 
-def _turn_told(tree: IntentTree, turn: Turn, wanted: str | None) -> Iterator[str]:
-    """The messages, verdicts, transitions, and the reward; only those of an intent if the id names one."""
-    if wanted is None:
-        yield f"assistant\n{turn.reply.text}\n\nuser\n{turn.user_message or '(nothing more)'}\n"
+def _turn_told(tree: IntentTree, turn: Turn) -> Iterator[str]:
+    """The messages, verdicts, transitions, and the reward."""
+    yield f"assistant\n{turn.reply.text}\n\nuser\n{turn.user_message or '(nothing more)'}\n"
     for verdict in turn.candidate.evaluation.verdicts if turn.candidate.evaluation else ():
-        if wanted in (None, verdict.intent_id):
-            said = "engaged" if verdict.engaged else f"near misses: {', '.join(verdict.near_misses) or 'none'}"
-            yield f"verdict on {_named(tree, verdict.intent_id)}: {said}. {verdict.reason}"
-    for each in turn.candidate.transitions:
-        if wanted in (None, each.intent_id):
-            yield f"{each.intent_id}: {in_words(each)}"
-    if wanted is None:
-        yield reward_line(turn)
-    else:
-        before, after = (level_name(state[wanted]) for state in (turn.before, turn.after))
-        yield f"{_named(tree, wanted)}: {before} before, {after} after"
-
-
-def _named(tree: IntentTree, intent: str) -> str:
-    return f"{intent} ({tree.text(intent)})"
+        said = "engaged" if verdict.engaged else f"near misses: {', '.join(verdict.near_misses) or 'none'}"
+        yield f"verdict on {verdict.intent_id} ({tree.text(verdict.intent_id)}): {said}. {verdict.reason}"
+    yield from (f"{each.intent_id}: {in_words(each)}" for each in turn.candidate.transitions)
+    yield reward_line(turn)

@@ -67,7 +67,6 @@ from discover_lib.tasks.waist import Lines, Mark, Table
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings
     from discover_lib.runs.building import BuildReport, BuiltFile
-    from discover_lib.runs.plan import Plan
 
 DEFAULT_IN_FLIGHT = 64  # conversations with language models at a time
 Kind = Literal["simulate", "synthesize", "evaluate"]
@@ -182,7 +181,7 @@ def begun(
             report = execute(
                 laid,
                 run,
-                concurrency=in_flight(laid, concurrency),
+                concurrency=concurrency or (DEFAULT_IN_FLIGHT if laid.models else 1),
                 settings=settings,
                 budget_dollars=budget,
                 spread=nodes,
@@ -204,11 +203,6 @@ def settings_of(run: LaidOut, how: Access, concurrency: int | None) -> ClientSet
     at_once = len(SCORING) if run.is_evaluation else run.options.candidates or 1
     conversations = (concurrency or DEFAULT_IN_FLIGHT) * max(1, len(run.options.assistants))
     return replace(how.settings, concurrency=conversations * at_once)
-
-
-def in_flight(run: LaidOut, concurrency: int | None) -> int:
-    """Processes for the miniature, parallel conversations for language models."""
-    return concurrency or (DEFAULT_IN_FLIGHT if run.models else 1)
 
 
 def asks(kind: Kind) -> Iterator[inspect.Parameter]:
@@ -300,17 +294,12 @@ def _print_summary(run: LaidOut, folder: Path) -> None:
 
 def print_results(folder: Path, leave_out: LeaveOut, *, sensitivity: bool) -> None:
     """Write the results of a run beside it and print them."""
-    from discover_lib.metrics.results import results_by_scope
     from discover_lib.metrics.satisfaction import request_named
     from discover_lib.runs import evaluation
 
-    scores = evaluation.write_evaluation(folder, leave_out)
-    with RunStore.read(folder) as store:
-        rules, ceilings = store.rules.name, evaluation.ceilings_of(store)
-        request = request_named(store.configuration.get("final_request"), "another")
-    results = results_by_scope(scores, leave_out)
-    tell(results_told(results, rules, leave_out, evaluation.ceilings_by_scope(results, scores, ceilings)))
-    typer.echo(f"final request: {request}")
+    found = evaluation.write_evaluation(folder, leave_out)
+    tell(results_told(found.scopes, found.configuration["rules"]["name"], leave_out, found.ceilings))
+    typer.echo(f"final request: {request_named(found.configuration.get('final_request'), 'another')}")
     written = [evaluation.RESULTS_FILE, evaluation.SCORES_FILE]
     if sensitivity:
         tell(sensitivity_told(evaluation.write_sensitivity(folder)))
@@ -326,13 +315,10 @@ def plan(
     how: Access,
     tuning: Tuning,
     planned_for: Annotated[
-        Literal["simulate", "synthesize", "evaluate", "train"],
+        Kind,
         typer.Option("--for", help="Command to plan. Omitted options use the defaults of that command."),
     ] = "simulate",
     assistant: list[str] = [],  # noqa: B006
-    data: Path | None = None,
-    recipe: Annotated[str, typer.Option(help="Recipe, for --for train.")] = "paper",
-    changes: Annotated[list[str], typer.Option("--set")] = [],  # noqa: B006
     builder: str | None = None,
     like: Annotated[Path | None, typer.Option(help="Plan with the lengths measured in this run.")] = None,
     **asked: Any,
@@ -340,34 +326,10 @@ def plan(
     """Estimate calls, tokens and cost of a run before anything is spent."""
     from discover_lib.runs.plan import measured_lengths, plan_run
 
-    if planned_for == "train":
-        roles = {role: asked[role] or asked["engine"] for role in ("judge", "voice")}
-        options = dict(tuning.role_options.given)
-        tell(plan_told(_plan_of_training(data, recipe, changes, how.settings, options=options, **roles)))
-        typer.echo("This covers GRPO's judge and voice. For the memory of the training itself, run:")
-        typer.echo(f"  discover train grpo --data {data} --base MODEL --run NEW --rehearse --card CARD")
-        return
     run = laid_out(planned_for, tuning, assistant=assistant, **asked)
     _print_notes(caveats(run))
     measured = measured_lengths(like) if like else None
     tell(plan_told(plan_run(run, settings=how.settings, builder=builder, measured=measured)))
-
-
-def _plan_of_training(
-    data: Path | None, recipe_name: str, changes: list[str], settings: ClientSettings, **models: Any
-) -> Plan:
-    """The calls to the judge and the voice of a GRPO stage."""
-    from discover_lib.train.access import Access
-    from discover_lib.train.estimate import plan_stage
-    from discover_lib.train.recipes import Recipe, assignments
-    from discover_lib.train.run_stage import StageSettings
-
-    if data is None:
-        raise DiscoverError("--for train needs --data FOLDER: the rows or the run to train on")
-    recipe = Recipe.named(recipe_name).changed("grpo", assignments(changes))
-    if lines := recipe.problems("grpo"):
-        raise DiscoverError("; ".join(lines))
-    return plan_stage(StageSettings("grpo", str(data), "", recipe=recipe, **models), Access(settings))
 
 
 # -- trees ------------------------------------------------------------------------------------------------------------

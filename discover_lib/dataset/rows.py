@@ -349,9 +349,9 @@ def system_text(policy: str) -> str:
     if policy == "none":
         return ""
     if policy == "collaborative":
-        from discover_lib.engines.llm.prompting import default_prompts
+        from discover_lib.engines.llm.prompting import PromptSet
 
-        return default_prompts().render("collaborative")[0]["content"]
+        return PromptSet().render("collaborative")[0]["content"]
     return policy
 
 

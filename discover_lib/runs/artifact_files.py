@@ -1,4 +1,7 @@
-"""Read tree and artifact files, and recorded conversations.  Every defect of a file is an error of one clear line."""
+"""The artifacts and trees of a run, generated or read from files, and recorded conversations.
+
+Every defect of a file is an error of one clear line.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,20 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import data_folder, read_json
 from discover_lib.base.records import RecordError
 from discover_lib.core.conversation import Artifact, Conversation
 from discover_lib.core.intents import MAX_DEPTH, IntentTree, TreeError
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifacts
 from discover_lib.engines.miniature.lexicon import ADDED_DOMAINS, load_lexicon
+from discover_lib.engines.spec import MINIATURE, RunOptionsError
+
+if TYPE_CHECKING:
+    from discover_lib.runs.units import RunOptions
 
 MAX_BYTES = 1_000_000
 TREE_KEYS = ("artifact_type", "topic", "initial_request", "initially_discovered", "roots")
@@ -88,6 +97,55 @@ def read_artifact_file(path: Path, artifact_type: str, domain: str) -> Artifact:
     if why := next((words for words, is_so in wrong.items() if is_so), ""):
         raise ArtifactFileError(f"{path}: {why}")
     return Artifact(path.stem, artifact_type, text, domain=domain)
+
+
+def trees_of(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
+    """The trees of a run, generated or read from its folder: artifact → (domain, tree); "" is no domain of ours.
+
+    Raises:
+        RunOptionsError: no such artifacts, or a tree that these players cannot play.
+        ArtifactFileError, TreeError, LexiconError: a file, or a domain.
+    """
+    if (options.domain is None) == (options.trees is None):
+        raise RunOptionsError("give either --domain or --trees")
+    return _generated(options) if options.trees is None else _from_folder(options, options.trees)
+
+
+def _generated(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
+    domains = str(options.domain).split(", ")
+    if len(set(domains)) < len(domains):
+        raise RunOptionsError("a domain is named twice")
+    size = SPLIT_SIZES[options.split]
+    if options.artifacts > size:
+        raise RunOptionsError(f"the {options.split} split has {size} artifacts, not {options.artifacts}")
+    return {
+        artifact.id: (domain, engine(domain).builder.build(artifact).tree)
+        for domain in domains
+        for artifact in generate_artifacts(domain, options.split, options.artifacts, options.taste)
+    }
+
+
+def _from_folder(options: RunOptions, folder: Path) -> dict[str, tuple[str, IntentTree]]:
+    if not folder.is_dir():
+        what = "a file; give its folder" if folder.is_file() else "no such folder"
+        raise RunOptionsError(f"{folder}: {what}")
+    trees = {}
+    for path in tree_files(folder)[: options.artifacts]:
+        tree = load_tree(path)
+        if not tree.initial_request.strip():
+            raise RunOptionsError(f"{path}: has no 'initial_request'; give the message that the user opens with")
+        try:
+            domain = domain_of_type(tree.artifact_type)
+        except ArtifactFileError as error:  # another type of artifact, which only language models can play
+            if MINIATURE in (options.judge, options.voice):
+                raise RunOptionsError(f"{path}: {error}") from None
+            domain = ""
+        if options.judge == MINIATURE and (why := engine(domain).judge.undecidable(tree)):
+            raise RunOptionsError(f"{path}: {why}")
+        trees[path.stem] = (domain, tree)
+    if not trees:
+        raise RunOptionsError(f"{folder}: no tree files (*.json); make some with 'discover build'")
+    return trees
 
 
 def load_tree(path: Path | str) -> IntentTree:

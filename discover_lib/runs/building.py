@@ -136,12 +136,12 @@ def build_files(
         return _Building(options, targets, on_built, lambda _: builder, domain).report(Workers(), stop)
     check_prices([options.engine], settings, budget_dollars)
     from discover_lib.engines.llm.builder import PROMPT_OF, LLMBuilder
-    from discover_lib.engines.llm.prompting import PromptSet, default_prompts
+    from discover_lib.engines.llm.prompting import PromptSet
 
     calls = RunStore.write(folder / CALLS, CONFIGURATION)
     with calls as store, client_of(store, settings, budget_dollars, stop) as client:
         client.warm_up(options.engine)
-        prompts = PromptSet(options.prompts) if options.prompts else default_prompts()
+        prompts = PromptSet(options.prompts)
         hashes = {name: prompts[name].sha for name in PROMPT_OF.values()}
         how = options.role_options.of("builder")
 
@@ -207,7 +207,7 @@ class _Building:
     def _build(self, source: Path) -> BuiltFile:
         artifact = read_artifact_file(source, self.options.artifact_type, self.domain)
         target, made_from = self.targets[source], self._made_from(source, artifact)
-        if self.store is not None and (existing := _existing(source, target, made_from)) is not None:
+        if (existing := _existing(source, target, made_from)) is not None:
             return existing
         built = self.new_builder(source).build(artifact)
         if self.store is not None:
@@ -219,11 +219,6 @@ class _Building:
             "notes": list(built.notes),
             "built_from": made_from,
         }
-        there = _read(target)
-        # The same input and stages with another tree: it was changed by hand.
-        same = all(there.get(name) == data[name] for name in ("recognised", "levels", "built_from"))
-        if same and there.get("tree") != data["tree"] and (existing := _existing(source, target, made_from)):
-            return existing
         write_json(target, data)
         return BuiltFile(source, target, built.tree, built.recognised, built.notes)
 

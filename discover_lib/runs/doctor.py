@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.role_options import NO_OPTIONS, RoleOptions
-from discover_lib.engines.spec import MINIATURE, model_of
+from discover_lib.engines.spec import MINIATURE, is_model, model_of
 
 if TYPE_CHECKING:
     from discover_lib.engines.llm.calls.client import ClientSettings, LLMClient
@@ -109,8 +109,6 @@ def _roles(
     engine: str, roles: Mapping[str, str], settings: ClientSettings | None, options: RoleOptions
 ) -> Iterator[Line]:
     """The player of each role; every model is asked once."""
-    from discover_lib.runs.options import is_model
-
     chosen = {"tree builder": engine, "judge": engine, "voice": engine, "assistant": ASSISTANT, **roles}
     players = (MINIATURE, *SCRIPTED)
     known = {role: name for role, name in chosen.items() if name in players or is_model(name)}

@@ -56,67 +56,81 @@ def ceilings_of(store: RunStore) -> dict[str, float]:
     return {artifact: ceiling(tree, rules, turns) for artifact, tree in store.trees().items() if hides(tree)}
 
 
-def ceilings_by_scope(
-    scopes: Mapping[str, ScopeResults], scores: Sequence[ConversationScores], ceilings: Mapping[str, float]
-) -> dict[str, Estimate]:
-    """Scope → the mean ceiling of its artifacts."""
-    found = {
-        scope: ceiling_over(ceilings, {each.artifact for each in scores if scope in (ALL, each.domain)})
-        for scope in scopes
-    }
-    return {scope: estimate for scope, estimate in found.items() if estimate is not None}
+@dataclass(frozen=True)
+class Evaluated:
+    """The results of a run so far.
+
+    Attributes:
+        scopes: scope → its results, "all" first.
+        ceilings: scope → the mean ceiling of its artifacts, where there is one.
+    """
+
+    configuration: Mapping[str, Any]
+    scores: Sequence[ConversationScores]
+    scopes: Mapping[str, ScopeResults]
+    ceilings: Mapping[str, Estimate]
 
 
-def results_of_run(folder: Path, leave_out: LeaveOut = "none") -> dict[str, Any]:
-    """The results of a run so far, in plain form: the run, its judge, then the results of every scope.
+def evaluated(store: RunStore, leave_out: LeaveOut = "none", labels: Mapping[str, str] | None = None) -> Evaluated:
+    """The results of a run so far.
+
+    Args:
+        labels: assistant → another name for it.
 
     Raises:
-        StoreError: there is no run, or it has no finished conversation.
+        StoreError: no conversation is finished.
     """
-    with RunStore.read(folder) as store:
-        scores = list(stored_scores(store))
-        if not scores:
-            raise StoreError(f"{folder}: no conversation of this run is finished; resume it first")
-        configuration, counts = store.configuration, store.counts()
-        failures = store.failures_by_role()
-        unassessed = len(set(store.unassessed()))
-        spent, outcomes = store.calls.spent(), Outcomes.of_run(store)
-        ceilings = ceilings_of(store)
-    scopes = results_by_scope(scores, leave_out)
-    in_reach = ceilings_by_scope(scopes, scores, ceilings)
+    scores = list(stored_scores(store))
+    if not scores:
+        raise StoreError(f"{store.path.parent}: no conversation of this run is finished; resume it first")
+    if labels:
+        scores = [dataclasses.replace(each, assistant=labels.get(each.assistant, each.assistant)) for each in scores]
+    scopes, known = results_by_scope(scores, leave_out), ceilings_of(store)
+    ceilings = {
+        scope: ceiling_over(known, {each.artifact for each in scores if scope in (ALL, each.domain)})
+        for scope in scopes
+    }
+    in_reach = {scope: estimate for scope, estimate in ceilings.items() if estimate is not None}
+    return Evaluated(store.configuration, scores, scopes, in_reach)
+
+
+def _plain(store: RunStore, found: Evaluated, leave_out: LeaveOut) -> dict[str, Any]:
+    """The results in plain form: the run, its judge, then the results of every scope."""
+    configuration, counts = found.configuration, store.counts()
     return {
         "format": RESULTS_FORMAT,
         "run": {name: configuration.get(name) for name in _SAID_OF_A_RUN} | {"code": configuration.get("code_version")},
         "rules": configuration["rules"],
         "conversations": {"planned": counts.units, "finished": counts.finished, "failed": counts.failed},
-        "failures_by_role": failures,
-        "unassessed": unassessed,
-        "spent": dataclasses.asdict(spent),
-        "answers": outcomes.to_dict(),
+        "failures_by_role": store.failures_by_role(),
+        "unassessed": len(set(store.unassessed())),
+        "spent": dataclasses.asdict(store.calls.spent()),
+        "answers": Outcomes.of_run(store).to_dict(),
         "interval": INTERVAL,
         "test": TEST,
         "leaves_left_out": leave_out,
         "measures": {measure.name: measure.meaning for measure in MEASURES},
-        "ceilings": {scope: each.to_dict() for scope, each in in_reach.items()},
-        "scopes": [each.to_dict() for each in scopes.values()],
+        "ceilings": {scope: each.to_dict() for scope, each in found.ceilings.items()},
+        "scopes": [each.to_dict() for each in found.scopes.values()],
     }
 
 
-def write_evaluation(folder: Path, leave_out: LeaveOut = "none") -> list[ConversationScores]:
-    """Write `results.json` and `scores.csv` (a row per conversation) beside the run's store; returns the scores.
+def write_evaluation(folder: Path, leave_out: LeaveOut = "none") -> Evaluated:
+    """Write `results.json` and `scores.csv` (a row per conversation) beside the run's store; returns the results.
 
     Both can be made again from the store at any time.
 
     Raises:
-        StoreError: as `results_of_run`.
+        StoreError: there is no run, or it has no finished conversation.
     """
-    write_json(folder / RESULTS_FILE, rounded(results_of_run(folder, leave_out)))
-    scores = load_scores(folder)
+    with RunStore.read(folder) as store:
+        found = evaluated(store, leave_out)
+        write_json(folder / RESULTS_FILE, rounded(_plain(store, found, leave_out)))
     with whole_file(folder / SCORES_FILE) as file:
         table = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
         table.writeheader()
-        table.writerows(map(harmless_row, rounded(tidy_rows(Pool(scores, leave_out)))))
-    return scores
+        table.writerows(map(harmless_row, rounded(tidy_rows(Pool(found.scores, leave_out)))))
+    return found
 
 
 def write_sensitivity(folder: Path) -> SensitivityMap:

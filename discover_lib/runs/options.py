@@ -14,7 +14,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -25,19 +25,19 @@ from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import write_json, write_text_lines
 from discover_lib.base.json_text import to_json
 from discover_lib.core.intents import IntentTree
-from discover_lib.core.roles import JudgeError
 from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Spent
 from discover_lib.engines.local.dialect import is_local
-from discover_lib.engines.spec import EDITION, MINIATURE, RoleEngines, asked_assistants
+from discover_lib.engines.miniature import engine
+from discover_lib.engines.spec import EDITION, RoleEngines
+from discover_lib.engines.spec import RunOptionsError as RunOptionsError
 from discover_lib.metrics.discovery import mean_ceiling
 from discover_lib.metrics.intervals import percent
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, FINAL_REQUESTS
 from discover_lib.metrics.summary import Summary, summarise
-from discover_lib.runs.artifact_files import ArtifactFileError, domain_of_type, load_tree, tree_files
+from discover_lib.runs.artifact_files import tree_files, trees_of
 from discover_lib.runs.store import RUN_FORMAT, Counts, Failure, RunStore, StoreError, failed_call
 from discover_lib.runs.units import SCORING, Notes, Step, Unit, have, have_apart, stored_scores, units_of
 from discover_lib.runs.units import RunOptions as RunOptions
-from discover_lib.runs.units import RunOptionsError as RunOptionsError
 from discover_lib.runs.units import manner_in as manner_in
 from discover_lib.runs.work import Cluster, Processes, Threads, Workers, beside, work
 
@@ -84,28 +84,14 @@ def lay_out(options: RunOptions) -> LaidOut:
     Raises:
         RunOptionsError, DiscoverError, ArtifactFileError, TreeError, LexiconError: with the option and the reason.
     """
-    from discover_lib.engines.miniature.assistants import SCRIPTED
-
-    for role in ("judge", "voice"):
-        if (name := getattr(options, role)) != MINIATURE and not is_model(name):
-            known = "give 'miniature' or a LiteLLM model name such as openai/NAME"
-            raise RunOptionsError(f"unknown {'engine' if options.judge == options.voice else role} {name!r}; {known}")
-    if options.leak_check and (options.voice == MINIATURE or not is_model(options.leak_check)):
-        raise RunOptionsError("a leak check is a language model's, of messages that a language model speaks")
-    options.role_options.check_names(asked_assistants(options.everyone))
-    if (options.domain is None) == (options.trees is None):
-        raise RunOptionsError("give either --domain or --trees")
     if not options.assistants:
         raise RunOptionsError("give at least one --assistant")
     if twice := [name for name in options.assistants if options.assistants.count(name) > 1]:
         raise RunOptionsError(f"assistant {twice[0]!r} is named twice; for several samples of one use --candidates")
     if bool(options.look_ahead) != bool(options.reward_assistant):
         raise RunOptionsError("a look-ahead needs both a number of turns and the assistant that plays them")
-    trees = _generated(options) if options.trees is None else _from_folder(options, options.trees)
-    for domain, name in itertools.product(sorted({domain for domain, _ in trees.values()}), options.everyone):
-        check_assistant(name, domain)
-        if not domain and name in SCRIPTED:
-            raise RunOptionsError(f"assistant {name!r} is scripted and knows the miniature's domains only")
+    trees = trees_of(options)
+    options.check_players(options.everyone, {domain for domain, _ in trees.values()})
     return LaidOut(options, trees, tuple(units_of(options, trees)), _configuration(options, trees))
 
 
@@ -519,102 +505,12 @@ def caveats(run: LaidOut) -> list[str]:
         )
     scripted = [name for name in run.options.assistants if name in SCRIPTED]
     brought = run.trees.values() if scripted and run.options.trees is not None else ()
-    if any(unknown for domain, tree in brought for unknown in _undecidable(domain, tree)):
+    if any(engine(domain).judge.undecidable(tree) for domain, tree in brought):
         notes.append(
             f"scripted assistants ({', '.join(scripted)}) know the miniature's words alone, and these trees use other "
             "words; name a language model as assistant"
         )
     return notes
-
-
-def is_model(name: str) -> bool:
-    """Whether a name can be a LiteLLM model's: it names a provider, or LiteLLM's table knows it."""
-    from discover_lib.engines.llm.assistants import STYLES
-    from discover_lib.engines.llm.calls.exchange import provider_of
-
-    model, _, style = name.rpartition("+")
-    model = model if style in STYLES else name
-    return bool(model) and ("/" in model or provider_of(model) != model)
-
-
-# -- what a run consists of ---------------------------------------------------------------------------------------
-
-
-def _generated(options: RunOptions) -> dict[str, tuple[str, IntentTree]]:
-    """The generated artifacts of every domain: artifact → (domain, tree)."""
-    from discover_lib.engines.miniature import engine
-    from discover_lib.engines.miniature.artifacts import SPLIT_SIZES, generate_artifacts
-
-    domains = str(options.domain).split(", ")
-    if len(set(domains)) < len(domains):
-        raise RunOptionsError("a domain is named twice")
-    size = SPLIT_SIZES[options.split]
-    if options.artifacts > size:
-        raise RunOptionsError(f"the {options.split} split has {size} artifacts, not {options.artifacts}")
-    return {
-        artifact.id: (domain, engine(domain).builder.build(artifact).tree)
-        for domain in domains
-        for artifact in generate_artifacts(domain, options.split, options.artifacts, options.taste)
-    }
-
-
-def _from_folder(options: RunOptions, folder: Path) -> dict[str, tuple[str, IntentTree]]:
-    """The first tree files of a folder: artifact → (domain, tree)."""
-    if not folder.is_dir():
-        what = "a file; give its folder" if folder.is_file() else "no such folder"
-        raise RunOptionsError(f"{folder}: {what}")
-    paths = tree_files(folder)[: options.artifacts]
-    if not paths:
-        raise RunOptionsError(f"{folder}: no tree files (*.json); make some with 'discover build'")
-    trees = {}
-    for path in paths:
-        tree = load_tree(path)
-        if not tree.initial_request.strip():
-            raise RunOptionsError(f"{path}: has no 'initial_request'; give the message that the user opens with")
-        try:
-            domain = domain_of_type(tree.artifact_type)
-        except ArtifactFileError as error:  # another type of artifact, which only language models can play
-            if MINIATURE in (options.judge, options.voice):
-                raise RunOptionsError(f"{path}: {error}") from None
-            domain = ""
-        trees[path.stem] = (domain, tree)
-        for key, unknown in _undecidable(domain, tree) if options.judge == MINIATURE else ():
-            raise RunOptionsError(f"{path}: intent {key!r}: {unknown}") from None
-    return trees
-
-
-def _undecidable(domain: str, tree: IntentTree) -> Iterator[tuple[str, JudgeError]]:
-    """The intents whose words the miniature does not know, with the judge's error."""
-    from discover_lib.engines.miniature.judge import requirement
-
-    for intent in tree.intents.values():
-        try:
-            requirement(intent.text, domain)
-        except JudgeError as error:
-            yield intent.id, error
-
-
-def check_assistant(name: str, domain: str = "") -> None:
-    """Check the name of an assistant.
-
-    Raises:
-        RunOptionsError: there is no such assistant; the message lists the assistants.
-    """
-    from discover_lib.engines.miniature.assistants import SCRIPTED
-
-    if is_local(name):
-        from discover_lib.engines.local.names import LocalModelError, check_local
-
-        try:
-            check_local(name, domain)
-        except LocalModelError as error:
-            raise RunOptionsError(str(error)) from None
-    elif name not in SCRIPTED and not is_model(name):
-        raise RunOptionsError(
-            f"unknown assistant {name!r}; the scripted ones are {', '.join(SCRIPTED)}; "
-            "a model on this machine is 'tiny' or hf:DIR; "
-            "anything else is a LiteLLM model name such as openai/NAME"
-        )
 
 
 def _configuration(options: RunOptions, trees: Mapping[str, tuple[str, IntentTree]]) -> dict[str, Any]:
@@ -623,30 +519,10 @@ def _configuration(options: RunOptions, trees: Mapping[str, tuple[str, IntentTre
     from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, load_lexicon
 
     known = sorted({domain for domain, _ in trees.values()}.intersection(ALL_DOMAINS))
-    prompts, weights = dict[str, str](), dict[str, str]()
-    if local := list(filter(is_local, options.everyone)):
-        from discover_lib.engines.local.names import fingerprint
-
-        weights = {name: fingerprint(name) for name in local}
-    if options.models(options.everyone):
-        from discover_lib.engines.llm.assistants import STYLES, model_and_style
-        from discover_lib.engines.llm.prompting import PromptSet, default_prompts
-
-        chosen = {  # prompts that are sent because of an option
-            "leak_check": bool(options.leak_check),
-            "user_manner": options.manner is not None,
-            **{STYLES[style]: True for name in options.everyone if (style := model_and_style(name)[1])},
-        }
-        texts = PromptSet(options.prompts) if options.prompts else default_prompts()
-        prompts = texts.hashes({name for name, is_sent in chosen.items() if is_sent})
     where_not_the_default = {
         "look_ahead": options.look_ahead,
         "reward_assistant": options.reward_assistant if options.look_ahead else "",
-        "local": weights,
-        "leak_check": options.leak_check,
         "taste": options.taste,
-        "manner": options.manner.to_dict() if options.manner else None,
-        "options": options.role_options.to_store(options.players(options.everyone)),
         "worlds": {domain: world for domain in known if (world := load_lexicon(domain).world) > 1},
     }
     return {name: value for name, value in where_not_the_default.items() if value} | {
@@ -654,14 +530,13 @@ def _configuration(options: RunOptions, trees: Mapping[str, tuple[str, IntentTre
         "code_version": VERSION,
         "kind": "simulate" if options.candidates is None else "synthesize",
         "domain": options.domain,
-        "engine": {"judge": options.judge, "voice": options.voice},
         "assistants": list(options.assistants),
         "candidates": options.candidates,
         "trials": options.trials,
         "turns": options.turns,
         "seed": options.seed,
         "rules": options.rules.to_dict(),
-        "prompts": prompts,
+        **options.to_store(options.everyone),
         "artifacts": {
             artifact: hashlib.sha256(to_json(tree.to_dict()).encode()).hexdigest()[:16]
             for artifact, (_, tree) in trees.items()

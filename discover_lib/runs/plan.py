@@ -106,10 +106,6 @@ class Stage:
     price: Price | None  # None: unknown, which is not free
 
     @property
-    def tokens(self) -> Span:
-        return self.calls * (self.length.prompt + self.length.completion)
-
-    @property
     def cost(self) -> Span | None:
         """Dollars, or None if the price is unknown."""
         if self.price is None:
@@ -130,10 +126,6 @@ class Plan:
     @property
     def calls(self) -> Span:
         return sum_of(stage.calls for stage in self.stages)
-
-    @property
-    def tokens(self) -> Span:
-        return sum_of(stage.tokens for stage in self.stages)
 
     @property
     def cost(self) -> Span:

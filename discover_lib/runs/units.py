@@ -16,7 +16,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from discover_lib.base.errors import DiscoverError
 from discover_lib.base.json_text import record_json
 from discover_lib.base.seeds import derive_seed
 from discover_lib.base.tokens import COUNTING
@@ -30,7 +29,7 @@ from discover_lib.core.state import Evaluation, IntentState
 from discover_lib.engines.llm.calls.exchange import RETRIED
 from discover_lib.engines.manner import Manner
 from discover_lib.engines.role_options import RoleOptions
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, RunOptionsError
 from discover_lib.metrics.replay import LookAhead
 from discover_lib.metrics.satisfaction import FINAL_REQUEST, request_named
 from discover_lib.metrics.scorer import Scorer
@@ -39,10 +38,6 @@ from discover_lib.runs.store import Failure, RunStore, TurnRow, UnitRow, failed_
 from discover_lib.runs.work import ParallelMap, beside
 
 Split = Literal["train", "eval"]
-
-
-class RunOptionsError(DiscoverError):
-    """The options cannot be run.  The message is one line with the remedy."""
 
 
 @dataclass(frozen=True)
@@ -237,11 +232,6 @@ def _without_failed(
     for error in failed:
         on_left_out(error)
     return candidates
-
-
-def run_units(units: Iterable[Unit]) -> Iterator[Conversation]:
-    """The conversations of units, one after the other, without a store."""
-    return map(run_unit, units)
 
 
 # -- the last step of a conversation: its scores ----------------------------------------------------------------------

@@ -10,7 +10,7 @@ import csv
 import io
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -21,9 +21,9 @@ from discover_lib.base.words import counted
 from discover_lib.core.advance import focus
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.roles import Judge, JudgeError
-from discover_lib.engines.llm.calls.client import Budget, ClientSettings, LLMClient
+from discover_lib.engines.llm.calls.client import Budget, LLMClient
 from discover_lib.engines.role_options import RoleOptions
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, check_engine
 from discover_lib.metrics.agreement import (
     ENOUGH,
     KIND,
@@ -39,7 +39,7 @@ from discover_lib.metrics.agreement import (
     moments_of,
     recorded_labels,
 )
-from discover_lib.runs.options import check_prices, is_model
+from discover_lib.runs.options import check_prices
 from discover_lib.runs.outcomes import cost_line
 from discover_lib.runs.store import RunStore
 from discover_lib.tasks.leaks import finished_conversations
@@ -83,7 +83,7 @@ def agree(asked: Agree, how: Models, folder: Path, tell: Tell) -> Report:
         talks = dict(itertools.islice(talks.items(), asked.conversations))
     labels, moments = recorded_labels(talks), moments_of(talks)
     for path in asked.labels:
-        labels += read_labels(path, moments)
+        labels += parse_labels(read_text(path, LabelError), str(path), moments)
     answered, paid = _answered(talks, asked, how)
     return told([*labels, *answered], paid)
 
@@ -123,10 +123,9 @@ def _answered(talks: Mapping[str, Conversation], asked: Agree, how: Models) -> t
     by_domain: dict[str, list[Moment]] = {}
     for name, talk in talks.items():
         by_domain.setdefault(talk.setting.get("domain") or "", []).extend(moments_of({name: talk}))
+    for name in asked.judge:
+        check_engine("judge", name)
     models = [name for name in asked.judge if name != MINIATURE]
-    for name in models:
-        if not is_model(name):
-            raise DiscoverError(f"unknown judge {name!r}; give 'miniature' or a LiteLLM model name such as openai/NAME")
     calls = len(models) * asked.repeats * sum(map(len, by_domain.values()))
     if models and how.budget is None:
         raise DiscoverError(
@@ -136,30 +135,18 @@ def _answered(talks: Mapping[str, Conversation], asked: Agree, how: Models) -> t
     if MINIATURE in asked.judge and "" in by_domain:
         raise DiscoverError("the miniature cannot judge artifacts outside its domains; name a model with --judge")
     check_prices(models, how.settings, how.budget, needed=True)
-    with _client(how.settings, how.budget if models else None) as client:
+    asked_now = LLMClient(how.settings, budget=Budget(how.budget)) if models and how.budget is not None else None
+    with asked_now or nullcontext() as client:  # without a cache, so that every repeat is a new call
         labels: list[Label] = []
         for domain, moments in by_domain.items():
             judges = {name: _factory(name, domain, client, asked.role_options) for name in asked.judge}
             labels += ask_judges(moments, judges, asked.repeats)
-        return labels, _paid(client) if client is not None else []
-
-
-def _paid(client: LLMClient) -> list[str]:
-    return [f"asked now: {cost_line(client.spent)}"] if client.spent.calls else []
+        paid = client.spent if client is not None else None
+        return labels, [f"asked now: {cost_line(paid)}"] if paid and paid.calls else []
 
 
 def _factory(name: str, domain: str, client: LLMClient | None, options: RoleOptions) -> JudgeFactory:
     return lambda repeat: RoleEngines(EngineSpec(judge=name, role_options=options), client).judge(domain)
-
-
-@contextmanager
-def _client(settings: ClientSettings, budget: float | None) -> Iterator[LLMClient | None]:
-    """A client without a cache, so that every repeat is a new call; None without a budget."""
-    if budget is None:
-        yield None
-        return
-    with LLMClient(settings, budget=Budget(budget)) as client:
-        yield client
 
 
 def ask_judges(moments: Sequence[Moment], judges: Mapping[str, JudgeFactory], repeats: int = 1) -> Iterator[Label]:
@@ -201,11 +188,6 @@ def write_label_sheet(moments: Sequence[Moment], file: TextIO, judge: str = "") 
             sheet.writerow([*about, harmless(intent.id), "", f"engaged? {harmless(intent.text)}", reply_text])
         rows += 1 + len(intents)
     return rows
-
-
-def read_labels(path: Path, moments: Sequence[Moment]) -> list[Label]:
-    """The labels in a file; see `parse_labels`."""
-    return parse_labels(read_text(path, LabelError), str(path), moments)
 
 
 def parse_labels(text: str, source: str, moments: Sequence[Moment]) -> list[Label]:

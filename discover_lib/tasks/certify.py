@@ -93,17 +93,15 @@ def told(trust: Trust) -> Report:
         size = f"n = {each.artifacts} artifacts × {each.trials} trial{'s' * (each.trials != 1)}"
         best_first = dict(sorted(each.found.items(), key=lambda item: -item[1].mean))
         title = f"share of the hidden intents discovered{where}, {size}, 95% intervals"
-        relations = (*each.required, *each.reported)
-        whys = ["", *(one.relation.why for one in relations)]
         rows = tuple(
             (
                 one.relation.text,
                 Mark(one.holds, TONES[one.holds]),
                 "reported" if one.relation.reported else "required",
                 Interval.of(one.difference),
-                "" if one.relation.why == why_before else one.relation.why,
+                one.relation.why,
             )
-            for one, why_before in zip(relations, whys, strict=False)
+            for one in (*each.required, *each.reported)
         )
         caption = f"paired differences of the share discovered over artifacts{where}, {size}, bootstrapped"
         parts.append(Chart.dots(best_first, title, to_one=True))

@@ -25,6 +25,7 @@ from discover_lib.core.conversation import Conversation, Message
 from discover_lib.core.intents import IntentTree
 from discover_lib.core.state import Discovery, IntentState
 from discover_lib.core.view import hidden_texts, known_texts
+from discover_lib.engines.miniature.judge import known_values
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS, Lexicon, load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.metrics.intervals import Share, share_of
@@ -261,7 +262,7 @@ def audit_message(
         sayable = [*known, *_category_names(domain), *wordings, *texts]
     leaks = list(find_leaks(message, hidden, sayable))
     if lexicon is not None:
-        leaks += _by_another_name(message, hidden, _known_values(known, messages, lexicon), lexicon, leaks)
+        leaks += _by_another_name(message, hidden, _nameable(known, messages, lexicon), lexicon, leaks)
     if not leaks:
         return None
     leaks.sort(key=lambda leak: leak.start)
@@ -298,7 +299,7 @@ def _by_another_name(
     taken = {place for leak in leaks for place in range(leak.start, leak.end)}
     holders: dict[str, list[str]] = {}
     for intent_id, text in hidden.items():
-        for value in _values_of(text, lexicon.domain):
+        for value in known_values(text, lexicon.domain):
             holders.setdefault(value, []).append(intent_id)
     for value, phrase in lexicon.cue_hits(message, talk=True).items():
         meant = next((each for each in lexicon.lineages[value] if each in holders and each not in known), None)
@@ -308,18 +309,10 @@ def _by_another_name(
             yield Leak(phrase, start, end, lexicon.values[meant].say, tuple(holders[meant]), "synonym")
 
 
-@lru_cache(maxsize=16384)
-def _values_of(text: str, domain: str) -> tuple[str, ...]:
-    """The values that an intent asks for; () if the lexicon does not know its words."""
-    lexicon = load_lexicon(domain)
-    own = lexicon.value_of_text(text)
-    return (own,) if own else tuple(lexicon.find_cues(text, talk=True))
-
-
-def _known_values(known: Iterable[str], messages: Sequence[Message], lexicon: Lexicon) -> frozenset[str]:
+def _nameable(known: Iterable[str], messages: Sequence[Message], lexicon: Lexicon) -> frozenset[str]:
     """Values that may be named: of discovered intents, said by anybody or shown, and all that is broader."""
     domain = lexicon.domain
-    named = {value for text in known for value in _values_of(text, domain)}
+    named = {value for text in known for value in known_values(text, domain)}
     for message in messages:
         named.update(_named_in(message.content, domain))
     named |= _shown(messages, domain)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 from discover_lib.base.errors import DiscoverError
 from discover_lib.engines.role_options import EFFORTS, RoleOptions
 from discover_lib.runs.options import LaidOut, Snapshot, check_prices, execute, unpriced
+from discover_lib.tasks.told import size_told
 from discover_lib.tasks.waist import Asked, How, Stopped, Tell, ask, fields_of
 
 if TYPE_CHECKING:  # a run of the miniature calls no model
     from discover_lib.engines.llm.calls.client import ClientSettings
-    from discover_lib.runs.plan import Plan
 
 IN_FLIGHT = 16  # conversations with language models at a time, unless asked otherwise
 
@@ -98,20 +98,9 @@ def allowed(run: LaidOut, how: Models, smaller: str) -> None:
     if not run.models:
         return
     if how.budget is None:
-        price = price_of(plan_run(run, settings=how.settings))
+        price = size_told(plan_run(run, settings=how.settings))
         raise DiscoverError(f"{price}; no call was made; {how_to_pay(run.models, how.settings)}, {smaller}")
     check_prices(run.models, how.settings, how.budget, needed=True)
-
-
-def price_of(plan: Plan) -> str:
-    """The size and price of a run, in one line."""
-    cost = f"${plan.cost.expected:.2f} ({plan.cost.low:.2f} to {plan.cost.high:.2f})"
-    unknown = f"an unknown price for {', '.join(plan.unpriced)} (see --prices)" if plan.unpriced else ""
-    return (
-        f"{plan.conversations} conversations, {plan.calls.expected:,.0f} calls "
-        f"({plan.calls.low:,.0f} to {plan.calls.high:,.0f}), "
-        + " and ".join(filter(None, (cost if plan.cost.high or not unknown else "", unknown)))
-    )
 
 
 def how_to_pay(models: Sequence[str], settings: ClientSettings) -> str:

@@ -26,8 +26,8 @@ from discover_lib.base.seeds import derive_rng
 from discover_lib.core.conversation import Conversation
 from discover_lib.core.intents import IntentTree
 from discover_lib.dataset.inspect_log import Answer, read_benchmark
-from discover_lib.engines.llm.assistants import model_and_style
 from discover_lib.engines.llm.calls.wires import PREFIX
+from discover_lib.engines.llm.prompting import model_and_style
 from discover_lib.engines.miniature.judge import requirement
 from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply, read_user

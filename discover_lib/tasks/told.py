@@ -78,11 +78,15 @@ def near_miss_table(shares: Sequence[NearMisses]) -> Table:
 
 def plan_told(plan: Plan) -> Iterator[Part]:
     """A plan as a table by stage, low to high, with its assumptions."""
-    talks = counted(plan.conversations, "conversation")
-    size = f"{talks}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost_told(plan)}"
     if plan.stages:
         yield stage_table(plan.stages, "expected (low–high)")
-    yield Lines((size, *(f"  {assumption}" for assumption in plan.assumptions)))
+    yield Lines((size_told(plan), *(f"  {assumption}" for assumption in plan.assumptions)))
+
+
+def size_told(plan: Plan) -> str:
+    """The conversations, turns, calls and dollars of a plan."""
+    talks = counted(plan.conversations, "conversation")
+    return f"{talks}, {_span(plan.turns)} turns, {_span(plan.calls)} calls, {cost_told(plan)}"
 
 
 def stage_table(stages: Sequence[Stage], title: str) -> Table:
@@ -154,11 +158,9 @@ def _best_first(scope: ScopeResults) -> list[str]:
 
 
 def _comparison_lines(scope: ScopeResults) -> Iterator[str]:
-    """Comparisons of every assistant with the next best in discovery, changes by training, and the number of
-    distinguishable pairs per measure.
-    """
+    """Comparisons of every assistant with the next best in discovery, and changes by training."""
     from discover_lib.engines.local.names import BEFORE
-    from discover_lib.metrics.results import MEASURE, MEASURES
+    from discover_lib.metrics.results import MEASURE
 
     order = _best_first(scope)
     for ours, theirs in itertools.pairwise(order):
@@ -168,13 +170,6 @@ def _comparison_lines(scope: ScopeResults) -> Iterator[str]:
     for after, what in itertools.product(order, ("discovery", "proportion")):
         if trained := scope.comparison(what, after, f"{after}+{BEFORE}"):
             yield training_line(trained.facing(after), MEASURE[what].label)
-    apart_of = [
-        f"{measure.label} {sum(pair.distinguishable for pair in pairs)} of {len(pairs)}"
-        for measure in MEASURES
-        if (pairs := scope.comparisons.get(measure.name, ()))
-    ]
-    if apart_of:
-        yield f"pairs that can be told apart: {', '.join(apart_of)}"
 
 
 def training_line(compared: Comparison, what: str) -> str:

@@ -38,7 +38,7 @@ from discover_lib.engines.local.lineage import (
 )
 from discover_lib.engines.local.tiny_language import is_broken
 from discover_lib.engines.role_options import RoleOptions
-from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines
+from discover_lib.engines.spec import MINIATURE, EngineSpec, RoleEngines, is_model
 from discover_lib.runs.options import RunOptionsError
 from discover_lib.train import Progress
 from discover_lib.train import data as rows_of
@@ -510,8 +510,6 @@ def _system_problems(settings: StageSettings, rows: TrainingRows, dialect: Diale
 
 def _role_problems(settings: StageSettings, rows: TrainingRows | None) -> list[str]:
     """Whether the live reward's roles exist."""
-    from discover_lib.runs.options import is_model
-
     part, roles = settings.recipe.grpo, {"judge": settings.judge, "voice": settings.voice}
     domains = {rows_of.domain_of(row) for row in rows.train} if rows else set()
     found = {

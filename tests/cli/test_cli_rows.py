@@ -94,7 +94,7 @@ def test_a_run_is_typed_in_a_manner_and_laid_beside_chats(tmp_path: Path) -> Non
     assert_one_line_error(discover("simulate", "--run", run, *asked), "give paper, terse, rambling, people")
 
 
-def test_a_failed_import_or_export_leaves_no_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_import_leaves_no_empty_folder(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs.json"
     theirs.write_text("{}")
     assert_one_line_error(discover("import", theirs, "--run", tmp_path / "run"), "theirs.json")

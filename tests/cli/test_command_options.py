@@ -126,7 +126,6 @@ def test_the_list_of_commands_has_groups_and_short_summaries() -> None:
     [
         (["simulat"], "simulate"),
         (["demo", "--asistant", "ask"], "--assistant"),
-        (["demo", "--rules", "auhtors"], "did you mean 'authors'"),
     ],
 )
 def test_the_nearest_word_is_suggested(words: list[str], near: str) -> None:

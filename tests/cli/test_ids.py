@@ -88,22 +88,19 @@ def test_the_rows_of_the_hub_carry_ids(folder: Path, tmp_path: Path) -> None:
         ]
 
 
-def test_a_turn_and_an_intent_are_shown_with_their_evidence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_turn_is_shown_with_its_evidence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = id_of_run(folder)
     talk = next(each for each in RunStore.read(folder).conversations() if each.setting["assistants"] == ["adaptive"])
-    moved = next((turn, each) for turn in talk.turns for each in turn.candidate.transitions if each.moved)
-    turn, transition = moved
+    turn = next(turn for turn in talk.turns for each in turn.candidate.transitions if each.moved)
     at = DiscoverId(run.run, talk.setting["artifact"], "adaptive", talk.setting["trial"], turn.index)
     app(["show", str(at)], standalone_mode=False)
     shown = capsys.readouterr().out
     assert turn.reply.text in shown and turn.user_message and turn.user_message in shown
     assert turn.candidate.reward and f"reward {turn.candidate.reward.total:+.3f}" in shown
     assert all(verdict.reason in shown for verdict in turn.candidate.evaluation.verdicts)  # type: ignore[union-attr]
-    app(["show", f"{at}/{transition.intent_id}"], standalone_mode=False)
-    assert talk.tree.text(transition.intent_id) in capsys.readouterr().out
 
 
-def test_a_conversation_is_read_by_its_id_and_by_its_place(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_conversation_and_a_run_are_read_by_their_ids(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = id_of_run(folder)
 
     def shown(*words: str) -> str:
@@ -112,16 +109,10 @@ def test_a_conversation_is_read_by_its_id_and_by_its_place(folder: Path, capsys:
 
     told = shown(f"{run}/svg_drawing-eval-001/ask/1")
     assert told.startswith("user       ") and max(map(len, told.splitlines()[:-3])) <= COLUMNS
-    for named in (run.run, str(folder)):
-        assert told == shown(named, "svg_drawing-eval-001", "ask", "1")
     whole = shown(str(folder))
     assert whole == shown(run.run) == shown(str(run)) and f"48 conversations in {folder}" in whole
-    several = shown(str(folder), "svg_drawing-eval-001", "1").splitlines()
+    several = shown(f"{run}/svg_drawing-eval-001/*/1").splitlines()
     assert several[:3] == [f"{run}/svg_drawing-eval-001/{who}/1" for who in OPTIONS.assistants]
-    for wrong in (["a"], ["a", "one"], ["a", "b", "c", "1"]):
-        assert app(["show", str(folder), *wrong], standalone_mode=False) == 2
-        told = capsys.readouterr().err
-        assert told.endswith("or RUN ARTIFACT [ASSISTANTS] TRIAL\n") and told.count("\n") == 1
 
 
 def test_a_page_opens_what_an_id_stands_on(folder: Path) -> None:

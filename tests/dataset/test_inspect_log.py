@@ -9,7 +9,7 @@ import pytest
 from discover_lib.base.errors import DiscoverError
 from discover_lib.dataset.inspect_log import SCORER, Answer, as_score, import_log, read_benchmark, write_log
 from discover_lib.metrics.results import Pool, tidy_rows
-from discover_lib.runs.evaluation import lay_out_evaluation, results_of_run
+from discover_lib.runs.evaluation import lay_out_evaluation, write_evaluation
 from discover_lib.runs.options import RunOptions, execute, lay_out
 from discover_lib.runs.store import RunStore
 from discover_lib.runs.units import stored_scores
@@ -66,8 +66,8 @@ def test_an_evaluation_comes_back_with_every_number_of_its_tables(tmp_path: Path
     options = RunOptions(("draft", "adaptive"), artifacts=2, turns=3)
     execute(lay_out_evaluation(options, ("svg_drawing",)), folder)
     back = imported(written(folder, tmp_path / "run.eval"), tmp_path / "back")
-    first, second = ({**results_of_run(each), "run": None} for each in (folder, back))  # who is who
-    assert second == first and "satisfaction" in first["scopes"][0]["table"]["draft"]
+    first, second = (write_evaluation(each).scopes for each in (folder, back))
+    assert second == first and "satisfaction" in first["all"].table["draft"]
     with RunStore.read(folder) as ours, RunStore.read(back) as theirs:
         assert list(theirs.lines()) == list(ours.lines())  # the finished pieces too
         assert tidy_rows(Pool(stored_scores(theirs))) == tidy_rows(Pool(stored_scores(ours)))

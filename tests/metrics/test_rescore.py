@@ -17,7 +17,7 @@ from discover_lib.engines.miniature.artifacts import generate_artifacts
 from discover_lib.metrics import rescore
 from discover_lib.metrics.rescore import RescoreError, Setting, change_lines, replayed, sensitivity
 from discover_lib.metrics.scores import ConversationScores, scores_of
-from discover_lib.runs.units import plan_units, run_units
+from discover_lib.runs.units import plan_units, run_unit
 
 PAPER = Rules.paper()
 
@@ -123,7 +123,7 @@ def run(rules: Rules, artifacts: int = 3) -> list[tuple[int, Conversation]]:
     made = generate_artifacts("technical_writing", "eval", artifacts)
     known = {each.id: ("technical_writing", builder.build(each).tree) for each in made}
     units = plan_units(known, ("draft", "ask", "adaptive", "mixed"), trials=2, turns=5, rules=rules, seed=0)
-    return list(enumerate(run_units(units)))
+    return list(enumerate(map(run_unit, units)))
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from discover_lib.metrics.results import MEASURES, Pool, results_by_scope, table
 from discover_lib.metrics.scores import ConversationScores, scores_of
 from discover_lib.metrics.summary import Summary, summarise
 from discover_lib.runs.options import RunOptions, lay_out
-from discover_lib.runs.units import run_units
+from discover_lib.runs.units import run_unit
 
 INTENTS = ("1", "1.1", "2")
 MOVES = st.fixed_dictionaries({each: st.sampled_from([(0, 0), (1, 0), (1, 1), (1, 2), (2, 2)]) for each in INTENTS})
@@ -49,7 +49,7 @@ def test_a_measure_is_what_its_conversation_says() -> None:
 
 def played(*assistants: str, **options: int) -> list[ConversationScores]:
     run = lay_out(RunOptions(assistants, domain="svg_drawing", **options))
-    return [scores_of(talk, place) for place, talk in enumerate(run_units(run.units))]
+    return [scores_of(talk, place) for place, talk in enumerate(map(run_unit, run.units))]
 
 
 def test_a_column_that_an_evaluation_has_too_goes_by_its_name_and_holds_its_number() -> None:

@@ -29,7 +29,7 @@ from discover_lib.metrics.agreement import (
 )
 from discover_lib.runs.options import RunOptions, lay_out
 from discover_lib.runs.units import run_unit
-from discover_lib.tasks.agree import LabelError, ask_judges, read_labels, write_label_sheet
+from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
 
 
 def table(yes_yes: int, yes_no: int, no_yes: int, no_no: int) -> list[tuple[str, str]]:
@@ -145,10 +145,9 @@ def test_a_sheet_is_text_to_every_spreadsheet_and_read_back_all_the_same(tmp_pat
     rows = list(csv.DictReader(io.StringIO(sheet.getvalue())))
     assert {row["reply"] for row in rows} == {'\'=HYPERLINK("http://evil.example")<U+202E>'}
     assert all(row["judge"] == "'@ada" and row["conversation"] == "'=1+1" for row in rows)
-    path = tmp_path / "labels.csv"
     for name in ("'=1+1", "=1+1"):  # as it is written, and as it was before
-        path.write_text(f"judge,conversation,turn,intent,label\nada,{name},1,1,no\n")
-        assert [(each.conversation, each.intent) for each in read_labels(path, [moment])] == [("=1+1", "1")]
+        labels = parse_labels(f"judge,conversation,turn,intent,label\nada,{name},1,1,no\n", "sheet", [moment])
+        assert [(each.conversation, each.intent) for each in labels] == [("=1+1", "1")]
 
 
 @pytest.mark.parametrize(
@@ -162,8 +161,6 @@ def test_a_sheet_is_text_to_every_spreadsheet_and_read_back_all_the_same(tmp_pat
         ("judge,conversation,turn,intent,label\na,no. 0,1,,yes\n", "write artifact or dialogue_act"),
     ],
 )
-def test_a_sheet_that_cannot_be_used_names_the_line(text: str, told: str, tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text(text)
+def test_a_sheet_that_cannot_be_used_names_the_line(text: str, told: str) -> None:
     with pytest.raises(LabelError, match=told):
-        read_labels(path, moments_of(talks()))
+        parse_labels(text, "sheet", moments_of(talks()))

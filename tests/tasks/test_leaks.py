@@ -20,7 +20,7 @@ from discover_lib.engines.miniature.lexicon import load_lexicon
 from discover_lib.engines.miniature.reading import read_reply
 from discover_lib.runs.artifact_files import load_recorded, recorded_index
 from discover_lib.runs.options import RunOptions, execute, lay_out
-from discover_lib.runs.units import run_units
+from discover_lib.runs.units import run_unit
 from discover_lib.tasks.leaks import Finding, audit, audit_message
 from workbench.parts import quoted
 
@@ -102,7 +102,7 @@ def test_what_may_be_said() -> None:
 
 def test_what_a_drawing_showed_may_be_named() -> None:
     lexicon = load_lexicon("svg_drawing")
-    for talk in run_units(lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=3)).units):
+    for talk in map(run_unit, lay_out(RunOptions(("draft",), domain="svg_drawing", artifacts=3)).units):
         [shown] = read_reply(talk.turns[0].reply.text, "svg_drawing").options
         before = talk.messages(1)[:2]
 
@@ -120,7 +120,7 @@ def test_no_alarm_in_a_thousand_clean_turns() -> None:
     for domain in ("svg_drawing", "creative_writing", "technical_writing"):
         everyone = ("random", "options", "ask", "draft", "adaptive", "mixed", "verbose")
         units = lay_out(RunOptions(everyone, domain=domain, artifacts=14)).units
-        result = audit({f"no. {at}": talk for at, talk in enumerate(run_units(units))})
+        result = audit({f"no. {at}": talk for at, talk in enumerate(map(run_unit, units))})
         turns += result.turns
         assert result.findings == ()
     talks = (talk for entry in recorded_index() for talk in load_recorded(entry.path))

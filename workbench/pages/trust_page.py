@@ -34,7 +34,7 @@ from discover_lib.metrics.manners import LONG, SHORT, Distance, distances
 from discover_lib.runs.artifact_files import load_recorded, recorded_index
 from discover_lib.runs.options import RunOptions, execute, lay_out, write_results
 from discover_lib.runs.store import RunStore, StoreError
-from discover_lib.runs.units import plan_units, run_units
+from discover_lib.runs.units import plan_units, run_unit
 from discover_lib.tasks.agree import LabelError, ask_judges, parse_labels, write_label_sheet
 from discover_lib.tasks.agree import told as told_agreement
 from discover_lib.tasks.certify import certify, told, trust_in
@@ -362,7 +362,7 @@ def scripted_trees() -> dict[str, Any]:
 def scripted_conversations() -> list[Conversation]:
     """Conversations of four scripted assistants with the same users."""
     names = ("draft", "adaptive", "options", "ask")
-    return list(run_units(plan_units(scripted_trees(), names, trials=1, turns=5, rules=Rules.paper(), seed=0)))
+    return list(map(run_unit, plan_units(scripted_trees(), names, trials=1, turns=5, rules=Rules.paper(), seed=0)))
 
 
 def of_run(folder: Path | None) -> list[Conversation]:

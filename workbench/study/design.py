@@ -18,8 +18,7 @@ from discover_lib.base.files import load_yaml
 from discover_lib.base.seeds import derive_rng
 from discover_lib.engines.miniature.assistants import SCRIPTED
 from discover_lib.engines.miniature.lexicon import ALL_DOMAINS
-from discover_lib.engines.spec import asked_assistants
-from discover_lib.runs.options import RunOptionsError, check_assistant
+from discover_lib.engines.spec import asked_assistants, check_assistant
 
 PLACEHOLDER = "CHANGE-ME"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -217,8 +216,8 @@ def _problem(study: Study) -> str:
     scripted = [name for name in study.assistants if name in SCRIPTED]
     for assistant in study.assistants:
         try:
-            check_assistant(assistant)
-        except RunOptionsError as error:
+            check_assistant(assistant, {task.domain for task in study.tasks.values()})
+        except DiscoverError as error:
             return f"conditions: {error}"
     for name, task in study.tasks.items():
         if scripted and task.domain not in ALL_DOMAINS:

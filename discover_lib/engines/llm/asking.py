@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from discover_lib.base.errors import DiscoverError
 from discover_lib.core.roles import RoleError
 from discover_lib.engines.llm.calls.exchange import ENDS_THE_RUN, Answered, Asks, Completion, LLMError, Request
-from discover_lib.engines.llm.prompting import PromptSet, WireMessages, default_prompts, one_line
+from discover_lib.engines.llm.prompting import PromptSet, WireMessages, one_line
 
 T = TypeVar("T", bound=BaseModel)
 Check = Callable[[T], str | None]  # one line that names a defect of an answer's content, or None
@@ -233,7 +233,7 @@ class Model:
         **effort: Any,
     ) -> None:
         self.client = client
-        self.prompts = prompts or default_prompts()
+        self.prompts = prompts or PromptSet()
         self._blank = Request(name, (), "", temperature, max_tokens, **effort)
 
     def request(self, messages: WireMessages, purpose: str, *, seed: int | None = None) -> Request:

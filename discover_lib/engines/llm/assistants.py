@@ -10,19 +10,11 @@ from discover_lib.core.conversation import Message, Reply
 from discover_lib.core.roles import AssistantError
 from discover_lib.engines.llm.asking import Model, UnusableError, ask_whole, failing_as, without_thinking
 from discover_lib.engines.llm.calls.exchange import Asks, Completion
-from discover_lib.engines.llm.prompting import PromptSet, default_prompts
+from discover_lib.engines.llm.prompting import STYLES, PromptSet, model_and_style
 
 TEMPERATURE = 0.7
 MAX_TOKENS = 2048
 REPORTED = "completion tokens reported by the provider"
-
-# The style after the "+" of an assistant's name → its system prompt.
-STYLES = {
-    "co-creation": "co_creation",
-    "collaborative": "collaborative",  # in the spirit of the release's system prompt
-    "clarifying": "clarifying",
-    "collabllm": "collabllm",  # the paper's prompt (E.10) in this project's words
-}
 
 
 class LLMAssistant:
@@ -30,9 +22,6 @@ class LLMAssistant:
 
     Args:
         name: a model, or "MODEL+STYLE" with a style of `STYLES`.
-
-    Raises:
-        ValueError: no model before the "+".
     """
 
     def __init__(
@@ -47,7 +36,7 @@ class LLMAssistant:
     ) -> None:
         model, style = model_and_style(name)
         self.name = name
-        self.system = (prompts or default_prompts()).render(STYLES[style]) if style else ()
+        self.system = (prompts or PromptSet()).render(STYLES[style]) if style else ()
         self.model = Model(client, model, temperature, max_tokens, **effort)
 
     def reply(self, messages: Sequence[Message], seed: int) -> Reply:
@@ -77,17 +66,3 @@ def _length(text: str, completion: Completion) -> tuple[int, str]:
     if counted is None or completion.reasoning_tokens or text != completion.text.strip():
         return count_tokens(text), COUNTING
     return counted, REPORTED
-
-
-def model_and_style(name: str) -> tuple[str, str]:
-    """The model and the style in an assistant's name; the style is "" if there is none.
-
-    Raises:
-        ValueError: no model before the "+".
-    """
-    model, _, style = name.rpartition("+")
-    if style not in STYLES:  # a "+" may belong to the model's own name
-        return name, ""
-    if not model:
-        raise ValueError(f"assistant {name!r} names no model; write MODEL or MODEL+{'|'.join(STYLES)}")
-    return model, style

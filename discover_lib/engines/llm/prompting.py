@@ -22,6 +22,13 @@ from discover_lib.core.conversation import Message
 PROMPT_FOLDER = Path(__file__).parent / "prompts"
 # Prompts that a run sends only by an option.
 BY_CHOICE = frozenset({"collabllm", "leak_check", "refusal", "user_manner"})
+# The style after the "+" of an assistant's name → its system prompt.
+STYLES = {
+    "co-creation": "co_creation",
+    "collaborative": "collaborative",  # in the spirit of the release's system prompt
+    "clarifying": "clarifying",
+    "collabllm": "collabllm",  # the paper's prompt (E.10) in this project's words
+}
 WIRE_ROLES = ("system", "user", "assistant")
 
 _COMMENT = re.compile(r"\A\s*<!--.*?-->\s*", re.DOTALL)
@@ -70,7 +77,7 @@ class PromptSet:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.templates = _read_folder(PROMPT_FOLDER)
+        self.templates = dict(_built_in())
         if folder is not None:
             self.templates |= self._replacements(folder)
 
@@ -101,9 +108,14 @@ class PromptSet:
 
 
 @lru_cache(maxsize=1)
-def default_prompts() -> PromptSet:
-    """The built-in prompts."""
-    return PromptSet()
+def _built_in() -> dict[str, Template]:
+    return _read_folder(PROMPT_FOLDER)
+
+
+def model_and_style(name: str) -> tuple[str, str]:
+    """The model and the style in an assistant's name; the style is "" if there is none."""
+    model, _, style = name.rpartition("+")
+    return (model, style) if style in STYLES else (name, "")  # a "+" may belong to the model's own name
 
 
 def _read_folder(folder: Path) -> dict[str, Template]:

@@ -20,6 +20,7 @@ import re
 import shutil
 import threading
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -91,6 +92,32 @@ class LocalName:
     system: str | None = None
     thinking: bool = False
 
+    @property
+    def home(self) -> Path:
+        """The folder of the base, for the tiny base in the package."""
+        return self.folder or SHIPPED
+
+    def check_speaks(self, domains: Iterable[str]) -> None:
+        """Check before any work starts that the model can be loaded and speaks these domains.
+
+        Raises:
+            LocalModelError: torch is missing; or a tiny model does not know a domain.
+        """
+        known = tiny_domains(self.home)
+        if known is not None and (strange := [domain for domain in domains if domain not in known]):
+            what = f"{self.name!r} is a tiny model of {', '.join(known)}"
+            raise LocalModelError(f"{what}; it does not speak {strange[0] or 'other domains'!r}")
+        for library in ("torch", "transformers", "peft"):
+            if find_spec(library) is None:
+                needed = f"{self.name!r} needs {library}"
+                raise LocalModelError(f"{needed}: install the libraries for training with 'make train'")
+
+    def fingerprint(self) -> str:
+        """Equal for names of the same weights, so that another model cannot resume a run."""
+        if self.folder is None:
+            return str(read_card(SHIPPED)["key"])
+        return "+".join(content_hash(each) for each in (self.folder, *self.adapters))
+
 
 def parse_name(name: str) -> LocalName:
     """Split a name into its parts and check its folders; a training run becomes its base and adapters.
@@ -98,7 +125,7 @@ def parse_name(name: str) -> LocalName:
     Raises:
         LocalModelError: a folder is missing, contains no model, or does not fit its adapters.
     """
-    from discover_lib.engines.llm.assistants import STYLES
+    from discover_lib.engines.llm.prompting import STYLES
 
     if name == TINY:
         return LocalName(name, None)
@@ -139,35 +166,6 @@ def _is_run(folder: Path) -> bool:
     return (run_of(folder) / FILE).is_file()
 
 
-def check_local(name: str, domain: str) -> None:
-    """Check a name before any work starts.
-
-    Raises:
-        LocalModelError: from `parse_name`; torch is missing; or a tiny model without the domain.
-    """
-    parts = parse_name(name)
-    folder = parts.folder or SHIPPED
-    domains = tiny_domains(folder)
-    if domains is not None and domain not in domains:
-        spoken = ", ".join(domains)
-        raise LocalModelError(f"{name!r} is a tiny model of {spoken}; it does not speak {domain or 'other domains'!r}")
-    for library in ("torch", "transformers", "peft"):
-        if find_spec(library) is None:
-            raise LocalModelError(f"{name!r} needs {library}: install the libraries for training with 'make train'")
-
-
-def fingerprint(name: str) -> str:
-    """Equal for names of the same weights, so that another model cannot resume a run.
-
-    Raises:
-        LocalModelError: see `parse_name`.
-    """
-    parts = parse_name(name)
-    if parts.folder is None:
-        return str(read_card(SHIPPED)["key"])
-    return "+".join(content_hash(each) for each in (parts.folder, *parts.adapters))
-
-
 _LOADING = threading.Lock()
 _MODELS: dict[str, LocalModel] = {}
 
@@ -176,9 +174,9 @@ def local_assistant(name: str, domain: str) -> LocalAssistant:
     """The assistant of that name; a model is loaded once for all domains and threads.
 
     Raises:
-        LocalModelError: see `check_local`.
+        LocalModelError: from `parse_name` and `LocalName.check_speaks`.
     """
-    check_local(name, domain)
+    parse_name(name).check_speaks([domain])
     with _LOADING:
         return LocalAssistant(_loaded(name), domain)
 
@@ -194,18 +192,16 @@ def _loaded(name: str) -> LocalModel:
 
             torch.cuda.empty_cache()
         parts = parse_name(name)
-        folder = parts.folder or SHIPPED
-        model, tokenizer = load(folder, parts.adapters)
-        dialect = Notation() if is_tiny(folder) else PlainChat(name, _system(parts.style) or parts.system or "")
+        model, tokenizer = load(parts.home, parts.adapters)
+        dialect = Notation() if is_tiny(parts.home) else PlainChat(name, _system(parts.style) or parts.system or "")
         _MODELS[name] = LocalModel(name, model, tokenizer, dialect, parts.thinking)
     return _MODELS[name]
 
 
 def _system(style: str) -> str:
-    from discover_lib.engines.llm.assistants import STYLES
-    from discover_lib.engines.llm.prompting import default_prompts
+    from discover_lib.engines.llm.prompting import STYLES, PromptSet
 
-    return default_prompts().render(STYLES[style])[0]["content"] if style else ""
+    return PromptSet().render(STYLES[style])[0]["content"] if style else ""
 
 
 def on_gpu() -> bool:

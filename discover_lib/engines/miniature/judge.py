@@ -46,6 +46,15 @@ class MiniatureJudge:
 
         return Evaluation(reading.kind, walk(tree, state, rules, decide), reading.kind_reason)
 
+    def undecidable(self, tree: IntentTree) -> str:
+        """The first intent in words that the miniature does not know, with the reason; "" if it can judge the tree."""
+        for intent in tree.intents.values():
+            try:
+                requirement(intent.text, self.domain)
+            except JudgeError as error:
+                return f"intent {intent.id!r}: {error}"
+        return ""
+
 
 @lru_cache(maxsize=16384)
 def requirement(text: str, domain: str) -> tuple[str, ...]:

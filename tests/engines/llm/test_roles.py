@@ -22,7 +22,7 @@ from discover_lib.engines.llm.builder import LLMBuilder
 from discover_lib.engines.llm.calls.client import LLMClient
 from discover_lib.engines.llm.calls.exchange import Completion, LLMError
 from discover_lib.engines.llm.judge import LLMJudge
-from discover_lib.engines.llm.prompting import default_prompts
+from discover_lib.engines.llm.prompting import PromptSet
 from discover_lib.engines.llm.scoring import LLMRefusalJudge, LLMScorer
 from discover_lib.engines.llm.voice import LLMVoice, describe_latent, find_flaws, plain, without_ids
 from discover_lib.engines.manner import Manner
@@ -317,7 +317,7 @@ def test_an_assistant_sees_its_system_prompt_and_the_messages() -> None:
     assert reply == Reply("Here is a boat.", 5, COUNTING, f"{MODEL}+clarifying"), "7 tokens include the thinking"
     (request,) = script.asked
     said = [{"role": each.role, "content": each.content} for each in asked]
-    assert request.messages == (*default_prompts().render("clarifying"), *said)
+    assert request.messages == (*PromptSet().render("clarifying"), *said)
     assert (request.model, request.temperature, request.seed) == (MODEL, 0.2, 3)
 
 

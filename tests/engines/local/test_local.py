@@ -10,9 +10,9 @@ import pytest
 from discover_lib.core.conversation import Message
 from discover_lib.engines.local.dialect import Notation
 from discover_lib.engines.local.model import LocalAssistant, LocalModel
-from discover_lib.engines.local.names import LocalModelError, LocalName, check_local, load, merge, parse_name
+from discover_lib.engines.local.names import LocalModelError, LocalName, load, merge, parse_name
 from discover_lib.engines.local.tiny_language import is_broken, save_tokenizer, vocabulary
-from discover_lib.runs.options import RunOptions, RunOptionsError, lay_out
+from discover_lib.runs.options import RunOptions, lay_out
 
 DOMAIN = "creative_writing"
 REQUEST = Message("user", "can you write a short story with a waterside place in it?")
@@ -93,7 +93,7 @@ def test_a_name_that_leads_nowhere_is_refused_in_one_line(tmp_path, name, compla
     with pytest.raises(LocalModelError, match=complaint) as error:
         parse_name(name.format(there=tmp_path))
     assert "\n" not in str(error.value)
-    with pytest.raises(RunOptionsError, match=complaint):
+    with pytest.raises(LocalModelError, match=complaint):
         lay_out(RunOptions(assistants=(name.format(there=tmp_path),), domain=DOMAIN, artifacts=1))
 
 
@@ -101,9 +101,9 @@ def test_a_name_that_leads_nowhere_is_refused_in_one_line(tmp_path, name, compla
 def test_a_tiny_model_is_asked_only_what_it_speaks(tmp_path):
     base = plain_model(tmp_path / "base")
     (base / "tiny.json").write_text(json.dumps({"domains": ["svg_drawing"]}))
-    check_local(f"hf:{base}", "svg_drawing")
+    parse_name(f"hf:{base}").check_speaks(["svg_drawing"])
     with pytest.raises(LocalModelError, match="tiny model of svg_drawing; it does not speak 'creative_writing'"):
-        check_local(f"hf:{base}", DOMAIN)
+        parse_name(f"hf:{base}").check_speaks([DOMAIN])
 
 
 @pytest.mark.slow

@@ -230,6 +230,11 @@ def provider_of(model: str) -> str:
     return str(_table().get(model, {}).get("litellm_provider", model))
 
 
+def known_models() -> Mapping[str, Any]:
+    """The models of LiteLLM's table."""
+    return _table()
+
+
 def price_of(model: str, own: Mapping[str, Price] | None = None, api_base: str | None = None) -> Price | None:
     """The price of a model: an `own` price, else that of LiteLLM's table.  None means unknown, never free.
 
