@@ -6,7 +6,9 @@ The nodes of a graph carry `text`, `depth`, `root`, `discovery` and `satisfied`,
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,15 +32,18 @@ def shortened(text: str, above: str) -> str:
     >>> shortened("Keeps to cool tones but for one warm spot", "Keeps to cool tones")
     '… but for one warm spot'
     """
-    words, known = text.split(), above.split()
-    most = min(len(words), len(known))
-    first = next((place for place in range(most) if words[place].lower() != known[place].lower()), most)
-    left = range(most - first)
-    last = next((place for place in left if words[-1 - place].lower() != known[-1 - place].lower()), len(left))
+    words, lowered, known = text.split(), text.lower().split(), above.lower().split()
+    first = _alike(lowered, known)
+    last = _alike(lowered[first:][::-1], known[first:][::-1])
     middle = words[first : len(words) - last]
     if not middle or len(middle) == len(words):
         return text
     return ("… " if first else "") + " ".join(middle) + (" …" if last else "")
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """The number of words that both begin with."""
+    return len([*takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))])
 
 
 def figure(graph: networkx.DiGraph[str], width: int = 1080, live: bool = False) -> Any:
@@ -61,16 +66,19 @@ def figure(graph: networkx.DiGraph[str], width: int = 1080, live: bool = False) 
         node = nodes[key]
         text = shortened(node["text"], nodes[parents[key]]["text"]) if key in parents else node["text"]
         said = f"{'✓' if node['satisfied'] else SIGNS[node['discovery']]} {text}"
-        lines = textwrap.wrap(_shown(said), letters, max_lines=2 * leaves[key], placeholder=" …")
+        lines = textwrap.wrap(escape(said, quote=False), letters, max_lines=2 * leaves[key], placeholder=" …")
         return "<br>".join(lines)
 
     looks = [LOOKS[node["discovery"]] for node in nodes.values()]
     cells = go.Icicle(
         ids=[WHOLE, *graph],
         parents=["", *(parents.get(key, WHOLE) for key in graph)],
-        labels=[_shown(graph.graph.get("topic") or "all intents"), *map(label, graph)],
+        labels=[escape(graph.graph.get("topic") or "all intents", quote=False), *map(label, graph)],
         values=[sum(leaves[key] for key in graph if key not in parents), *leaves.values()],
-        hovertext=["", *(f"{key} · {_shown(node['text'])} · {_state(node)}" for key, node in nodes.items())],
+        hovertext=[
+            "",
+            *(f"{key} · {escape(node['text'], quote=False)} · {_state(node)}" for key, node in nodes.items()),
+        ],
         hoverinfo="text",
         branchvalues="total",
         sort=False,
@@ -90,8 +98,3 @@ def figure(graph: networkx.DiGraph[str], width: int = 1080, live: bool = False) 
 
 def _state(node: Mapping[str, Any]) -> str:
     return f"{node['discovery']}, satisfied" if node["satisfied"] else node["discovery"]
-
-
-def _shown(text: str) -> str:
-    """A text whose markup plotly shows and does not read."""
-    return text.replace("&", "&amp;").replace("<", "&lt;")

@@ -12,8 +12,7 @@ import typer
 
 from discover_lib.base.errors import DiscoverError
 from discover_lib.base.files import outputs_folder, writable
-from discover_lib.base.ids import FORM, SCHEME, DiscoverId, IdError
-from discover_lib.base.tokens import token_count
+from discover_lib.base.ids import FORM, SCHEME, DiscoverId
 from discover_lib.cli.common import OWN_PANEL
 from discover_lib.core.conversation import Conversation, Turn
 from discover_lib.core.intents import IntentTree
@@ -21,7 +20,7 @@ from discover_lib.dataset.authors_format import NO_VERDICTS, NOT_HELD, export_ru
 from discover_lib.dataset.export import Filters, Source, make_rows, write_hub_folder, write_rows, write_table
 from discover_lib.dataset.formats import write_jsonl
 from discover_lib.dataset.inspect_log import import_log, write_log
-from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions
+from discover_lib.dataset.rows import GRPO_TAU, Kind, RowOptions, token_count
 from discover_lib.metrics.transcript import in_words, level_name, reward_line, transcript
 from discover_lib.runs.evaluation import Resolved, resolve
 from discover_lib.runs.options import write_results
@@ -179,7 +178,7 @@ def _id_in(first: str, rest: list[str]) -> DiscoverId:
     """The id in the words of the command.
 
     Raises:
-        IdError: the words contain no id.
+        DiscoverError: the words contain no id.
     """
     if first.startswith(SCHEME) and not rest:
         return DiscoverId.parse(first)
@@ -188,7 +187,7 @@ def _id_in(first: str, rest: list[str]) -> DiscoverId:
         return run
     artifact, *assistants, trial = rest if len(rest) in (2, 3) else ("", "")
     if first.startswith(SCHEME) or not trial.isdecimal():
-        raise IdError(f"invalid {' '.join([first, *rest])!r}; write {FORM}, or RUN ARTIFACT [ASSISTANTS] TRIAL")
+        raise DiscoverError(f"invalid {' '.join([first, *rest])!r}; write {FORM}, or RUN ARTIFACT [ASSISTANTS] TRIAL")
     return replace(run, artifact=artifact, assistants="".join(assistants) or None, trial=int(trial))
 
 

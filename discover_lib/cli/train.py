@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from discover_lib.base.errors import DiscoverError
-from discover_lib.base.words import duration, number
+from discover_lib.base.words import duration
 from discover_lib.cli.common import DONE, STOPPED, Dollars, code_of_halt, progress
 from discover_lib.engines.local.dialect import PREFIX, is_local
 from discover_lib.engines.local.names import base_folder
@@ -27,6 +27,7 @@ from discover_lib.engines.spec import MINIATURE
 from discover_lib.metrics.intervals import percent
 from discover_lib.tasks import playing
 from discover_lib.tasks.playing import Tuning
+from discover_lib.tasks.told import number
 from discover_lib.train import training_job as jobs
 from discover_lib.train.access import Access
 from discover_lib.train.estimate import (

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from discover_lib.base.glossary import meaning
+from discover_lib.base.glossary import TERMS
 from discover_lib.base.records import Record
 from discover_lib.metrics.discovery import DiscoveryScores, discovery_scores, why_undefined
 from discover_lib.metrics.intervals import Estimate, Values, bootstrap_mean, grouped, two_decimals
@@ -50,7 +50,7 @@ class Measure:
     @property
     def meaning(self) -> str:
         """Its sentence in the glossary."""
-        return meaning(self.term)
+        return TERMS[self.term].meaning
 
     def shown(self, value: float) -> str:
         return two_decimals(value)
@@ -502,3 +502,12 @@ def best_first(table: Table, measure: str = "discovery") -> list[str]:
     """Assistants by the mean of a measure, the best first; those without it last."""
     sign = 1 if MEASURE[measure].fewer_is_better else -1
     return sorted(table, key=lambda name: sign * table[name][measure].mean if measure in table[name] else float("inf"))
+
+
+def rounded(value: Any) -> Any:
+    """Plain values without the last digits of floats, which the order of a processor's sums decides."""
+    if isinstance(value, float):
+        return float(f"{value:.10g}")
+    if isinstance(value, Mapping):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
