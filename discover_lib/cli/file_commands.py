@@ -107,7 +107,7 @@ def export_files(
     typer.echo(f"{len(rows.sieved.kept)} {rows.kind} rows of {rows.sieved.considered} ({splits}) → {out}")
     typer.echo(f"left out: {dropped}")
     if rows.length is not None:
-        typer.echo(rows.length.sentence)
+        typer.echo(rows.length)
 
 
 @contextmanager

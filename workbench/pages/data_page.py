@@ -170,8 +170,8 @@ def whole_pair(turns: Sequence[Pair], place: int, rules: Rules) -> Any:
 
 
 def length_check(sieved: Sieved) -> Any:
-    """Whether length alone predicts the label of the pairs that are kept, in words."""
-    return displayed(show_pairs.length_verdict(sieved.kept))
+    """How often the longer reply is chosen among the pairs that are kept, in words."""
+    return displayed(show_pairs.length_told(sieved.kept))
 
 
 def length_plots(sieved: Sieved) -> Any:
