@@ -208,7 +208,6 @@ def push(
     out: Annotated[Path | None, typer.Option(help="Write the upload to this new folder instead.")] = None,
     merged: Annotated[bool, typer.Option("--merged", help="Upload merged weights in place of the adapter.")] = False,
     base_id: Annotated[str, typer.Option(help="Hub name of the base, if you trained from a local base folder.")] = "",
-    results: Annotated[Path | None, typer.Option(help="Evaluation run whose table goes into the model card.")] = None,
     private: Annotated[bool, typer.Option("--private", help="Make the upload private.")] = False,
 ) -> None:
     """Upload a trained model to the Hugging Face Hub, with a model card."""
@@ -216,7 +215,7 @@ def push(
 
     if (to is None) == (out is None):
         raise DiscoverError("choose one: --to USER/NAME to upload the model, or --out FOLDER to inspect it first")
-    publication = Publication(run, base_id, merged, results)
+    publication = Publication(run, base_id, merged)
     if to is not None:
         typer.echo(f"pushed → {publication.push(to, private=private)}")
     elif out is not None:
