@@ -1,4 +1,4 @@
-"""A forest of texts as an interactive figure, and each text without the words of the broader one.
+"""A forest of texts as an interactive figure, and each text without the first words of the broader one.
 
 The nodes of a graph carry `text`, `depth`, `root`, `discovery` and `satisfied`, as `IntentTree.graph` gives them.
 """
@@ -6,9 +6,8 @@ The nodes of a graph carry `text`, `depth`, `root`, `discovery` and `satisfied`,
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,23 +26,16 @@ LETTER_WIDTH = 7.0  # px of one letter of 12 px, with some room
 
 
 def shortened(text: str, above: str) -> str:
-    """A text without the words that it shares with the broader one above it.
+    """A text without its first words, as far as the broader one above it begins with them, too.
 
     >>> shortened("Keeps to cool tones but for one warm spot", "Keeps to cool tones")
-    '… but for one warm spot'
+    'but for one warm spot'
     """
-    words, lowered, known = text.split(), text.lower().split(), above.lower().split()
-    first = _alike(lowered, known)
-    last = _alike(lowered[first:][::-1], known[first:][::-1])
-    middle = words[first : len(words) - last]
-    if not middle or len(middle) == len(words):
-        return text
-    return ("… " if first else "") + " ".join(middle) + (" …" if last else "")
-
-
-def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """The number of words that both begin with."""
-    return len([*takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))])
+    words, known = text.split(), above.split()
+    shared = 0
+    while shared < min(len(words), len(known)) and words[shared].lower() == known[shared].lower():
+        shared += 1
+    return " ".join(words[shared:]) or text
 
 
 def figure(graph: networkx.DiGraph[str], width: int = 1080, live: bool = False) -> Any:
